@@ -1,0 +1,1 @@
+"""Declarative GPU infrastructure for Kubernetes Dynamic Resource Allocation."""

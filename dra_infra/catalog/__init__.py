@@ -1,0 +1,1 @@
+"""NVIDIA facts and fleets as packaged data."""

@@ -1,0 +1,1 @@
+"""Pulumi component resources."""

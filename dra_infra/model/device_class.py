@@ -1,0 +1,54 @@
+"""DeviceClass, and the selector and configuration parts that classes share with claims (resource.k8s.io/v1)."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from dra_infra.model.metadata import ObjectMeta
+from dra_infra.model.record import Record
+
+API_VERSION: Final = "resource.k8s.io/v1"
+
+
+class CELDeviceSelector(Record):
+    """A CEL expression over `device`; at most 10240 bytes."""
+
+    expression: str
+
+
+class DeviceSelector(Record):
+    """One test that a device must pass."""
+
+    cel: CELDeviceSelector | None = None
+
+
+class OpaqueDeviceConfiguration(Record):
+    """Parameters for one driver that only this driver understands; a JSON object of at most 10240 bytes."""
+
+    driver: str
+    parameters: dict[str, Any]
+
+
+class DeviceClassConfiguration(Record):
+    """Driver configuration that comes with a class."""
+
+    opaque: OpaqueDeviceConfiguration | None = None
+
+
+class DeviceClassSpec(Record):
+    """What a class selects and configures; every selector must be true. Unlike a claim's, this spec is mutable."""
+
+    selectors: list[DeviceSelector] | None = None
+    config: list[DeviceClassConfiguration] | None = None
+    extended_resource_name: str | None = None
+
+
+class DeviceClass(Record):
+    """A named set of devices, cluster-scoped."""
+
+    api_version: Literal["resource.k8s.io/v1"] = API_VERSION
+    kind: Literal["DeviceClass"] = "DeviceClass"
+    metadata: ObjectMeta = Field(default_factory=ObjectMeta)
+    spec: DeviceClassSpec = Field(default_factory=DeviceClassSpec)

@@ -1,0 +1,77 @@
+"""What a run of a user's program gave: the objects by URN, in plain data.
+
+These records are the joint between the engine, which makes them, and validation, simulation and planning, which
+read them. They hold no Pulumi type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dra_infra.errors import Place, Problem
+from dra_infra.model.metadata import ObjectRef
+
+UNKNOWN = "[unknown]"
+"""Stands in manifests for a value that only exists after `pulumi up`."""
+
+SECRET = "[secret]"  # noqa: S105  (a marker, not a password)
+"""Stands in manifests for a secret value."""
+
+Replacement = Literal["provider", "delete-first"]
+"""How a change of an object that cannot change in place goes: as the provider decides, or old one deleted first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProgramObject:
+    """One Kubernetes object that a program asks for.
+
+    Args:
+        urn: Pulumi's identity of the resource, equal to the real engine's.
+        manifest: Plain JSON data; `UNKNOWN` and `SECRET` stand for values that are not to be had.
+        component: The dra-infra component it comes from, `GpuClaimTemplate("trainer")`; empty for the user's own.
+        replacement: What the program asked the engine to do on a change that needs a new object.
+        place: Where the user wrote it.
+    """
+
+    urn: str
+    manifest: Mapping[str, Any]
+    component: str = ""
+    replacement: Replacement = "provider"
+    place: Place | None = None
+
+    @property
+    def ref(self) -> ObjectRef:
+        """Kind, namespace and name of the object."""
+        metadata = self.manifest.get("metadata") or {}
+        return ObjectRef(
+            kind=str(self.manifest.get("kind", "")),
+            name=str(metadata.get("name") or UNKNOWN),
+            namespace=str(metadata.get("namespace") or ""),
+        )
+
+
+@dataclass(frozen=True, order=True, kw_only=True, slots=True)
+class NotSeen:
+    """Something in the program whose result is not known offline, and therefore not in the answer."""
+
+    what: str
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.name}: {self.reason}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Program:
+    """All that a run gave; `objects` are sorted by namespace, kind and name."""
+
+    project: str
+    stack: str
+    objects: tuple[ProgramObject, ...] = ()
+    not_seen: tuple[NotSeen, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    resources: tuple[str, ...] = ()
+    """URNs of every registered resource, components included, in order of registration."""
