@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from tools.cluster import ControlPlane, ports
+from tools.cluster import components as parts
+from tools.cluster.api import kind_of
+from tools.cluster.connection import Connection
+from tools.cluster.nodes import node
+from tools.errors import ToolError
+
+
+@pytest.fixture
+def layout(tmp_path):
+    names = [*parts.ALL, "etcd-peer"]
+    return parts.Layout(folder=tmp_path, ports={name: 1000 + index for index, name in enumerate(names)})
+
+
+@pytest.mark.parametrize("name", parts.ALL)
+def test_server_is_told_to_serve_on_loopback_only(layout, name, tmp_path):
+    flags = dict(flag.partition("=")[::2] for flag in layout.command(name, tmp_path / name)[1:])
+    served = [
+        value for flag, value in flags.items() if flag == "--bind-address" or flag.startswith("--listen-")
+    ]
+    assert served
+    assert all(value.removeprefix("http://").startswith("127.0.0.1") for value in served)
+
+
+@pytest.mark.parametrize("name", [parts.APISERVER, parts.CONTROLLER_MANAGER, parts.SCHEDULER])
+def test_gates_and_emulated_version_reach_all_kubernetes_servers(tmp_path, name):
+    layout = parts.Layout(
+        folder=tmp_path,
+        ports=dict.fromkeys([*parts.ALL, "etcd-peer"], 1),
+        feature_gates={"B": True, "A": False},
+        emulated_version="1.35",
+    )
+    assert layout.command(name, tmp_path)[-2:] == [
+        "--feature-gates=A=false,B=true",
+        "--emulated-version=kube=1.35",
+    ]
+
+
+def test_pods_need_no_service_account_where_nobody_makes_them(tmp_path):
+    layout = parts.Layout(
+        folder=tmp_path,
+        ports=dict.fromkeys([*parts.ALL, "etcd-peer"], 1),
+        components=(parts.ETCD, parts.APISERVER, parts.SCHEDULER),
+    )
+    flags = layout.command(parts.APISERVER, tmp_path)
+    assert "--disable-admission-plugins=TaintNodesByCondition,ServiceAccount" in flags
+
+
+@pytest.mark.parametrize(
+    ("components", "message"),
+    [(["etcd", "kube-proxy"], "kube-proxy"), ([parts.ETCD], "kube-apiserver"), ([], "always needed")],
+)
+def test_impossible_set_of_servers_is_refused_by_name(components, message):
+    with pytest.raises(ValueError, match=message):
+        ControlPlane(components=components)
+
+
+def test_control_plane_that_is_not_started_says_how_to_start_it():
+    with pytest.raises(ToolError, match="not running") as caught:
+        _ = ControlPlane().url
+    assert caught.value.hint == "use it as `with ControlPlane() as plane:`"
+
+
+def test_reserved_ports_differ_and_are_given_to_nobody_else():
+    names = [f"server-{index}" for index in range(50)]
+    with ports.reserved(names) as first, ports.reserved(names) as second:
+        assert len({*first.values(), *second.values()}) == 100
+
+
+def test_reserved_port_can_be_listened_on_by_a_server_that_shares_it():
+    with ports.reserved(["server"]) as reserved, socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        server.bind(("127.0.0.1", reserved["server"]))
+        server.listen()
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", reserved["server"]), timeout=5):
+                accepted, _ = server.accept()
+                accepted.close()
+
+
+def test_connection_survives_the_way_through_a_kubeconfig(tmp_path):
+    connection = Connection(url="https://127.0.0.1:1", token="secret", ca="-----BEGIN CERTIFICATE-----\n")
+    path = tmp_path / "kubeconfig"
+    path.write_text(connection.kubeconfig())
+    assert Connection.from_kubeconfig(path) == connection
+
+
+def test_connection_does_not_show_its_token():
+    assert "secret" not in repr(Connection(url="https://127.0.0.1:1", token="secret", ca=""))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "a: [", "current-context: x\ncontexts: []\n", "{contexts: [{name: x}], current-context: x}"],
+)
+def test_file_that_is_no_kubeconfig_is_an_error(tmp_path, text):
+    path = tmp_path / "kubeconfig"
+    path.write_text(text)
+    with pytest.raises(ToolError, match="no current context with a token"):
+        Connection.from_kubeconfig(path)
+
+
+def test_missing_kubeconfig_is_an_error_that_names_it(tmp_path):
+    with pytest.raises(ToolError, match="nowhere: No such file"):
+        Connection.from_kubeconfig(tmp_path / "nowhere")
+
+
+def test_kind_is_named_by_version_and_kind():
+    assert kind_of(node("n")) == "v1/Node"

@@ -1,0 +1,194 @@
+"""Processes and folders under supervision, with plain system programs in place of servers."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tools.cluster.supervision import Supervision
+from tools.errors import ToolError
+
+SECONDS = 10.0
+SLEEP = ["/bin/sleep", "600"]
+
+START_ONE = """
+import json, os, sys, time
+from tools.cluster.supervision import Supervision
+supervision = Supervision()
+supervision.start("sleeper", ["/bin/sleep", "600"])
+told = {"folder": str(supervision.folder), "pids": [*supervision.pids.values(), supervision.pid]}
+"""
+HOLD = "print(json.dumps(told), flush=True); time.sleep(600)"
+LEAVE_A_COPY = """
+copy = os.fork()
+if copy == 0:
+    os.close(1)
+    time.sleep(600)
+told["copy"] = copy
+print(json.dumps(told), flush=True)
+time.sleep(600)
+"""
+START_IN_A_THREAD = """
+import threading
+def start():
+    global other
+    other = Supervision()
+    other.start("sleeper", ["/bin/sleep", "600"])
+thread = threading.Thread(target=start)
+thread.start()
+thread.join()
+other.pause(1.0)
+print(json.dumps({"alive": os.path.exists(f"/proc/{other.pids['sleeper']}/exe")}), flush=True)
+"""
+
+
+def end_of(pids):
+    """Wait for all processes to end; returns those that do not within SECONDS."""
+    deadline = time.monotonic() + SECONDS
+    left = []
+    for pid in pids:
+        try:
+            descriptor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            left.append(pid)
+        os.close(descriptor)
+    return left
+
+
+@pytest.fixture
+def run_python():
+    """Runs a program in another Python; returns it and its first line of JSON."""
+    started = []
+
+    def run(program):
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        return process, json.loads(process.stdout.readline())
+
+    yield run
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.fixture
+def supervision():
+    value = Supervision()
+    yield value
+    value.stop()
+
+
+def test_stop_ends_processes_and_removes_the_folder(supervision):
+    supervision.start("sleeper", SLEEP)
+    (supervision.folder / "deep").mkdir()
+    (supervision.folder / "deep" / "file").touch()
+    supervision.stop()
+    assert end_of(supervision.pids.values()) == []
+    assert not supervision.folder.exists()
+
+
+def test_stop_may_be_repeated(supervision):
+    supervision.stop()
+    supervision.stop()
+    assert not supervision.folder.exists()
+
+
+def test_folder_is_private(supervision):
+    assert supervision.folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_output_of_a_process_is_kept(supervision):
+    supervision.start("speaker", ["/bin/sh", "-c", "echo one; echo two >&2; exec sleep 600"])
+    deadline = time.monotonic() + SECONDS
+    while supervision.log("speaker") != "one\ntwo\n" and time.monotonic() < deadline:
+        supervision.pause(0.02)
+    assert supervision.log("speaker") == "one\ntwo\n"
+
+
+def test_settings_of_the_shell_do_not_reach_the_processes(monkeypatch):
+    monkeypatch.setenv("ETCD_NAME", "leaked")
+    supervision = Supervision()
+    try:
+        supervision.start("sleeper", SLEEP)
+        assert "ETCD_NAME" not in Path(f"/proc/{supervision.pids['sleeper']}/environ").read_text()
+    finally:
+        supervision.stop()
+
+
+def test_process_that_ends_by_itself_is_an_error_with_its_last_words(supervision):
+    supervision.start("failing", ["/bin/sh", "-c", "echo no space for me; exit 3"])
+    with pytest.raises(ToolError, match=r"failing ended with status 3; its last lines:\nno space for me"):
+        supervision.pause(SECONDS)
+
+
+def test_program_that_does_not_exist_is_an_error(supervision):
+    with pytest.raises(ToolError, match=r"ghost cannot be started: .*No such file"):
+        supervision.start("ghost", ["/no/such/program"])
+
+
+def test_start_after_stop_is_an_error(supervision):
+    supervision.stop()
+    with pytest.raises(ToolError, match="late cannot be started: the supervisor process is gone"):
+        supervision.start("late", SLEEP)
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSEGV], ids=lambda number: number.name
+)
+def test_nothing_outlives_a_starter_that_is_killed(run_python, number):
+    process, told = run_python(START_ONE + HOLD)
+    process.send_signal(number)
+    assert end_of(told["pids"]) == []
+    assert not Path(told["folder"]).exists()
+
+
+def test_copy_of_the_starter_that_holds_the_pipe_open_changes_nothing(run_python):
+    process, told = run_python(START_ONE + LEAVE_A_COPY)
+    process.kill()
+    try:
+        assert end_of(told["pids"]) == []
+        assert not Path(told["folder"]).exists()
+    finally:
+        os.kill(told["copy"], signal.SIGKILL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_signal_to_the_supervisor_ends_all(supervision, number):
+    supervision.start("sleeper", SLEEP)
+    os.kill(supervision.pid, number)
+    assert end_of([supervision.pid, *supervision.pids.values()]) == []
+    assert not supervision.folder.exists()
+
+
+def test_processes_end_with_a_killed_supervisor(run_python):
+    _, told = run_python(START_ONE + HOLD)
+    sleeper, supervisor = told["pids"]
+    os.kill(supervisor, signal.SIGKILL)
+    try:
+        assert end_of([sleeper]) == []
+    finally:
+        Path(told["folder"], "sleeper.log").unlink()
+        Path(told["folder"]).rmdir()
+
+
+def test_processes_outlive_the_thread_that_started_them(run_python):
+    assert run_python(START_ONE + START_IN_A_THREAD)[1] == {"alive": True}
+
+
+def test_supervisions_do_not_hold_each_other_open():
+    first, second = Supervision(), Supervision()
+    first.stop()
+    assert not first.folder.exists()
+    assert second.folder.exists()
+    second.stop()

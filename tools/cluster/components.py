@@ -1,0 +1,174 @@
+"""Command lines of the servers that make up a control plane.
+
+Sources of the flags: the servers' own ``--help`` at 1.37, and what hand-made nodes need (no kubelet, no heartbeat).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+ETCD = "etcd"
+APISERVER = "kube-apiserver"
+CONTROLLER_MANAGER = "kube-controller-manager"
+SCHEDULER = "kube-scheduler"
+ALL = (ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER)
+
+_HOST = "127.0.0.1"
+_DRA_VERSIONS = ("v1", "v1alpha3", "v1beta1", "v1beta2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Where the servers of one control plane listen and keep their files.
+
+    Args:
+        folder: State folder, private to the user.
+        ports: TCP port on loopback by server name, plus ``etcd-peer``.
+        components: Names of the servers that will run.
+        feature_gates: Gate name to on or off, the same for all Kubernetes servers.
+        emulated_version: Kubernetes minor to behave like (``"1.34"``), or None for the binary's own.
+    """
+
+    folder: Path
+    ports: Mapping[str, int]
+    components: tuple[str, ...] = ALL
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    emulated_version: str | None = None
+
+    @property
+    def url(self) -> str:
+        """Address of the API server; its certificate is valid for the IP, not for ``localhost``."""
+        return f"https://{_HOST}:{self.ports[APISERVER]}"
+
+    @property
+    def tokens(self) -> Path:
+        """Token file of the API server: ``token,user,uid,"groups"`` per line."""
+        return self.folder / "tokens.csv"
+
+    @property
+    def service_account_key(self) -> Path:
+        """Private key that signs service account tokens."""
+        return self.folder / "service-account.key"
+
+    @property
+    def ca(self) -> Path:
+        """Certificate authority of the API server."""
+        return self.folder / "ca.crt"
+
+    def health_url(self, name: str) -> str:
+        """Where *name* answers 200 once it works."""
+        path = "readyz" if name == APISERVER else "healthz"
+        return f"https://{_HOST}:{self.ports[name]}/{path}"
+
+    def serving_certificate(self, name: str) -> Path:
+        """File of the certificate that *name* makes for itself."""
+        file = "apiserver.crt" if name == APISERVER else f"{name}.crt"
+        return self._certificates(name) / file
+
+    def kubeconfig(self, name: str) -> Path:
+        """Kubeconfig of the user called *name*."""
+        return self.folder / f"{name}.kubeconfig"
+
+    def command(self, name: str, binary: Path) -> list[str]:
+        """Argument list that starts *name*."""
+        arguments = {
+            ETCD: self._etcd,
+            APISERVER: self._apiserver,
+            CONTROLLER_MANAGER: self._controller_manager,
+            SCHEDULER: self._scheduler,
+        }[name]()
+        return [str(binary), *arguments]
+
+    def _certificates(self, name: str) -> Path:
+        return self.folder / f"{name}-certificates"
+
+    def _etcd(self) -> list[str]:
+        client = f"http://{_HOST}:{self.ports[ETCD]}"
+        peer = f"http://{_HOST}:{self.ports['etcd-peer']}"
+        return [
+            "--name=dra-infra",
+            f"--data-dir={self.folder / 'etcd'}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=dra-infra={peer}",
+            "--socket-reuse-port",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+        ]
+
+    def _apiserver(self) -> list[str]:
+        # TaintNodesByCondition taints every new node, and only the node-lifecycle controller, which is off because it
+        # wants heartbeats, would take the taint away.
+        disabled = ["TaintNodesByCondition"]
+        if CONTROLLER_MANAGER not in self.components:
+            # Nobody would create the service account that this plugin asks every pod to have.
+            disabled.append("ServiceAccount")
+        return [
+            f"--etcd-servers=http://{_HOST}:{self.ports[ETCD]}",
+            f"--advertise-address={_HOST}",
+            *self._serving(APISERVER),
+            f"--token-auth-file={self.tokens}",
+            "--authorization-mode=Node,RBAC",
+            "--service-account-issuer=https://dra-infra.invalid",
+            f"--service-account-key-file={self.service_account_key}",
+            f"--service-account-signing-key-file={self.service_account_key}",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            "--endpoint-reconciler-type=none",
+            "--allow-privileged=true",
+            # Otherwise the names of nodes are looked up in DNS.
+            "--kubelet-preferred-address-types=InternalIP",
+            f"--disable-admission-plugins={','.join(disabled)}",
+            f"--runtime-config={','.join(f'resource.k8s.io/{version}=true' for version in _DRA_VERSIONS)}",
+            *self._versions(),
+        ]
+
+    def _controller_manager(self) -> list[str]:
+        return [
+            f"--kubeconfig={self.kubeconfig(CONTROLLER_MANAGER)}",
+            *self._serving(CONTROLLER_MANAGER),
+            f"--service-account-private-key-file={self.service_account_key}",
+            f"--root-ca-file={self.ca}",
+            "--controllers=*,-node-lifecycle-controller",
+            *self._client_of_one_server(),
+            *self._versions(),
+        ]
+
+    def _scheduler(self) -> list[str]:
+        kubeconfig = self.kubeconfig(SCHEDULER)
+        return [
+            f"--kubeconfig={kubeconfig}",
+            f"--authentication-kubeconfig={kubeconfig}",
+            f"--authorization-kubeconfig={kubeconfig}",
+            *self._serving(SCHEDULER),
+            *self._client_of_one_server(),
+            *self._versions(),
+        ]
+
+    def _serving(self, name: str) -> list[str]:
+        return [
+            f"--bind-address={_HOST}",
+            f"--secure-port={self.ports[name]}",
+            "--permit-port-sharing",
+            f"--cert-dir={self._certificates(name)}",
+        ]
+
+    @staticmethod
+    def _client_of_one_server() -> list[str]:
+        # The default of 20 requests a second throttles pods with claim templates to ten a second.
+        return ["--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=1000"]
+
+    def _versions(self) -> list[str]:
+        flags = []
+        if self.feature_gates:
+            gates = (f"{gate}={str(on).lower()}" for gate, on in sorted(self.feature_gates.items()))
+            flags.append(f"--feature-gates={','.join(gates)}")
+        if self.emulated_version is not None:
+            flags.append(f"--emulated-version=kube={self.emulated_version}")
+        return flags

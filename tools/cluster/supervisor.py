@@ -1,0 +1,130 @@
+"""Own the processes and the folder of one cluster, and outlive whoever asked for them.
+
+Run as a program of its own by `supervision.Supervision`; it imports only the standard library, so that it starts
+in milliseconds. It makes the state folder, starts processes on request, and ends everything and removes the folder
+when it is asked to, when its standard input ends, or when the process that started it is gone, however that died.
+A process that only set a parent-death signal on itself would not do: the signal fires when the *thread* that
+started it ends, and nobody would be left to remove the folder.
+
+Protocol, one JSON object per line. In: ``{"name": ..., "argv": [...]}``. Out: ``{"folder": ...}`` once, then
+``{"started": name, "pid": ...}``, ``{"refused": name, "reason": ...}`` and ``{"exited": name, "code": ...}``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NoReturn
+
+PR_SET_PDEATHSIG = 1
+
+
+class _StopError(Exception):
+    """A signal asked for the end."""
+
+
+def _die_with_supervisor(supervisor: int) -> None:
+    """Have the kernel kill this process if the supervisor itself is killed; runs between fork and exec."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != supervisor:
+        os._exit(1)
+
+
+class _Supervisor:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.selector = selectors.DefaultSelector()
+        self.buffer = b""
+
+    def say(self, **event: object) -> None:
+        # Nobody reads any more when the starter is gone; that end is noticed by the selector.
+        with contextlib.suppress(OSError):
+            os.write(1, json.dumps(event).encode() + b"\n")
+
+    def start(self, name: str, argv: list[str]) -> None:
+        me = os.getpid()
+        try:
+            with (self.folder / f"{name}.log").open("wb") as log:
+                process = subprocess.Popen(
+                    argv,
+                    cwd=self.folder,
+                    # Settings of the user's shell (ETCD_*, proxies) must not leak into a cluster.
+                    env={"HOME": str(self.folder), "PATH": os.defpath},
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    preexec_fn=lambda: _die_with_supervisor(me),  # noqa: PLW1509 - this process has one thread.
+                )
+        except OSError as error:
+            self.say(refused=name, reason=str(error))
+            return
+        self.processes[name] = process
+        self.selector.register(os.pidfd_open(process.pid), selectors.EVENT_READ, name)
+        self.say(started=name, pid=process.pid)
+
+    def read_requests(self) -> bool:
+        """Serve the lines that have arrived; false when the other end is closed."""
+        chunk = os.read(0, 65536)
+        *lines, self.buffer = (self.buffer + chunk).split(b"\n")
+        for line in lines:
+            request = json.loads(line)
+            self.start(request["name"], request["argv"])
+        return bool(chunk)
+
+    def serve(self, starter: int) -> None:
+        self.selector.register(0, selectors.EVENT_READ, None)
+        # The pipe alone would not tell of a starter that forked a copy of itself which still holds the other end.
+        with contextlib.suppress(ProcessLookupError):
+            self.selector.register(os.pidfd_open(starter), selectors.EVENT_READ, starter)
+        while os.getppid() == starter:
+            for key, _ in self.selector.select():
+                if key.data is None and not self.read_requests():
+                    return
+                if isinstance(key.data, str):
+                    self.selector.unregister(key.fd)
+                    os.close(key.fd)
+                    self.say(exited=key.data, code=self.processes[key.data].wait())
+
+    def stop(self) -> None:
+        # State is thrown away, so nothing is gained by letting the servers drain.
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.kill()
+        for process in self.processes.values():
+            process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _stop_on_signal(*_: object) -> NoReturn:
+    raise _StopError
+
+
+def main() -> None:
+    """Serve until the end; the only argument is the process id of the starter."""
+    stops = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    for number in stops:
+        signal.signal(number, _stop_on_signal)
+    supervisor = _Supervisor(Path(tempfile.mkdtemp(prefix="dra-infra-cluster-")))
+    try:
+        supervisor.say(folder=str(supervisor.folder))
+        supervisor.serve(int(sys.argv[1]))
+    except _StopError:
+        pass
+    finally:
+        for number in stops:
+            signal.signal(number, signal.SIG_IGN)
+        supervisor.stop()
+
+
+if __name__ == "__main__":
+    main()
