@@ -7,9 +7,7 @@ and a contract test compares both.
     DraInfraError
     ├── InvalidSpecError      a pure spec was given arguments that break rules
     ├── SelectorError         a Python selector was written in a way that would lose a clause or a type
-    ├── InvalidProgramError   components of a program reported problems; the run is over
     ├── ProgramError          the user's program raised, never ended, or could not be found
-    ├── UnsupportedError      something real that this version does not model yet, refused by name
     └── FleetError            a fleet could not be read
 """
 
@@ -70,24 +68,30 @@ class Problem:
         return replace(self, path=f"{prefix}{joint}{self.path}")
 
 
+def in_reading_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """*problems* without repetitions, as a reader goes through the files; those without a place come last."""
+    return tuple(
+        sorted(
+            dict.fromkeys(problems),
+            key=lambda problem: (problem.place is None, problem.place or Place(file=""), problem),
+        )
+    )
+
+
 class DraInfraError(Exception):
     """Base of everything that this package raises on purpose."""
 
 
 class ProblemsError(DraInfraError):
-    """An error that carries problems; `problems` is sorted and never empty."""
+    """An error that carries problems; `problems` is in reading order and never empty."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(sorted(problems))
+        self.problems = in_reading_order(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
 
 class InvalidSpecError(ProblemsError):
     """A spec was given arguments that break one or more rules."""
-
-
-class InvalidProgramError(ProblemsError):
-    """Components of a program reported problems, or its objects break rules."""
 
 
 class SelectorError(ProblemsError, TypeError):
@@ -101,16 +105,50 @@ class ProgramError(ProblemsError):
     """The user's program raised, never ended, or could not be found; `place` is the user's line."""
 
 
-class UnsupportedError(ProblemsError):
-    """Something real that this version does not model yet: refused by name, never ignored."""
-
-
 class FleetError(ProblemsError):
     """A fleet could not be read."""
 
 
 CODES: dict[str, str] = {
     # One line per code: what it means. Grouped by where it is found.
+    # components
+    "wrong-type": "an argument or field has a value of another type",
+    "unknown-argument": "a component has no such argument",
+    "missing-argument": "an argument that is needed is not given",
+    "invalid-name": "a name is not in the format that Kubernetes asks for",
+    "count-below-one": "a request asks for no device",
+    "too-many-devices": "a claim asks for more devices than the scheduler allocates to one",
+    "too-many-items": "a list is longer than the API server takes",
+    "duplicate-request": "two requests of a claim have one name",
+    "unknown-request": "something names a request that the claim does not have",
+    "shorthand-with-requests": "device_class, count or select is given beside requests",
+    "invalid-attribute-name": "an attribute of a constraint is not a domain and a name",
+    "needs-newer-kubernetes": "the target's Kubernetes does not have what is asked for",
+    "unknown-kubernetes": "the target names a Kubernetes minor that is not supported",
+    "unknown-container": "a claim is attached to a container that the pod does not have",
+    "containers-not-named": "a claim is attached to a pod with several containers, and none is named",
+    "claim-attached-twice": "a container uses a claim, or a request of it, twice",
+    # programs
+    "no-project": "there is no Pulumi project in the folder",
+    "invalid-project": "Pulumi.yaml or a stack file cannot be read, or lacks something",
+    "duplicate-urn": "two resources of a program have one URN",
+    "program-raised": "the program raised an error",
+    "program-exited": "the program ended itself",
+    "program-timeout": "the program did not end in time",
+    "program-died": "the process of a program ended without an answer",
+    "no-repository": "a review was asked for outside a git repository",
+    "no-git": "git is not installed",
+    "base-not-found": "the base revision of a review is not in the repository",
+    "no-fleet": "a placement was asked for without a fleet",
+    "unknown-format": "a report was asked for in a format that does not exist",
+    # objects
+    "unknown-field": "an object has a field that the API does not have, which the server drops silently",
+    "missing-field": "an object lacks a field that the API server requires",
+    "one-of": "exactly one of several fields must be set",
+    "count-with-all": "a count is given with allocationMode All",
+    "duplicate-claim": "two claims of a pod have one name",
+    "product-not-known": "a selector asks for a GPU product that is not known here: misspelt, or newer than this release",
+    "claim-not-in-pod": "a container uses a claim that the pod does not list",
     # cel
     "selector-used-as-bool": "a selector was used with and, or, not, if or a chained comparison",
     "selector-used-with-in": "`in` was used on an attribute",
@@ -121,5 +159,46 @@ CODES: dict[str, str] = {
     "cel-too-long": "a CEL expression is longer than 10240 bytes",
     "cel-unguarded-read": "a CEL expression reads an attribute that a device may lack, which blocks scheduling",
     "cel-not-decided-here": "a CEL expression is beyond what the engine here can decide",
+    # review
+    "yaml-syntax": "a text is not YAML, or holds values that JSON does not know",
+    "yaml-duplicate-key": "a key is written twice in one YAML mapping",
+    "yaml-too-large": "a YAML text is too long, nested too deep, or unfolds into too many values",
+    "yaml-not-an-object": "a YAML document is a list or a single value instead of an object",
+    "claim-spec-immutable": "the spec of a claim or claim template changes under a name that stays",
+    "pod-claims-immutable": "the resourceClaims of a bare pod change, which the API server refuses",
+    "no-longer-fits": "a workload that fitted the fleet no longer fits",
+    "does-not-fit": "a new workload fits no node of the fleet",
+    "job-replaced": "danger: a Job is deleted and created again, and its running pods are killed",
+    "pod-replaced": "danger: a bare pod is deleted and created again",
+    "workload-replaced": "danger: a Deployment, StatefulSet or DaemonSet is deleted and created again",
+    "workload-rolls": "danger: pods with devices are rolled over, which needs devices for old and new pods at once",
+    "claim-rolls": "danger: a shared claim gets a new name, and old and new one hold devices at once",
+    "claim-replaced": "danger: a claim or template is deleted before the new one exists",
+    "class-changed": "danger: what a device class selects changes, while allocated claims keep their devices",
+    "used-object-deleted": "danger: an object is deleted that pods or claims still name",
+    "crowded-out": "danger: a workload fits alone, but found no room beside the others",
+    "object-moved": "danger: one resource creates an object that another one deletes",
+    # fleets and placement
+    "fleet-unknown": "a fleet is named that is not known",
+    "fleet-count": "a fleet has a count that is not a number of nodes",
+    "fleet-too-large": "a fleet has more nodes than are supported",
+    "fleet-unreadable": "a fleet file cannot be read or holds no Node",
+    "fleet-object": "an object in a fleet file is malformed, of a version that is not read, or there twice",
+    "class-not-known": "a device class is not in the program and not in the fleet",
+    "claim-not-known": "a claim or claim template is not in the program",
+    "value-not-known": "a value that decides the placement is only known after `pulumi up`",
+    "not-modelled": "something decides the placement that is not modelled yet",
+    "object-malformed": "an object cannot be read as what its kind says",
+    "no-device-matches": "no device on a node passes the selectors of a request",
+    "too-few-devices": "a node has too few devices that match",
+    "constraint-not-met": "no choice of devices on a node meets the constraints of a claim",
+    "device-tainted": "devices match but have taints that the request does not tolerate",
+    "all-devices-blocked": "a request for all devices cannot have all of them",
+    "allocation-aborted": "the scheduler gives up on the pod with an error, on every node",
+    "node-refuses-pod": "node name, selector, affinity, taints or cordon keep a pod off a node",
+    "node-too-small": "a node lacks cpu, memory, pod slots or another resource for a pod",
+    "claim-elsewhere": "a claim that the pod shares is allocated on other nodes",
+    "too-few-nodes": "some pods of a workload fit, but not all of them",
+    "search-stopped": "the search for devices was stopped at its limit",
 }
 """Every stable code with its one-line meaning."""

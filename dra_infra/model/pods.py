@@ -84,7 +84,7 @@ class PodTemplate:
                 *_objects(self.spec.get("initContainers")),
                 *_objects(self.spec.get("containers")),
             )
-            for entry in _objects((container.get("resources") or {}).get("claims"))
+            for entry in _objects(_mapping(container.get("resources")).get("claims"))
             if "name" in entry
         )
 
@@ -100,8 +100,9 @@ def find_pod_templates(manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
         holder = holder.get(step) if isinstance(holder, Mapping) else None
     if not isinstance(holder, Mapping) or not isinstance(holder.get("spec"), Mapping):
         return
-    metadata = manifest.get("metadata") or {}
-    labels = (holder.get("metadata") or {}).get("labels") or {}
+    # Any part may be the marker of an unknown or secret value instead of a mapping.
+    metadata = _mapping(manifest.get("metadata"))
+    labels = _mapping(_mapping(holder.get("metadata")).get("labels"))
     yield PodTemplate(
         owner=ObjectRef(
             kind=key[1], name=str(metadata.get("name") or ""), namespace=str(metadata.get("namespace") or "")
@@ -114,7 +115,7 @@ def find_pod_templates(manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
 
 
 def _replicas(kind: str, manifest: Mapping[str, Any]) -> int | None:
-    spec = manifest.get("spec") or {}
+    spec = _mapping(manifest.get("spec"))
     if kind == "DaemonSet":
         return None
     if kind in ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"):
@@ -122,7 +123,7 @@ def _replicas(kind: str, manifest: Mapping[str, Any]) -> int | None:
     elif kind == "Job":
         value = spec.get("parallelism", 1)
     elif kind == "CronJob":
-        value = ((spec.get("jobTemplate") or {}).get("spec") or {}).get("parallelism", 1)
+        value = _mapping(_mapping(spec.get("jobTemplate")).get("spec")).get("parallelism", 1)
     else:
         value = 1
     return int(value) if isinstance(value, (int, float)) else 1
@@ -130,3 +131,7 @@ def _replicas(kind: str, manifest: Mapping[str, Any]) -> int | None:
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -44,7 +44,8 @@ class ProgramObject:
     @property
     def ref(self) -> ObjectRef:
         """Kind, namespace and name of the object."""
-        metadata = self.manifest.get("metadata") or {}
+        metadata = self.manifest.get("metadata")
+        metadata = metadata if isinstance(metadata, Mapping) else {}
         return ObjectRef(
             kind=str(self.manifest.get("kind", "")),
             name=str(metadata.get("name") or UNKNOWN),
@@ -74,4 +75,4 @@ class Program:
     not_seen: tuple[NotSeen, ...] = ()
     problems: tuple[Problem, ...] = ()
     resources: tuple[str, ...] = ()
-    """URNs of every registered resource, components included, in order of registration."""
+    """URNs of every registered resource, components included, sorted."""

@@ -1,0 +1,69 @@
+# Every target says what it does: `make` lists them. Hooks and CI call the same targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3.14 python3,$(shell command -v $(name) 2>/dev/null)) python3.11)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+PROVIDER ?= stand-in
+
+.PHONY: help demo test check format lint typecheck layers golden tools cluster e2e bench compat clean
+
+help: ## List the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+
+$(STAMP): requirements/dev.txt requirements/bootstrap.txt pyproject.toml
+	@echo "making the virtual environment in $(VENV) (once; pinned by hash)"
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not on PATH: install Python 3.11 or newer, or run make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(STAMP) ## Run the quickstart: objects, placement, and a review of a change (needs Python only)
+	@$(BIN)/python examples/demo.py
+
+test: $(STAMP) ## Run all fast tests (needs Python only)
+	@$(BIN)/pytest -q -n auto -m "not e2e"
+
+check: format lint typecheck layers test ## Everything a commit must pass
+
+format: $(STAMP) ## Check the formatting (fix it with: ruff format)
+	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
+
+lint: $(STAMP) ## Lint
+	@$(BIN)/ruff check --quiet .
+
+typecheck: $(STAMP) ## Check types for the oldest and the newest Python
+	@$(BIN)/mypy --python-version 3.11
+	@$(BIN)/mypy --python-version 3.14
+
+layers: $(STAMP) ## Check that imports point only downwards
+	@$(BIN)/lint-imports --no-cache
+
+golden: $(STAMP) ## Rewrite the golden files from what the code does now; read the diff before you commit
+	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -m "not e2e" || true
+	@git status --short -- '*golden*' '*expected.yaml'
+
+tools: $(STAMP) ## Build the pinned real binaries into the per-user cache, once (needs Go; about 15 minutes)
+	@$(BIN)/python -m tools.build
+
+cluster: $(STAMP) ## Run a control plane on loopback until Ctrl-C (needs: make tools)
+	@$(BIN)/python -m tools.cluster
+
+e2e: $(STAMP) ## Real engine, API server and scheduler (needs: make tools); PROVIDER=vendor uses an installed provider
+	@DRA_INFRA_PROVIDER=$(PROVIDER) $(BIN)/pytest -q -n 2 --dist worksteal -m e2e tests/e2e
+
+bench: $(STAMP) ## Speed beside the alternatives, medians in one run
+	@$(BIN)/python -m benchmarks
+
+compat: $(STAMP) ## Resolve the dependencies with wheels only for Python 3.11 to 3.14
+	@for version in 3.11 3.12 3.13 3.14; do \
+	  $(BIN)/uv pip compile --quiet --python-version $$version --only-binary :all: --no-header requirements/run.in --output-file /dev/null \
+	  && echo "Python $$version: ok"; done
+
+clean: ## Remove the virtual environment and caches of this folder
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist

@@ -1,0 +1,143 @@
+"""`gpu`: what NVIDIA's driver publishes about GPUs and MIG devices, by Python names and with types.
+
+Upstream: the GPU and MIG device builders of the NVIDIA DRA driver (kubernetes-sigs/dra-driver-nvidia-gpu), up to
+release 0.5.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import Final, NoReturn
+
+from dra_infra.cel.amount import CapacityAmount, VersionAttribute
+from dra_infra.cel.attribute import IntAttribute, TextAttribute
+from dra_infra.cel.reference import Reference
+from dra_infra.errors import SelectorError
+
+DRIVER: Final = "gpu.nvidia.com"
+STANDARD_DOMAIN: Final = "resource.kubernetes.io"
+"""The domain of attributes that mean the same for every driver."""
+
+_ELSEWHERE: Final = {
+    "model": "product",
+    "name": "product",
+    "product_name": "product",
+    "vram": "memory",
+    "framebuffer": "memory",
+    "cuda_compute_capability": "compute_capability",
+    "cuda_driver_version": "cuda_version",
+    "mig_profile": "profile",
+    "numa": "numa_node",
+}
+"""Names that people try, and the one that is meant."""
+
+
+class UnknownNameError(SelectorError, AttributeError):
+    """A name that NVIDIA's driver does not publish."""
+
+
+def _reference(label: str, identifier: str, domain: str = DRIVER) -> Reference:
+    return Reference(section="attributes", domain=domain, identifier=identifier, label=f"gpu.{label}")
+
+
+def _text(label: str, identifier: str, domain: str = DRIVER) -> TextAttribute:
+    return TextAttribute(_reference(label, identifier, domain))
+
+
+def _int(label: str, identifier: str, domain: str = DRIVER) -> IntAttribute:
+    return IntAttribute(_reference(label, identifier, domain))
+
+
+def _version(label: str, identifier: str) -> VersionAttribute:
+    return VersionAttribute(_reference(label, identifier))
+
+
+def _capacity(label: str, identifier: str) -> CapacityAmount:
+    return CapacityAmount(
+        Reference(section="capacity", domain=DRIVER, identifier=identifier, label=f"gpu.{label}")
+    )
+
+
+class Gpu:
+    """Attributes and capacities of the driver gpu.nvidia.com.
+
+    What only MIG devices have is missing on whole GPUs, and a test on it is false there: `gpu.profile.missing()` are
+    the whole GPUs.
+    """
+
+    product = _text("product", "productName")
+    """As NVML says it, `NVIDIA H100 80GB HBM3`; the parent's on a MIG device."""
+    architecture = _text("architecture", "architecture")
+    """`Ampere`, `Ada Lovelace`, `Hopper`, `Blackwell` ..."""
+    brand = _text("brand", "brand")
+    """`Nvidia` on data-centre cards, `Tesla` on older drivers."""
+    type = _text("type", "type")
+    """`gpu`, `mig` or `vfio`."""
+    uuid = _text("uuid", "uuid")
+    """Absent on MIG devices that do not exist yet."""
+    compute_capability = _version("compute_capability", "cudaComputeCapability")
+    """`9.0.0` on Hopper."""
+    driver_version = _version("driver_version", "driverVersion")
+    """`580.126.20`; leading zeros vanish."""
+    cuda_version = _version("cuda_version", "cudaDriverVersion")
+    """`13.0.0`: the newest CUDA that the driver runs."""
+    addressing_mode = _text("addressing_mode", "addressingMode")
+    """`HMM`, `ATS` or `None`."""
+    profile = _text("profile", "profile")
+    """`1g.10gb`; MIG devices only."""
+    parent_uuid = _text("parent_uuid", "parentUUID")
+    """The GPU of a MIG device."""
+    pci_bus_id = _text("pci_bus_id", "pciBusID", STANDARD_DOMAIN)
+    """`0000:65:00.0`."""
+    pcie_root = _text("pcie_root", "pcieRoot", STANDARD_DOMAIN)
+    """`pci0000:64`."""
+    numa_node = _int("numa_node", "numaNode", STANDARD_DOMAIN)
+    """Absent where the machine does not say."""
+    module_id = _int("module_id", "gpuModuleID")
+    """Only with the driver's gate FabricManagerPartitioning, like the partitions."""
+    partition1 = _int("partition1", "partition1")
+    """The fabric partition of one GPU that this one is."""
+    partition2 = _int("partition2", "partition2")
+    """The fabric partition of two GPUs that this one belongs to."""
+    partition4 = _int("partition4", "partition4")
+    """The fabric partition of four GPUs that this one belongs to."""
+    partition8 = _int("partition8", "partition8")
+    """The fabric partition of eight GPUs that this one belongs to."""
+
+    memory = _capacity("memory", "memory")
+    """What NVML reports, a little below the nominal size: 79.6Gi on an 80 GB card."""
+    multiprocessors = _capacity("multiprocessors", "multiprocessors")
+    """Of a MIG device, as all that follow."""
+    copy_engines = _capacity("copy_engines", "copyEngines")
+    """DMA engines."""
+    decoders = _capacity("decoders", "decoders")
+    """NVDEC engines."""
+    encoders = _capacity("encoders", "encoders")
+    """NVENC engines."""
+    jpeg_engines = _capacity("jpeg_engines", "jpegEngines")
+    """JPEG engines."""
+    ofa_engines = _capacity("ofa_engines", "ofaEngines")
+    """Optical flow engines."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            # Copying, pickling and the like ask for names that must simply not be there.
+            raise AttributeError(name)
+        known = [entry for entry in vars(type(self)) if not entry.startswith("_")]
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+        nearest = _ELSEWHERE.get(name) or (close[0] if close else "")
+        raise UnknownNameError(
+            f"gpu.{name}: NVIDIA's driver publishes no such attribute or capacity",
+            code="selector-invalid-value",
+            hint=f"write gpu.{nearest}"
+            if nearest
+            else f'known are {", ".join(sorted(known))}; of others write attribute("domain/{name}")',
+        )
+
+    def __repr__(self) -> str:
+        return "gpu"
+
+
+gpu: Final = Gpu()

@@ -1,0 +1,172 @@
+"""Nodes of a CEL syntax tree with macros expanded, and the checked tree that the passes read.
+
+Nodes are frozen; a pass that rewrites builds new ones. `id` joins a node to its type and position in the checked
+tree and plays no part in equality.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Scalar: TypeAlias = bool | int | float | str | bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class CelType:
+    """A type as the checker found it, `map` with two parameters for example; prints as cel-go prints it."""
+
+    name: str
+    parameters: tuple[CelType, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.parameters:
+            return self.name
+        return f"{self.name}({', '.join(map(str, self.parameters))})"
+
+    def mentions(self, name: str) -> bool:
+        """Whether *name* is this type or part of it."""
+        return self.name == name or any(parameter.mentions(name) for parameter in self.parameters)
+
+
+DYN = CelType("dyn")
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal; `kind` is the field of cel.expr.Constant, such as `int64_value`."""
+
+    kind: str
+    value: Scalar
+    id: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ident:
+    """A variable, dotted where the declared name is: `device.attributes`."""
+
+    name: str
+    id: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`operand.field`, or `has(operand.field)` when it only tests."""
+
+    operand: Node
+    field: str
+    test_only: bool = False
+    id: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function or operator: `_&&_`, `_[_]`, `size`; a method has a target."""
+
+    function: str
+    args: tuple[Node, ...]
+    target: Node | None = None
+    id: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral:
+    """`[a, ?b]`; the indices name the elements that are optional."""
+
+    elements: tuple[Node, ...]
+    optional_indices: tuple[int, ...] = ()
+    id: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`key: value` of a map literal, or `field: value` of a message, whose key is a string constant."""
+
+    key: Node
+    value: Node
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MapLiteral:
+    """`{key: value}`, or a message when it has a name."""
+
+    entries: tuple[Entry, ...]
+    message: str = ""
+    id: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """A loop, into which the macros expand; `cel.bind` is one over an empty list."""
+
+    iter_var: str
+    iter_var2: str
+    iter_range: Node
+    accu_var: str
+    accu_init: Node
+    condition: Node
+    step: Node
+    result: Node
+    id: int = dataclasses.field(default=0, compare=False)
+
+
+Node: TypeAlias = Const | Ident | Select | Call | ListLiteral | MapLiteral | Comprehension
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedTree:
+    """What the checker says of an expression.
+
+    Args:
+        root: The syntax tree.
+        types: Type by node id.
+        positions: Offset in code points by node id; of an operator, that of its sign.
+    """
+
+    root: Node
+    types: Mapping[int, CelType]
+    positions: Mapping[int, int]
+
+    def type_of(self, node: Node) -> CelType:
+        """The static type; dyn where the checker gave none."""
+        return self.types.get(node.id, DYN)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The direct children in the order written."""
+    match node:
+        case Select(operand=operand):
+            return (operand,)
+        case Call(target=None, args=args):
+            return args
+        case Call(target=target, args=args) if target is not None:
+            return (target, *args)
+        case ListLiteral(elements=elements):
+            return elements
+        case MapLiteral(entries=entries):
+            return tuple(part for entry in entries for part in (entry.key, entry.value))
+        case Comprehension():
+            return (node.iter_range, node.accu_init, node.condition, node.step, node.result)
+    return ()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and everything below it, parents first."""
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting.extend(reversed(children(found)))
+
+
+def is_bind(node: Node) -> bool:
+    """Whether the node is `cel.bind(name, init, result)` as the macro expands it."""
+    return (
+        isinstance(node, Comprehension)
+        and isinstance(node.iter_range, ListLiteral)
+        and not node.iter_range.elements
+        and node.condition == Const("bool_value", value=False)
+    )
