@@ -1,0 +1,225 @@
+"""A fleet from plain Kubernetes objects, as `kubectl get nodes,resourceslices,deviceclasses -o yaml` prints them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from dra_infra.errors import FleetError, Problem, ProblemsError
+from dra_infra.model.device_class import DeviceClass
+from dra_infra.model.fleet import Fleet, Node, NodeTaint
+from dra_infra.model.quantity import Quantity
+from dra_infra.model.record import Record
+from dra_infra.model.resource_slice import ResourceSlice
+from dra_infra.model.yaml import MAX_BYTES, read_manifests
+
+_RESOURCE_GROUP = "resource.k8s.io/"
+_SHOWN_ERRORS = 5
+_R = TypeVar("_R", bound=Record)
+
+
+@dataclass(slots=True)
+class _Contents:
+    """Objects of a file by name, and what is wrong with it."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    slices: dict[str, ResourceSlice] = field(default_factory=dict)
+    classes: dict[str, DeviceClass] = field(default_factory=dict)
+    others: Counter[str] = field(default_factory=Counter)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_fleet_file(path: str) -> Fleet:
+    """Read a fleet from a file; objects of other kinds are counted in the notes, for nothing is placed by them.
+
+    Raises:
+        FleetError: `fleet-unreadable` when the file cannot be read or is not YAML, `fleet-object` for each object that
+            is malformed, of a version that is not read, or twice in the file.
+    """
+    contents = _Contents()
+    for index, manifest in enumerate(_objects(_read(path))):
+        _take(manifest, f"{path}[{index}]", contents)
+    if not contents.nodes and not contents.problems:
+        contents.problems.append(
+            Problem(
+                path=path,
+                code="fleet-unreadable",
+                message="the file holds no Node",
+                hint="write it with: kubectl get nodes,resourceslices,deviceclasses -o yaml",
+            )
+        )
+    if contents.problems:
+        raise FleetError(contents.problems)
+    return Fleet(
+        name=path,
+        nodes=tuple(contents.nodes[name] for name in sorted(contents.nodes)),
+        slices=tuple(contents.slices[name] for name in sorted(contents.slices)),
+        classes=tuple(contents.classes[name] for name in sorted(contents.classes)),
+        notes=tuple(
+            f"{count} {kind} in {path} not taken into account: every node and device counts as free"
+            for kind, count in sorted(contents.others.items())
+        ),
+    )
+
+
+def _read(path: str) -> tuple[dict[str, Any], ...]:
+    try:
+        with Path(path).open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+        return read_manifests(content.decode("utf-8"), file=path)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise FleetError(
+            [
+                Problem(
+                    path=path[:200],
+                    code="fleet-unreadable",
+                    message=f"the fleet file cannot be read: {reason}",
+                    hint="name a YAML file with Nodes, ResourceSlices and DeviceClasses, or a fleet such as hgx-h100 x 4",
+                )
+            ]
+        ) from error
+    except ProblemsError as error:
+        raise FleetError(error.problems) from error
+
+
+def _objects(manifests: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
+    """The objects, with typed lists (NodeList ...) opened: their items carry neither kind nor version."""
+    for manifest in manifests:
+        kind, items = str(manifest.get("kind", "")), manifest.get("items")
+        if not (kind.endswith("List") and isinstance(items, list)):
+            yield manifest
+            continue
+        inherited = {"apiVersion": manifest.get("apiVersion"), "kind": kind.removesuffix("List")}
+        yield from ({**inherited, **item} for item in items if isinstance(item, dict))
+
+
+def _take(manifest: Mapping[str, Any], path: str, contents: _Contents) -> None:
+    kind, version = manifest.get("kind"), str(manifest.get("apiVersion", ""))
+    if kind == "Node" and version == "v1":
+        _take_node(manifest, path, contents)
+    elif kind == "ResourceSlice" and version.startswith(_RESOURCE_GROUP):
+        _take_record(manifest, path, ResourceSlice, contents.slices, contents)
+    elif kind == "DeviceClass" and version.startswith(_RESOURCE_GROUP):
+        _take_record(manifest, path, DeviceClass, contents.classes, contents)
+    elif kind == "DeviceTaintRule":
+        contents.problems.append(
+            Problem(
+                path=path,
+                code="fleet-object",
+                message="DeviceTaintRules are not applied to devices yet",
+                hint="write the taint into the device of the ResourceSlice, and leave the rule out",
+            )
+        )
+    else:
+        contents.others[str(kind or "object without kind")[:80]] += 1
+
+
+def _take_record(
+    manifest: Mapping[str, Any], path: str, type_: type[_R], taken: dict[str, _R], contents: _Contents
+) -> None:
+    name = _name(manifest)
+    try:
+        record = type_.from_manifest({key: value for key, value in manifest.items() if key != "status"})
+    except ValidationError as error:
+        contents.problems.extend(_malformed(manifest, path, error))
+        return
+    if not name or name in taken:
+        contents.problems.append(_without_own_name(manifest, path, name))
+        return
+    taken[name] = record
+
+
+def _take_node(manifest: Mapping[str, Any], path: str, contents: _Contents) -> None:
+    name = _name(manifest)
+    if not name or name in contents.nodes:
+        contents.problems.append(_without_own_name(manifest, path, name))
+        return
+    metadata, spec, status = (_mapping(manifest.get(key)) for key in ("metadata", "spec", "status"))
+    allocatable = _mapping(status.get("allocatable") or status.get("capacity"))
+    if not allocatable:
+        contents.problems.append(
+            Problem(
+                path=f"{path}.status.allocatable",
+                code="fleet-object",
+                message=f"Node {name} has no allocatable resources, so no pod fits it",
+                hint='write them: {cpu: "64", memory: 512Gi, pods: "110"}',
+            )
+        )
+    contents.problems.extend(_malformed_amounts(allocatable, f"{path}.status.allocatable"))
+    taints = spec.get("taints")
+    contents.nodes[name] = Node(
+        name=name,
+        labels={str(key): str(value) for key, value in _mapping(metadata.get("labels")).items()},
+        allocatable={str(key): str(value) for key, value in allocatable.items()},
+        taints=tuple(
+            NodeTaint(
+                key=str(taint.get("key", "")),
+                value=str(taint.get("value") or ""),
+                effect=str(taint.get("effect", "")),
+            )
+            for taint in (taints if isinstance(taints, list) else ())
+            if isinstance(taint, Mapping)
+        ),
+        unschedulable=spec.get("unschedulable") is True,
+    )
+
+
+def _malformed_amounts(amounts: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    for name, value in amounts.items():
+        try:
+            Quantity.parse(str(value))
+        except ValueError as error:
+            yield Problem(
+                path=f"{path}.{name}",
+                code="fleet-object",
+                message=f"{str(value)[:80]!r} is not a quantity: {error}",
+                hint="write an amount such as 64, 500m or 512Gi",
+            )
+
+
+def _malformed(manifest: Mapping[str, Any], path: str, error: ValidationError) -> Iterator[Problem]:
+    version = str(manifest.get("apiVersion"))
+    if version != "resource.k8s.io/v1":
+        resource = f"{str(manifest.get('kind')).lower()}s"
+        if resource.endswith("classs"):
+            resource = "deviceclasses"
+        yield Problem(
+            path=f"{path}.apiVersion",
+            code="fleet-object",
+            message=f"{version} is not read here, only resource.k8s.io/v1",
+            hint=f"ask the server for v1: kubectl get {resource}.v1.resource.k8s.io -o yaml",
+        )
+        return
+    for detail in error.errors(include_url=False, include_input=False)[:_SHOWN_ERRORS]:
+        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in detail["loc"])
+        yield Problem(
+            path=f"{path}{where}",
+            code="fleet-object",
+            message=f"{manifest.get('kind')} {_name(manifest) or '(no name)'}: {detail['msg']}",
+            hint="compare with what the API server returns",
+        )
+
+
+def _without_own_name(manifest: Mapping[str, Any], path: str, name: str) -> Problem:
+    kind = manifest.get("kind")
+    return Problem(
+        path=f"{path}.metadata.name",
+        code="fleet-object",
+        message=f"{kind} {name} is in the file twice" if name else f"a {kind} has no name",
+        hint="keep one of the two" if name else "give it a metadata.name",
+    )
+
+
+def _name(manifest: Mapping[str, Any]) -> str:
+    name = _mapping(manifest.get("metadata")).get("name")
+    return name if isinstance(name, str) else ""
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

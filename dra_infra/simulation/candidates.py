@@ -1,0 +1,63 @@
+"""Candidate nodes with their devices, made when looked at: a large fleet has many more than anybody reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from dra_infra.simulation.cluster_state import choose
+from dra_infra.simulation.free_fleet import FreeAnswer
+from dra_infra.simulation.inventory import Inventory
+from dra_infra.simulation.outcomes import Allocated
+from dra_infra.simulation.placement import NodePlacement
+from dra_infra.simulation.workloads import Entry
+
+
+class CandidateNodes(Sequence[NodePlacement]):
+    """The nodes that can take one pod, in order of name; compares like a tuple."""
+
+    def __init__(self, inventory: Inventory, entries: Sequence[Entry], answer: FreeAnswer) -> None:
+        self._inventory = inventory
+        self._entries = entries
+        self._answer = answer
+
+    def __len__(self) -> int:
+        return len(self._answer.candidates)
+
+    @overload
+    def __getitem__(self, index: int) -> NodePlacement: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[NodePlacement, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> NodePlacement | tuple[NodePlacement, ...]:
+        if isinstance(index, slice):
+            return tuple(self._build(node) for node in self._answer.candidates[index])
+        return self._build(self._answer.candidates[index])
+
+    def __iter__(self) -> Iterator[NodePlacement]:
+        return map(self._build, self._answer.candidates)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"CandidateNodes({len(self)} nodes)"
+
+    def _build(self, node: int) -> NodePlacement:
+        groups = self._answer.groups
+        outcome = groups.allocator(groups.numbers[node]).allocate(0)
+        positions = self._inventory.positions(node)
+        picks = iter(outcome.picks if isinstance(outcome, Allocated) else ())
+        choices = []
+        for entry in self._entries:
+            devices = [
+                (request.name, positions[position])
+                for request in entry.demand.requests
+                for position in next(picks)
+            ]
+            choices.extend(choose(self._inventory, entry, devices))
+        return NodePlacement(node=self._inventory.nodes[node].name, devices=tuple(choices))

@@ -1,0 +1,218 @@
+"""One workload on the otherwise free fleet: which nodes can take a pod, why not the others, and how many pods fit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dra_infra.simulation.cluster_state import ClusterState
+from dra_infra.simulation.inventory import Inventory
+from dra_infra.simulation.node_groups import NodeGrouping, NodeGroups
+from dra_infra.simulation.outcomes import Aborted, Allocated, Halt, Impossible
+from dra_infra.simulation.pod_resources import Amounts, find_shortage, node_amounts
+from dra_infra.simulation.workloads import PodPlan
+
+PODS_LIMIT = 10_000
+"""Pods are counted up to here where they are placed one by one."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many nodes, and the first of them."""
+
+    count: int = 0
+    first: int = -1
+
+    def add(self, node: int) -> None:
+        """Count one more node; nodes come in order."""
+        self.first = node if self.first < 0 else self.first
+        self.count += 1
+
+
+@dataclass(slots=True)
+class FreeAnswer:
+    """What becomes of one pod on each node while nothing else runs.
+
+    Args:
+        groups: The groups of nodes for its claims.
+        candidates: Nodes that can take it, in order.
+        refused: Nodes that the filters refuse, by text.
+        short: Nodes with too little of a resource, by resource and what the node has.
+        failed: Nodes without a choice of devices, by group.
+        halted: Nodes at which the answer ends, by group.
+    """
+
+    groups: NodeGroups
+    candidates: list[int] = field(default_factory=list)
+    refused: dict[str, Tally] = field(default_factory=dict)
+    short: dict[tuple[str, int], Tally] = field(default_factory=dict)
+    failed: dict[int, Tally] = field(default_factory=dict)
+    halted: dict[int, tuple[Halt, Tally]] = field(default_factory=dict)
+
+    @property
+    def eligible(self) -> int:
+        """How many nodes the filters let through."""
+        return (
+            len(self.candidates)
+            + sum(tally.count for tally in (*self.short.values(), *self.failed.values()))
+            + sum(tally.count for _, tally in self.halted.values())
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How many equal pods fit.
+
+    Args:
+        pods: On the whole fleet, where a claim is shared on the best node.
+        worst: Where a claim is shared: on the worst candidate node; else the same.
+        halt: What ends the search on a node that fills up.
+        before_halt: How many pods a node takes before that.
+    """
+
+    pods: int
+    worst: int
+    halt: Halt | None = None
+    before_halt: int = 0
+
+
+class FreeFleet:
+    """Answers for single workloads, equal questions once."""
+
+    def __init__(self, inventory: Inventory, grouping: NodeGrouping) -> None:
+        self.inventory = inventory
+        self.grouping = grouping
+        by_shape: dict[tuple[tuple[str, str], ...], Amounts] = {}
+        self.amounts: list[Amounts] = []
+        for node in inventory.nodes:
+            shape = tuple(sorted(node.allocatable.items()))
+            if shape not in by_shape:
+                by_shape[shape] = node_amounts(node.allocatable)
+            self.amounts.append(by_shape[shape])
+        self._refusals: dict[str, list[str]] = {}
+        self._answers: dict[tuple[object, ...], FreeAnswer] = {}
+        self._capacities: dict[tuple[object, ...], Capacity] = {}
+
+    def state(self) -> ClusterState:
+        """The fleet with nothing on it."""
+        return ClusterState(self.inventory, self.grouping, self.amounts)
+
+    def refusals(self, plan: PodPlan) -> list[str]:
+        """Per node why the node filters refuse the pod, empty where they do not."""
+        refusals = self._refusals.get(plan.filter_key)
+        if refusals is None:
+            refusals = [plan.filter.refusal(node) for node in self.inventory.nodes]
+            self._refusals[plan.filter_key] = refusals
+        return refusals
+
+    def answer(self, plan: PodPlan) -> FreeAnswer:
+        """Try one pod on every node."""
+        answer = self._answers.get(plan.search_key)
+        if answer is not None:
+            return answer
+        groups = self.grouping.group(tuple(entry.demand for entry in plan.entries))
+        answer = self._answers[plan.search_key] = FreeAnswer(groups)
+        for node, refusal in enumerate(self.refusals(plan)):
+            if refusal:
+                answer.refused.setdefault(refusal, Tally()).add(node)
+                continue
+            shortage = find_shortage(plan.requests, self.amounts[node])
+            if shortage:
+                key = (shortage, self.amounts[node].get(shortage, 0))
+                answer.short.setdefault(key, Tally()).add(node)
+                continue
+            group = groups.numbers[node]
+            outcome = groups.allocator(group).allocate(0)
+            if isinstance(outcome, Allocated):
+                answer.candidates.append(node)
+            elif isinstance(outcome, Impossible):
+                answer.failed.setdefault(group, Tally()).add(node)
+            else:
+                answer.halted.setdefault(group, (outcome, Tally()))[1].add(node)
+        if any(isinstance(halt, Aborted) for halt, _ in answer.halted.values()):
+            # An error on one node ends the attempt for the pod, whatever the others say.
+            answer.candidates.clear()
+        return answer
+
+    def capacity(self, plan: PodPlan) -> Capacity:
+        """Fill the fleet with such pods."""
+        capacity = self._capacities.get(plan.search_key)
+        if capacity is None:
+            if any(entry.shared for entry in plan.entries):
+                capacity = self._fill_shared(plan)
+            elif self.inventory.shared:
+                capacity = self._fill_in_order(plan)
+            else:
+                capacity = self._fill_nodes(plan)
+            self._capacities[plan.search_key] = capacity
+        return capacity
+
+    def _fill_nodes(self, plan: PodPlan) -> Capacity:
+        """Each kind of node by itself, for nothing on one node takes anything from another."""
+        answer = self.answer(plan)
+        kinds: Counter[tuple[int, int]] = Counter()
+        for node in answer.candidates:
+            kinds[answer.groups.numbers[node], id(self.amounts[node])] += 1
+        first: dict[tuple[int, int], int] = {}
+        for node in reversed(answer.candidates):
+            first[answer.groups.numbers[node], id(self.amounts[node])] = node
+        pods = 0
+        halts: list[tuple[int, Halt]] = []
+        for kind, count in kinds.items():
+            per_node, halt = self._fill_one(plan, self.state(), [first[kind]])
+            pods += per_node * count
+            if halt is not None:
+                halts.append((per_node, halt))
+        before, halt = min(halts, key=lambda each: each[0]) if halts else (0, None)
+        return Capacity(pods, pods, halt, before)
+
+    def _fill_in_order(self, plan: PodPlan) -> Capacity:
+        pods, halt = self._fill_one(plan, self.state(), self.answer(plan).candidates)
+        return Capacity(pods, pods, halt, pods)
+
+    def _fill_shared(self, plan: PodPlan) -> Capacity:
+        """From each kind of first node, for the first pod decides where the claim is."""
+        answer = self.answer(plan)
+        eligible = [node for node, refusal in enumerate(self.refusals(plan)) if not refusal]
+        seen: set[tuple[int, int]] = set()
+        fills: list[tuple[int, Halt | None]] = []
+        for node in answer.candidates:
+            kind = (answer.groups.numbers[node], id(self.amounts[node]))
+            if kind in seen and not self.inventory.shared:
+                continue
+            seen.add(kind)
+            state = self.state()
+            outcome = state.attempt(plan, node, answer.groups)
+            if isinstance(outcome, Allocated):
+                state.commit(plan, node, outcome)
+                more, halt = self._fill_one(plan, state, eligible)
+                fills.append((more + 1, halt))
+        if not fills:
+            return Capacity(0, 0)
+        before, halt = next(
+            ((pods, halt) for pods, halt in sorted(fills, key=lambda each: each[0]) if halt), (0, None)
+        )
+        return Capacity(max(pods for pods, _ in fills), min(pods for pods, _ in fills), halt, before)
+
+    def _fill_one(self, plan: PodPlan, state: ClusterState, nodes: Sequence[int]) -> tuple[int, Halt | None]:
+        """Place pods one by one, each on the first of the nodes that takes it, until none does."""
+        pods, start = 0, 0
+        left = state.nodes_for(plan)
+        while pods < PODS_LIMIT:
+            groups = state.open_groups(plan)
+            while start < len(nodes):
+                if left is None or nodes[start] in left:
+                    outcome = state.attempt(plan, nodes[start], groups)
+                    if isinstance(outcome, Allocated):
+                        break
+                    if not isinstance(outcome, Impossible):
+                        return pods, outcome
+                # What a node refuses once it refuses for good: a fleet only fills up.
+                start += 1
+            else:
+                return pods, None
+            state.commit(plan, nodes[start], outcome)
+            pods += 1
+            left = state.nodes_for(plan)
+        return pods, None

@@ -1,0 +1,217 @@
+"""Places the pods of a program on a fleet: each workload alone, then all together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dra_infra.model.fleet import Fleet
+from dra_infra.model.metadata import ObjectRef
+from dra_infra.simulation.candidates import CandidateNodes
+from dra_infra.simulation.demand import Undecided
+from dra_infra.simulation.explanation import Finding, NodeExplanation
+from dra_infra.simulation.free_fleet import Capacity, FreeAnswer, FreeFleet, Tally
+from dra_infra.simulation.inventory import gather_inventory
+from dra_infra.simulation.joint import count_daemons, place_together
+from dra_infra.simulation.matching import DeviceMatching
+from dra_infra.simulation.node_groups import NodeGrouping
+from dra_infra.simulation.outcomes import Aborted, NotDecided
+from dra_infra.simulation.placement import Placement, Reason, Verdict, WorkloadPlacement
+from dra_infra.simulation.pod_resources import show_amount
+from dra_infra.simulation.workloads import PodPlan, ProgramObjects, Workload, find_workloads, plan_claim
+
+
+def place(manifests: Sequence[Mapping[str, Any]], fleet: Fleet) -> Placement:
+    """Where the pods of a program can go.
+
+    Args:
+        manifests: The objects of the program; those that decide nothing here are passed over. The program's classes
+            come before the fleet's of the same name. Values that are not known hold `UNKNOWN`.
+        fleet: What to place them on; every node and device of it is free.
+
+    Returns:
+        One answer per workload whose pods use claims. Nothing is raised for what a program or fleet holds: what
+        cannot be answered is `not-decided` with its reason.
+    """
+    objects = ProgramObjects(manifests, fleet.classes)
+    workloads, notes = find_workloads(objects)
+    scheduler = _Scheduler(fleet)
+    alone = [scheduler.place_alone(workload) for workload in workloads]
+    joint = place_together(scheduler.free, workloads)
+    placed = tuple(replace(answer, pods=pods) for answer, pods in zip(alone, joint, strict=True))
+    together, about = _judge_together(placed)
+    return Placement(
+        fleet=fleet,
+        workloads=placed,
+        together=together,
+        notes=(*fleet.notes, *notes, *_name_quotas(objects), *about),
+    )
+
+
+def place_claim(manifests: Sequence[Mapping[str, Any]], claim: ObjectRef, fleet: Fleet) -> WorkloadPlacement:
+    """Where one pod can go that uses nothing but the given claim or claim template."""
+    objects = ProgramObjects(manifests, fleet.classes)
+    scheduler = _Scheduler(fleet)
+    workload = plan_claim(objects, claim)
+    answer = scheduler.place_alone(workload)
+    return replace(answer, pods=place_together(scheduler.free, [workload])[0])
+
+
+class _Scheduler:
+    def __init__(self, fleet: Fleet) -> None:
+        self._inventory = gather_inventory(fleet)
+        self._matching = DeviceMatching(self._inventory)
+        self.free = FreeFleet(self._inventory, NodeGrouping(self._inventory, self._matching))
+        self._findings: dict[tuple[object, ...], Finding] = {}
+
+    def place_alone(self, workload: Workload) -> WorkloadPlacement:
+        """One workload on the otherwise free fleet."""
+        plan = workload.plan
+        if isinstance(plan, Undecided):
+            return WorkloadPlacement(
+                owner=workload.owner,
+                replicas=workload.replicas or 0,
+                verdict="not-decided",
+                reasons=_distinct(plan.reasons),
+                unmodelled=workload.unmodelled,
+            )
+        answer = self.free.answer(plan)
+        daemon = workload.replicas is None
+        replicas = answer.eligible if workload.replicas is None else workload.replicas
+        capacity = count_daemons(self.free, plan) if daemon else self.free.capacity(plan)
+        verdict, first = _judge(answer, capacity, replicas, daemon=daemon)
+        reasons = (*first, *self._explain(plan, answer))
+        return WorkloadPlacement(
+            owner=workload.owner,
+            replicas=replicas,
+            verdict=verdict,
+            nodes=CandidateNodes(self._inventory, plan.entries, answer),
+            more_pods=max(capacity.pods - replicas, 0) if verdict == "fits" and not daemon else 0,
+            reasons=reasons,
+            unmodelled=workload.unmodelled,
+        )
+
+    def _explain(self, plan: PodPlan, answer: FreeAnswer) -> tuple[Reason, ...]:
+        found: dict[tuple[str, str], tuple[Tally, int]] = {}
+
+        def note(finding: Finding, tally: Tally) -> None:
+            known, best = found.get((finding.code, finding.text), (Tally(), finding.best))
+            first = min(known.first, tally.first) if known.count else tally.first
+            merged = Tally(known.count + tally.count, first)
+            found[finding.code, finding.text] = (merged, max(best, finding.best))
+
+        for text, tally in answer.refused.items():
+            note(Finding("node-refuses-pod", _literal(text)), tally)
+        for (resource, amount), tally in answer.short.items():
+            note(_describe_shortage(plan, resource, amount), tally)
+        for group, tally in answer.failed.items():
+            note(self._find(plan, answer, group), tally)
+        for halt, tally in answer.halted.values():
+            note(_describe_halt(plan, halt), tally)
+        reasons = [
+            Reason(
+                code=code,
+                message=text.format(best=best),
+                nodes=tally.count,
+                example=self._inventory.nodes[tally.first].name,
+            )
+            for (code, text), (tally, best) in found.items()
+        ]
+        return tuple(sorted(reasons, key=_urgency))
+
+    def _find(self, plan: PodPlan, answer: FreeAnswer, group: int) -> Finding:
+        key = (tuple((entry.object, entry.demand) for entry in plan.entries), group)
+        finding = self._findings.get(key)
+        if finding is None:
+            explanation = NodeExplanation(self._inventory, self._matching, answer.groups, group, plan.entries)
+            finding = self._findings[key] = explanation.find()
+        return finding
+
+
+def _judge(
+    answer: FreeAnswer, capacity: Capacity, replicas: int, *, daemon: bool
+) -> tuple[Verdict, tuple[Reason, ...]]:
+    """The verdict, and the reasons that are about all pods of the workload rather than about nodes."""
+    if any(isinstance(halt, Aborted) for halt, _ in answer.halted.values()):
+        return "does-not-fit", ()
+    if answer.halted:
+        return "not-decided", ()
+    wanted = max(replicas, 1)
+    if not answer.candidates:
+        empty = Reason(code="too-few-nodes", message="the fleet has no nodes")
+        return "does-not-fit", () if answer.eligible or answer.refused else (empty,)
+    if capacity.pods < wanted:
+        where = "of the nodes that it goes to have room" if daemon else "pods fit on the free fleet"
+        text = f"{capacity.pods} of {wanted} {where}"
+        return "does-not-fit", (Reason(code="too-few-nodes", message=text),)
+    if capacity.halt is not None and capacity.before_halt < wanted:
+        text = f"when {capacity.before_halt} pods are on one node, the next attempt ends: {_halt_text(capacity.halt)}"
+        return "not-decided", (Reason(code=_halt_code(capacity.halt), message=text),)
+    if capacity.worst < wanted:
+        text = (
+            f"all pods share a claim and go where it is allocated: the best node takes {wanted} pods or more, "
+            f"the worst candidate only {capacity.worst}"
+        )
+        return "fits", (Reason(code="claim-elsewhere", message=text),)
+    return "fits", ()
+
+
+def _describe_shortage(plan: PodPlan, resource: str, amount: int) -> Finding:
+    if resource == "pods":
+        return Finding("node-too-small", "the node has no slot for a pod")
+    wanted = show_amount(resource, plan.requests[resource])
+    has = show_amount(resource, amount) if amount else "none"
+    return Finding("node-too-small", _literal(f"the pod requests {wanted} {resource}, the node has {has}"))
+
+
+def _describe_halt(plan: PodPlan, halt: Aborted | NotDecided) -> Finding:
+    text = _halt_text(halt)
+    if isinstance(halt, Aborted) and halt.claim is not None:
+        entry = plan.entries[halt.claim].object
+        text = f"claim {entry.namespace}/{entry.name}{text}"
+    return Finding(_halt_code(halt), _literal(text))
+
+
+def _halt_text(halt: Aborted | NotDecided) -> str:
+    if isinstance(halt, Aborted):
+        return halt.text
+    return f"{halt.what} is not modelled yet" if halt.code == "not-modelled" else halt.what
+
+
+def _halt_code(halt: Aborted | NotDecided) -> str:
+    return "allocation-aborted" if isinstance(halt, Aborted) else halt.code
+
+
+def _judge_together(placed: Sequence[WorkloadPlacement]) -> tuple[bool | None, list[str]]:
+    if any(answer.verdict == "not-decided" for answer in placed):
+        return None, []
+    left = [answer for answer in placed if len(answer.pods) < answer.replicas]
+    notes = [
+        f"{answer.owner} fits alone; not proven together: the joint placement, which gives each pod the first node in "
+        f"order, found room for {len(answer.pods)} of {answer.replicas} pods"
+        for answer in left
+        if answer.verdict == "fits"
+    ]
+    return not left and all(answer.verdict == "fits" for answer in placed), notes
+
+
+def _name_quotas(objects: ProgramObjects) -> list[str]:
+    kinds = {str(manifest.get("kind")) for manifest in objects.manifests}
+    return [
+        f"{kind} objects are not taken into account"
+        for kind in sorted(kinds & {"LimitRange", "ResourceQuota", "DeviceTaintRule"})
+    ]
+
+
+def _urgency(reason: Reason) -> tuple[bool, int, str, str]:
+    """What ends everything first, then what holds for most nodes."""
+    return reason.code != "allocation-aborted", -reason.nodes, reason.code, reason.message
+
+
+def _distinct(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+    return tuple(dict.fromkeys(reasons))
+
+
+def _literal(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
