@@ -1,1 +1,28 @@
-"""Before and after."""
+"""Before and after side by side: changes, dangers, placements, and the reports of them.
+
+Pure: two runs of a program and two placements in, one `Review` out, and text in four forms from that. Compiling the
+programs, placing pods, reading and writing files belong to others.
+"""
+
+from __future__ import annotations
+
+from dra_infra.planning.changes import Change
+from dra_infra.planning.dangers import Danger
+from dra_infra.planning.html_report import render_html
+from dra_infra.planning.json_report import render_json
+from dra_infra.planning.markdown_report import render_markdown
+from dra_infra.planning.placements import WorkloadReview
+from dra_infra.planning.reviews import Review, review
+from dra_infra.planning.text_report import render_text
+
+__all__ = [
+    "Change",
+    "Danger",
+    "Review",
+    "WorkloadReview",
+    "render_html",
+    "render_json",
+    "render_markdown",
+    "render_text",
+    "review",
+]

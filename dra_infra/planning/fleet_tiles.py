@@ -1,0 +1,168 @@
+"""One node on the map of a fleet: a cell per GPU, a strip per partition, coloured by workload."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from dra_infra.model.fleet import Node
+from dra_infra.model.resource_slice import Device
+from dra_infra.planning.device_names import DeviceKey, name_model
+from dra_infra.planning.wording import count_of, join_words
+
+_COLUMNS: Final = 8
+_SIDE: Final = 28
+_GAP: Final = 4
+_WAS_HEIGHT: Final = 5
+_PITCH: Final = _WAS_HEIGHT + 3 + _SIDE + 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cell:
+    """One device on the map, in units of the drawing.
+
+    Args:
+        x: Left edge.
+        y: Top edge of the cell; the bar for what was before is drawn above.
+        width: As wide as the share of its GPU.
+        now: Index of the workload that gets the device, -1 for a free one.
+        was: Index of the workload that had it, -1 for a free one.
+        state: `used`, `free`, `other` for a model that no workload uses, `closed` by a taint or a cordon.
+        letter: What is written in the cell.
+        label: The device and what becomes of it, for the pointer.
+    """
+
+    x: float
+    y: float
+    width: float
+    now: int
+    was: int
+    state: str
+    letter: str
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tile:
+    """One node, or one pool of devices that hang on no single node."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    free: int
+    tags: tuple[str, ...]
+    alternative: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TilePainter:
+    """What is known of all devices.
+
+    Args:
+        now: Index of the workload that gets the device.
+        was: Index of the workload that had it.
+        letters: Letter of each workload.
+        owners: Name of each workload.
+        models: Models that some pod can get.
+        candidates: Nodes that can take some pod.
+        nodes: Nodes by name.
+    """
+
+    now: Mapping[DeviceKey, int] = field(repr=False)
+    was: Mapping[DeviceKey, int] = field(repr=False)
+    letters: tuple[str, ...]
+    owners: tuple[str, ...]
+    models: frozenset[str]
+    candidates: frozenset[str]
+    nodes: Mapping[str, Node] = field(repr=False)
+
+    def is_used(self, devices: Iterable[tuple[DeviceKey, Device]]) -> bool:
+        """Whether any of the devices is in use before or after."""
+        return any(key in self.now or key in self.was for key, _ in devices)
+
+    def draw_tile(self, name: str, devices: list[tuple[DeviceKey, Device]]) -> Tile:
+        """Lay out the devices of one node, in the order in which the driver lists them."""
+        slots = _slots(devices)
+        closed = self._is_closed(name)
+        cells = tuple(
+            cell
+            for position, slot in enumerate(slots)
+            for cell in self._draw_slot(position, slot, closed=closed)
+        )
+        rows = -(-len(slots) // _COLUMNS)
+        columns = min(len(slots), _COLUMNS) if rows > 1 else _COLUMNS
+        return Tile(
+            name=name,
+            cells=cells,
+            free=sum(cell.state in ("free", "other") for cell in cells),
+            tags=tuple(_tags(self.nodes.get(name))),
+            alternative=f"{name}: {self._describe(cells)}",
+            width=columns * (_SIDE + _GAP) - _GAP,
+            height=rows * _PITCH - 8,
+        )
+
+    def _draw_slot(
+        self, position: int, slot: list[tuple[DeviceKey, Device]], *, closed: bool
+    ) -> Iterator[Cell]:
+        x = (position % _COLUMNS) * (_SIDE + _GAP)
+        y = (position // _COLUMNS) * _PITCH + _WAS_HEIGHT + 3
+        share = _SIDE / len(slot)
+        for part, (key, device) in enumerate(slot):
+            now, was = self.now.get(key, -1), self.was.get(key, -1)
+            model = name_model(key[0], device)
+            width = round(share - (1 if len(slot) > 1 else 0), 2)
+            holder = self.owners[now] if now >= 0 else "free"
+            previous = (
+                f" (before: {self.owners[was] if was >= 0 else 'free'})" if was != now and self.was else ""
+            )
+            yield Cell(
+                x=round(x + part * share, 2),
+                y=y,
+                width=width,
+                now=now,
+                was=was,
+                state=self._state(now, model, device, closed=closed),
+                letter=self.letters[now] if now >= 0 and width > 10 else "",
+                label=f"{device.name} · {model} · {holder}{previous}",
+            )
+
+    def _state(self, now: int, model: str, device: Device, *, closed: bool) -> str:
+        if now >= 0:
+            return "used"
+        if closed or any(taint.effect in ("NoSchedule", "NoExecute") for taint in device.taints or ()):
+            return "closed"
+        return "free" if model in self.models else "other"
+
+    def _is_closed(self, name: str) -> bool:
+        node = self.nodes.get(name)
+        return node is not None and name not in self.candidates and bool(node.unschedulable or node.taints)
+
+    def _describe(self, cells: tuple[Cell, ...]) -> str:
+        counts = Counter(self.owners[cell.now] if cell.now >= 0 else "free" for cell in cells)
+        said = [
+            f"{number} {'for ' if owner != 'free' else ''}{owner}" for owner, number in sorted(counts.items())
+        ]
+        moved = sum(cell.now != cell.was for cell in cells)
+        changed = f"; {moved} other than before" if moved and self.was else ""
+        return f"of {count_of(len(cells), 'device')} {join_words(said, most=12)}{changed}"
+
+
+def _slots(devices: list[tuple[DeviceKey, Device]]) -> list[list[tuple[DeviceKey, Device]]]:
+    """One slot per GPU: partitions of one GPU share a slot."""
+    slots: dict[str, list[tuple[DeviceKey, Device]]] = {}
+    for key, device in devices:
+        attributes = device.attributes or {}
+        parent = attributes.get("parentUUID") or attributes.get(f"{key[0]}/parentUUID")
+        name = parent.string if parent is not None and parent.string else f"{key[1]}/{device.name}"
+        slots.setdefault(name, []).append((key, device))
+    return list(slots.values())
+
+
+def _tags(node: Node | None) -> Iterator[str]:
+    if node is not None and node.unschedulable:
+        yield "cordoned"
+    if node is not None and node.taints:
+        yield "tainted"

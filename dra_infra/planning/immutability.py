@@ -1,0 +1,53 @@
+"""Changes that the API server refuses: the preview may be green, `pulumi up` is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dra_infra.errors import Problem
+from dra_infra.model.program import NotSeen
+from dra_infra.planning.changes import Change, is_name_made_up, name_of
+
+_OWN_HINT = 'opts=pulumi.ResourceOptions(replace_on_changes=["{field}"], delete_before_replace=True)'
+
+
+def find_refused(changes: Iterable[Change]) -> tuple[Problem, ...]:
+    """A problem for each change of a field that cannot change, under a name that stays."""
+    return tuple(
+        sorted(_describe(change) for change in changes if change.refused and not is_name_made_up(change))
+    )
+
+
+def find_undecided(changes: Iterable[Change]) -> Iterator[NotSeen]:
+    """Changes of immutable specs of objects that Pulumi names: they work only when the program replaces them."""
+    for change in changes:
+        if change.refused and is_name_made_up(change):
+            yield NotSeen(
+                what=change.ref.kind,
+                name=name_of(change.urn),
+                reason=f'its spec changes, which works only with replace_on_changes=["{change.refused[0]}"]',
+            )
+
+
+def _describe(change: Change) -> Problem:
+    field = change.refused[0]
+    if change.ref.kind == "Pod":
+        return Problem(
+            path=f"{change.component or change.ref}.{field}",
+            code="pod-claims-immutable",
+            message="the claims of a pod cannot change, the API server refuses the update",
+            hint=f"run it in a Deployment or Job, or write {_OWN_HINT.format(field=field)}",
+            place=change.place,
+        )
+    own_hint = _OWN_HINT.format(field=field)
+    return Problem(
+        path=change.component or str(change.ref),
+        code="claim-spec-immutable",
+        message=f"the spec of {change.ref} changes while its name stays, which the API server refuses",
+        hint=(
+            'drop object_name, so that the name follows the content, or write replace="delete-first"'
+            if change.component
+            else f"write {own_hint}"
+        ),
+        place=change.place,
+    )

@@ -1,0 +1,218 @@
+"""A review as Markdown for a comment of a forge: counts and danger first, one fold per object, within the limit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import quote
+
+from dra_infra.errors import Problem
+from dra_infra.planning.changes import Change
+from dra_infra.planning.dangers import Danger
+from dra_infra.planning.placements import WorkloadReview
+from dra_infra.planning.reviews import Review
+from dra_infra.planning.text_report import SIGNS
+from dra_infra.planning.wording import count_of, show_hidden
+
+BUDGET: Final = 65_536
+"""What GitHub takes in one comment. Counted in bytes here, which is never less than characters."""
+
+_RESERVE: Final = 400
+"""Kept free for the line that says what was cut."""
+
+_DIFF_LINES: Final = (200, 30)
+"""Most lines of one object's diff, and how many it gets when that is too much."""
+
+_STRUCTURAL: Final = re.compile(r"[&<>\\`*_\[\]|~$@#]|:(?=\S)|(?<=www)\.")
+
+_GRADE_SIGNS: Final = {"failed": "❌", "danger": "⚠️", "ok": "✅"}
+_TREND_SIGNS: Final = {
+    "no-longer-fits": "❌",
+    "does-not-fit": "❌",
+    "not-decided": "❔",
+    "fits-now": "✅",
+    "new": "✅",
+    "moved": "✅",
+    "same": "✅",
+    "gone": "🗑️",
+}
+
+
+def marker_of(project: str, stack: str) -> str:
+    """The hidden line by which a later run finds the comment again."""
+    return f"<!-- dra-infra review {quote(project, safe='')}/{quote(stack, safe='')} -->"
+
+
+def render_markdown(review: Review, *, budget: int = BUDGET) -> str:
+    """The review in GitHub's Markdown, at most *budget* bytes.
+
+    What does not fit is left out whole, the least important first: diffs of created objects go before those of
+    replaced ones, and those before placements, dangers and problems. The first lines always fit.
+    """
+    page = _Page(budget - _RESERVE)
+    page.add(f"{marker_of(review.project, review.stack)}\n{_headline(review)}")
+    page.add_list("problems", [_problem(problem) for problem in review.problems])
+    page.add_list("dangers", [_danger(danger) for danger in review.dangers], title="**Dangers**")
+    page.add_table(
+        "workloads",
+        "| | Workload | Placement |\n|---|---|---|",
+        [_workload(item) for item in review.workloads],
+    )
+    footer = _Page(page.left // 4)
+    footer.add_list(
+        "notes", list(_notes(review)), title="**Could not be known, or is not taken into account**"
+    )
+    page.left -= footer.used
+    for change in review.changes:
+        page.add_first("objects", _change_forms(change))
+    page.take(footer)
+    return page.text()
+
+
+class _Page:
+    """Blocks that are taken whole while there is room."""
+
+    def __init__(self, budget: int) -> None:
+        self.left = budget
+        self.used = 0
+        self.blocks: list[str] = []
+        self.cut: dict[str, int] = {}
+
+    def add(self, block: str) -> bool:
+        size = len(block.encode()) + 2
+        if size > self.left:
+            return False
+        self.blocks.append(block)
+        self.left -= size
+        self.used += size
+        return True
+
+    def add_first(self, noun: str, forms: Iterator[str]) -> None:
+        """Add the first form that fits, else count the thing as cut."""
+        if not any(self.add(form) for form in forms):
+            self.cut[noun] = self.cut.get(noun, 0) + 1
+
+    def add_list(self, noun: str, items: list[str], *, title: str = "") -> None:
+        self._add_rows(noun, title, [f"- {item}" for item in items], "\n\n" if title else "")
+
+    def add_table(self, noun: str, head: str, rows: list[str]) -> None:
+        self._add_rows(noun, head, rows, "\n")
+
+    def _add_rows(self, noun: str, head: str, rows: list[str], joint: str) -> None:
+        taken: list[str] = []
+        size = len(head.encode()) + len(joint) + 2
+        for row in rows:
+            size += len(row.encode()) + 1
+            if size > self.left:
+                break
+            taken.append(row)
+        if taken:
+            self.add(head + joint + "\n".join(taken))
+        if len(taken) < len(rows):
+            self.cut[noun] = self.cut.get(noun, 0) + len(rows) - len(taken)
+
+    def take(self, other: _Page) -> None:
+        self.blocks += other.blocks
+        for noun, number in other.cut.items():
+            self.cut[noun] = self.cut.get(noun, 0) + number
+
+    def text(self) -> str:
+        blocks = list(self.blocks)
+        if self.cut:
+            said = ", ".join(count_of(number, noun.removesuffix("s")) for noun, number in self.cut.items())
+            blocks.append(
+                f"_Cut to the size of a comment: {said} not shown. The HTML and JSON reports have all of it._"
+            )
+        return "\n\n".join(blocks) + "\n"
+
+
+def _headline(review: Review) -> str:
+    said = f"{review.findings} · {review.fit}" if review.fit else review.findings
+    where = f"{_code(f'{review.project}/{review.stack}')} against {_code(review.base_label)}"
+    return (
+        f"### {_GRADE_SIGNS[review.grade]} {_escape(_short(said))}\n\n{where}: **{_escape(review.summary)}**"
+    )
+
+
+def _problem(problem: Problem) -> str:
+    sign = "❌" if problem.severity == "error" else "⚠️"
+    place = f" ({_code(str(problem.place))})" if problem.place else ""
+    return (
+        f"{sign} {_code(problem.path)}{place}: {_escape(_short(problem.message))} "
+        f"{_code(problem.code)}{_hint(problem.hint)}"
+    )
+
+
+def _danger(danger: Danger) -> str:
+    cause = f"{_code(danger.cause)} changes: " if danger.cause else ""
+    return (
+        f"⚠️ {cause}{_code(str(danger.who))} {_escape(_short(danger.message))} "
+        f"{_code(danger.code)}{_hint(danger.hint)}"
+    )
+
+
+def _hint(hint: str) -> str:
+    return f"<br>_hint:_ {_escape(_short(hint))}" if hint else ""
+
+
+def _workload(workload: WorkloadReview) -> str:
+    said = _escape(_short(workload.summary))
+    if workload.trend == "gone":
+        said = f"gone, before: {said}"
+    elif workload.trend == "new":
+        said += "<br>_new_"
+    elif workload.previous:
+        said += f"<br>_before:_ {_escape(_short(workload.previous))}"
+    if workload.trend in ("no-longer-fits", "does-not-fit"):
+        said += "".join(f"<br>{_escape(_short(reason))}" for reason in workload.reasons[1:4])
+    return f"| {_TREND_SIGNS[workload.trend]} | {_code(str(workload.owner))} | {said} |"
+
+
+def _change_forms(change: Change) -> Iterator[str]:
+    """From the whole diff down to one line."""
+    title = f"<b>{SIGNS[change.action]} {change.action}</b> {_code(str(change.ref))}"
+    if change.old_ref is not None:
+        title += f", was {_code(change.old_ref.name)}"
+    if change.component:
+        title += f" · {_code(change.component)}"
+    if change.replacing:
+        order = "old one deleted first" if change.order == "delete-first" else "old one goes last"
+        title += f" · {_code(', '.join(change.replacing))}, {order}"
+    for most in _DIFF_LINES:
+        yield f"<details><summary>{title}</summary>\n\n{_fence(change, most)}\n\n</details>"
+    yield f"<details><summary>{title}</summary>\n\ndiff not shown\n\n</details>"
+
+
+def _fence(change: Change, most: int) -> str:
+    lines: list[str] = []
+    for hunk in change.diff:
+        if change.action not in ("created", "deleted"):
+            lines.append(f"@@ {show_hidden(hunk.path)} @@")
+        lines += [show_hidden(line) for line in hunk.lines]
+    if len(lines) > most:
+        lines = [*lines[:most], f"# … {count_of(len(lines) - most, 'more line')}"]
+    # A fence is closed by as many backticks as opened it: one more than any line has cannot be closed from inside.
+    longest = max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join([f"{fence}diff", *lines, fence])
+
+
+def _notes(review: Review) -> Iterator[str]:
+    for item in review.not_known:
+        yield f"{_escape(item.what)} {_code(item.name)}: {_escape(_short(item.reason))}"
+    yield from (_escape(_short(note)) for note in review.notes)
+
+
+def _code(text: str) -> str:
+    # In code neither mentions nor issue numbers become links.
+    return f"<code>{_escape(_short(text))}</code>"
+
+
+def _escape(text: str) -> str:
+    """As plain text in any place: an entity is never read as Markdown or HTML."""
+    return _STRUCTURAL.sub(lambda match: f"&#{ord(match.group())};", show_hidden(text))
+
+
+def _short(text: str, most: int = 600) -> str:
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters)"

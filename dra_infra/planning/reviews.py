@@ -1,0 +1,196 @@
+"""The whole of a review as one record; every rendering is a pure function of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dra_infra.errors import Problem
+from dra_infra.model.program import SECRET, UNKNOWN, NotSeen, Program
+from dra_infra.planning.changes import ACTIONS, Action, Change, compare_programs
+from dra_infra.planning.dangers import Danger, find_dangers
+from dra_infra.planning.immutability import find_refused, find_undecided
+from dra_infra.planning.placements import WorkloadReview, compare_placements, find_unplaced
+from dra_infra.planning.wording import count_of, join_words
+from dra_infra.simulation.placement import Placement
+
+Grade = Literal["failed", "danger", "ok"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Review:
+    """What a change of a program does.
+
+    Args:
+        project: Pulumi project of the head.
+        stack: Stack that both sides were compiled for.
+        base_label: What the user called the base: `origin/main`.
+        changes: Every object that differs, the worst first.
+        unchanged: How many objects are the same on both sides.
+        problems: Problems of the head, and changes that the API server or the fleet refuses; sorted.
+        dangers: What works and a reviewer wants to know; sorted.
+        workloads: Placement before and after, by workload.
+        not_known: What could not be known offline, and what the placement does not take into account.
+        notes: What else the reader must know.
+        before: The placement of the base, when a fleet was given.
+        after: The placement of the head, when a fleet was given.
+    """
+
+    project: str
+    stack: str
+    base_label: str
+    changes: tuple[Change, ...] = ()
+    unchanged: int = 0
+    problems: tuple[Problem, ...] = ()
+    dangers: tuple[Danger, ...] = ()
+    workloads: tuple[WorkloadReview, ...] = ()
+    not_known: tuple[NotSeen, ...] = ()
+    notes: tuple[str, ...] = ()
+    before: Placement | None = field(default=None, repr=False)
+    after: Placement | None = field(default=None, repr=False)
+
+    @property
+    def failed(self) -> bool:
+        """Whether something must be fixed before merge: a problem, or a workload that has no place any more."""
+        return any(problem.severity == "error" for problem in self.problems)
+
+    @property
+    def grade(self) -> Grade:
+        """The review in one word."""
+        if self.failed:
+            return "failed"
+        return "danger" if self.dangers else "ok"
+
+    @property
+    def counts(self) -> dict[Action, int]:
+        """How many objects each action happens to, in the order of reports."""
+        counted = Counter(change.action for change in self.changes)
+        return {action: counted[action] for action in ACTIONS}
+
+    @property
+    def verdict(self) -> str:
+        """`✗ 1 problem, 1 danger · 2 of 3 workloads fit`."""
+        return (
+            f"{MARKS[self.grade]} {self.findings} · {self.fit}"
+            if self.fit
+            else f"{MARKS[self.grade]} {self.findings}"
+        )
+
+    @property
+    def findings(self) -> str:
+        """`1 problem, 1 danger`, with `no problems` said and `no dangers` not."""
+        errors = sum(problem.severity == "error" for problem in self.problems)
+        parts = [count_of(errors, "problem")]
+        if warnings := len(self.problems) - errors:
+            parts.append(count_of(warnings, "warning"))
+        if self.dangers:
+            parts.append(count_of(len(self.dangers), "danger"))
+        return ", ".join(parts)
+
+    @property
+    def fit(self) -> str:
+        """`3 of 3 workloads fit on hgx-h100 x 4`; empty without a fleet."""
+        if self.after is None:
+            return ""
+        fitting = sum(workload.fits for workload in self.workloads)
+        placed = [workload.after for workload in self.workloads if workload.after is not None]
+        if not placed:
+            return f"no workload needs devices of {self.after.fleet.name}"
+        undecided = sum(workload.verdict == "not-decided" for workload in placed)
+        said = f"{fitting:,} of {count_of(len(placed), 'workload')} {'fits' if len(placed) == 1 else 'fit'}"
+        said += f" on {self.after.fleet.name}"
+        return f"{said}, {undecided:,} not decided" if undecided else said
+
+    @property
+    def summary(self) -> str:
+        """`1 replaced, 2 changed, 5 unchanged`."""
+        parts = [f"{number:,} {action}" for action, number in self.counts.items() if number]
+        return ", ".join([*parts, f"{self.unchanged:,} unchanged"] if parts else ["nothing changes"])
+
+
+MARKS: dict[Grade, str] = {"failed": "✗", "danger": "!", "ok": "✓"}
+"""The sign that each grade starts with."""
+
+
+def review(
+    base: Program,
+    head: Program,
+    *,
+    base_label: str,
+    before: Placement | None = None,
+    after: Placement | None = None,
+) -> Review:
+    """Compare two runs of a program, and where their pods go.
+
+    Args:
+        base: What is deployed, or about to be: the program at the base revision.
+        head: The program with the change.
+        base_label: What the user called the base.
+        before: Placement of the base's pods; None when no fleet was given.
+        after: Placement of the head's pods on the same fleet.
+    """
+    changes = compare_programs(base, head)
+    workloads = compare_placements(before, after)
+    fleet = after.fleet.name if after else ""
+    return Review(
+        project=head.project,
+        stack=head.stack,
+        base_label=base_label,
+        changes=changes,
+        unchanged=len(head.objects) - sum(change.after is not None for change in changes),
+        problems=tuple(sorted({*head.problems, *find_refused(changes), *find_unplaced(workloads, fleet)})),
+        dangers=find_dangers(changes, base, head, before=before, after=after),
+        workloads=workloads,
+        not_known=tuple(_find_not_known(base, head, changes, workloads)),
+        notes=tuple(_find_notes(base, head, after)),
+        before=before,
+        after=after,
+    )
+
+
+def _find_not_known(
+    base: Program, head: Program, changes: tuple[Change, ...], workloads: tuple[WorkloadReview, ...]
+) -> Iterator[NotSeen]:
+    yield from sorted({*head.not_seen, *base.not_seen})
+    yield from find_undecided(changes)
+    for marker, what, reason in (
+        (
+            SECRET,
+            "secret values",
+            "shown as [secret] on both sides: a change of a secret alone does not show",
+        ),
+        (
+            UNKNOWN,
+            "values known after up",
+            "shown as [unknown] on both sides: a change of them does not show",
+        ),
+    ):
+        holders = [str(item.ref) for item in head.objects if _holds(item.manifest, marker)]
+        if holders:
+            yield NotSeen(what=what, name=f"in {join_words(holders)}", reason=reason)
+    for workload in workloads:
+        if workload.after is not None and workload.after.unmodelled:
+            yield NotSeen(
+                what="placement of",
+                name=str(workload.owner),
+                reason=f"does not take into account {join_words(workload.after.unmodelled, most=8)}",
+            )
+
+
+def _find_notes(base: Program, head: Program, after: Placement | None) -> Iterator[str]:
+    if base.problems:
+        yield f"The base has {count_of(len(base.problems), 'problem')} of its own; what it lacks may show as created."
+    if (base.project, base.stack) != (head.project, head.stack):
+        yield f"The base is {base.project}/{base.stack}, the head {head.project}/{head.stack}: nothing can match."
+    if after is not None:
+        yield from after.notes
+
+
+def _holds(value: object, marker: str) -> bool:
+    if isinstance(value, dict):
+        return any(_holds(item, marker) for item in value.values())
+    if isinstance(value, list):
+        return any(_holds(item, marker) for item in value)
+    return value == marker

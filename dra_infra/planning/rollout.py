@@ -1,0 +1,110 @@
+"""How a workload replaces its pods, and what devices that takes meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dra_infra.planning.replacement import get_field
+from dra_infra.planning.wording import count_of
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rollout:
+    """How a Deployment replaces its pods.
+
+    Args:
+        surge: Pods that run on top of `replicas`; 0 also when all pods are stopped first.
+        unavailable: Pods that may be stopped before their successors run.
+        stops_first: Whether every old pod is stopped before the first new one starts (`Recreate`).
+    """
+
+    surge: int
+    unavailable: int
+    stops_first: bool = False
+
+    @classmethod
+    def of(cls, deployment: Mapping[str, Any], replicas: int) -> Rollout:
+        """Read the strategy; 25 % each by default, surge rounds up, unavailable down, and never both to zero.
+
+        Upstream: ResolveFenceposts in pkg/controller/deployment/util/deployment_util.go.
+        """
+        if get_field(deployment, "spec.strategy.type") == "Recreate":
+            return cls(surge=0, unavailable=replicas, stops_first=True)
+        rolling = get_field(deployment, "spec.strategy.rollingUpdate") or {}
+        surge = _resolve(rolling.get("maxSurge"), replicas, round_up=True)
+        unavailable = _resolve(rolling.get("maxUnavailable"), replicas, round_up=False)
+        if surge == 0 and unavailable == 0:
+            unavailable = 1
+        return cls(surge=surge, unavailable=unavailable)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outlook:
+    """What a rollout will be like.
+
+    Args:
+        message: As the rest of a sentence that starts with the workload.
+        hint: What to do about it.
+        lacks_room: Whether the fleet has no room for all surge pods.
+    """
+
+    message: str
+    hint: str = ""
+    lacks_room: bool = False
+
+
+def foresee_rollout(
+    manifest: Mapping[str, Any], replicas: int | None, *, each: int | None, room: int | None, fleet: str
+) -> Outlook:
+    """Say how the pods of a Deployment, StatefulSet or DaemonSet are exchanged for new ones.
+
+    Room is judged by the new pods alone: old pods on devices that the new ones do not ask for take none of it, so that
+    too little room means "may wait".
+
+    Args:
+        manifest: The workload.
+        replicas: Pods that it runs at once; None for one per node.
+        each: Devices that every pod has of its own; None when that depends on the node.
+        room: More such pods that fit the otherwise free fleet; None when that is not known.
+        fleet: What the fleet is called.
+    """
+    if replicas is None or manifest.get("kind") == "DaemonSet":
+        return Outlook(message="rolls over node by node, its pods need no more devices meanwhile")
+    if manifest.get("kind") == "StatefulSet":
+        pods = count_of(replicas, "pod")
+        return Outlook(message=f"rolls over, its {pods} stop one after the other, from the last")
+    rollout = Rollout.of(manifest, replicas)
+    if rollout.stops_first:
+        return Outlook(message=f"rolls over, its {count_of(replicas, 'pod')} all stop before new ones start")
+    if rollout.surge == 0:
+        stopped = count_of(rollout.unavailable, "pod")
+        return Outlook(message=f"rolls over, {stopped} at a time; no more devices are needed meanwhile")
+    if each == 0:
+        return Outlook(message=f"rolls over, {count_of(rollout.surge, 'pod')} at a time")
+    return _foresee_surge(rollout, each=each, room=room, fleet=fleet)
+
+
+def _foresee_surge(rollout: Rollout, *, each: int | None, room: int | None, fleet: str) -> Outlook:
+    surge = count_of(rollout.surge, "surge pod")
+    devices = "more devices" if each is None else count_of(rollout.surge * each, "more device")
+    message = f"rolls over and needs {devices} for {surge} until the old ones are gone"
+    if room is None or room >= rollout.surge:
+        return Outlook(message=message)
+    message += f", but {fleet} has room for {count_of(room, 'more pod')}"
+    if rollout.unavailable:
+        return Outlook(message=f"{message}: it may have to wait until old pods stop", lacks_room=True)
+    return Outlook(
+        message=f"{message}: the rollout may wait without end",
+        hint='strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}} stops an old pod first',
+        lacks_room=True,
+    )
+
+
+def _resolve(value: Any, replicas: int, *, round_up: bool) -> int:
+    if isinstance(value, (int, float)):
+        return int(value)
+    digits = value.removesuffix("%") if isinstance(value, str) else ""
+    percent = int(digits) if digits.isdecimal() else 25
+    return (percent * replicas + (99 if round_up else 0)) // 100

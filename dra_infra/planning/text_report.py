@@ -1,0 +1,160 @@
+"""A review for the terminal: the verdict first, then what must be read, then the details."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Final
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from dra_infra.errors import Problem
+from dra_infra.planning.changes import Action, Change
+from dra_infra.planning.dangers import Danger
+from dra_infra.planning.placements import Trend, WorkloadReview
+from dra_infra.planning.reviews import Grade, Review
+from dra_infra.planning.wording import count_of, show_hidden
+
+SIGNS: Final[dict[Action, str]] = {"created": "+", "changed": "~", "replaced": "±", "deleted": "-"}
+"""What each action is marked with in text."""
+
+MAX_DIFF_LINES: Final = 60
+"""Lines of one object's diff that a terminal gets; the other forms of the report have more."""
+
+_GRADE_STYLES: Final[dict[Grade, str]] = {"failed": "bold red", "danger": "bold yellow", "ok": "bold green"}
+_ACTION_STYLES: Final[dict[Action, str]] = {
+    "created": "green",
+    "changed": "yellow",
+    "replaced": "magenta",
+    "deleted": "red",
+}
+_TREND_STYLES: Final[dict[Trend, str]] = {
+    "no-longer-fits": "red",
+    "does-not-fit": "red",
+    "not-decided": "yellow",
+}
+_LINE_STYLES: Final = {"+": "green", "-": "red"}
+
+
+def render_text(review: Review, *, color: bool = False, width: int = 120) -> str:
+    """The review in lines. Only placements are wrapped at *width*: what people search for stays on one line.
+
+    Args:
+        review: What to show.
+        color: Whether to write terminal colours. The caller knows whether it writes to a terminal.
+        width: Columns of the terminal.
+    """
+    out = io.StringIO()
+    # Nothing is read from the environment: the same review gives the same bytes.
+    console = Console(
+        file=out,
+        width=max(width, 40),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        legacy_windows=False,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        _environ={},
+    )
+    for block in _blocks(review):
+        console.print(block, soft_wrap=not isinstance(block, Table))
+    text = out.getvalue()
+    return text if color else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+def _blocks(review: Review) -> Iterator[RenderableType]:
+    yield _text(review.verdict, _GRADE_STYLES[review.grade])
+    yield _text(f"  {review.project}/{review.stack} against {review.base_label}: {review.summary}", "dim")
+    if review.workloads:
+        yield ""
+        yield _placements(review.workloads)
+    if review.problems or review.dangers:
+        yield ""
+    for problem in review.problems:
+        yield from _problem(problem)
+    for danger in review.dangers:
+        yield from _danger(danger)
+    for change in review.changes:
+        yield ""
+        yield from _change(change)
+    if review.not_known or review.notes:
+        yield ""
+        yield _text("could not be known, or is not taken into account:", "bold")
+        for item in (*map(str, review.not_known), *review.notes):
+            yield _hanging(item)
+
+
+def _placements(workloads: tuple[WorkloadReview, ...]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=False, ratio=None, max_width=40, overflow="fold")
+    table.add_column(overflow="fold")
+    for workload in workloads:
+        name = _text(f"  {workload.owner}", "bold")
+        now = f"gone, before: {workload.summary}" if workload.trend == "gone" else workload.summary
+        table.add_row(name, _text(now, _TREND_STYLES.get(workload.trend, "")))
+        if workload.trend == "new":
+            table.add_row("", _text("new", "dim"))
+        elif workload.previous:
+            table.add_row("", _text(f"before: {workload.previous}", "dim"))
+        if workload.trend in _TREND_STYLES:
+            for reason in workload.reasons[1:4]:
+                table.add_row("", _text(f"also: {reason}", "dim"))
+    return table
+
+
+def _problem(problem: Problem) -> Iterator[RenderableType]:
+    label, style = ("problem", "bold red") if problem.severity == "error" else ("warning", "bold yellow")
+    where = f"{problem.place}: " if problem.place else ""
+    yield _labelled(label, style, f"{where}{problem.path}: {problem.message}", problem.code)
+    if problem.hint:
+        yield _hanging(f"hint: {problem.hint}")
+
+
+def _danger(danger: Danger) -> Iterator[RenderableType]:
+    yield _labelled("danger", "bold yellow", str(danger), danger.code)
+    if danger.hint:
+        yield _hanging(f"hint: {danger.hint}")
+
+
+def _change(change: Change) -> Iterator[RenderableType]:
+    style = _ACTION_STYLES[change.action]
+    head = Text(f"{SIGNS[change.action]} {change.action} ", style=f"bold {style}")
+    head.append(show_hidden(str(change.ref)), style="bold")
+    if change.old_ref is not None:
+        head.append(show_hidden(f", was {change.old_ref.name}"))
+    if change.component:
+        head.append(show_hidden(f"  {change.component}"), style="dim")
+    if change.replacing:
+        order = "the old one is deleted first" if change.order == "delete-first" else "the old one goes last"
+        head.append(show_hidden(f"  {', '.join(change.replacing)}; {order}"), style="dim")
+    yield head
+    left = MAX_DIFF_LINES
+    for hunk in change.diff:
+        if left <= 0:
+            break
+        if change.action not in ("created", "deleted"):
+            yield _text(f"    @@ {hunk.path} @@", "cyan")
+        for line in hunk.lines[:left]:
+            yield _text(f"    {line}", _LINE_STYLES.get(line[:1], ""))
+        left -= len(hunk.lines)
+    total = sum(len(hunk.lines) for hunk in change.diff)
+    if total > MAX_DIFF_LINES:
+        yield _text(f"    … {count_of(total - MAX_DIFF_LINES, 'more line')}", "dim")
+
+
+def _labelled(label: str, style: str, message: str, code: str) -> Text:
+    text = Text(f"{label}: ", style=style)
+    text.append(show_hidden(message), style="not bold default")
+    text.append(f" [{code}]", style="not bold dim")
+    return text
+
+
+def _hanging(message: str) -> Text:
+    return _text(f"  {message}", "")
+
+
+def _text(message: str, style: str) -> Text:
+    return Text(show_hidden(message), style=style)

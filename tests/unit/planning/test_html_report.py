@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import itertools
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dra_infra.errors import Problem
+from dra_infra.model.program import NotSeen, Program, ProgramObject
+from dra_infra.planning import render_html, review
+
+VOID = {"meta", "input", "rect", "line", "br"}
+
+
+class Page(HTMLParser):
+    """Collects tags and texts; fails on a tag that is closed out of order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.texts, self.attributes = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+hostile = st.one_of(
+    st.text(max_size=30),
+    st.sampled_from(["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "</style>", "{{ 7 * 7 }}", "&lt;", "\u202e"]),
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(hostile, min_size=1, max_size=4), hostile)
+def test_hostile_texts_stay_texts(names, label):
+    objects = tuple(
+        ProgramObject(
+            urn=f"urn:pulumi:s::p::kubernetes:core/v1:ConfigMap::{number}",
+            manifest={
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": name},
+                "data": {name: name},
+            },
+            component=name,
+        )
+        for number, name in enumerate(names)
+    )
+    problems = tuple(Problem(path=name, code=name, message=name, hint=name) for name in names)
+    not_seen = tuple(NotSeen(what=name, name=name, reason=name) for name in names)
+    base = Program(project=label, stack=label)
+    head = Program(project=label, stack=label, objects=objects, problems=problems, not_seen=not_seen)
+    page = Page(render_html(review(base, head, base_label=label)))
+    assert not {"script", "img"} & set(page.tags)
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+
+
+def test_template_syntax_in_a_name_is_not_evaluated(make):
+    text = render_html(review(make.program(), make.program(), base_label="{{ 7 * 7 }}"))
+    assert "{{ 7 * 7 }}" in text
+
+
+def test_the_page_loads_nothing(sample):
+    text = render_html(sample)
+    assert not re.search(r"(?:src|href)\s*=|@import|https?://|<script|<link", text)
+    assert set(re.findall(r"url\(([^)]*)\)", text)) == {"#hatch"}
+    assert "default-src 'none'" in text
+
+
+def test_headings_step_down_one_by_one(sample):
+    levels = [int(tag[1]) for tag in Page(render_html(sample)).tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+
+
+def test_every_drawing_of_a_node_has_a_text_alternative(sample):
+    page = Page(render_html(sample))
+    alternatives = [
+        value for name, value in page.attributes if name == "aria-label" and value.startswith("hgx-h100-0")
+    ]
+    assert alternatives == [
+        "hgx-h100-0: of 8 devices 2 for Deployment ml/embed and 6 for Deployment ml/serve; 6 other than before"
+    ]
+
+
+def test_ids_are_unique(sample):
+    ids = [value for name, value in Page(render_html(sample)).attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+
+
+def test_hidden_characters_are_spelled_out(make):
+    text = render_html(review(make.program(), make.program(), base_label="a\u202eb"))
+    assert "\u202e" not in text
+    assert "a\\u202eb" in text
+
+
+@pytest.mark.parametrize("fleet", [False, True])
+def test_an_empty_review_is_a_page_too(make, fleet):
+    placed = make.place(make.fleet()) if fleet else None
+    page = Page(render_html(review(make.program(), make.program(), base_label="main", after=placed)))
+    assert "No object differs from main." in page.texts
+
+
+def test_a_very_long_diff_is_cut_and_says_so(make):
+    long = make.object("ConfigMap", "c", None, data={f"k{number:05}": "v" for number in range(3000)})
+    assert "… 1006 more lines" in render_html(review(make.program(), make.program(long), base_label="main"))
