@@ -1,1 +1,80 @@
-"""Declarative GPU infrastructure for Kubernetes Dynamic Resource Allocation."""
+"""dra-infra: GPU infrastructure for Kubernetes Dynamic Resource Allocation, in typed Python.
+
+Write components in a Pulumi program; know before merge that the API server accepts what they make, that the
+scheduler can place it, and where.
+
+```python
+import dra_infra as dra
+
+h100 = dra.GpuDeviceClass("h100", select=dra.gpu.product.contains("H100"))
+trainer = dra.GpuClaimTemplate("trainer", device_class=h100, count=4)
+pod_spec = trainer.attach({"containers": [{"name": "train", "image": "trainer:1.0"}]})
+```
+
+Names load when they are first used, so that importing the package costs nothing and selectors need no Pulumi.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dra_infra import testing as testing
+    from dra_infra.cel import Selector as Selector
+    from dra_infra.cel import attribute as attribute
+    from dra_infra.cel import capacity as capacity
+    from dra_infra.cel import cel as cel
+    from dra_infra.cel import driver as driver
+    from dra_infra.cel import gpu as gpu
+    from dra_infra.cel import version as version
+    from dra_infra.components.claims import GpuClaim as GpuClaim
+    from dra_infra.components.claims import GpuClaimTemplate as GpuClaimTemplate
+    from dra_infra.components.device_classes import GpuDeviceClass as GpuDeviceClass
+    from dra_infra.errors import Problem as Problem
+    from dra_infra.model.target import ClusterTarget as ClusterTarget
+    from dra_infra.specs.requests import ClassRef as ClassRef
+    from dra_infra.specs.requests import DeviceRequest as DeviceRequest
+    from dra_infra.specs.requests import DistinctAttribute as DistinctAttribute
+    from dra_infra.specs.requests import MatchAttribute as MatchAttribute
+    from dra_infra.specs.requests import class_ref as class_ref
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "ClassRef": "dra_infra.specs.requests",
+    "ClusterTarget": "dra_infra.model.target",
+    "DeviceRequest": "dra_infra.specs.requests",
+    "DistinctAttribute": "dra_infra.specs.requests",
+    "GpuClaim": "dra_infra.components.claims",
+    "GpuClaimTemplate": "dra_infra.components.claims",
+    "GpuDeviceClass": "dra_infra.components.device_classes",
+    "MatchAttribute": "dra_infra.specs.requests",
+    "Problem": "dra_infra.errors",
+    "Selector": "dra_infra.cel",
+    "attribute": "dra_infra.cel",
+    "capacity": "dra_infra.cel",
+    "cel": "dra_infra.cel",
+    "class_ref": "dra_infra.specs.requests",
+    "driver": "dra_infra.cel",
+    "gpu": "dra_infra.cel",
+    "testing": "dra_infra.testing",
+    "version": "dra_infra.cel",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605  (the table is the one list of public names)
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(home)
+    # `testing` is the package itself, and so is `cel`, which can be called (ADR 3).
+    value = module if home == f"{__name__}.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

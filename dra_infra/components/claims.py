@@ -1,0 +1,269 @@
+"""GpuClaim and GpuClaimTemplate: devices for pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import pulumi
+
+from dra_infra.cel import Selector
+from dra_infra.components import pod_specs
+from dra_infra.components.component import (
+    Component,
+    Replace,
+    depending_on,
+    present,
+    reports_unknown_arguments,
+)
+from dra_infra.components.kubernetes_object import KubernetesObject
+from dra_infra.components.report import failing_output
+from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.model.device_class import API_VERSION
+from dra_infra.model.target import ClusterTarget
+from dra_infra.specs.attachments import choose_containers
+from dra_infra.specs.claims import SHORTHAND_REQUEST, class_name_of, compile_claim
+from dra_infra.specs.object_names import check_component_name, check_object_name, name_by_content
+from dra_infra.specs.requests import Constraint, Count, DeviceRequest, NamedClass
+
+PodSpec = TypeVar("PodSpec")
+
+
+class DeviceClaimComponent(Component):
+    """What claims and claim templates share; use `GpuClaim` or `GpuClaimTemplate`."""
+
+    _kind: ClassVar[str]
+    _entry_field: ClassVar[str]
+    """The field of a pod's entry that takes the object's name."""
+
+    object_name: str | pulumi.Output[str]
+    namespace: str | pulumi.Output[str]
+
+    @reports_unknown_arguments
+    def __init__(
+        self,
+        name: str,
+        *,
+        device_class: NamedClass | str | None = None,
+        count: Count | None = None,
+        select: Selector | None = None,
+        requests: Sequence[DeviceRequest] | None = None,
+        constraints: Sequence[Constraint] = (),
+        namespace: pulumi.Input[str] | None = None,
+        object_name: pulumi.Input[str] | None = None,
+        labels: Mapping[str, pulumi.Input[str]] | None = None,
+        annotations: Mapping[str, pulumi.Input[str]] | None = None,
+        replace: Replace | None = None,
+        target: ClusterTarget | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(name, inputs={}, target=target, opts=opts)
+        self._delete_first = replace == "delete-first"
+        self.object_name = object_name if object_name is not None else name  # type: ignore[assignment]  # Input is wider
+        self.namespace = namespace if namespace is not None else ""  # type: ignore[assignment]  # Input is wider
+        problems: list[Problem] = [
+            *check_component_name(name),
+            *self.check_inputs(namespace=namespace, labels=labels, annotations=annotations, replace=replace),
+        ]
+        if object_name is not None and not isinstance(object_name, pulumi.Output):
+            problems += check_object_name(object_name)
+        shorthand = {"device_class": device_class, "count": count, "select": select}
+        asked, found = _choose_requests(requests, shorthand)
+        problems += found
+        self._requests = tuple(str(getattr(request, "name", "")) for request in asked)
+        try:
+            spec = compile_claim(asked, constraints, target=self.target, shorthand=requests is None)
+        except InvalidSpecError as error:
+            problems += error.problems
+        if problems or self.broken:
+            self.report(problems)
+            self.register_outputs({})
+            return
+        class_names = [class_name_of(request.device_class) for request in asked]
+        claim_spec = _put_class_names(spec.to_manifest(), class_names)
+        immutable = {"spec": claim_spec} if self._kind == "ResourceClaimTemplate" else claim_spec
+        if object_name is None:
+            self.object_name = _named(name, immutable, class_names)
+        metadata = present(
+            {"name": self.object_name, "namespace": namespace, "labels": labels, "annotations": annotations}
+        )
+        manifest = {"apiVersion": API_VERSION, "kind": self._kind, "metadata": metadata, "spec": immutable}
+        child = KubernetesObject(name, manifest, self._child_options(asked))
+        self.resources = {self._kind: child}
+        if namespace is None:
+            self.namespace = child.metadata.apply(lambda found: (found or {}).get("namespace") or "default")
+        self.register_outputs({"objectName": self.object_name, "namespace": self.namespace})
+
+    def attach(
+        self,
+        pod_spec: PodSpec,
+        containers: str | Sequence[str] | None = None,
+        *,
+        request: str | None = None,
+    ) -> PodSpec:
+        """A copy of a pod spec whose containers use this claim; the given one is left as it is.
+
+        The pod's entry is named after the component. It carries a dependency on the object, so that the engine
+        makes the object first, except under `replace="delete-first"`, where the dependency would have the engine
+        delete the workload too: give the workload `depends_on` there.
+
+        A Job's template and a bare pod are immutable: when the claim changes, the Job is replaced.
+
+        Args:
+            pod_spec: A pod spec or pod template: a dict in either spelling, `PodSpecArgs`, `PodTemplateSpecArgs`.
+            containers: Names of the containers and init containers that use the devices. May be left out when the
+                pod has one container.
+            request: Give the containers only the devices of this request.
+
+        Problems are reported for the run, with codes `unknown-container`, `containers-not-named`,
+        `unknown-request`, `claim-attached-twice`, `wrong-type`.
+        """
+        entry = str(self._component_name)
+        try:
+            pod, in_template = pod_specs.pod_spec_of(pod_spec)
+            view = pod_specs.view_pod(pod)
+        except InvalidSpecError as error:
+            self.report([problem.below("attach") for problem in error.problems])
+            return pod_spec
+        try:
+            names = choose_containers(
+                view,
+                entry=entry,
+                requests=self._requests or (SHORTHAND_REQUEST,),
+                containers=containers,
+                request=request,
+            )
+        except InvalidSpecError as error:
+            # From here on the component counts as broken: the entry fails, so that no pod without devices is made.
+            self.report([problem.below("attach") for problem in error.problems])
+            names = ()
+        if entry not in view.entries:
+            pod = pod_specs.add_entry(pod, {"name": entry, self._entry_field: self._name_for_pods()})
+        pod = pod_specs.add_container_claims(pod, names, present({"name": entry, "request": request}))
+        # `replaced` copies the type that it is given.
+        return pod_specs.replaced(pod_spec, "spec", pod) if in_template else pod  # type: ignore[no-any-return]
+
+    def _name_for_pods(self) -> str | pulumi.Output[str]:
+        if self.broken:
+            return failing_output()
+        if self._delete_first:
+            return self.object_name
+        (child,) = self.resources.values()
+        return depending_on(self.object_name, child)
+
+    def _child_options(self, asked: Sequence[DeviceRequest]) -> pulumi.ResourceOptions:
+        # Classes of the same program go first: the API server does not check that a class exists, but a pod
+        # created in between would wait for it. An option rather than a property, so that nothing cascades.
+        classes = [
+            child
+            for request in asked
+            if isinstance(request.device_class, Component)
+            for child in request.device_class.resources.values()
+        ]
+        options = pulumi.ResourceOptions(parent=self, depends_on=classes or None)
+        if self._delete_first:
+            # The provider's own list of immutable fields does not know these kinds.
+            options.replace_on_changes = ["spec"]
+            options.delete_before_replace = True
+        return options
+
+
+class GpuClaim(DeviceClaimComponent):
+    """A ResourceClaim: devices that live independently of pods; pods that refer to it share them, on one node.
+
+    Arguments and outputs are those of `GpuClaimTemplate`.
+    """
+
+    _kind = "ResourceClaim"
+    _entry_field = "resourceClaimName"
+
+
+class GpuClaimTemplate(DeviceClaimComponent):
+    """A ResourceClaimTemplate: every pod that refers to it gets devices of its own.
+
+    The 90 % case needs no list: `device_class`, `count`, `select` make one request, named `gpu`. `requests` is for
+    the rest and excludes them.
+
+    Args:
+        name: Name of the component, of the pods' entry, and the stem of the object's name: a DNS label.
+        device_class: A `GpuDeviceClass`, `dra.class_ref(...)`, or the name of a class.
+        count: Number of devices (1 when left out), or `"all"` for every matching device of a node.
+        select: What each device must pass beyond the class.
+        requests: Several requests, or one with a name of your own.
+        constraints: What the devices share or must not share.
+        namespace: Namespace of the object; the provider's default when left out.
+        object_name: Name of the object. Left out, it is the component's name and a hash of the spec, so that a
+            change makes a new object and workloads roll over to it. An explicit name is kept, and a change of the
+            spec is then refused by the API server unless `replace="delete-first"`.
+        labels: Labels of the object.
+        annotations: Annotations of the object.
+        replace: `"delete-first"` deletes an object with an explicit name before it makes the new one.
+        target: The cluster to compile for; else the parent's, else the stack's.
+        opts: Pulumi resource options.
+
+    Attributes:
+        object_name: Name of the object; a plain string while all that it is made of is known.
+        namespace: Namespace of the object; a plain string when given as one.
+
+    Example:
+        ```python
+        trainer = dra.GpuClaimTemplate("trainer", device_class=h100, count=4, namespace="ml")
+        k8s.batch.v1.Job("train", spec={"template": {"spec": trainer.attach(pod_spec)}})
+        ```
+    """
+
+    _kind = "ResourceClaimTemplate"
+    _entry_field = "resourceClaimTemplateName"
+
+
+def _choose_requests(
+    requests: Any, shorthand: Mapping[str, Any]
+) -> tuple[Sequence[DeviceRequest], list[Problem]]:
+    if requests is None:
+        count = shorthand["count"]
+        request = DeviceRequest(
+            SHORTHAND_REQUEST,
+            device_class=shorthand["device_class"],
+            count=1 if count is None else count,
+            select=shorthand["select"],
+        )
+        return [request], []
+    problems = [
+        Problem(
+            path=name,
+            code="shorthand-with-requests",
+            message=f"{name} is given beside requests",
+            hint=f"say it in each DeviceRequest, or leave requests out: requests=[dra.DeviceRequest(..., {name}=...)]",
+        )
+        for name, value in shorthand.items()
+        if value is not None
+    ]
+    if isinstance(requests, pulumi.Output) or not isinstance(requests, Sequence) or isinstance(requests, str):
+        kind = "a Pulumi Output" if isinstance(requests, pulumi.Output) else type(requests).__name__
+        message = f"{kind} is not a list of DeviceRequest"
+        hint = "requests decide the structure: give a plain list"
+        return [], [*problems, Problem(path="requests", code="wrong-type", message=message, hint=hint)]
+    if not requests:
+        problems.append(
+            Problem(
+                path="requests",
+                code="missing-argument",
+                message="no device is asked for",
+                hint='write requests=[dra.DeviceRequest("gpu", device_class=...)]',
+            )
+        )
+    return requests, problems
+
+
+def _named(name: str, immutable: Mapping[str, Any], class_names: Sequence[Any]) -> str | pulumi.Output[str]:
+    """The name by content; an Output only while a class is named by one."""
+    if all(isinstance(each, str) for each in class_names):
+        return name_by_content(name, immutable)
+    return pulumi.Output.from_input(immutable).apply(lambda known: name_by_content(name, known))
+
+
+def _put_class_names(spec: dict[str, Any], class_names: Sequence[Any]) -> dict[str, Any]:
+    """*spec* with the classes' names as given: strings, or Outputs in place of the compiler's markers."""
+    for request, class_name in zip(spec["devices"]["requests"], class_names, strict=True):
+        request["exactly"]["deviceClassName"] = class_name
+    return spec

@@ -1,0 +1,170 @@
+"""What every component shares: its type token, its target, and how it reports problems."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+import pulumi
+
+from dra_infra.components.report import report
+from dra_infra.errors import Problem
+from dra_infra.model.target import SUPPORTED_MINORS, ClusterTarget
+
+Replace = Literal["delete-first"]
+"""How an object with an explicit name is changed: the old one is deleted before the new one is made."""
+
+_Init = TypeVar("_Init", bound=Callable[..., None])
+
+
+def reports_unknown_arguments(init: _Init) -> _Init:
+    """Make a misspelt argument a problem with the nearest name, so that it is shown together with all others."""
+    parameters = inspect.signature(init).parameters
+    known = [
+        name for name, parameter in parameters.items() if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = [*args, *([kwargs.pop("name")] if "name" in kwargs else [])]
+        unknown = [argument for argument in kwargs if argument not in parameters]
+        label = f'{type(self).__name__}("{given[0]}")' if given else type(self).__name__
+        problems = [_unknown_argument(label, argument, known) for argument in unknown]
+        if len(given) != 1:
+            problems.append(
+                Problem(
+                    path=label,
+                    code="unknown-argument" if given else "missing-argument",
+                    message=f"takes one positional argument, its name, and got {len(given)}",
+                    hint=f'write {type(self).__name__}("name", ...) and give everything else by keyword',
+                )
+            )
+        if problems:
+            report(problems)
+        # The rest of the arguments is still checked: one look fixes all.
+        init(self, *(given[:1] or ("unnamed",)), **{key: kwargs[key] for key in kwargs if key in parameters})
+
+    return checked  # type: ignore[return-value]  # functools.wraps keeps the signature, which no type can say
+
+
+class Component(pulumi.ComponentResource):
+    """Base of all components of this package.
+
+    Attributes:
+        resources: The children by kind, for Python programs; empty when the component has problems.
+    """
+
+    resources: Mapping[str, pulumi.Resource]
+
+    def __init__(
+        self, name: str, *, inputs: Mapping[str, Any], target: object, opts: pulumi.ResourceOptions | None
+    ) -> None:
+        self._component_name = name
+        super().__init__(f"dra-infra:index:{type(self).__name__}", str(name), dict(inputs), opts)
+        self.resources = {}
+        self._problems: list[Problem] = []
+        self._target = self._resolve_target(target, opts)
+
+    @property
+    def label(self) -> str:
+        """How problems name the component: `GpuClaimTemplate("trainer")`."""
+        return f'{type(self).__name__}("{self._component_name}")'
+
+    @property
+    def broken(self) -> bool:
+        """Whether the component has reported problems and therefore has no children."""
+        return bool(self._problems)
+
+    @property
+    def target(self) -> ClusterTarget:
+        """The cluster that this component compiles for."""
+        return self._target
+
+    def report(self, problems: Sequence[Problem]) -> None:
+        """Report *problems*, whose paths are arguments of this component."""
+        named = [problem.below(self.label) for problem in problems]
+        self._problems += named
+        report(named)
+
+    def check_inputs(
+        self,
+        *,
+        namespace: object = None,
+        labels: object = None,
+        annotations: object = None,
+        replace: object = None,
+    ) -> list[Problem]:
+        """Check the arguments that most components share."""
+        problems = []
+        if namespace is not None and not isinstance(namespace, (str, pulumi.Output)):
+            problems.append(_wrong_type("namespace", namespace, "a string"))
+        for path, mapping in (("labels", labels), ("annotations", annotations)):
+            if mapping is not None and not isinstance(mapping, (Mapping, pulumi.Output)):
+                problems.append(_wrong_type(path, mapping, "a mapping of strings"))
+        if replace not in (None, "delete-first"):
+            problems.append(
+                Problem(
+                    path="replace",
+                    code="wrong-type",
+                    message=f"{replace!r} is not a way to replace",
+                    hint='leave it out, or write replace="delete-first"',
+                )
+            )
+        return problems
+
+    def _resolve_target(self, target: object, opts: pulumi.ResourceOptions | None) -> ClusterTarget:
+        if isinstance(target, ClusterTarget):
+            found = target
+        elif target is not None:
+            self.report([_wrong_type("target", target, "a ClusterTarget")])
+            return ClusterTarget()
+        else:
+            parent = opts.parent if opts else None
+            if isinstance(parent, Component):
+                return parent.target
+            found = ClusterTarget(kubernetes=pulumi.Config("dra-infra").get("kubernetes"))
+        if found.kubernetes is None or found.kubernetes in SUPPORTED_MINORS:
+            return found
+        self.report(
+            [
+                Problem(
+                    path="target.kubernetes",
+                    code="unknown-kubernetes",
+                    message=f"{found.kubernetes!r} is not a supported minor",
+                    hint=f"supported are {', '.join(SUPPORTED_MINORS)}; the stack setting is dra-infra:kubernetes",
+                )
+            ]
+        )
+        return ClusterTarget()
+
+
+def depending_on(value: Any, resource: pulumi.Resource) -> pulumi.Output[Any]:
+    """*value* with a dependency on *resource*: known in previews as soon as the value is.
+
+    A URN is always known, so taking it along adds the dependency without making the value unknown.
+    """
+    return pulumi.Output.all(value, resource.urn).apply(lambda pair: pair[0])
+
+
+def present(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of *mapping* that are set."""
+    return {key: value for key, value in mapping.items() if value is not None}
+
+
+def _unknown_argument(label: str, name: str, known: Sequence[str]) -> Problem:
+    near = difflib.get_close_matches(name, known, n=1)
+    return Problem(
+        path=f"{label}.{name}",
+        code="unknown-argument",
+        message=f"there is no argument {name!r}",
+        hint=f"did you mean {near[0]!r}?" if near else f"arguments are {', '.join(known)}",
+    )
+
+
+def _wrong_type(path: str, value: object, expected: str) -> Problem:
+    return Problem(
+        path=path, code="wrong-type", message=f"{value!r} ({type(value).__name__}) is not {expected}"
+    )

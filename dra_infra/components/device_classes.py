@@ -1,0 +1,79 @@
+"""GpuDeviceClass: a named set of GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pulumi
+
+from dra_infra.cel import Selector
+from dra_infra.components.component import Component, present, reports_unknown_arguments
+from dra_infra.components.kubernetes_object import KubernetesObject
+from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.model.device_class import DeviceClass
+from dra_infra.model.target import ClusterTarget
+from dra_infra.specs.device_classes import NVIDIA_DRIVER, compile_class
+from dra_infra.specs.object_names import check_object_name
+
+
+class GpuDeviceClass(Component):
+    """A DeviceClass: the GPUs of one driver that pass a selector, under a name that claims refer to.
+
+    A class is cluster-scoped and its spec can change in place; claims that are already allocated keep their devices.
+
+    Args:
+        name: Name of the component, and of the object unless `object_name` is given.
+        select: What each GPU must pass, such as `dra.gpu.product.contains("H100")`. None takes all of the driver's.
+        driver: The DRA driver. For `gpu.nvidia.com` the class takes whole GPUs, as the driver's own class does.
+        object_name: Name of the DeviceClass object.
+        labels: Labels of the object.
+        annotations: Annotations of the object.
+        target: The cluster to compile for; else the parent's, else the stack's.
+        opts: Pulumi resource options.
+
+    Attributes:
+        object_name: Name of the DeviceClass object.
+
+    Example:
+        ```python
+        h100 = dra.GpuDeviceClass("h100", select=dra.gpu.product.contains("H100") & (dra.gpu.memory >= "79Gi"))
+        ```
+    """
+
+    object_name: str | pulumi.Output[str]
+
+    @reports_unknown_arguments
+    def __init__(
+        self,
+        name: str,
+        *,
+        select: Selector | None = None,
+        driver: str = NVIDIA_DRIVER,
+        object_name: pulumi.Input[str] | None = None,
+        labels: Mapping[str, pulumi.Input[str]] | None = None,
+        annotations: Mapping[str, pulumi.Input[str]] | None = None,
+        target: ClusterTarget | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(name, inputs={"driver": driver}, target=target, opts=opts)
+        self.object_name = object_name if object_name is not None else name  # type: ignore[assignment]  # Input is wider
+        problems: list[Problem] = self.check_inputs(labels=labels, annotations=annotations)
+        if object_name is None:
+            problems += check_object_name(name, path="name")
+        elif not isinstance(object_name, pulumi.Output):
+            problems += check_object_name(object_name)
+        try:
+            spec = compile_class(select, driver=driver)
+        except InvalidSpecError as error:
+            problems += error.problems
+        if problems or self.broken:
+            self.report(problems)
+            self.register_outputs({})
+            return
+        manifest = {
+            **DeviceClass(spec=spec).to_manifest(),
+            "metadata": present({"name": self.object_name, "labels": labels, "annotations": annotations}),
+        }
+        child = KubernetesObject(name, manifest, pulumi.ResourceOptions(parent=self))
+        self.resources = {"DeviceClass": child}
+        self.register_outputs({"objectName": self.object_name})

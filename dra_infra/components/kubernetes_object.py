@@ -1,0 +1,39 @@
+"""The children of components: Kubernetes objects with the exact type tokens of pulumi-kubernetes.
+
+The vendor's typed classes cost about 5 ms each, most of it for aliases of API versions that a new object never had;
+a plain custom resource with the same token costs 1.3 ms and has the same URN and the same state. The version that
+each registration carries is that of the installed pulumi-kubernetes, so that one default provider serves all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+import pulumi
+
+
+@cache
+def provider_version() -> str:
+    """The version of pulumi-kubernetes that is installed, which its typed classes also send."""
+    return metadata.version("pulumi-kubernetes")
+
+
+class KubernetesObject(pulumi.CustomResource):
+    """One object of the API server.
+
+    Attributes:
+        metadata: The object's metadata as the provider returns it.
+        spec: The object's spec as the provider returns it.
+    """
+
+    metadata: pulumi.Output[dict[str, Any]]
+    spec: pulumi.Output[dict[str, Any]]
+
+    def __init__(self, name: str, manifest: Mapping[str, Any], opts: pulumi.ResourceOptions) -> None:
+        versioned = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(version=provider_version()))
+        super().__init__(
+            f"kubernetes:{manifest['apiVersion']}:{manifest['kind']}", name, dict(manifest), versioned
+        )

@@ -1,0 +1,138 @@
+"""How a claim gets into a pod: one entry of the pod, and one line per container that uses it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dra_infra.errors import InvalidSpecError, Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerView:
+    """What attaching needs to know of a container: its name, and the claims it uses, as `(entry, request)`.
+
+    `claims` is None when they are a Pulumi Output, which cannot be extended.
+    """
+
+    name: str
+    claims: tuple[tuple[str, str | None], ...] | None = ()
+    init: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodView:
+    """What attaching needs to know of a pod spec: containers, and the names of its claim entries."""
+
+    containers: tuple[ContainerView, ...]
+    entries: tuple[str, ...] = ()
+
+
+def choose_containers(
+    pod: PodView,
+    *,
+    entry: str,
+    requests: Sequence[str],
+    containers: str | Sequence[str] | None = None,
+    request: str | None = None,
+) -> tuple[str, ...]:
+    """The names of the containers that get the claim, in the order of the pod.
+
+    Args:
+        pod: The pod spec as seen.
+        entry: Name of the pod's entry for the claim.
+        requests: Names of the claim's requests.
+        containers: Names of containers and init containers; None when the pod has only one container.
+        request: The one request whose devices the containers get; None for all of the claim.
+
+    Raises:
+        InvalidSpecError: With codes `unknown-container`, `containers-not-named`, `unknown-request`,
+            `claim-attached-twice`, `wrong-type`.
+    """
+    problems: list[Problem] = []
+    wanted = _wanted_names(pod, containers, problems)
+    if request is not None and request not in requests:
+        problems.append(
+            Problem(
+                path="request",
+                code="unknown-request",
+                message=f"{request!r} is not a request of this claim",
+                hint=f"its requests are {', '.join(map(repr, requests))}",
+            )
+        )
+    known = {container.name: container for container in pod.containers}
+    for index, name in enumerate(wanted):
+        path = (
+            f"containers[{index}]"
+            if containers is not None and not isinstance(containers, str)
+            else "containers"
+        )
+        container = known.get(name)
+        if container is None:
+            problems.append(_unknown_container(path, name, list(known)))
+        else:
+            problems += _check_double_use(path, container, entry, request)
+    if problems:
+        raise InvalidSpecError(problems)
+    chosen = set(wanted)
+    return tuple(container.name for container in pod.containers if container.name in chosen)
+
+
+def _wanted_names(
+    pod: PodView, containers: str | Sequence[str] | None, problems: list[Problem]
+) -> tuple[str, ...]:
+    if isinstance(containers, str):
+        return (containers,)
+    if containers is not None:
+        return tuple(str(name) for name in containers)
+    regular = [container.name for container in pod.containers if not container.init]
+    if len(regular) == 1:
+        return (regular[0],)
+    named = ", ".join(map(repr, regular)) or "none"
+    problems.append(
+        Problem(
+            path="containers",
+            code="containers-not-named",
+            message=f"the pod has {len(regular)} containers ({named}), and none is named",
+            hint=f"name those that use the devices: containers=[{named if regular else ''}]",
+        )
+    )
+    return ()
+
+
+def _unknown_container(path: str, name: str, known: Sequence[str]) -> Problem:
+    near = difflib.get_close_matches(name, known, n=1)
+    listed = ", ".join(map(repr, known)) or "none"
+    return Problem(
+        path=path,
+        code="unknown-container",
+        message=f"the pod has no container {name!r}",
+        hint=f"did you mean {near[0]!r}?" if near else f"its containers are {listed}",
+    )
+
+
+def _check_double_use(path: str, container: ContainerView, entry: str, request: str | None) -> list[Problem]:
+    if container.claims is None:
+        return [
+            Problem(
+                path=path,
+                code="wrong-type",
+                message=f"resources.claims of container {container.name!r} is a Pulumi Output",
+                hint="give the list itself; names inside it may be Outputs",
+            )
+        ]
+    # The server refuses the same entry twice, and a whole claim beside one of its requests, in either order
+    # (validatePodResourceClaims in pkg/apis/core/validation/validation.go).
+    for used, used_request in container.claims:
+        if used == entry and (request is None or used_request is None or used_request == request):
+            return [
+                Problem(
+                    path=path,
+                    code="claim-attached-twice",
+                    message=f"container {container.name!r} already uses {entry!r}"
+                    + (f" (request {used_request!r})" if used_request else ""),
+                    hint="attach a claim once per container, or each request of it once",
+                )
+            ]
+    return []

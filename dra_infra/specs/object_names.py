@@ -1,0 +1,80 @@
+"""Names of the objects that components make.
+
+The spec of a ResourceClaim or ResourceClaimTemplate is immutable, so a change needs a new object. A name that ends
+in a hash of the spec makes that an ordinary rollover: new object, workload updated, old object deleted last.
+(Docs: ADR 0003. Every other way ends in AlreadyExists or deletes the workload.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dra_infra.errors import Problem
+from dra_infra.model import names
+
+_HASH_LENGTH = 8
+
+
+def hash_spec(spec: Mapping[str, Any]) -> str:
+    """The first 8 hexadecimal digits of the SHA-256 of the spec's compact JSON with sorted keys.
+
+    Frozen: another byte here would rename, and so roll over, every claim of every user.
+    """
+    text = json.dumps(spec, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
+
+
+def name_by_content(name: str, spec: Mapping[str, Any]) -> str:
+    """`trainer` and its spec become `trainer-3f9c2a1b`."""
+    return f"{name}-{hash_spec(spec)}"
+
+
+def check_component_name(name: object) -> list[Problem]:
+    """A claim's component name becomes the entry in pods and the stem of the object's name: a DNS label.
+
+    The entry is a DNS label of at most 63 bytes upstream (ValidateDNS1123Label on `spec.resourceClaims[].name`).
+    """
+    if not isinstance(name, str):
+        return [
+            Problem(
+                path="name", code="wrong-type", message=f"{name!r} is {_type(name)}, not a string", hint=""
+            )
+        ]
+    if names.is_dns_label(name):
+        return []
+    return [
+        Problem(
+            path="name",
+            code="invalid-name",
+            message=f"{name!r} is not a DNS label",
+            hint=f"pods carry this name: use lower-case letters, digits and '-', such as {_suggest(name)!r}",
+        )
+    ]
+
+
+def check_object_name(name: object, *, path: str = "object_name") -> list[Problem]:
+    """The explicit name of an object: a DNS subdomain of at most 253 bytes."""
+    if not isinstance(name, str):
+        return [Problem(path=path, code="wrong-type", message=f"{name!r} is {_type(name)}, not a string")]
+    if names.is_dns_subdomain(name):
+        return []
+    return [
+        Problem(
+            path=path,
+            code="invalid-name",
+            message=f"{name!r} is not a DNS subdomain name",
+            hint=f"use lower-case letters, digits, '-' and '.', such as {_suggest(name)!r}",
+        )
+    ]
+
+
+def _suggest(name: str) -> str:
+    kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name.lower())
+    return kept.strip("-")[: names.LABEL_LENGTH].strip("-") or "trainer"
+
+
+def _type(value: object) -> str:
+    return type(value).__name__

@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as k8s
+import pytest
+
+import dra_infra as dra
+from dra_infra.engine.synth import synth_function
+from dra_infra.model.program import UNKNOWN, Program, ProgramObject
+
+POD: dict[str, Any] = {"containers": [{"name": "train", "image": "trainer:1"}]}
+
+
+def run(body: Any, **config: str) -> Program:
+    return synth_function(body, config={f"dra-infra:{key}": value for key, value in config.items()})
+
+
+def only(program: Program, kind: str) -> ProgramObject:
+    assert [str(problem) for problem in program.problems] == []
+    (found,) = [each for each in program.objects if each.ref.kind == kind]
+    return found
+
+
+def problems_of(program: Program) -> dict[str, str]:
+    return {problem.path: problem.code for problem in program.problems}
+
+
+def test_a_template_is_named_after_the_component_and_its_content():
+    template = only(
+        run(lambda: dra.GpuClaimTemplate("trainer", device_class="h100", count=4)), "ResourceClaimTemplate"
+    )
+    stem, _, digest = template.ref.name.rpartition("-")
+    assert stem == "trainer"
+    assert len(digest) == 8
+    assert template.component == 'GpuClaimTemplate("trainer")'
+
+
+def test_another_spec_is_another_name_and_another_label_is_not():
+    def name(**arguments: Any) -> str:
+        return only(
+            run(lambda: dra.GpuClaimTemplate("t", device_class="h100", **arguments)), "ResourceClaimTemplate"
+        ).ref.name
+
+    assert name(count=1) != name(count=2)
+    assert name(count=1) == name(count=1, labels={"team": "ml"})
+
+
+def test_the_name_is_a_plain_string_while_all_that_it_is_made_of_is_known():
+    seen = []
+
+    def body() -> None:
+        h100 = dra.GpuDeviceClass("h100")
+        seen.append(dra.GpuClaimTemplate("t", device_class=h100).object_name)
+
+    run(body)
+    assert isinstance(seen[0], str)
+
+
+def test_the_name_is_known_after_up_when_the_class_is():
+    def body() -> None:
+        stack = pulumi.StackReference("acme/platform/prod")
+        template = dra.GpuClaimTemplate("t", device_class=dra.class_ref(stack.get_output("class")))
+        assert isinstance(template.object_name, pulumi.Output)
+
+    template = only(run(body), "ResourceClaimTemplate")
+    assert template.ref.name == UNKNOWN
+    request = template.manifest["spec"]["spec"]["devices"]["requests"][0]
+    assert request["exactly"] == {"deviceClassName": UNKNOWN, "count": 1}
+
+
+def test_an_explicit_name_is_kept():
+    body = lambda: dra.GpuClaim("cache", device_class="h100", object_name="shared-cache", namespace="ml")  # noqa: E731
+    claim = only(run(body), "ResourceClaim")
+    assert (claim.ref.namespace, claim.ref.name, claim.replacement) == ("ml", "shared-cache", "provider")
+
+
+def test_delete_first_is_passed_to_the_engine():
+    body = lambda: dra.GpuClaim("cache", device_class="h100", object_name="c", replace="delete-first")  # noqa: E731
+    assert only(run(body), "ResourceClaim").replacement == "delete-first"
+
+
+def test_attach_returns_a_copy_with_an_entry_named_after_the_component():
+    given = copy.deepcopy(POD)
+
+    def body() -> None:
+        trainer = dra.GpuClaimTemplate("trainer", device_class="h100", object_name="fixed")
+        k8s.core.v1.Pod("p", metadata={"name": "p"}, spec=trainer.attach(given))
+
+    pod = only(run(body), "Pod")
+    assert given == POD
+    assert pod.manifest["spec"]["resourceClaims"] == [
+        {"name": "trainer", "resourceClaimTemplateName": "fixed"}
+    ]
+    assert pod.manifest["spec"]["containers"][0]["resources"] == {"claims": [{"name": "trainer"}]}
+
+
+def test_a_claim_is_attached_by_its_own_field():
+    def body() -> None:
+        cache = dra.GpuClaim("cache", device_class="h100", object_name="fixed")
+        k8s.core.v1.Pod("p", metadata={"name": "p"}, spec=cache.attach(POD))
+
+    assert only(run(body), "Pod").manifest["spec"]["resourceClaims"] == [
+        {"name": "cache", "resourceClaimName": "fixed"}
+    ]
+
+
+def test_attach_keeps_the_type_it_is_given():
+    seen: list[Any] = []
+
+    def body() -> None:
+        trainer = dra.GpuClaimTemplate("trainer", device_class="h100")
+        container = k8s.core.v1.ContainerArgs(name="train", image="trainer:1")
+        spec = k8s.core.v1.PodSpecArgs(containers=[container])
+        template = k8s.core.v1.PodTemplateSpecArgs(spec=spec)
+        seen.extend(
+            [trainer.attach(spec), trainer.attach(template), trainer.attach({"spec": POD}), spec, container]
+        )
+
+    run(body)
+    spec, template, plain, given, container = seen
+    assert isinstance(spec, k8s.core.v1.PodSpecArgs)
+    assert isinstance(template, k8s.core.v1.PodTemplateSpecArgs)
+    assert isinstance(template.spec, k8s.core.v1.PodSpecArgs)
+    assert plain["spec"]["resourceClaims"][0]["name"] == "trainer"
+    assert given.resource_claims is None
+    assert container.resources is None
+
+
+def test_typed_pods_arrive_as_dicts_do():
+    def body() -> None:
+        trainer = dra.GpuClaimTemplate("trainer", device_class="h100", object_name="fixed")
+        limits = k8s.core.v1.ResourceRequirementsArgs(limits={"cpu": "1"})
+        container = k8s.core.v1.ContainerArgs(name="train", image="trainer:1", resources=limits)
+        fetch = {"name": "fetch", "image": "fetch:1"}
+        spec = k8s.core.v1.PodSpecArgs(containers=[container], init_containers=[fetch])
+        k8s.core.v1.Pod("p", metadata={"name": "p"}, spec=trainer.attach(spec, containers=["fetch", "train"]))
+
+    spec = only(run(body), "Pod").manifest["spec"]
+    assert spec["containers"][0]["resources"] == {"claims": [{"name": "trainer"}], "limits": {"cpu": "1"}}
+    assert spec["initContainers"][0]["resources"] == {"claims": [{"name": "trainer"}]}
+
+
+def test_each_container_may_get_one_request():
+    def body() -> None:
+        pair = dra.GpuClaimTemplate(
+            "pair", requests=[dra.DeviceRequest(name, device_class="h100") for name in ("prefill", "decode")]
+        )
+        spec: dict[str, Any] = {"containers": [{"name": "a"}, {"name": "b"}]}
+        spec = pair.attach(spec, "a", request="prefill")
+        k8s.core.v1.Pod("p", metadata={"name": "p"}, spec=pair.attach(spec, "b", request="decode"))
+
+    spec = only(run(body), "Pod").manifest["spec"]
+    assert len(spec["resourceClaims"]) == 1
+    assert [each["resources"]["claims"] for each in spec["containers"]] == [
+        [{"name": "pair", "request": "prefill"}],
+        [{"name": "pair", "request": "decode"}],
+    ]
+
+
+def test_the_pod_depends_on_the_object_except_under_delete_first():
+    dependencies: dict[str, set[str]] = {}
+
+    async def note(name: str, spec: dict[str, Any]) -> None:
+        value = spec["resourceClaims"][0]["resourceClaimTemplateName"]
+        resources = await value.resources() if isinstance(value, pulumi.Output) else set()
+        dependencies[name] = {type(each).__name__ for each in resources}
+
+    def body() -> None:
+        import asyncio
+
+        usual = dra.GpuClaimTemplate("usual", device_class="h100")
+        first = dra.GpuClaimTemplate("first", device_class="h100", object_name="f", replace="delete-first")
+        pulumi.export(
+            "usual", pulumi.Output.from_input(asyncio.ensure_future(note("usual", usual.attach(POD))))
+        )
+        pulumi.export(
+            "first", pulumi.Output.from_input(asyncio.ensure_future(note("first", first.attach(POD))))
+        )
+
+    run(body)
+    assert dependencies == {"usual": {"KubernetesObject"}, "first": set()}
+
+
+def test_broken_components_are_all_reported_at_the_users_lines_and_make_no_children():
+    def body() -> None:
+        dra.GpuDeviceClass("h100", driver="Not A Driver")
+        dra.GpuClaimTemplate("trainer", device_class="h100", count=0)
+        dra.GpuClaim("cache", device_class="h100", cuont=2)  # type: ignore[call-arg]
+
+    program = run(body)
+    assert problems_of(program) == {
+        'GpuDeviceClass("h100").driver': "invalid-name",
+        'GpuClaimTemplate("trainer").count': "count-below-one",
+        'GpuClaim("cache").cuont': "unknown-argument",
+    }
+    assert {
+        problem.place.line - program.problems[0].place.line for problem in program.problems if problem.place
+    } == {
+        0,
+        1,
+        2,
+    }
+    assert program.objects == ()
+
+
+def test_a_workload_with_a_broken_claim_is_not_registered():
+    def body() -> None:
+        broken = dra.GpuClaimTemplate("trainer", device_class="h100", count=0)
+        k8s.core.v1.Pod("p", metadata={"name": "p"}, spec=broken.attach(POD))
+
+    program = run(body)
+    assert problems_of(program) == {'GpuClaimTemplate("trainer").count': "count-below-one"}
+    assert program.objects == ()
+
+
+@pytest.mark.parametrize(
+    ("pod", "path"),
+    [
+        (lambda: pulumi.Output.from_input(POD), "attach.pod_spec"),
+        (lambda: {"containers": pulumi.Output.from_input([])}, "attach.pod_spec.containers"),
+        (lambda: {"containers": [pulumi.Output.from_input({})]}, "attach.pod_spec.containers[0]"),
+        (
+            lambda: {"containers": [{"name": pulumi.Output.from_input("a")}]},
+            "attach.pod_spec.containers[0].name",
+        ),
+        (lambda: {"spec": pulumi.Output.from_input(POD)}, "attach.pod_spec"),
+        (lambda: 7, "attach.pod_spec"),
+        (lambda: {"containers": 3}, "attach.pod_spec.containers"),
+    ],
+)
+def test_a_pod_spec_whose_structure_is_not_known_is_refused_by_name(pod: Any, path: str):
+    program = run(lambda: dra.GpuClaimTemplate("t", device_class="h100").attach(pod()))
+    assert problems_of(program) == {f'GpuClaimTemplate("t").{path}': "wrong-type"}
+
+
+def test_requests_exclude_the_shorthand():
+    body = lambda: dra.GpuClaim("c", count=2, requests=[dra.DeviceRequest("a", device_class="h100")])  # noqa: E731
+    assert problems_of(run(body)) == {'GpuClaim("c").count': "shorthand-with-requests"}
+
+
+def test_the_target_comes_from_the_argument_else_the_parent_else_the_stack():
+    targets: list[str | None] = []
+
+    def body() -> None:
+        parent = dra.GpuDeviceClass("parent", target=dra.ClusterTarget(kubernetes="1.35"))
+        child = dra.GpuDeviceClass("child", opts=pulumi.ResourceOptions(parent=parent))
+        targets.extend(each.target.kubernetes for each in (parent, child, dra.GpuDeviceClass("other")))
+
+    run(body, kubernetes="1.36")
+    assert targets == ["1.35", "1.35", "1.36"]
+
+
+def test_a_minor_that_is_not_supported_is_refused():
+    program = run(lambda: dra.GpuDeviceClass("a"), kubernetes="1.33")
+    assert problems_of(program) == {'GpuDeviceClass("a").target.kubernetes': "unknown-kubernetes"}
+
+
+def test_names_labels_and_namespaces_may_be_outputs():
+    def body() -> None:
+        namespace = k8s.core.v1.Namespace("ml", metadata={"name": "ml"}).metadata["name"]
+        claim = dra.GpuClaim(
+            "cache",
+            device_class="h100",
+            namespace=namespace,
+            object_name=namespace.apply(lambda name: f"{name}-cache"),
+            labels={"team": namespace},
+        )
+        pulumi.export("namespace", claim.namespace)
+
+    claim = only(run(body), "ResourceClaim")
+    assert claim.manifest["metadata"] == {"name": "ml-cache", "namespace": "ml", "labels": {"team": "ml"}}
+
+
+def test_the_name_may_be_given_by_keyword():
+    program = run(lambda: dra.GpuClaim(name="cache", device_class="h100"))
+    assert only(program, "ResourceClaim").component == 'GpuClaim("cache")'
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "code"),
+    [
+        (lambda: dra.GpuClaim(device_class="h100"), "GpuClaim", "missing-argument"),  # type: ignore[call-arg]
+        (lambda: dra.GpuClaim("cache", "h100", device_class="a"), 'GpuClaim("cache")', "unknown-argument"),  # type: ignore[call-arg]
+    ],
+)
+def test_a_component_takes_one_positional_argument(body: Any, path: str, code: str):
+    assert problems_of(run(body)) == {path: code}
