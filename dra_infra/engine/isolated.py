@@ -1,0 +1,152 @@
+"""Run a program in a process of its own: nothing it imports, patches or leaks reaches the caller.
+
+`python -m dra_infra.engine.isolated FOLDER` reads `request.json` in FOLDER and writes `answer.json` there: the
+program, or its problems. Files rather than pipes, for whatever the user's program prints must not get in between.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dra_infra.engine.synth import DEFAULT_TIMEOUT, synth
+from dra_infra.errors import Place, Problem, ProblemsError, ProgramError
+from dra_infra.model.program import NotSeen, Program, ProgramObject
+
+_GRACE = 10.0
+"""Seconds beyond its own limit after which a process that does not react is killed."""
+
+_SHOWN_OUTPUT = 2000
+_REQUEST, _ANSWER = "request.json", "answer.json"
+
+
+class RunningSynth:
+    """A program that runs in a process of its own; `result` waits for it. Several may run at once."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        stack: str | None = None,
+        config: Mapping[str, str] | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> None:
+        self._directory = directory
+        self._timeout = timeout
+        self._folder = tempfile.TemporaryDirectory(prefix="dra-infra-synth-")
+        request = {
+            "directory": str(directory),
+            "stack": stack,
+            "config": dict(config or {}),
+            "timeout": timeout,
+        }
+        (Path(self._folder.name) / _REQUEST).write_text(json.dumps(request), encoding="utf-8")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "dra_infra.engine.isolated", self._folder.name],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+    def result(self) -> Program:
+        """The program that the run gave.
+
+        Raises:
+            ProgramError: When the program cannot be found, raises, or does not end; code `program-died` when its
+                process ended without an answer.
+        """
+        try:
+            output, _ = self._process.communicate(timeout=self._timeout + _GRACE)
+            answer = Path(self._folder.name) / _ANSWER
+            if not answer.exists():
+                raise self._died(f"its process ended with {self._process.returncode}", output, "program-died")
+            return program_from_json(json.loads(answer.read_text(encoding="utf-8")))
+        except subprocess.TimeoutExpired:
+            raise self._died("it did not end and was killed", b"", "program-timeout") from None
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """End the process, whatever it is doing, and remove its files; nothing when that is done."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._folder.cleanup()
+
+    def _died(self, what: str, output: bytes, code: str) -> ProgramError:
+        text = output.decode(errors="replace").strip()[-_SHOWN_OUTPUT:]
+        return ProgramError(
+            [
+                Problem(
+                    path=str(self._directory),
+                    code=code,
+                    message=what,
+                    hint=f"it printed: {text}" if text else "",
+                )
+            ]
+        )
+
+
+def program_to_json(program: Program) -> dict[str, Any]:
+    """*program* as JSON data."""
+    return dataclasses.asdict(program)
+
+
+def program_from_json(data: Mapping[str, Any]) -> Program:
+    """The program in *data*.
+
+    Raises:
+        ProgramError: When *data* holds the problems of a run that failed.
+    """
+    if "failed" in data:
+        raise ProgramError(_problem(each) for each in data["failed"])
+    return Program(
+        project=data["project"],
+        stack=data["stack"],
+        objects=tuple(ProgramObject(**{**each, "place": _place(each["place"])}) for each in data["objects"]),
+        not_seen=tuple(NotSeen(**each) for each in data["not_seen"]),
+        problems=tuple(_problem(each) for each in data["problems"]),
+        resources=tuple(data["resources"]),
+    )
+
+
+def _problem(data: Mapping[str, Any]) -> Problem:
+    return Problem(**{**data, "place": _place(data["place"])})
+
+
+def _place(data: Mapping[str, Any] | None) -> Place | None:
+    return Place(**data) if data else None
+
+
+def _main(folder: Path) -> None:
+    request = json.loads((folder / _REQUEST).read_text(encoding="utf-8"))
+    # A program that cannot be interrupted must not outlive a caller that was killed: nobody else would end it.
+    watchdog = threading.Timer(request["timeout"] + _GRACE, os._exit, [1])
+    watchdog.daemon = True
+    watchdog.start()
+    answer: dict[str, Any]
+    try:
+        program = synth(
+            request["directory"], stack=request["stack"], config=request["config"], timeout=request["timeout"]
+        )
+        answer = program_to_json(program)
+    except ProblemsError as error:
+        answer = {"failed": [dataclasses.asdict(problem) for problem in error.problems]}
+    # Whole or not at all: a process that is killed here leaves no half answer.
+    partial = folder / f"{_ANSWER}.partial"
+    partial.write_text(json.dumps(answer), encoding="utf-8")
+    partial.rename(folder / _ANSWER)
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))

@@ -1,0 +1,104 @@
+"""What surrounds the body of a program while it runs in process: its folder and modules, a time limit, quiet."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import io
+import logging
+import os
+import runpy
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from dra_infra.engine.failures import ProgramTimeoutError
+
+
+def run_file(program: Path) -> None:
+    """Run a program as Pulumi's Python host does: from its folder, which comes first on the module path."""
+    path = str(program if program.is_dir() else program.parent)
+    before = set(sys.modules)
+    directory = Path.cwd()
+    sys.path.insert(0, path)
+    arguments, sys.argv = sys.argv, [str(program)]
+    try:
+        os.chdir(path)
+        runpy.run_path(str(program), run_name="__main__")
+    finally:
+        os.chdir(directory)
+        sys.argv = arguments
+        with contextlib.suppress(ValueError):
+            sys.path.remove(path)
+        # The program's own modules must be fresh for the next program of the same process.
+        for name in set(sys.modules) - before:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file and Path(file).is_relative_to(path) and "site-packages" not in file:
+                del sys.modules[name]
+
+
+@contextlib.contextmanager
+def bounded(seconds: float) -> Iterator[None]:
+    """Interrupt the body after *seconds*, at the line where it then is; only the main thread can be interrupted."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise ProgramTimeoutError
+
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+@contextlib.contextmanager
+def collector_off() -> Iterator[None]:
+    """Stop the garbage collector: with thousands of live tasks it is what makes runs grow faster than linear."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def output_on_stderr() -> Iterator[None]:
+    """What a program prints must not mix with what synth prints."""
+    with contextlib.redirect_stdout(sys.stderr):
+        yield
+
+
+@contextlib.contextmanager
+def sdk_quiet() -> Iterator[None]:
+    """The SDK prints tracebacks of abandoned tasks; the problem that caused them is shown instead."""
+    logger = logging.getLogger("asyncio")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def close_loop(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what is left in *loop*, without a word, and close it."""
+    pending = asyncio.all_tasks(loop)
+    for task in pending:
+        task.cancel()
+    if pending:
+        with contextlib.redirect_stderr(io.StringIO()):
+            loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+    loop.run_until_complete(loop.shutdown_default_executor())
+    asyncio.set_event_loop(None)
+    loop.close()

@@ -1,0 +1,171 @@
+"""Run a program in process and give what it asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dra_infra.engine.failures import ProgramTimeoutError, explain
+from dra_infra.engine.project import Project, load_project
+from dra_infra.engine.surroundings import (
+    bounded,
+    close_loop,
+    collector_off,
+    output_on_stderr,
+    run_file,
+    sdk_quiet,
+)
+from dra_infra.errors import Problem, ProgramError, in_reading_order
+from dra_infra.model.program import UNKNOWN, Program, ProgramObject
+
+DEFAULT_TIMEOUT = 60.0
+"""Seconds that a program may run."""
+
+_KUBERNETES = "kubernetes:"
+# Resources of pulumi-kubernetes whose objects are made by the provider, not by the program.
+_MADE_BY_PROVIDER = ("kubernetes:helm.sh/", "kubernetes:yaml", "kubernetes:kustomize")
+
+
+def synth(
+    directory: Path | str = ".",
+    *,
+    stack: str | None = None,
+    config: Mapping[str, str] | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Program:
+    """Run the Pulumi program in *directory* with preview semantics: no CLI, no network, no cluster.
+
+    Args:
+        directory: A Pulumi project whose runtime is python.
+        stack: Stack whose configuration is read; None takes the only one, else `dev`.
+        config: Settings over those of the stack file, by key such as `dra-infra:kubernetes`.
+        timeout: Seconds that the program may run.
+
+    Returns:
+        The program with every problem that its components reported in `problems`.
+
+    Raises:
+        ProgramError: When the program cannot be found, raises, or does not end.
+    """
+    project = load_project(Path(directory), stack, config)
+    return _run(project, lambda: run_file(project.program), timeout)
+
+
+def synth_function(
+    program: Callable[[], Any], *, config: Mapping[str, str] | None = None, timeout: float = DEFAULT_TIMEOUT
+) -> Program:
+    """Run a function that declares resources, as `synth` runs a project."""
+    root = Path.cwd()
+    values = {key if ":" in key else f"test:{key}": value for key, value in (config or {}).items()}
+    project = Project(name="test", root=root, program=root, stack="test", config=values)
+    return _run(project, program, timeout)
+
+
+def _run(project: Project, body: Callable[[], Any], timeout: float) -> Program:
+    # Of its own context, so that a run leaves the SDK's settings in the caller's context as they were.
+    return contextvars.copy_context().run(_run_in_context, project, body, timeout)
+
+
+def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -> Program:
+    import pulumi
+    from pulumi import runtime
+    from pulumi.runtime import settings, stack
+
+    from dra_infra.components.report import problems_of_run
+    from dra_infra.engine.monitor import Engine, Monitor
+
+    monitor = Monitor(project=project.name, stack=project.stack, root=project.root)
+    settings.set_root_resource(None)  # type: ignore[arg-type]  # a run before this one in the process left its own
+    runtime.configure(
+        runtime.Settings(
+            project=project.name,
+            stack=project.stack,
+            monitor=monitor,
+            engine=Engine(),
+            dry_run=True,
+            organization="organization",
+            root_directory=str(project.root),
+        )
+    )
+    runtime.set_all_config(dict(project.config), list(project.secret_keys))
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda _loop, _context: None)
+    problems: list[Problem] = []
+    raised: list[Exception] = []
+
+    def observed() -> Any:
+        nonlocal problems
+        problems = problems_of_run()
+        try:
+            return body()
+        except Exception as error:
+            # The SDK shows the failure of a component instead, and the user would meet one after the other.
+            raised.append(error)
+            raise
+
+    try:
+        asyncio.set_event_loop(loop)
+        with bounded(timeout), collector_off(), output_on_stderr(), sdk_quiet():
+            loop.run_until_complete(stack.run_in_stack(observed))
+    except (Exception, SystemExit, ProgramTimeoutError) as error:
+        cause = raised[0] if raised else error
+        if not problems or not isinstance(cause, pulumi.RunError):
+            found = explain(cause, project.root, limit=timeout).problems
+            raise ProgramError([*problems, *found]) from error
+    finally:
+        close_loop(loop)
+    return _collect(project, monitor, tuple(problems))
+
+
+def _collect(project: Project, monitor: Any, problems: tuple[Problem, ...]) -> Program:
+    objects = []
+    for registration in monitor.registrations.values():
+        if not registration.custom or not registration.type.startswith(_KUBERNETES):
+            continue
+        if registration.type.startswith(_MADE_BY_PROVIDER):
+            monitor.note_made_by_provider(registration)
+            continue
+        delete_first = registration.delete_before_replace and "spec" in registration.replace_on_changes
+        objects.append(
+            ProgramObject(
+                urn=registration.urn,
+                manifest=_complete(registration.type, registration.inputs),
+                component=registration.component,
+                replacement="delete-first" if delete_first else "provider",
+                place=registration.place,
+            )
+        )
+    duplicates = [
+        Problem(
+            path=each.component or each.name,
+            code="duplicate-urn",
+            message=f"two resources have the URN {each.urn}",
+            hint="give one of them another name",
+            place=each.place,
+        )
+        for each in monitor.duplicates
+    ]
+    return Program(
+        project=project.name,
+        stack=project.stack,
+        objects=tuple(
+            sorted(objects, key=lambda each: (each.ref.namespace, each.ref.kind, each.ref.name, each.urn))
+        ),
+        not_seen=tuple(sorted({*monitor.not_seen, *project.not_seen})),
+        problems=in_reading_order([*problems, *duplicates]),
+        resources=tuple(sorted(monitor.registrations)),
+    )
+
+
+def _complete(type_: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest with apiVersion and kind, which a program may leave to the resource type."""
+    _, api_version, kind = type_.split(":", 2)
+    manifest = {"apiVersion": api_version.removeprefix("core/"), "kind": kind, **inputs}
+    metadata = manifest.get("metadata")
+    if metadata is None or (isinstance(metadata, Mapping) and "name" not in metadata):
+        # The provider makes up a name, another one in each preview.
+        manifest["metadata"] = {"name": UNKNOWN, **(metadata or {})}
+    return manifest

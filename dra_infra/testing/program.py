@@ -1,0 +1,173 @@
+"""A synthesized program with questions that read well in a test."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dra_infra.catalog import load_fleet
+from dra_infra.engine import synth as engine
+from dra_infra.errors import Problem
+from dra_infra.model.fleet import Fleet
+from dra_infra.model.metadata import ObjectRef
+from dra_infra.model.program import Program, ProgramObject
+from dra_infra.simulation import WorkloadPlacement, place, place_claim
+from dra_infra.validation import check_program
+
+_CLAIM_KINDS = ("ResourceClaim", "ResourceClaimTemplate")
+
+
+def synth(
+    program: str | Path | Callable[[], Any],
+    *,
+    stack: str | None = None,
+    config: Mapping[str, str] | None = None,
+    timeout: float = engine.DEFAULT_TIMEOUT,
+) -> SynthesizedProgram:
+    """Run a program as `dra-infra synth` does.
+
+    Args:
+        program: Folder of a Pulumi project, or a function that declares resources.
+        stack: Stack whose configuration is read.
+        config: Settings over those of the stack file.
+        timeout: Seconds that the program may run.
+
+    Raises:
+        ProgramError: When the program raises, does not end, or cannot be found.
+    """
+    if callable(program):
+        return SynthesizedProgram(engine.synth_function(program, config=config, timeout=timeout))
+    return SynthesizedProgram(engine.synth(program, stack=stack, config=config, timeout=timeout))
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Whether pods find devices; true in a test when they do, and its text says where, or why not."""
+
+    placement: WorkloadPlacement
+    subject: str
+    fleet: str
+
+    def __bool__(self) -> bool:
+        return self.placement.verdict == "fits"
+
+    def __repr__(self) -> str:
+        verdict = self.placement.verdict.replace("-", " ")
+        head = f"{self.subject} {verdict} on {self.fleet}"
+        if self:
+            return (
+                f"<{head}: {len(self.placement.nodes)} nodes, {self.placement.more_pods} more pods would fit>"
+            )
+        reasons = "; ".join(map(str, self.placement.reasons))
+        return f"<{head}: {reasons}>" if reasons else f"<{head}>"
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes that can take such a pod."""
+        return tuple(each.node for each in self.placement.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim or claim template of a program."""
+
+    program: Program
+    object: ProgramObject
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """The object as plain data."""
+        return self.object.manifest
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+        return self.object.ref.name
+
+    def fits(self, fleet: str | Fleet) -> Fit:
+        """Whether a pod with just this claim finds its devices on *fleet*, such as `"hgx-h100 x 4"`."""
+        chosen = load_fleet(fleet) if isinstance(fleet, str) else fleet
+        placement = place_claim([each.manifest for each in self.program.objects], self.object.ref, chosen)
+        return Fit(placement, self.object.component or str(self.object.ref), chosen.name)
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesizedProgram:
+    """What a run of a program gave."""
+
+    program: Program
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything that is wrong with the program and its objects."""
+        return check_program(self.program)
+
+    @property
+    def objects(self) -> tuple[Mapping[str, Any], ...]:
+        """All objects as plain data, sorted by namespace, kind and name."""
+        return tuple(each.manifest for each in self.program.objects)
+
+    def component(self, name: str) -> tuple[Mapping[str, Any], ...]:
+        """The objects that the component called *name* makes.
+
+        Raises:
+            KeyError: When no component is called so; names the nearest one.
+        """
+        found = [each.manifest for each in self.program.objects if _component_name(each) == name]
+        if not found:
+            raise KeyError(
+                _not_found("component", name, {_component_name(each) for each in self.program.objects})
+            )
+        return tuple(found)
+
+    def claim(self, name: str) -> Claim:
+        """The claim or claim template of the component called *name*, or whose object is called so.
+
+        Raises:
+            KeyError: When there is none; names the nearest one.
+        """
+        claims = [each for each in self.program.objects if each.ref.kind in _CLAIM_KINDS]
+        for each in claims:
+            if name in (_component_name(each), each.ref.name):
+                return Claim(self.program, each)
+        raise KeyError(_not_found("claim", name, {_component_name(each) or each.ref.name for each in claims}))
+
+    def fits(self, fleet: str | Fleet, workload: str) -> Fit:
+        """Whether all pods of the workload object called *workload* find their devices on *fleet*.
+
+        Raises:
+            KeyError: When no workload with claims is called so.
+        """
+        chosen = load_fleet(fleet) if isinstance(fleet, str) else fleet
+        placements = place(self.objects, chosen).workloads
+        for each in placements:
+            if workload in (each.owner.name, str(each.owner)):
+                return Fit(each, str(each.owner), chosen.name)
+        raise KeyError(_not_found("workload with claims", workload, {each.owner.name for each in placements}))
+
+    def object(self, kind: str, name: str, namespace: str = "") -> Mapping[str, Any]:
+        """The object with this kind and name.
+
+        Raises:
+            KeyError: When there is none; names the nearest one.
+        """
+        wanted = ObjectRef(kind, name, namespace)
+        for each in self.program.objects:
+            if each.ref == wanted:
+                return each.manifest
+        raise KeyError(_not_found("object", str(wanted), {str(each.ref) for each in self.program.objects}))
+
+
+def _component_name(each: ProgramObject) -> str:
+    # `GpuClaimTemplate("trainer")`: the name is between the first and the last quote.
+    return each.component.partition('"')[2].rpartition('"')[0]
+
+
+def _not_found(what: str, name: str, known: set[str]) -> str:
+    names = sorted(known - {""})
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, names)) or 'none'}"
+    return f"no {what} is called {name!r}; {hint}"

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+import yaml
+
+MAIN = "from dra_infra.cli.app import main; main()"
+
+PROGRAM = """
+import pulumi_kubernetes as k8s
+import dra_infra as dra
+
+h100 = dra.GpuDeviceClass("h100", select=dra.gpu.product.contains("H100"))
+trainer = dra.GpuClaimTemplate("trainer", device_class=h100, count=4)
+k8s.core.v1.Pod("train", metadata={"name": "train"}, spec=trainer.attach({"containers": [{"name": "c", "image": "i"}]}))
+"""
+
+
+def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", MAIN, *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "120", **environment},
+        check=False,
+    )
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def project(tmp_path: Path):
+    folder = tmp_path / "infra"
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: infra\nruntime: python\n")
+
+    def write(program: str = PROGRAM) -> Path:
+        (folder / "__main__.py").write_text(textwrap.dedent(program))
+        return folder
+
+    return write
+
+
+def test_synth_prints_the_objects_as_yaml(project):
+    result = run("synth", cwd=project())
+    assert result.returncode == 0, result.stderr
+    kinds = [document["kind"] for document in yaml.safe_load_all(result.stdout)]
+    assert kinds == ["DeviceClass", "Pod", "ResourceClaimTemplate"]
+
+
+def test_synth_prints_json(project):
+    result = run("synth", "--json", cwd=project())
+    assert [each["manifest"]["kind"] for each in json.loads(result.stdout)["objects"]] == [
+        "DeviceClass",
+        "Pod",
+        "ResourceClaimTemplate",
+    ]
+
+
+def test_problems_are_all_shown_with_exit_code_1_and_nothing_on_standard_output(project):
+    result = run(
+        "synth", cwd=project(PROGRAM.replace("count=4", "count=0").replace('"h100", select', '"H1", select'))
+    )
+    assert (result.returncode, result.stdout) == (1, "")
+    assert 'GpuClaimTemplate("trainer").count: 0 is below 1 [count-below-one]' in result.stderr
+    assert "[invalid-name]" in result.stderr
+    assert "2 problems" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_program_that_raises_ends_with_its_line_and_no_traceback(project):
+    result = run("synth", cwd=project("x = 1\nraise ValueError('boom')\n"))
+    assert result.returncode == 1
+    assert "__main__.py:2" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_simulate_says_where_pods_fit(project):
+    result = run("simulate", "--fleet", "hgx-h100 x 2", cwd=project())
+    assert result.returncode == 0, result.stderr
+    assert "Pod train" in result.stdout
+    assert "gpu-0..3" in result.stdout
+
+
+def test_simulate_fails_when_something_does_not_fit(project):
+    result = run("simulate", "--fleet", "a100-40gb", "--json", cwd=project())
+    assert result.returncode == 1
+    (workload,) = json.loads(result.stdout)["workloads"]
+    assert workload["verdict"] == "does-not-fit"
+
+
+def test_the_fleet_may_come_from_the_stack(project):
+    folder = project()
+    (folder / "Pulumi.dev.yaml").write_text("config:\n  dra-infra:fleet: hgx-h100 x 2\n")
+    assert run("simulate", cwd=folder).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("fleet", "code"), [(None, "no-fleet"), ("hgx-h1000", "fleet-unknown"), ("hgx-h100 x 0", "fleet-count")]
+)
+def test_a_fleet_that_is_missing_or_misspelt_is_told(project, fleet: str | None, code: str):
+    result = run("simulate", *(["--fleet", fleet] if fleet else []), cwd=project())
+    assert result.returncode == 1
+    assert f"[{code}]" in result.stderr
+
+
+@pytest.fixture
+def repository(project) -> Path:
+    folder = project()
+    git(folder.parent, "init")
+    git(folder.parent, "add", ".")
+    git(folder.parent, "commit", "-m", "first")
+    return folder
+
+
+def test_review_of_no_change_is_quiet(repository: Path):
+    result = run("review", "--fleet", "hgx-h100 x 2", cwd=repository)
+    assert result.returncode == 0, result.stderr
+    assert "nothing changes" in result.stdout
+
+
+def test_review_shows_the_change_and_writes_the_reports(repository: Path):
+    (repository / "__main__.py").write_text(PROGRAM.replace("count=4", "count=2"))
+    result = run(
+        "review",
+        "--fleet",
+        "hgx-h100 x 2",
+        "--html",
+        "r.html",
+        "--markdown",
+        "r.md",
+        "--format",
+        "json",
+        cwd=repository,
+    )
+    assert "trainer" in result.stdout
+    json.loads(result.stdout)
+    assert (repository / "r.html").read_text().startswith("<!doctype html>")
+    assert "<!-- dra-infra review" in (repository / "r.md").read_text()
+
+
+def test_review_fails_when_something_no_longer_fits(repository: Path):
+    (repository / "__main__.py").write_text(PROGRAM.replace("count=4", "count=9"))
+    result = run("review", "--fleet", "hgx-h100 x 2", cwd=repository)
+    assert result.returncode == 1
+    assert "no-longer-fits" in result.stdout
+
+
+def test_review_runs_the_base_apart_from_the_head(repository: Path):
+    (repository / "__main__.py").write_text("raise ValueError('head is broken')\n")
+    result = run("review", cwd=repository)
+    assert result.returncode == 1
+    assert "head is broken" in result.stderr
+
+
+def test_review_of_a_new_program_counts_the_base_as_empty(repository: Path):
+    (repository / "__main__.py").write_text("raise ValueError('base is broken')\n")
+    git(repository.parent, "commit", "-am", "broken")
+    (repository / "__main__.py").write_text(PROGRAM)
+    result = run("review", "--format", "markdown", cwd=repository)
+    assert result.returncode == 0, result.stderr
+    assert "counts as empty" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("--base", "nope"), "base-not-found"), (("--format", "pdf"), "unknown-format")],
+)
+def test_review_tells_what_it_cannot_use(repository: Path, arguments: tuple[str, ...], code: str):
+    result = run("review", *arguments, cwd=repository)
+    assert result.returncode == 1
+    assert f"[{code}]" in result.stderr
+
+
+def test_review_outside_a_repository_is_told(project):
+    result = run("review", cwd=project())
+    assert result.returncode == 1
+    assert "[no-repository]" in result.stderr
+
+
+def test_review_without_git_is_told(repository: Path):
+    result = run("review", cwd=repository, PATH="")
+    assert result.returncode == 1
+    assert "[no-git]" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("frobnicate",), ("synth", "--nope"), ("synth", "--config", "novalue")]
+)
+def test_wrong_usage_is_exit_code_2(tmp_path: Path, arguments: tuple[str, ...]):
+    assert run(*arguments, cwd=tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--help",), (), ("synth", "--help"), ("review", "--help"), ("--version",)]
+)
+def test_help_and_version_end_well(tmp_path: Path, arguments: tuple[str, ...]):
+    result = run(*arguments, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "dra-infra" in result.stdout.lower()
+
+
+def test_output_is_plain_where_there_is_no_terminal(project):
+    result = run("simulate", "--fleet", "hgx-h100", cwd=project(PROGRAM.replace("count=4", "count=9")))
+    assert "\x1b" not in result.stdout + result.stderr
+
+
+def test_a_reader_that_has_enough_is_no_error(project):
+    command = f"{sys.executable} -c '{MAIN}' synth | head -1"
+    result = subprocess.run(
+        ["bash", "-c", command], cwd=project(), capture_output=True, text=True, check=False
+    )
+    assert result.stdout.startswith("apiVersion")
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from dra_infra.model.program import Program, ProgramObject
+from dra_infra.validation import check_program
+
+CLASS: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "DeviceClass",
+    "metadata": {"name": "h100"},
+    "spec": {"selectors": [{"cel": {"expression": 'device.driver == "gpu.nvidia.com"'}}]},
+}
+TEMPLATE: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaimTemplate",
+    "metadata": {"name": "trainer", "namespace": "ml"},
+    "spec": {
+        "spec": {
+            "devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "h100", "count": 1}}]}
+        }
+    },
+}
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "train", "namespace": "ml"},
+    "spec": {
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "trainer"}],
+        "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
+    },
+}
+
+
+def check(*manifests: Mapping[str, Any], **arguments: Any) -> dict[str, str]:
+    objects = tuple(ProgramObject(urn=f"urn:{index}", manifest=each) for index, each in enumerate(manifests))
+    program = Program(project="p", stack="s", objects=objects)
+    return {problem.path: problem.code for problem in check_program(program, **arguments)}
+
+
+def changed(manifest: Mapping[str, Any], path: str, value: object) -> dict[str, Any]:
+    """A copy of *manifest* with the value at *path*, such as `spec.requests.0.name`, replaced; None removes it."""
+    result = copy.deepcopy(dict(manifest))
+    holder: Any = result
+    *steps, last = (int(step) if step.isdigit() else step for step in path.split("."))
+    for step in steps:
+        holder = holder[step]
+    if value is None:
+        del holder[last]
+    else:
+        holder[last] = value
+    return result
+
+
+def test_what_belongs_together_has_no_problems():
+    assert check(CLASS, TEMPLATE, POD) == {}
+
+
+REQUEST = "spec.spec.devices.requests.0"
+AT = "ResourceClaimTemplate ml/trainer.spec.spec.devices.requests[0]"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "at", "code"),
+    [
+        (f"{REQUEST}.name", "GPU", f"{AT}.name", "invalid-name"),
+        (f"{REQUEST}.exactly", None, AT, "one-of"),
+        (f"{REQUEST}.exactly.count", -1, f"{AT}.exactly.count", "count-below-one"),
+        (f"{REQUEST}.exactly.count", "2x", f"{AT}.exactly.count", "wrong-type"),
+        (f"{REQUEST}.exactly.cuont", 2, f"{AT}.exactly.cuont", "unknown-field"),
+        (
+            f"{REQUEST}.exactly.count",
+            33,
+            "ResourceClaimTemplate ml/trainer.spec.spec.devices.requests",
+            "too-many-devices",
+        ),
+        (f"{REQUEST}.exactly.deviceClassName", None, f"{AT}.exactly.deviceClassName", "missing-field"),
+        (f"{REQUEST}.exactly.deviceClassName", "a100", f"{AT}.exactly.deviceClassName", "class-not-known"),
+        (f"{REQUEST}.exactly.deviceClassName", "A_100", f"{AT}.exactly.deviceClassName", "invalid-name"),
+        (f"{REQUEST}.exactly.allocationMode", "All", f"{AT}.exactly.count", "count-with-all"),
+        (f"{REQUEST}.exactly.allocationMode", "Some", f"{AT}.exactly.allocationMode", "wrong-type"),
+        (f"{REQUEST}.exactly.selectors", [{}], f"{AT}.exactly.selectors[0].cel", "missing-field"),
+        (
+            f"{REQUEST}.exactly.selectors",
+            [{"cel": {"expression": "device.driver =="}}],
+            f"{AT}.exactly.selectors[0].cel.expression",
+            "cel-syntax",
+        ),
+        ("metadata.name", "Trainer", "ResourceClaimTemplate ml/Trainer.metadata.name", "invalid-name"),
+        (
+            "spec.spec.devices.constraints",
+            [{"matchAttribute": "productName"}],
+            "ResourceClaimTemplate ml/trainer.spec.spec.devices.constraints[0].matchAttribute",
+            "invalid-attribute-name",
+        ),
+        (
+            "spec.spec.devices.constraints",
+            [{"requests": ["nic"], "matchAttribute": "a.b/c"}],
+            "ResourceClaimTemplate ml/trainer.spec.spec.devices.constraints[0].requests[0]",
+            "unknown-request",
+        ),
+    ],
+)
+def test_one_fault_in_a_template_is_one_problem(path: str, value: object, at: str, code: str):
+    assert check(CLASS, changed(TEMPLATE, path, value)) == {at: code}
+
+
+def test_a_count_of_zero_passes_for_the_server_defaults_it():
+    assert check(CLASS, changed(TEMPLATE, f"{REQUEST}.exactly.count", 0)) == {}
+
+
+def test_two_requests_of_one_name_are_a_problem():
+    template = copy.deepcopy(TEMPLATE)
+    requests = template["spec"]["spec"]["devices"]["requests"]
+    requests.append(copy.deepcopy(requests[0]))
+    assert check(CLASS, template) == {
+        "ResourceClaimTemplate ml/trainer.spec.spec.devices.requests[1]": "duplicate-request"
+    }
+
+
+def test_a_list_over_its_limit_is_one_problem():
+    template = copy.deepcopy(TEMPLATE)
+    requests = template["spec"]["spec"]["devices"]["requests"]
+    requests.extend({**requests[0], "name": "-bad-"} for _ in range(33))
+    assert check(CLASS, template) == {
+        "ResourceClaimTemplate ml/trainer.spec.spec.devices.requests": "too-many-items"
+    }
+
+
+def test_classes_of_the_fleet_are_known():
+    assert check(TEMPLATE, known_classes={"h100"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "at", "code"),
+    [
+        (
+            "spec.resourceClaims.0.resourceClaimTemplateName",
+            "trainr",
+            "spec.resourceClaims[0]",
+            "claim-not-known",
+        ),
+        ("spec.resourceClaims.0.resourceClaimTemplateName", None, "spec.resourceClaims[0]", "one-of"),
+        ("spec.resourceClaims.0.resourceClaimName", "x", "spec.resourceClaims[0]", "one-of"),
+        (
+            "spec.containers.0.resources.claims",
+            [{"name": "gpu"}, {"name": "nic"}],
+            "spec.containers[c].resources.claims",
+            "claim-not-in-pod",
+        ),
+        (
+            "spec.containers.0.resources.claims",
+            [{"name": "gpu"}, {"name": "gpu", "request": "gpu"}],
+            "spec.containers[c].resources.claims",
+            "claim-attached-twice",
+        ),
+    ],
+)
+def test_one_fault_in_a_pod_is_one_problem(path: str, value: object, at: str, code: str):
+    assert check(CLASS, TEMPLATE, changed(POD, path, value)) == {f"Pod ml/train.{at}": code}
+
+
+def test_a_claim_of_another_namespace_is_named_with_it():
+    objects = (
+        ProgramObject(urn="a", manifest=TEMPLATE),
+        ProgramObject(urn="b", manifest=changed(POD, "metadata.namespace", "vision")),
+    )
+    problems = check_program(Program(project="p", stack="s", objects=objects), known_classes={"h100"})
+    (problem,) = problems
+    assert problem.code == "claim-not-known"
+    assert "'ml'" in problem.hint
+
+
+def test_objects_of_other_groups_pass():
+    assert check({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "Any_thing"}}) == {}
