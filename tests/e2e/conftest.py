@@ -5,14 +5,27 @@ A missing binary fails the test that needs it. Skipping would let a broken `make
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.lab import DRIVER, Lab
 from tools import build
-from tools.cluster import Api, ControlPlane
+from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet, node
 from tools.errors import ToolError
+from tools.pulumi_home import PulumiHome, assemble, choose_provider
+
+
+def pytest_report_header() -> str:
+    """Say which Kubernetes provider the engine uses: a stand-in is named as one."""
+    return f"kubernetes provider: {choose_provider(os.environ)}"
+
+
+DEVICES = 128
+"""On the node of the shared cluster: the most that a slice holds, for what tests leave behind keeps its devices."""
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +62,71 @@ def api(control_plane: ControlPlane) -> Iterator[Api]:
     """The administrator of the shared control plane."""
     with control_plane.api() as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def home(binaries: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> PulumiHome:
+    """The engine's parts; `DRA_INFRA_PROVIDER=vendor` takes the vendor's Kubernetes provider."""
+    return assemble(
+        tmp_path_factory.mktemp("pulumi"), binaries=binaries, provider=choose_provider(os.environ)
+    )
+
+
+@pytest.fixture(scope="session")
+def cluster(binaries: Callable[[str], Path]) -> Iterator[ControlPlane]:
+    """A control plane with one node of many devices, whose pods run and whose Jobs finish."""
+    slice_of_devices = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "node-a"},
+        "spec": {
+            "driver": DRIVER,
+            "nodeName": "node-a",
+            "pool": {"name": "node-a", "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": f"device-{index}"} for index in range(DEVICES)],
+        },
+    }
+    device_class = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": DRIVER},
+        "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]},
+    }
+    with ControlPlane(binaries=binaries) as plane, NodeStandIn(plane.connection):
+        with plane.api() as api:
+            create_fleet(api, [node("node-a"), slice_of_devices, device_class])
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def cluster_api(cluster: ControlPlane) -> Iterator[Api]:
+    """The administrator of the cluster."""
+    with cluster.api() as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def make_lab(
+    home: PulumiHome, cluster: ControlPlane, cluster_api: Api, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], Lab]:
+    """Makes projects, each with a stack and a namespace of its own."""
+    numbers = itertools.count(1)
+
+    def make() -> Lab:
+        namespace = f"lab-{next(numbers)}"
+        cluster_api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        cluster_api.wait_until("v1/ServiceAccount", "default", bool, namespace=namespace)
+        return Lab.create(
+            tmp_path_factory.mktemp(namespace),
+            home=home,
+            namespace=namespace,
+            environment={"KUBECONFIG": str(cluster.kubeconfig)},
+        )
+
+    return make
+
+
+@pytest.fixture
+def lab(make_lab: Callable[[], Lab]) -> Lab:
+    """A project of this test."""
+    return make_lab()

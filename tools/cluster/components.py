@@ -32,6 +32,7 @@ class Layout:
         components: Names of the servers that will run.
         feature_gates: Gate name to on or off, the same for all Kubernetes servers.
         emulated_version: Kubernetes minor to behave like (``"1.34"``), or None for the binary's own.
+        serves_dra: Whether resource.k8s.io is served, in every version that the binary has.
     """
 
     folder: Path
@@ -39,6 +40,7 @@ class Layout:
     components: tuple[str, ...] = ALL
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     emulated_version: str | None = None
+    serves_dra: bool = True
 
     @property
     def url(self) -> str:
@@ -110,12 +112,14 @@ class Layout:
         if CONTROLLER_MANAGER not in self.components:
             # Nobody would create the service account that this plugin asks every pod to have.
             disabled.append("ServiceAccount")
+        served = str(self.serves_dra).lower()
         return [
             f"--etcd-servers=http://{_HOST}:{self.ports[ETCD]}",
             f"--advertise-address={_HOST}",
             *self._serving(APISERVER),
             f"--token-auth-file={self.tokens}",
-            "--authorization-mode=Node,RBAC",
+            # The node authorizer watches ResourceSlices, and without them the server is never ready.
+            f"--authorization-mode={'Node,RBAC' if self.serves_dra else 'RBAC'}",
             "--service-account-issuer=https://dra-infra.invalid",
             f"--service-account-key-file={self.service_account_key}",
             f"--service-account-signing-key-file={self.service_account_key}",
@@ -125,7 +129,7 @@ class Layout:
             # Otherwise the names of nodes are looked up in DNS.
             "--kubelet-preferred-address-types=InternalIP",
             f"--disable-admission-plugins={','.join(disabled)}",
-            f"--runtime-config={','.join(f'resource.k8s.io/{version}=true' for version in _DRA_VERSIONS)}",
+            f"--runtime-config={','.join(f'resource.k8s.io/{version}={served}' for version in _DRA_VERSIONS)}",
             *self._versions(),
         ]
 

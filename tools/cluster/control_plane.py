@@ -51,6 +51,7 @@ class ControlPlane:
         binaries: Finds the executable of a server; the default takes what ``make tools`` built.
         feature_gates: Gates for all Kubernetes servers.
         emulated_version: Minor to behave like, from ``"1.34"`` on; see `--emulated-version` of the API server.
+        serves_dra: Whether resource.k8s.io is served at all.
         ready_seconds: How long starting may take before it is given up.
 
     Raises:
@@ -68,6 +69,7 @@ class ControlPlane:
         binaries: Callable[[str], Path] = build.binary,
         feature_gates: Mapping[str, bool] | None = None,
         emulated_version: str | None = None,
+        serves_dra: bool = True,
         ready_seconds: float = 60.0,
     ) -> None:
         chosen = set(components)
@@ -79,6 +81,7 @@ class ControlPlane:
         self._find_binary = binaries
         self._feature_gates = dict(feature_gates or {})
         self._emulated_version = emulated_version
+        self._serves_dra = serves_dra
         self._ready_seconds = ready_seconds
         self._supervision: Supervision | None = None
         self._layout: parts.Layout | None = None
@@ -191,6 +194,7 @@ class ControlPlane:
             components=self.components,
             feature_gates=self._feature_gates,
             emulated_version=self._emulated_version,
+            serves_dra=self._serves_dra,
         )
         tokens = {user: secrets.token_urlsafe(24) for user in _USERS}
         _write_tokens(layout.tokens, tokens)

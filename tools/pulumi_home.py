@@ -1,0 +1,148 @@
+"""A folder from which the real Pulumi engine runs offline: CLI, language hosts, provider, state, settings.
+
+Nothing of the user's own Pulumi installation is read or written.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tools import build
+
+PROVIDER_VARIABLE: Final = "DRA_INFRA_PROVIDER"
+"""Environment variable: `vendor` uses the vendor's Kubernetes provider, which must then be on PATH."""
+
+VENDOR: Final = "vendor"
+STAND_IN: Final = "stand-in"
+
+CLI_BINARIES: Final = ("pulumi", "pulumi-language-yaml")
+TOOLS: Final = Path(__file__).resolve().parent
+LANGUAGE_HOST: Final = TOOLS / "language_host" / "pulumi-language-python"
+PROVIDER: Final = TOOLS / "kubernetes_provider" / "pulumi-resource-kubernetes"
+
+SETTINGS: Final[Mapping[str, str]] = {
+    "PULUMI_CONFIG_PASSPHRASE": "",
+    "PULUMI_DEBUG_COMMANDS": "true",
+    "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+    "PULUMI_DISABLE_REGISTRY_RESOLVE": "true",
+    "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "1",
+    "PULUMI_SKIP_UPDATE_CHECK": "true",
+}
+"""What keeps the CLI from asking anybody; the debug commands are needed for `--event-log`."""
+
+PASSED_ON: Final = ("LANG", "LC_ALL", "TMPDIR", "TZ")
+"""Variables of the caller that a run may see."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PulumiHome:
+    """Where the engine finds its parts.
+
+    Args:
+        directory: Holds everything else.
+        pulumi: The CLI; its folder comes first on PATH, so hosts beside it cause no warning.
+        provider: Folder for `plugins.providers[].path` of a `Pulumi.yaml`; None with the vendor's provider.
+        environment: The whole environment of a run.
+    """
+
+    directory: Path
+    pulumi: Path
+    provider: Path | None
+    environment: Mapping[str, str]
+
+    @property
+    def plugins(self) -> dict[str, object]:
+        """The `plugins` block of a `Pulumi.yaml`, empty with the vendor's provider."""
+        if self.provider is None:
+            return {}
+        return {"providers": [{"name": "kubernetes", "path": str(self.provider)}]}
+
+
+def choose_provider(environment: Mapping[str, str]) -> str:
+    """Return which Kubernetes provider *environment* asks for: `stand-in` or `vendor`.
+
+    Raises:
+        ValueError: It asks for something else.
+    """
+    chosen = environment.get(PROVIDER_VARIABLE) or STAND_IN
+    if chosen not in {STAND_IN, VENDOR}:
+        raise ValueError(f"{PROVIDER_VARIABLE}: {chosen!r} is neither {STAND_IN!r} nor {VENDOR!r}")
+    return chosen
+
+
+def assemble(
+    directory: Path,
+    *,
+    python: Path | None = None,
+    binaries: Callable[[str], Path] = build.binary,
+    provider: str = STAND_IN,
+) -> PulumiHome:
+    """Make *directory* a Pulumi home; harmless when repeated.
+
+    Args:
+        directory: Created if missing. State lies in it too, so a fresh one has no stacks.
+        python: Interpreter with the SDK, for the hosts and for programs that name no virtual environment;
+            default: this process's own.
+        binaries: Finds the CLI and the YAML host; the default takes what `make tools` built.
+        provider: `stand-in`, or `vendor` for a plugin that the caller's PATH or Pulumi cache has.
+
+    Raises:
+        ToolError: From *binaries*, when one is missing.
+    """
+    interpreter = python or Path(sys.executable)
+    executables, plugins, state, user = (directory / name for name in ("bin", "plugins", "state", "user"))
+    for folder in (executables, plugins, state, user):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name in CLI_BINARIES:
+        _place(binaries(name), executables / name)
+    _write_launcher(executables / LANGUAGE_HOST.name, interpreter, LANGUAGE_HOST)
+    _write_launcher(plugins / PROVIDER.name, interpreter, PROVIDER)
+    path = [str(executables), str(interpreter.parent), *_system_path(provider)]
+    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {
+        **SETTINGS,
+        "HOME": str(user),
+        "PATH": os.pathsep.join(path),
+        "PULUMI_BACKEND_URL": state.as_uri(),
+        "PULUMI_HOME": _plugin_home(directory, provider),
+    }
+    return PulumiHome(
+        directory=directory,
+        pulumi=executables / "pulumi",
+        provider=plugins if provider == STAND_IN else None,
+        environment=environment,
+    )
+
+
+def _place(source: Path, target: Path) -> None:
+    """Put a large binary at *target*: the CLI looks for hosts beside its real path, so no symbolic link."""
+    target.unlink(missing_ok=True)
+    try:
+        target.hardlink_to(source)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _write_launcher(target: Path, interpreter: Path, script: Path) -> None:
+    """Write an executable that runs *script* with *interpreter*, whatever PATH says."""
+    target.write_text(f'#!/bin/sh\nexec {shlex.quote(str(interpreter))} -u {shlex.quote(str(script))} "$@"\n')
+    target.chmod(0o755)
+
+
+def _system_path(provider: str) -> list[str]:
+    if provider == VENDOR:
+        return [os.environ.get("PATH", os.defpath)]
+    return ["/usr/local/bin", "/usr/bin", "/bin"]
+
+
+def _plugin_home(directory: Path, provider: str) -> str:
+    """Return the folder whose plugin cache counts; the vendor's plugin lies in the user's own."""
+    if provider == VENDOR and os.environ.get("PULUMI_HOME"):
+        return os.environ["PULUMI_HOME"]
+    return str(Path("~/.pulumi").expanduser() if provider == VENDOR else directory / "pulumi")
