@@ -1,0 +1,130 @@
+"""One example on a control plane of its own: what the engine does, and what the scheduler did."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dra_infra.model.fleet import Fleet
+from tools.cluster import Api, NodeStandIn
+from tools.engine_cli import Result, Stack
+from tools.pulumi_home import PulumiHome
+
+CLAIM = "resource.k8s.io/v1/ResourceClaim"
+TEMPLATE = "resource.k8s.io/v1/ResourceClaimTemplate"
+CLASS = "resource.k8s.io/v1/DeviceClass"
+LONG = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundPod:
+    """A pod that the scheduler bound, with the devices of its claims in the order of allocation."""
+
+    name: str
+    owner: str
+    node: str
+    devices: tuple[tuple[str, str, str, str], ...]
+    """(entry, request, pool, device) of each."""
+
+
+def copy_example(source: Path, target: Path, home: PulumiHome) -> None:
+    """Copy an example into a folder of the test, with the provider to use in its Pulumi.yaml."""
+    shutil.copytree(source, target)
+    project = yaml.safe_load((target / "Pulumi.yaml").read_text())
+    if home.plugins:
+        project["plugins"] = home.plugins
+    (target / "Pulumi.yaml").write_text(yaml.safe_dump(project))
+
+
+def edit(project: Path, change: tuple[str, str]) -> None:
+    """Change the program of *project*; a text that is not there exactly once is a mistake of the test."""
+    program = project / "__main__.py"
+    text = program.read_text()
+    old, new = change
+    assert old in text, f"{old!r} is not in {program}"
+    program.write_text(text.replace(old, new))
+
+
+def up_with_jobs(
+    stack: Stack, api: Api, nodes: NodeStandIn, pods: Mapping[str, int]
+) -> tuple[Result, list[BoundPod]]:
+    """Run `up`, look at the pods while Jobs still hold their devices, then let the Jobs finish.
+
+    Args:
+        stack: The stack.
+        api: The cluster.
+        nodes: Keeps the pods of Jobs running until told.
+        pods: How many pods of each owner must be bound, by name of the owner.
+    """
+    results: list[Result] = []
+    run = threading.Thread(target=lambda: results.append(stack.up()))
+    run.start()
+    try:
+        bound = wait_for_pods(api, pods)
+    finally:
+        nodes.finish_jobs()
+        run.join()
+    return results[0], bound
+
+
+def wait_for_pods(api: Api, wanted: Mapping[str, int]) -> list[BoundPod]:
+    """Wait until as many pods of each owner as *wanted* are bound and their claims allocated."""
+    seen: list[BoundPod] = []
+
+    def enough(pods: list[Mapping[str, Any]]) -> bool:
+        seen[:] = [found for pod in pods if (found := _bound_pod(api, pod))]
+        return all(sum(each.owner == owner for each in seen) == number for owner, number in wanted.items())
+
+    api.wait_for("v1/Pod", enough, timeout=LONG)
+    return seen
+
+
+def _bound_pod(api: Api, pod: Mapping[str, Any]) -> BoundPod | None:
+    node = pod["spec"].get("nodeName")
+    entries = pod["spec"].get("resourceClaims")
+    if not node or not entries or "deletionTimestamp" in pod["metadata"]:
+        return None
+    generated = {
+        each["name"]: each.get("resourceClaimName")
+        for each in pod.get("status", {}).get("resourceClaimStatuses", [])
+    }
+    devices = []
+    for entry in entries:
+        name = entry.get("resourceClaimName") or generated.get(entry["name"])
+        claim = api.find(CLAIM, name, namespace=pod["metadata"]["namespace"]) if name else None
+        if claim is None or "allocation" not in claim.get("status", {}):
+            return None
+        devices += [
+            (entry["name"], each["request"], each["pool"], each["device"])
+            for each in claim["status"]["allocation"]["devices"]["results"]
+        ]
+    return BoundPod(
+        name=pod["metadata"]["name"], owner=_owner_of(api, pod), node=node, devices=tuple(devices)
+    )
+
+
+def _owner_of(api: Api, pod: Mapping[str, Any]) -> str:
+    """Name of the object that the user wrote: the Deployment behind a ReplicaSet, the Job, or the pod itself."""
+    owners = pod["metadata"].get("ownerReferences", [])
+    if not owners:
+        return str(pod["metadata"]["name"])
+    if owners[0]["kind"] == "ReplicaSet":
+        replica_set = api.find(
+            "apps/v1/ReplicaSet", owners[0]["name"], namespace=pod["metadata"]["namespace"]
+        )
+        if replica_set and replica_set["metadata"].get("ownerReferences"):
+            return str(replica_set["metadata"]["ownerReferences"][0]["name"])
+    return str(owners[0]["name"])
+
+
+def devices_of_nodes(fleet: Fleet) -> dict[str, list[str]]:
+    """The names of each node's devices, in the order of its slices."""
+    return {
+        str(each.spec.node_name): [device.name for device in each.spec.devices or []] for each in fleet.slices
+    }

@@ -1,0 +1,109 @@
+"""The recipes: each example with the fleet it runs on, and two changes of its program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Edit = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """One example on the real parts.
+
+    Args:
+        example: Folder below `examples/`.
+        fleet: Hardware, as users name it.
+        in_place: A change of the program, as (old, new), that only updates the resource `updated`.
+        updated: Name of the resource that the first change updates.
+        replacing: A change that needs new objects.
+        operations: What the engine does to each resource for the second change, by name.
+    """
+
+    example: str
+    fleet: str
+    in_place: Edit
+    updated: str
+    replacing: Edit
+    operations: dict[str, tuple[str, ...]]
+
+    def __str__(self) -> str:
+        return self.example
+
+
+REPLACED = ("create-replacement", "replace", "delete-replaced")
+"""A new object first, the old one last."""
+
+REPLACED_DELETE_FIRST = ("delete-replaced", "replace", "create-replacement")
+"""The old object first: what the provider does to kinds of its own list whose name stays."""
+
+ROLLED = ("update",)
+"""Changed in place: a Deployment rolls its pods over."""
+
+RECIPES = (
+    Recipe(
+        example="00-quickstart",
+        fleet="hgx-h100 x 2",
+        in_place=('"replicas": 2', '"replicas": 3'),
+        updated="inference",
+        replacing=(
+            'GpuClaimTemplate("server", device_class=h100,',
+            'GpuClaimTemplate("server", device_class=h100, select=dra.gpu.compute_capability >= "9.0.0",',
+        ),
+        operations={"server": REPLACED, "inference": ROLLED},
+    ),
+    Recipe(
+        example="01-shared-in-pod",
+        fleet="hgx-h100, a100-40gb",
+        in_place=('GpuClaimTemplate("shared", ', 'GpuClaimTemplate("shared", labels={"team": "ml"}, '),
+        updated="shared",
+        replacing=(
+            '"image": "registry.example/metrics:1.0"',
+            '"image": "registry.example/metrics:1.0", "tty": True',
+        ),
+        operations={"assistant": REPLACED_DELETE_FIRST},
+    ),
+    Recipe(
+        example="02-two-requests",
+        fleet="hgx-h100, a100-40gb",
+        in_place=('    "pair",\n', '    "pair",\n    annotations={"example.com/owner": "ml"},\n'),
+        updated="pair",
+        replacing=('"name": "decode", "image"', '"name": "decode", "tty": True, "image"'),
+        operations={"serving": REPLACED_DELETE_FIRST},
+    ),
+    Recipe(
+        example="03-claim-for-two-pods",
+        fleet="example x 2",
+        in_place=('GpuClaim("cache", ', 'GpuClaim("cache", labels={"team": "ml"}, '),
+        updated="cache",
+        replacing=(
+            '"image": "registry.example/cache:1.0"',
+            '"image": "registry.example/cache:1.0", "tty": True',
+        ),
+        operations={"writer": REPLACED_DELETE_FIRST, "reader": REPLACED_DELETE_FIRST},
+    ),
+    Recipe(
+        example="04-at-least-40gib",
+        fleet="a100-40gb, example",
+        in_place=('"image": "registry.example/embedder:1.0"', '"image": "registry.example/embedder:1.1"'),
+        updated="embedder",
+        replacing=('dra.gpu.memory >= "40Gi"', 'dra.gpu.memory >= "39Gi"'),
+        operations={"large": REPLACED, "embedder": ROLLED},
+    ),
+    Recipe(
+        example="05-a100-80gb",
+        fleet="a100-40gb, a100-80gb, hgx-h100",
+        in_place=('dra.gpu.memory >= "79Gi"', 'dra.gpu.memory >= "80Gi"'),
+        updated="a100-80gb",
+        replacing=('GpuClaimTemplate("tuner", ', 'GpuClaimTemplate("tuner", count=2, '),
+        operations={"tuner": REPLACED, "fine-tune": REPLACED_DELETE_FIRST},
+    ),
+    Recipe(
+        example="06-four-h100",
+        fleet="a100-80gb, hgx-h100 x 2",
+        in_place=('compute_capability >= "9.0.0"', 'architecture == "Hopper"'),
+        updated="h100",
+        replacing=("count=4", "count=3"),
+        operations={"four": REPLACED, "server": ROLLED},
+    ),
+)

@@ -1,0 +1,140 @@
+"""Every example through the real engine, API server and scheduler, from the first preview to destroy."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dra_infra.catalog import load_fleet
+from dra_infra.engine.synth import synth
+from dra_infra.model.program import Program
+from dra_infra.simulation import place
+from tests.e2e.recipes import bench
+from tests.e2e.recipes.recipe import RECIPES, Recipe
+from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
+from tools.engine_cli import Stack
+from tools.pulumi_home import PulumiHome
+
+pytestmark = pytest.mark.e2e
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+OWN_KINDS = (bench.CLASS, bench.TEMPLATE, bench.CLAIM, "v1/Pod", "apps/v1/Deployment", "batch/v1/Job")
+
+
+def test_every_example_is_a_recipe():
+    assert {each.example for each in RECIPES} == {path.parent.name for path in EXAMPLES.glob("*/Pulumi.yaml")}
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=str)
+def test_a_recipe_from_preview_to_destroy(
+    recipe: Recipe, home: PulumiHome, binaries: Callable[[str], Path], tmp_path: Path
+):
+    fleet = load_fleet(recipe.fleet)
+    project = tmp_path / "project"
+    bench.copy_example(EXAMPLES / recipe.example, project, home)
+    with (
+        ControlPlane(binaries=binaries) as plane,
+        NodeStandIn(plane.connection, finish_jobs=False) as nodes,
+        plane.api() as api,
+    ):
+        create_fleet(api, fleet.to_manifests())
+        present_before = _names(api)
+        state = tmp_path / "state"
+        state.mkdir()
+        stack = Stack(
+            project,
+            home=home,
+            environment={"KUBECONFIG": str(plane.kubeconfig), "PULUMI_BACKEND_URL": state.as_uri()},
+        )
+        stack.init()
+
+        program = synth(project, stack="dev")
+        preview = stack.preview().check()
+        assert {step.urn for step in preview.steps if "pulumi:providers:" not in step.urn} == set(
+            program.resources
+        )
+
+        _deploy_and_compare(stack, api, nodes, program, recipe)
+        providers = [
+            each for each in stack.export()["resources"] if each["type"].startswith("pulumi:providers:")
+        ]
+        assert [each["type"] for each in providers] == ["pulumi:providers:kubernetes"]
+
+        bench.edit(project, recipe.in_place)
+        _preview_shows(stack, {recipe.updated: ("update",)})
+        stack.up().check()
+        deployments = {
+            each["metadata"]["name"]: each["metadata"]["uid"] for each in api.list("apps/v1/Deployment")
+        }
+
+        bench.edit(project, recipe.replacing)
+        _preview_shows(stack, recipe.operations)
+        nodes.finish_jobs()
+        result = stack.up().check()
+        for name, operations in recipe.operations.items():
+            # A component and its child have one name; the component itself stays.
+            assert set(result.operations(name)) - {"same"} == set(operations)
+        # Rolled over in place: a Deployment that was deleted and made again would have another uid.
+        assert deployments == {
+            each["metadata"]["name"]: each["metadata"]["uid"] for each in api.list("apps/v1/Deployment")
+        }
+        wanted = {
+            each.ref.name
+            for each in synth(project, stack="dev").objects
+            if each.ref.kind == "ResourceClaimTemplate"
+        }
+        assert {each["metadata"]["name"] for each in api.list(bench.TEMPLATE)} == wanted
+
+        stack.refresh("--expect-no-changes").check()
+        stack.preview("--expect-no-changes").check()
+
+        stack.destroy().check()
+        assert [each["type"] for each in stack.export().get("resources", [])] == []
+        for kind, names in _names(api).items():
+            assert names == present_before[kind], kind
+
+
+def _deploy_and_compare(stack: Stack, api: Api, nodes: NodeStandIn, program: Program, recipe: Recipe) -> None:
+    """`up`, and the scheduler's answer beside ours: the node is a candidate, and the devices are those we named."""
+    fleet = load_fleet(recipe.fleet)
+    placement = place([each.manifest for each in program.objects], fleet)
+    assert placement.workloads
+    assert {each.verdict for each in placement.workloads} == {"fits"}
+    candidates = {
+        each.owner.name: {node.node: node.devices for node in each.nodes} for each in placement.workloads
+    }
+    result, pods = bench.up_with_jobs(
+        stack, api, nodes, {each.owner.name: each.replicas for each in placement.workloads}
+    )
+    result.check()
+    names = bench.devices_of_nodes(fleet)
+    by_node: dict[str, set[str]] = defaultdict(set)
+    for pod in pods:
+        assert pod.node in candidates[pod.owner], f"{pod} is not on one of {sorted(candidates[pod.owner])}"
+        by_node[pod.node].update(device for *_, device in pod.devices)
+    if len(pods) == 1 or recipe.example == "03-claim-for-two-pods":
+        for pod in pods:
+            named = [
+                (each.entry, each.request, each.pool, each.device) for each in candidates[pod.owner][pod.node]
+            ]
+            assert list(pod.devices) == named
+    # Where several pods share a node, which came first is the scheduler's choice; first fit fills it in order.
+    for node, devices in by_node.items():
+        assert devices == set(names[node][: len(devices)])
+
+
+def _preview_shows(stack: Stack, operations: dict[str, tuple[str, ...]]) -> None:
+    preview = stack.preview(json=True).check()
+    shown: dict[str, list[str]] = defaultdict(list)
+    for step in preview.digest["steps"]:
+        shown[step["urn"].rpartition("::")[2]].append(step["op"])
+    for name, wanted in operations.items():
+        # The digest says "replace" for the three steps of a replacement.
+        assert ("replace" if "replace" in wanted else "update") in shown[name], (name, dict(shown))
+
+
+def _names(api: Api) -> dict[str, set[str]]:
+    return {kind: {each["metadata"]["name"] for each in api.list(kind)} for kind in OWN_KINDS}
