@@ -11,9 +11,13 @@ import dra_infra as dra
 
 h100 = dra.GpuDeviceClass("h100", select=dra.gpu.product.contains("H100") & (dra.gpu.memory >= "79Gi"))
 assert_type(h100, dra.GpuDeviceClass)
-trainer = dra.GpuClaimTemplate("trainer", device_class=h100, count=4, namespace=pulumi.Output.from_input("ml"))
+trainer = dra.GpuClaimTemplate(
+    "trainer", device_class=h100, count=4, namespace=pulumi.Output.from_input("ml")
+)
 dra.GpuClaim("all", device_class=dra.class_ref("gpu.nvidia.com"), count="all")
-dra.GpuClaim("named", requests=[dra.DeviceRequest("a", device_class="x")], constraints=[dra.MatchAttribute("a/b")])
+dra.GpuClaim(
+    "named", requests=[dra.DeviceRequest("a", device_class="x")], constraints=[dra.MatchAttribute("a/b")]
+)
 
 pod: dict[str, Any] = {"containers": []}
 assert_type(trainer.attach(pod), dict[str, Any])

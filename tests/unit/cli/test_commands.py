@@ -191,7 +191,7 @@ def test_review_outside_a_repository_is_told(project):
 def test_review_without_git_is_told(repository: Path):
     result = run("review", cwd=repository, PATH="")
     assert result.returncode == 1
-    assert "[no-git]" in result.stderr
+    assert "no-git" in result.stderr
 
 
 @pytest.mark.parametrize(
