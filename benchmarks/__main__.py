@@ -1,0 +1,61 @@
+"""`python -m benchmarks`: answer the questions and print Markdown tables."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+from collections.abc import Sequence
+
+from benchmarks.measure import Figure, measure
+from benchmarks.questions import QUESTIONS
+
+
+def main() -> None:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "--only", choices=sorted(QUESTIONS), action="append", help="one question; may be repeated"
+    )
+    parser.add_argument("--runs", type=int, default=5, help="counted runs of each candidate (default 5)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    answers = {
+        name: measure(candidates(), runs=options.runs)
+        for name, candidates in QUESTIONS.items()
+        if not options.only or name in options.only
+    }
+    if options.json:
+        print(
+            json.dumps(
+                {name: [dataclasses.asdict(each) for each in found] for name, found in answers.items()}
+            )
+        )
+        return
+    print(
+        f"Python {platform.python_version()}, {os.cpu_count()} cores, median of {options.runs} runs in turns"
+    )
+    for name, figures in answers.items():
+        print(f"\n### {QUESTIONS[name].__doc__}\n")
+        print("\n".join(table(figures)))
+
+
+def table(figures: Sequence[Figure]) -> list[str]:
+    """The figures as a Markdown table; ratios are to the first row."""
+    first = figures[0].seconds
+    lines = [
+        "| | median s | lowest to highest | ratio | peak MiB | goal s |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {each.name} | {each.seconds:.2f} | {each.lowest:.2f} to {each.highest:.2f} | {each.seconds / first:.2f} "
+        f"| {each.memory_mib:.0f} | {'' if each.goal is None else each.goal} |"
+        for each in figures
+    ]
+    return lines
+
+
+if __name__ == "__main__":
+    main()
