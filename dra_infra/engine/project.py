@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def load_project(
         config: Settings that override those of the stack file.
 
     Raises:
-        ProgramError: With codes `no-project`, `invalid-project`, `unknown-stack`.
+        ProgramError: With codes `no-project`, `invalid-project`.
     """
     root = find_root(directory)
     settings = read_yaml(root / "Pulumi.yaml")
@@ -86,10 +86,13 @@ def load_project(
         stack=chosen,
         config=values,
         secret_keys=tuple(sorted(secrets)),
-        not_seen=tuple(
-            NotSeen(what="secret configuration", name=key, reason="it cannot be decrypted here")
-            for key in sorted(secrets)
-            if values[key] == UNDECRYPTABLE
+        not_seen=(
+            *(
+                NotSeen(what="secret configuration", name=key, reason="it cannot be decrypted here")
+                for key in sorted(secrets)
+                if values[key] == UNDECRYPTABLE
+            ),
+            *_missing_stack_file(root, chosen, asked=stack is not None),
         ),
     )
 
@@ -135,16 +138,28 @@ def read_yaml(file: Path) -> dict[str, Any]:
     return content
 
 
+def _missing_stack_file(root: Path, stack: str, *, asked: bool) -> Iterator[NotSeen]:
+    """A stack may have no file; one that was named beside others that have one is more likely misspelt."""
+    files = _stacks_with_file(root)
+    if asked and files and stack not in files:
+        reason = f"there is no Pulumi.{stack}.yaml; stacks with a file are {', '.join(files)}"
+        yield NotSeen(what="configuration of stack", name=stack, reason=reason)
+
+
 def _choose_stack(root: Path, stack: str | None) -> str:
-    files = sorted(
-        path.name.removeprefix("Pulumi.").removesuffix(".yaml")
-        for path in root.glob("Pulumi.?*.yaml")
-        if path.is_file()
-    )
+    files = _stacks_with_file(root)
     if stack is None:
         return files[0] if len(files) == 1 else DEFAULT_STACK
     # The engine accepts organisation/project/stack; the file is named after the last part.
     return stack.rpartition("/")[2]
+
+
+def _stacks_with_file(root: Path) -> list[str]:
+    return sorted(
+        path.name.removeprefix("Pulumi.").removesuffix(".yaml")
+        for path in root.glob("Pulumi.?*.yaml")
+        if path.is_file()
+    )
 
 
 def _read_config(

@@ -220,3 +220,13 @@ def test_a_project_file_that_cannot_be_used_is_a_problem(tmp_path: Path, setting
     with pytest.raises(ProgramError) as error:
         synth(tmp_path)
     assert problem_of(error)[0] == "invalid-project"
+
+
+def test_a_misspelt_stack_is_listed(tmp_path: Path):
+    (tmp_path / "Pulumi.yaml").write_text("name: app\nruntime: python\n")
+    (tmp_path / "Pulumi.prod.yaml").write_text("config: {}\n")
+    (tmp_path / "__main__.py").write_text("")
+    (found,) = synth(tmp_path, stack="prd").not_seen
+    assert (found.what, found.name) == ("configuration of stack", "prd")
+    assert "prod" in found.reason
+    assert synth(tmp_path, stack="acme/app/prod").not_seen == ()
