@@ -55,7 +55,7 @@ cluster: $(STAMP) ## Run a control plane on loopback until Ctrl-C (needs: make t
 	@$(BIN)/python -m tools.cluster
 
 e2e: $(STAMP) ## Real engine, API server and scheduler (needs: make tools); PROVIDER=vendor uses an installed provider
-	@DRA_INFRA_PROVIDER=$(PROVIDER) $(BIN)/pytest -q -n 2 --dist worksteal -m e2e tests/e2e
+	@DRA_INFRA_PROVIDER=$(PROVIDER) $(BIN)/pytest -n 2 --dist worksteal -m e2e tests/e2e
 
 bench: $(STAMP) ## Speed beside the alternatives, medians in one run
 	@$(BIN)/python -m benchmarks

@@ -28,6 +28,8 @@ from dra_infra.specs.requests import Constraint, Count, DeviceRequest, NamedClas
 
 PodSpec = TypeVar("PodSpec")
 
+_FIELDS = {"ResourceClaim": "resource_claim_name", "ResourceClaimTemplate": "resource_claim_template_name"}
+
 
 class DeviceClaimComponent(Component):
     """What claims and claim templates share; use `GpuClaim` or `GpuClaimTemplate`."""
@@ -137,11 +139,19 @@ class DeviceClaimComponent(Component):
             # From here on the component counts as broken: the entry fails, so that no pod without devices is made.
             self.report([problem.below("attach") for problem in error.problems])
             names = ()
-        if entry not in view.entries:
+        present_entry = pod_specs.find_entry(pod, entry)
+        if present_entry is None:
             pod = pod_specs.add_entry(pod, {"name": entry, self._entry_field: self._name_for_pods()})
+        elif not self._is_own(present_entry):
+            self.report([_entry_taken(entry)])
         pod = pod_specs.add_container_claims(pod, names, present({"name": entry, "request": request}))
         # `replaced` copies the type that it is given.
         return pod_specs.replaced(pod_spec, "spec", pod) if in_template else pod  # type: ignore[no-any-return]
+
+    def _is_own(self, entry: Any) -> bool:
+        """Whether a pod's entry of our name is ours: one of another kind or with another name is someone else's."""
+        named = pod_specs.read(entry, _FIELDS[self._kind])
+        return named is not None and (not isinstance(named, str) or named == self.object_name)
 
     def _name_for_pods(self) -> str | pulumi.Output[str]:
         if self.broken:
@@ -214,6 +224,15 @@ class GpuClaimTemplate(DeviceClaimComponent):
 
     _kind = "ResourceClaimTemplate"
     _entry_field = "resourceClaimTemplateName"
+
+
+def _entry_taken(entry: str) -> Problem:
+    return Problem(
+        path="attach",
+        code="duplicate-claim",
+        message=f"the pod has an entry {entry!r} for another claim",
+        hint="pods know a claim by its component's name: give one of the two components another name",
+    )
 
 
 def _choose_requests(

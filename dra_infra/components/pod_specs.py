@@ -18,6 +18,8 @@ _CAMEL = {
     "containers": "containers",
     "init_containers": "initContainers",
     "resource_claims": "resourceClaims",
+    "resource_claim_name": "resourceClaimName",
+    "resource_claim_template_name": "resourceClaimTemplateName",
     "resources": "resources",
     "claims": "claims",
     "name": "name",
@@ -95,17 +97,17 @@ def view_pod(pod: Any) -> PodView:
         *_view_containers(pod, "containers", problems),
     ]
     entries = read(pod, "resource_claims")
-    if isinstance(entries, pulumi.Output):
+    if isinstance(entries, pulumi.Output) or any(isinstance(entry, pulumi.Output) for entry in entries or ()):
         problems.append(_is_output("pod_spec.resource_claims"))
-        entries = None
     if problems:
         raise InvalidSpecError(problems)
-    return PodView(
-        containers=tuple(views),
-        entries=tuple(
-            str(read(entry, "name")) for entry in entries or () if not isinstance(entry, pulumi.Output)
-        ),
-    )
+    return PodView(containers=tuple(views))
+
+
+def find_entry(pod: Any, name: str) -> Any:
+    """The entry of `resourceClaims` called *name*; None when there is none."""
+    entries = read(pod, "resource_claims") or ()
+    return next((entry for entry in entries if read(entry, "name") == name), None)
 
 
 def add_entry(pod: Any, entry: Mapping[str, Any]) -> Any:

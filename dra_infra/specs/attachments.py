@@ -23,10 +23,9 @@ class ContainerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodView:
-    """What attaching needs to know of a pod spec: containers, and the names of its claim entries."""
+    """What attaching needs to know of a pod spec: its containers, init containers first."""
 
     containers: tuple[ContainerView, ...]
-    entries: tuple[str, ...] = ()
 
 
 def choose_containers(

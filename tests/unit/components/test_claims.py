@@ -288,3 +288,18 @@ def test_the_name_may_be_given_by_keyword():
 )
 def test_a_component_takes_one_positional_argument(body: Any, path: str, code: str):
     assert problems_of(run(body)) == {path: code}
+
+
+def test_two_components_of_one_name_do_not_share_an_entry():
+    def body() -> None:
+        claim = dra.GpuClaim("cache", device_class="h100")
+        template = dra.GpuClaimTemplate("cache", device_class="h100")
+        template.attach(claim.attach({"containers": [{"name": "a"}, {"name": "b"}]}, "a"), "b")
+
+    assert problems_of(run(body)) == {'GpuClaimTemplate("cache").attach': "duplicate-claim"}
+
+
+def test_an_entry_that_the_user_wrote_is_not_taken_over():
+    pod = {**POD, "resourceClaims": [{"name": "cache", "resourceClaimName": "mine"}]}
+    program = run(lambda: dra.GpuClaim("cache", device_class="h100").attach(pod))
+    assert problems_of(program) == {'GpuClaim("cache").attach': "duplicate-claim"}

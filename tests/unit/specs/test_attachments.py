@@ -64,9 +64,7 @@ def test_a_request_that_the_claim_does_not_have_is_refused():
 def test_a_container_uses_a_claim_once_or_each_of_its_requests_once(
     used: str | None, wanted: str | None, refused: bool
 ):
-    pod = PodView(
-        containers=(ContainerView(name="train", claims=(("trainer", used),)),), entries=("trainer",)
-    )
+    pod = PodView(containers=(ContainerView(name="train", claims=(("trainer", used),)),))
     if not refused:
         assert choose(pod, request=wanted) == ("train",)
         return
@@ -76,5 +74,5 @@ def test_a_container_uses_a_claim_once_or_each_of_its_requests_once(
 
 
 def test_two_claims_may_be_used_by_one_container():
-    pod = PodView(containers=(ContainerView(name="train", claims=(("nic", None),)),), entries=("nic",))
+    pod = PodView(containers=(ContainerView(name="train", claims=(("nic", None),)),))
     assert choose(pod) == ("train",)
