@@ -48,9 +48,12 @@ class TestEachToolset:
     def test_version_is_pinned_by_its_go_mod(self, toolset):
         assert f"{toolset.module} v{toolset.version}" in (toolset.folder / "go.mod").read_text()
 
-    def test_packages_are_the_tools_of_its_go_mod(self, toolset):
+    def test_packages_are_the_tools_of_its_go_mod_or_lie_beside_it(self, toolset):
         text = (toolset.folder / "go.mod").read_text()
         for package in toolset.binaries.values():
+            if package.startswith("./"):
+                assert (toolset.folder / package / "main.go").is_file()
+                continue
             assert f"tool {package}\n" in text or f"\t{package}\n" in text
 
     def test_build_neither_changes_go_mod_nor_depends_on_the_machine(self, toolset, tmp_path):
@@ -120,6 +123,14 @@ def test_key_changes_with_go_mod_and_go_sum(sample, file):
 )
 def test_key_changes_with_flags_and_packages(sample, change):
     assert dataclasses.replace(sample, **change).key(GO_VERSION) != sample.key(GO_VERSION)
+
+
+def test_key_changes_with_the_programs_that_lie_beside_go_mod(sample):
+    before = sample.key("go1")
+    program = sample.folder / "judge" / "main.go"
+    program.parent.mkdir()
+    program.write_text("package main\n")
+    assert sample.key("go1") != before
 
 
 def test_key_changes_with_go(sample):

@@ -1,0 +1,23 @@
+"""The recorded table that the CEL tests use is what Kubernetes' package answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.judges.judge import Judge
+
+pytestmark = pytest.mark.e2e
+
+TABLE = json.loads((Path(__file__).parents[2] / "unit" / "cel" / "kubernetes-1.37.1.json").read_text())
+
+
+def test_the_recorded_table_is_what_kubernetes_answers(binaries: Callable[[str], Path]):
+    assert len(TABLE["expressions"]) > 400
+    with Judge(binaries("cel-judge")) as judge:
+        for recorded in TABLE["expressions"]:
+            answer = judge.ask({"expression": recorded["expression"], "devices": TABLE["devices"]})
+            assert answer == {key: value for key, value in recorded.items() if key != "expression"}
