@@ -103,7 +103,8 @@ class Toolset:
             "binaries": dict(self.binaries),
             # Programs of our own lie beside their go.mod.
             "sources": {
-                str(path.relative_to(self.folder)): path.read_text() for path in sorted(self.folder.rglob("*.go"))
+                str(path.relative_to(self.folder)): path.read_text()
+                for path in sorted(self.folder.rglob("*.go"))
             },
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:_KEY_LENGTH]

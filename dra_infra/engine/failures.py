@@ -88,6 +88,9 @@ def _describe(error: BaseException) -> str:
 def _hint(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
         return "install the program's requirements into the environment that runs dra-infra"
+    if "CLI does not support" in str(error):
+        # The SDK's words for a monitor that cannot call back, as transforms and hooks need.
+        return "transforms and hooks need a running engine, which synth does without: use `pulumi preview`"
     return ""
 
 

@@ -230,3 +230,11 @@ def test_a_misspelt_stack_is_listed(tmp_path: Path):
     assert (found.what, found.name) == ("configuration of stack", "prd")
     assert "prod" in found.reason
     assert synth(tmp_path, stack="acme/app/prod").not_seen == ()
+
+
+def test_transforms_are_refused_with_the_way_out(project):
+    with pytest.raises(ProgramError) as error:
+        project("import pulumi\npulumi.runtime.register_resource_transform(lambda args: None)\n")
+    (problem,) = error.value.problems
+    assert (problem.code, problem.place) == ("program-raised", Place(file="__main__.py", line=2))
+    assert "pulumi preview" in problem.hint
