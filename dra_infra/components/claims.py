@@ -28,8 +28,6 @@ from dra_infra.specs.requests import Constraint, Count, DeviceRequest, NamedClas
 
 PodSpec = TypeVar("PodSpec")
 
-_FIELDS = {"ResourceClaim": "resource_claim_name", "ResourceClaimTemplate": "resource_claim_template_name"}
-
 
 class DeviceClaimComponent(Component):
     """What claims and claim templates share; use `GpuClaim` or `GpuClaimTemplate`."""
@@ -150,7 +148,7 @@ class DeviceClaimComponent(Component):
 
     def _is_own(self, entry: Any) -> bool:
         """Whether a pod's entry of our name is ours: one of another kind or with another name is someone else's."""
-        named = pod_specs.read(entry, _FIELDS[self._kind])
+        named = pod_specs.read(entry, self._entry_field)
         return named is not None and (not isinstance(named, str) or named == self.object_name)
 
     def _name_for_pods(self) -> str | pulumi.Output[str]:
@@ -185,7 +183,7 @@ class GpuClaim(DeviceClaimComponent):
     """
 
     _kind = "ResourceClaim"
-    _entry_field = "resourceClaimName"
+    _entry_field = "resource_claim_name"
 
 
 class GpuClaimTemplate(DeviceClaimComponent):
@@ -223,7 +221,7 @@ class GpuClaimTemplate(DeviceClaimComponent):
     """
 
     _kind = "ResourceClaimTemplate"
-    _entry_field = "resourceClaimTemplateName"
+    _entry_field = "resource_claim_template_name"
 
 
 def _entry_taken(entry: str) -> Problem:

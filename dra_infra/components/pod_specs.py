@@ -111,8 +111,9 @@ def find_entry(pod: Any, name: str) -> Any:
 
 
 def add_entry(pod: Any, entry: Mapping[str, Any]) -> Any:
-    """A copy of *pod* with one more entry of `resourceClaims`."""
-    return replaced(pod, "resource_claims", [*(read(pod, "resource_claims") or ()), dict(entry)])
+    """A copy of *pod* with one more entry of `resourceClaims`, whose fields are given in snake_case."""
+    spelled = {_CAMEL[field]: value for field, value in entry.items()}
+    return replaced(pod, "resource_claims", [*(read(pod, "resource_claims") or ()), spelled])
 
 
 def add_container_claims(pod: Any, names: Sequence[str], claim: Mapping[str, Any]) -> Any:

@@ -83,8 +83,19 @@ def _wanted_names(
 ) -> tuple[str, ...]:
     if isinstance(containers, str):
         return (containers,)
-    if containers is not None:
-        return tuple(str(name) for name in containers)
+    given: object = containers
+    if isinstance(given, Sequence):
+        return tuple(str(name) for name in given)
+    if given is not None:
+        problems.append(
+            Problem(
+                path="containers",
+                code="wrong-type",
+                message=f"{type(given).__name__} is not a list of names",
+                hint='name the containers plainly: containers=["train"]',
+            )
+        )
+        return ()
     regular = [container.name for container in pod.containers if not container.init]
     if len(regular) == 1:
         return (regular[0],)

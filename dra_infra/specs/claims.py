@@ -59,6 +59,11 @@ def compile_claim(
     """
     problems: list[Problem] = []
     records: list[RequestRecord] = []
+    given: object = constraints
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        hint = "constraints decide the structure: give a plain list"
+        problems.append(_wrong_type("constraints", constraints, "a list of constraints", hint))
+        constraints = ()
     if len(requests) > MAX_LIST:
         problems.append(_too_many("requests", len(requests)))
     for index, request in enumerate(requests):

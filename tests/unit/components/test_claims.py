@@ -303,3 +303,14 @@ def test_an_entry_that_the_user_wrote_is_not_taken_over():
     pod = {**POD, "resourceClaims": [{"name": "cache", "resourceClaimName": "mine"}]}
     program = run(lambda: dra.GpuClaim("cache", device_class="h100").attach(pod))
     assert problems_of(program) == {'GpuClaim("cache").attach': "duplicate-claim"}
+
+
+@pytest.mark.parametrize("constraints", [None, 3, "gpu.nvidia.com/productName"])
+def test_constraints_that_are_no_list_are_refused(constraints: Any):
+    program = run(lambda: dra.GpuClaim("c", device_class="h100", constraints=constraints))
+    assert problems_of(program) == {'GpuClaim("c").constraints': "wrong-type"}
+
+
+def test_containers_that_are_no_names_are_refused():
+    body = lambda: dra.GpuClaim("c", device_class="h100").attach(POD, pulumi.Output.from_input("train"))  # type: ignore[arg-type]  # noqa: E731
+    assert problems_of(run(body)) == {'GpuClaim("c").attach.containers': "wrong-type"}
