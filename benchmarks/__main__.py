@@ -9,6 +9,7 @@ import os
 import platform
 from collections.abc import Sequence
 
+from benchmarks.alternatives import left_out
 from benchmarks.measure import Figure, measure
 from benchmarks.questions import QUESTIONS
 
@@ -34,9 +35,13 @@ def main() -> None:
             )
         )
         return
+    load = os.getloadavg()[0]
     print(
-        f"Python {platform.python_version()}, {os.cpu_count()} cores, median of {options.runs} runs in turns"
+        f"Python {platform.python_version()}, {os.cpu_count()} cores, load {load:.1f} at the end, "
+        f"median of {options.runs} runs in turns"
     )
+    for reason in left_out():
+        print(f"Left out: {reason}")
     for name, figures in answers.items():
         print(f"\n### {QUESTIONS[name].__doc__}\n")
         print("\n".join(table(figures)))
@@ -46,15 +51,19 @@ def table(figures: Sequence[Figure]) -> list[str]:
     """The figures as a Markdown table; ratios are to the first row."""
     first = figures[0].seconds
     lines = [
-        "| | median s | lowest to highest | ratio | peak MiB | goal s |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| | median s | lowest to highest | ratio | goal s | MiB of the largest process | goal MiB |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     lines += [
         f"| {each.name} | {each.seconds:.2f} | {each.lowest:.2f} to {each.highest:.2f} | {each.seconds / first:.2f} "
-        f"| {each.memory_mib:.0f} | {'' if each.goal is None else each.goal} |"
+        f"| {_goal(each.goal)} | {each.memory_mib:.0f} | {_goal(each.memory_goal)} |"
         for each in figures
     ]
     return lines
+
+
+def _goal(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"
 
 
 if __name__ == "__main__":

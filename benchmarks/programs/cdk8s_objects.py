@@ -1,13 +1,13 @@
-"""N claim templates as bare cdk8s objects."""
+"""N claim templates as bare cdk8s objects: NUMBER, then `selectors` or `counts`."""
 
 import sys
 
 from cdk8s import ApiObject, App, Chart, JsonPatch
+from templates import spec_of
 
 app = App()
 chart = Chart(app, "chart")
 for index in range(int(sys.argv[1])):
-    exactly = {"deviceClassName": "h100", "count": index % 8 + 1}
     template = ApiObject(
         chart,
         f"t{index}",
@@ -15,6 +15,5 @@ for index in range(int(sys.argv[1])):
         kind="ResourceClaimTemplate",
         metadata={"name": f"t{index}"},
     )
-    spec = {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}}
-    template.add_json_patch(JsonPatch.add("/spec", spec))
+    template.add_json_patch(JsonPatch.add("/spec", spec_of(index, selectors=sys.argv[2] == "selectors")))
 sys.stdout.write(app.synth_yaml())

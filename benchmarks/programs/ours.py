@@ -1,20 +1,25 @@
-"""N claim templates by components, as `dra-infra synth` does it."""
+"""N claim templates by components, checked, as `dra-infra synth` does it: NUMBER, then `selectors` or `counts`."""
 
 import sys
+
+from templates import CLASS, count_of, memory_of
 
 import dra_infra as dra
 from dra_infra.engine.synth import synth_function
 from dra_infra.model import yaml
 from dra_infra.validation import check_program
 
+number, selectors = int(sys.argv[1]), sys.argv[2] == "selectors"
+
 
 def program() -> None:
-    h100 = dra.GpuDeviceClass("h100", select=dra.gpu.product.contains("H100"))
-    for index in range(int(sys.argv[1])):
-        dra.GpuClaimTemplate(f"t{index}", device_class=h100, count=index % 8 + 1)
+    h100 = dra.GpuDeviceClass(CLASS, select=dra.gpu.product.contains("H100"))
+    for index in range(number):
+        select = dra.gpu.memory >= memory_of(index) if selectors else None
+        dra.GpuClaimTemplate(f"t{index}", device_class=h100, count=count_of(index), select=select)
 
 
 result = synth_function(program)
 assert not check_program(result)
-assert len(result.objects) == int(sys.argv[1]) + 1
+assert len(result.objects) == number + 1
 sys.stdout.write(yaml.write_manifests(each.manifest for each in result.objects))

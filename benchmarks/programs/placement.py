@@ -1,27 +1,33 @@
-"""N Deployments of two pods on M nodes of eight GPUs."""
+"""N Deployments of two pods on M nodes of eight GPUs, with D different claims: N, M, D, then `alike` or `unlike`.
+
+`unlike` reads the UUID, so that no two nodes are the same to a claim and each one is searched.
+"""
 
 import sys
 
 from dra_infra.catalog import load_fleet
 from dra_infra.simulation import place
 
-workloads, nodes = map(int, sys.argv[1:])
+workloads, nodes, claims = map(int, sys.argv[1:4])
+unlike = sys.argv[4] == "unlike"
+
+
+def exactly(index: int) -> dict:
+    asked: dict = {"deviceClassName": "gpu.nvidia.com", "count": index % 8 + 1}
+    if unlike:
+        expression = f'device.attributes["gpu.nvidia.com"].uuid != "GPU-{index}"'
+        asked["selectors"] = [{"cel": {"expression": expression}}]
+    return asked
+
+
 objects: list[dict] = [
     {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaimTemplate",
-        "metadata": {"name": f"t{count}", "namespace": "ml"},
-        "spec": {
-            "spec": {
-                "devices": {
-                    "requests": [
-                        {"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": count}}
-                    ]
-                }
-            }
-        },
+        "metadata": {"name": f"t{index}", "namespace": "ml"},
+        "spec": {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly(index)}]}}},
     }
-    for count in range(1, 9)
+    for index in range(claims)
 ]
 objects += [
     {
@@ -32,7 +38,7 @@ objects += [
             "replicas": 2,
             "template": {
                 "spec": {
-                    "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": f"t{index % 8 + 1}"}],
+                    "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": f"t{index % claims}"}],
                     "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
                 }
             },

@@ -6,6 +6,9 @@ import sys
 import pulumi
 import yaml
 from pulumi.runtime.stack import run_pulumi_func
+from templates import spec_of
+
+number, selectors = int(sys.argv[1]), sys.argv[2] == "selectors"
 
 asyncio.set_event_loop(asyncio.new_event_loop())
 found = []
@@ -25,16 +28,21 @@ pulumi.runtime.set_mocks(Mocks(), preview=True)
 import pulumi_kubernetes as k8s  # noqa: E402  (resources of the module level need the mocks)
 
 
+def typed(spec: dict) -> dict:
+    """The spec in the spelling of the typed classes."""
+    request = spec["spec"]["devices"]["requests"][0]
+    exactly = dict(request["exactly"])
+    exactly["device_class_name"] = exactly.pop("deviceClassName")
+    return {"spec": {"devices": {"requests": [{"name": request["name"], "exactly": exactly}]}}}
+
+
 def program() -> None:
-    for index in range(int(sys.argv[1])):
-        exactly = {"device_class_name": "h100", "count": index % 8 + 1}
+    for index in range(number):
         k8s.resource.v1.ResourceClaimTemplate(
-            f"t{index}",
-            metadata={"name": f"t{index}"},
-            spec={"spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}},
+            f"t{index}", metadata={"name": f"t{index}"}, spec=typed(spec_of(index, selectors=selectors))
         )
 
 
 asyncio.get_event_loop().run_until_complete(run_pulumi_func(program))
-assert len(found) == int(sys.argv[1])
+assert len(found) == number
 yaml.dump_all(found, sys.stdout, Dumper=yaml.CSafeDumper)

@@ -1,0 +1,64 @@
+"""Programs of others that candidates run, each had once and left out by name where it cannot be had."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / ".cache" / "benchmarks"
+PINS = ROOT / "requirements" / "bench.txt"
+
+_reasons: list[str] = []
+
+
+def left_out() -> tuple[str, ...]:
+    """Why candidates are missing, so far."""
+    return tuple(_reasons)
+
+
+@functools.cache
+def python_with_cdk8s() -> Path | None:
+    """The Python of an environment with cdk8s, made from the hashed pins; None, with a reason, where it cannot be."""
+    if shutil.which("node") is None:
+        _leave_out("cdk8s: it runs on Node.js, and node is not on PATH")
+        return None
+    home = FOLDER / "venv"
+    python = home / "bin" / "python"
+    # Written last, so that an installation that broke off is made again, and so is one of other pins.
+    stamp = home / "pins.sha256"
+    pins = hashlib.sha256(PINS.read_bytes()).hexdigest()
+    if stamp.is_file() and stamp.read_text() == pins:
+        return python
+    uv = Path(sys.executable).parent / "uv"
+    try:
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, home], check=True)
+        subprocess.run(
+            [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", PINS], check=True
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        _leave_out(f"cdk8s: its environment cannot be made ({error})")
+        return None
+    stamp.write_text(pins)
+    return python
+
+
+def built(name: str) -> Path | None:
+    """A binary that `make tools` built; None, with a reason, where it is not built."""
+    from tools.build import binary
+    from tools.errors import ToolError
+
+    try:
+        return binary(name)
+    except ToolError:
+        _leave_out(f"{name}: not built (make tools)")
+        return None
+
+
+def _leave_out(reason: str) -> None:
+    if reason not in _reasons:
+        _reasons.append(reason)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from benchmarks.__main__ import table
+from benchmarks.measure import Candidate, Figure, measure
+from benchmarks.questions import PROGRAMS
+
+
+def figure(name: str, seconds: float) -> Figure:
+    return Figure(
+        name=name,
+        seconds=seconds,
+        lowest=seconds,
+        highest=seconds,
+        memory_mib=10,
+        goal=None,
+        memory_goal=None,
+    )
+
+
+def specs_written_by(program: str, kind: str) -> list[object]:
+    run = subprocess.run(
+        [sys.executable, str(PROGRAMS / program), "9", kind], capture_output=True, text=True, check=True
+    )
+    documents = list(yaml.safe_load_all(run.stdout))
+    templates = [each for each in documents if each["kind"] == "ResourceClaimTemplate"]
+    return sorted((each["spec"] for each in templates), key=repr_of_numbers)
+
+
+def repr_of_numbers(spec: dict) -> str:
+    # The mocks hand every number over as a float.
+    return repr(sorted(str(value) for value in flatten(spec)))
+
+
+def flatten(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return [each for item in value.values() for each in flatten(item)]
+    if isinstance(value, list):
+        return [each for item in value for each in flatten(item)]
+    return [float(value) if isinstance(value, int) else value]
+
+
+@pytest.mark.parametrize("kind", ["selectors", "counts"])
+@pytest.mark.parametrize("alternative", ["sdk_alone.py", "typed_pulumi.py"])
+def test_candidates_write_the_same_specs(alternative: str, kind: str) -> None:
+    assert specs_written_by(alternative, kind) == specs_written_by("ours.py", kind)
+
+
+def test_candidates_run_in_turns_after_a_warm_up(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    append = "import sys; open(sys.argv[1], 'a').write(sys.argv[2])"
+    candidates = [
+        Candidate(name=name, command=[sys.executable, "-c", append, str(log), name]) for name in "AB"
+    ]
+    figures = measure(candidates, runs=2)
+    assert log.read_text() == "ABABAB"
+    assert [each.name for each in figures] == ["A", "B"]
+
+
+def test_a_candidate_that_fails_is_named_with_its_output() -> None:
+    broken = Candidate(name="broken", command=[sys.executable, "-c", "raise SystemExit('no such class')"])
+    with pytest.raises(RuntimeError, match=r"broken: exit 1\nno such class"):
+        measure([broken], runs=1)
+
+
+def test_memory_is_that_of_the_run_and_not_of_the_largest_before_it() -> None:
+    large = Candidate(name="large", command=[sys.executable, "-c", "b'x' * (200 * 2**20)"])
+    small = Candidate(name="small", command=[sys.executable, "-c", ""])
+    figures = {each.name: each for each in measure([large, small], runs=1)}
+    assert figures["large"].memory_mib > 200 > 100 > figures["small"].memory_mib
+
+
+def test_candidates_keep_compiled_modules_whatever_the_caller_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "PYTHONDONTWRITEBYTECODE", "1")
+    program = "import sys; raise SystemExit(bool(sys.dont_write_bytecode))"
+    (found,) = measure([Candidate(name="one", command=[sys.executable, "-c", program])], runs=1)
+    assert found.name == "one"
+
+
+def test_ratios_are_to_the_first_row() -> None:
+    rows = table([figure("ours", 2.0), figure("other", 3.0)])
+    assert rows[-1].startswith("| other | 3.00 | 3.00 to 3.00 | 1.50 |")
