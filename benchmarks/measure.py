@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+LAUNCHER = Path(__file__).parent / "launcher.py"
 BYTECODE = Path(__file__).parent.parent / ".cache" / "benchmarks" / "bytecode"
 
 
@@ -53,7 +52,7 @@ def measure(candidates: Sequence[Candidate], *, runs: int) -> list[Figure]:
     """Run each candidate *runs* times after one warm-up.
 
     Raises:
-        RuntimeError: When a candidate fails; with what it printed.
+        RuntimeError: When a candidate cannot be started or fails; with what it printed.
     """
     wall: Mapping[str, list[float]] = {each.name: [] for each in candidates}
     memory: dict[str, float] = {}
@@ -78,25 +77,33 @@ def measure(candidates: Sequence[Candidate], *, runs: int) -> list[Figure]:
 
 
 def _run(candidate: Candidate) -> tuple[float, float]:
-    with tempfile.TemporaryFile() as output:
-        started = time.perf_counter()
-        process = subprocess.Popen(
-            candidate.command,
-            cwd=candidate.folder,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=_environment(),
-        )
-        # wait4 gives the memory of this child alone; getrusage would give the largest child so far.
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - started
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
+    reader, writer = os.pipe()
+    with tempfile.TemporaryFile() as output, os.fdopen(reader) as report:
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(LAUNCHER), str(writer), *candidate.command],
+                cwd=candidate.folder,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=_environment(),
+                pass_fds=[writer],
+            )
+        finally:
+            os.close(writer)
+        told = report.read()
+        process.wait()
+        try:
+            code, seconds, memory = told.split()
+            exit_code = int(code)
+        except ValueError:
+            reason = told.strip() or f"the launcher ended with {process.returncode}"
+            raise RuntimeError(f"{candidate.name}: {reason}") from None
+        if exit_code:
             output.seek(0)
             raise RuntimeError(
-                f"{candidate.name}: exit {process.returncode}\n{output.read().decode(errors='replace')}"
+                f"{candidate.name}: exit {exit_code}\n{output.read().decode(errors='replace')}"
             )
-    return seconds, _mebibytes(usage)
+    return float(seconds), _mebibytes(int(memory))
 
 
 def _environment() -> dict[str, str]:
@@ -105,6 +112,6 @@ def _environment() -> dict[str, str]:
     return {**kept, "PYTHONPYCACHEPREFIX": str(BYTECODE)}
 
 
-def _mebibytes(usage: resource.struct_rusage) -> float:
+def _mebibytes(memory: int) -> float:
     # Linux counts kibibytes, macOS bytes.
-    return usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    return memory / (2**20 if sys.platform == "darwin" else 2**10)

@@ -62,6 +62,8 @@ def quote(text: str) -> str:
     """
     if "\0" in text:
         raise ValueError("a text cannot hold NUL")
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     parts = []
     for character in text:
         code = ord(character)

@@ -32,7 +32,7 @@ _MESSAGES: Final[dict[str, str]] = {
     "Any": "type_url:string=1 value:bytes=2",
     "ParsedExpr": "expr:Expr=2",
     "CheckedExpr": "type_map:*TypeEntry=3 expr:Expr=4 source_info:SourceInfo=5",
-    "TypeEntry": "key:int64=1 value:Type=2",
+    "TypeEntry": "key:int64=1 value:bytes=2",
     "SourceInfo": "positions:*PositionEntry=4",
     "PositionEntry": "key:int64=1 value:int32=2",
     "Expr": "id:int64=2 |const_expr:Constant=3 |ident_expr:Ident=4 |select_expr:Select=5 |call_expr:Call=6"
@@ -55,7 +55,11 @@ _MESSAGES: Final[dict[str, str]] = {
     "MapType": "key_type:Type=1 value_type:Type=2",
     "AbstractType": "name:string=1 parameter_types:*Type=2",
 }
-"""Message -> fields `name:type=number`; `*` marks a repeated field, `|` a member of the message's one oneof."""
+"""Message -> fields `name:type=number`; `*` marks a repeated field, `|` a member of the message's one oneof.
+
+The value of a TypeEntry is a Type, read as the bytes that it has on the wire: most entries of most trees hold one of a
+few types, and each is decoded once in the life of the process.
+"""
 
 _PRIMITIVES: Final = {1: "bool", 2: "int", 3: "uint", 4: "double", 5: "string", 6: "bytes"}
 _WELL_KNOWN: Final = {1: "any", 2: "timestamp", 3: "duration"}
@@ -111,7 +115,7 @@ def decode_checked(serialized: bytes) -> CheckedTree:
     checked = classes["CheckedExpr"].FromString(classes["Any"].FromString(serialized).value)
     return CheckedTree(
         root=_decode(checked.expr),
-        types={entry.key: _decode_type(entry.value) for entry in checked.type_map},
+        types={entry.key: _type_of(entry.value) for entry in checked.type_map},
         positions={entry.key: entry.value for entry in checked.source_info.positions},
     )
 
@@ -170,6 +174,11 @@ def _decode_entry(entry: Any) -> Entry:
     else:
         key = Const("string_value", entry.field_key)
     return Entry(key, _decode(entry.value), entry.optional_entry)
+
+
+@lru_cache(maxsize=1024)
+def _type_of(serialized: bytes) -> CelType:
+    return _decode_type(_classes()["Type"].FromString(serialized))
 
 
 def _decode_type(message: Any) -> CelType:

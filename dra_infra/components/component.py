@@ -44,6 +44,7 @@ def reports_unknown_arguments(init: _Init) -> _Init:
             )
         if problems:
             report(problems)
+            self._misspelt = problems
         # The rest of the arguments is still checked: one look fixes all.
         init(self, *(given[:1] or ("unnamed",)), **{key: kwargs[key] for key in kwargs if key in parameters})
 
@@ -58,6 +59,8 @@ class Component(pulumi.ComponentResource):
     """
 
     resources: Mapping[str, pulumi.Resource]
+    _misspelt: Sequence[Problem] = ()
+    """Problems of the call itself, reported before the arguments are looked at."""
 
     def __init__(
         self, name: str, *, inputs: Mapping[str, Any], target: object, opts: pulumi.ResourceOptions | None
@@ -65,7 +68,7 @@ class Component(pulumi.ComponentResource):
         self._component_name = name
         super().__init__(f"dra-infra:index:{type(self).__name__}", str(name), dict(inputs), opts)
         self.resources = {}
-        self._problems: list[Problem] = []
+        self._problems: list[Problem] = [*self._misspelt]
         self._target = self._resolve_target(target, opts)
 
     @property

@@ -14,9 +14,10 @@ from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.target import ClusterTarget
 from dra_infra.specs.device_classes import NVIDIA_DRIVER, compile_class
 from dra_infra.specs.object_names import check_object_name
+from dra_infra.specs.requests import NamedClass
 
 
-class GpuDeviceClass(Component):
+class GpuDeviceClass(Component, NamedClass):
     """A DeviceClass: the GPUs of one driver that pass a selector, under a name that claims refer to.
 
     A class is cluster-scoped and its spec can change in place; claims that are already allocated keep their devices.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
@@ -24,16 +24,23 @@ def provider_version() -> str:
 class KubernetesObject(pulumi.CustomResource):
     """One object of the API server.
 
+    Args:
+        name: Name of the resource.
+        manifest: The object, with apiVersion and kind.
+        opts: Made for this object alone: the version is put into it.
+
     Attributes:
         metadata: The object's metadata as the provider returns it.
         spec: The object's spec as the provider returns it.
     """
 
-    metadata: pulumi.Output[dict[str, Any]]
-    spec: pulumi.Output[dict[str, Any]]
+    if TYPE_CHECKING:
+        # The SDK compiles annotations that it finds on the class, for every object anew, and these say nothing to it.
+        metadata: pulumi.Output[dict[str, Any]]
+        spec: pulumi.Output[dict[str, Any]]
 
     def __init__(self, name: str, manifest: Mapping[str, Any], opts: pulumi.ResourceOptions) -> None:
-        versioned = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(version=provider_version()))
+        opts.version = provider_version()
         super().__init__(
-            f"kubernetes:{manifest['apiVersion']}:{manifest['kind']}", name, dict(manifest), versioned
+            f"kubernetes:{manifest['apiVersion']}:{manifest['kind']}", name, dict(manifest), opts
         )

@@ -73,9 +73,14 @@ def find_place(trace: TracebackType | None, root: Path) -> Place | None:
     found = None
     for frame, line in traceback.walk_tb(trace):
         file = Path(frame.f_code.co_filename)
-        if file.is_absolute() and file.is_relative_to(root) and "site-packages" not in file.parts:
+        if is_of_program(file, root):
             found = Place(file=str(file.relative_to(root)), line=line)
     return found
+
+
+def is_of_program(file: Path, root: Path) -> bool:
+    """Whether *file* is one of the user's own in the project at *root*, not one of a library that is installed there."""
+    return file.is_absolute() and file.is_relative_to(root) and "site-packages" not in file.parts
 
 
 def _describe(error: BaseException) -> str:

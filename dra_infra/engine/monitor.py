@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -15,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
 
+from dra_infra.engine.failures import is_of_program
 from dra_infra.engine.values import SIGNATURE_KEY, UNKNOWN_VALUE, fields_to_plain
 from dra_infra.errors import Place
 from dra_infra.model.program import NotSeen
@@ -99,11 +101,11 @@ class Monitor:
                 self.not_seen.add(
                     NotSeen(what=request.type, name=request.name, reason="its provider makes the objects")
                 )
-        response = struct_pb2.Struct()
+        response = resource_pb2.RegisterResourceResponse(urn=urn, object=struct_pb2.Struct())
         if request.custom:
-            response.CopyFrom(request.object)
-            _forget_generated_name(response)
-        return resource_pb2.RegisterResourceResponse(urn=urn, object=response)
+            response.object.CopyFrom(request.object)
+            _forget_generated_name(response.object)
+        return response
 
     def RegisterResourceOutputs(self, _request: Any) -> empty_pb2.Empty:  # noqa: N802
         """Outputs of components are the program's own affair."""
@@ -164,9 +166,8 @@ class Monitor:
     def _find_place(self, request: Any) -> Place | None:
         """The innermost frame in the user's own files: what the SDK reports may lie in a library's component."""
         for frame in request.stackTrace.frames:
-            file = _file_of(frame.pc.uri)
-            if file is not None and file.is_relative_to(self.root) and "site-packages" not in file.parts:
-                return Place(file=str(file.relative_to(self.root)), line=frame.pc.line)
+            if file := _file_of(frame.pc.uri, self.root):
+                return Place(file=file, line=frame.pc.line)
         return None
 
 
@@ -208,6 +209,9 @@ def _forget_generated_name(properties: struct_pb2.Struct) -> None:
         fields["name"].string_value = UNKNOWN_VALUE
 
 
-def _file_of(uri: str) -> Path | None:
+@lru_cache(maxsize=4096)
+def _file_of(uri: str, root: Path) -> str:
+    """The file of the program in *root*, as seen from there; empty for every other URI."""
     parts = urlsplit(uri)
-    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+    file = Path(unquote(parts.path))
+    return str(file.relative_to(root)) if parts.scheme == "file" and is_of_program(file, root) else ""

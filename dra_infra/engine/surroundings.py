@@ -12,9 +12,10 @@ import runpy
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from dra_infra.engine.failures import ProgramTimeoutError
 
@@ -89,6 +90,26 @@ def sdk_quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """A loop on which the SDK's calls of the engine run at once: there is no socket for which a thread had to wait."""
+    loop = asyncio.new_event_loop()
+    in_thread = loop.run_in_executor
+
+    def run(executor: Any, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
+        if executor is not None or not _is_call_of_sdk(function):
+            return in_thread(executor, function, *arguments)
+        called = loop.create_future()
+        called.set_result(function(*arguments))
+        return called
+
+    loop.run_in_executor = run  # type: ignore[method-assign, assignment]  # the event loop's class is the platform's
+    return loop
+
+
+def _is_call_of_sdk(function: Callable[..., Any]) -> bool:
+    return str(getattr(function, "__module__", "")).startswith("pulumi.runtime.")
 
 
 def close_loop(loop: asyncio.AbstractEventLoop) -> None:

@@ -14,6 +14,7 @@ from dra_infra.engine.surroundings import (
     bounded,
     close_loop,
     collector_off,
+    new_loop,
     output_on_stderr,
     run_file,
     sdk_quiet,
@@ -76,6 +77,7 @@ def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -
 
     from dra_infra.components.report import problems_of_run
     from dra_infra.engine.monitor import Engine, Monitor
+    from dra_infra.engine.shortcuts import sdk_shortcuts
 
     monitor = Monitor(project=project.name, stack=project.stack, root=project.root)
     settings.set_root_resource(None)  # type: ignore[arg-type]  # a run before this one in the process left its own
@@ -91,7 +93,7 @@ def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -
         )
     )
     runtime.set_all_config(dict(project.config), list(project.secret_keys))
-    loop = asyncio.new_event_loop()
+    loop = new_loop()
     loop.set_exception_handler(lambda _loop, _context: None)
     problems: list[Problem] = []
     raised: list[Exception] = []
@@ -108,16 +110,23 @@ def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -
 
     try:
         asyncio.set_event_loop(loop)
-        with bounded(timeout), collector_off(), output_on_stderr(), sdk_quiet():
+        with bounded(timeout), collector_off(), output_on_stderr(), sdk_quiet(), sdk_shortcuts():
             loop.run_until_complete(stack.run_in_stack(observed))
     except (Exception, SystemExit, ProgramTimeoutError) as error:
-        cause = raised[0] if raised else error
+        cause = raised[0] if raised else _with_trace(error, settings.SETTINGS.rpc_manager)
         if not problems or not isinstance(cause, pulumi.RunError):
             found = explain(cause, project.root, limit=timeout).problems
             raise ProgramError([*problems, *found]) from error
     finally:
         close_loop(loop)
     return _collect(project, monitor, tuple(problems))
+
+
+def _with_trace(error: BaseException, calls: Any) -> BaseException:
+    """*error* with its trace: asyncio drops it when a second task waits for the task that failed; calls keep it."""
+    if error is getattr(calls, "unhandled_exception", None):
+        error.__traceback__ = calls.exception_traceback
+    return error
 
 
 def _collect(project: Project, monitor: Any, problems: tuple[Problem, ...]) -> Program:

@@ -1,19 +1,26 @@
-"""Manifests as YAML: a writer with one right spelling for each object, and a reader that keeps to plain JSON data.
-
-PyYAML speaks YAML 1.1, Kubernetes' parsers understand more spellings of numbers and booleans than PyYAML does
-(sigs.k8s.io/yaml). A string that any of them would read as something else is quoted.
-"""
+"""Manifests as YAML: `yaml_text` writes them, and this reads them and keeps to plain JSON data."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import yaml
 
 from dra_infra.errors import Place, Problem, ProblemsError
+from dra_infra.model.yaml_text import order_keys, write_manifest, write_manifests
+
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "MAX_NODES",
+    "order_keys",
+    "read_manifests",
+    "write_manifest",
+    "write_manifests",
+]
 
 MAX_BYTES = 16 * 1024 * 1024
 """Longest text that is read; etcd refuses single objects far below this."""
@@ -23,16 +30,6 @@ MAX_DEPTH = 64
 
 MAX_NODES = 2_000_000
 """Most values that are read, aliases counted each time they are used."""
-
-_TOP_KEYS = ("apiVersion", "kind", "metadata", "spec")
-_METADATA_KEYS = ("name", "generateName", "namespace", "labels", "annotations")
-
-
-class _Dumper(yaml.CSafeDumper):
-    """Writes no anchors; strings with line breaks become blocks where YAML allows it."""
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  (the base class fixes the signature)
-        return True
 
 
 class _Loader(yaml.CSafeLoader):
@@ -44,46 +41,9 @@ class _Loader(yaml.CSafeLoader):
     }
 
 
-def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-def _represent_mapping(dumper: _Dumper, mapping: Mapping[str, Any]) -> yaml.MappingNode:
-    return dumper.represent_mapping("tag:yaml.org,2002:map", mapping.items())
-
-
-_Dumper.add_representer(str, _represent_text)
-_Dumper.add_representer(dict, _represent_mapping)
-# Go's YAML reads exponents without a point, 0o17 and y/n; PyYAML alone would leave such strings without quotes.
-_Dumper.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9_]+)(?:[eE][-+]?[0-9]+)?\Z"),
-    list("-+0123456789."),
-)
-_Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?0[oO][0-7_]+\Z"), list("-+0"))
-_Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]\Z"), list("yYnN"))
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+\Z"), list("-+0123456789")
 )
-
-
-def write_manifest(manifest: Mapping[str, Any]) -> str:
-    """One object as YAML: apiVersion, kind, metadata, spec, the rest sorted; ends with a line break."""
-    return _dump(order_keys(manifest))
-
-
-def write_manifests(manifests: Iterable[Mapping[str, Any]]) -> str:
-    """Several objects as one text, divided by `---`, in the order given."""
-    return "---\n".join(write_manifest(manifest) for manifest in manifests)
-
-
-def order_keys(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The same object with its keys in the order in which it is written."""
-    ordered = _ordered(manifest, _TOP_KEYS)
-    if isinstance(ordered.get("metadata"), dict):
-        ordered["metadata"] = _ordered(ordered["metadata"], _METADATA_KEYS)
-    return ordered
 
 
 def read_manifests(text: str, *, file: str = "") -> tuple[dict[str, Any], ...]:
@@ -179,28 +139,6 @@ class _Budget:
             seen.add(key.value)
             if key.tag != "tag:yaml.org,2002:merge":
                 key.tag = "tag:yaml.org,2002:str"
-
-
-def _dump(manifest: Mapping[str, Any]) -> str:
-    # The width keeps every scalar on one line: where a line would be folded depends on the emitter.
-    text: str = yaml.dump(
-        manifest, Dumper=_Dumper, sort_keys=False, default_flow_style=False, allow_unicode=True, width=2**30
-    )
-    return text
-
-
-def _ordered(mapping: Mapping[str, Any], first: tuple[str, ...]) -> dict[str, Any]:
-    names = [name for name in first if name in mapping] + sorted(set(mapping) - set(first))
-    return {name: _sorted(mapping[name]) for name in names}
-
-
-def _sorted(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return _ordered(value, ())
-    if isinstance(value, (list, tuple)):
-        # Containers, requests and claims read best as people write them: the name first.
-        return [_ordered(item, ("name",)) if isinstance(item, Mapping) else _sorted(item) for item in value]
-    return value
 
 
 def _plain(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 from dra_infra.cel import Attribute, Selector
 
@@ -12,17 +12,15 @@ Count = int | Literal["all"]
 """How many devices: a number from 1 on, or every device of the node that the class and selectors match."""
 
 
-@runtime_checkable
-class NamedClass(Protocol):
+class NamedClass:
     """Anything that names a DeviceClass: a `GpuDeviceClass`, or what `class_ref` returns."""
 
-    @property
-    def object_name(self) -> Any:
-        """Name of the DeviceClass object: a string, or a Pulumi Output of one."""
+    object_name: Any
+    """Name of the DeviceClass object: a string, or a Pulumi Output of one."""
 
 
 @dataclass(frozen=True)
-class ClassRef:
+class ClassRef(NamedClass):
     """A DeviceClass that another program, a chart or a driver owns, by its name."""
 
     object_name: Any

@@ -77,6 +77,37 @@ def test_memory_is_that_of_the_run_and_not_of_the_largest_before_it() -> None:
     assert figures["large"].memory_mib > 200 > 100 > figures["small"].memory_mib
 
 
+def test_memory_is_that_of_the_run_and_not_of_the_process_that_measures() -> None:
+    # Held while it measures: every page is written, so all of it counts as this process's.
+    held = bytearray(b"x") * (200 * 2**20)
+    (small,) = measure([Candidate(name="small", command=[sys.executable, "-c", ""])], runs=1)
+    assert small.memory_mib < 100
+    assert len(held) == 200 * 2**20
+
+
+def test_a_candidate_that_cannot_be_started_is_named() -> None:
+    with pytest.raises(RuntimeError, match="absent: cannot be started: No such file or directory"):
+        measure([Candidate(name="absent", command=["no-such-command-here"])], runs=1)
+
+
+def test_a_candidate_ended_by_a_signal_is_named() -> None:
+    program = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    with pytest.raises(RuntimeError, match="killed: exit -9"):
+        measure([Candidate(name="killed", command=[sys.executable, "-c", program])], runs=1)
+
+
+def test_candidates_run_in_their_folder(tmp_path: Path) -> None:
+    program = "import os; raise SystemExit(os.getcwd())"
+    candidate = Candidate(name="one", command=[sys.executable, "-c", program], folder=tmp_path)
+    with pytest.raises(RuntimeError, match=str(tmp_path)):
+        measure([candidate], runs=1)
+
+
+def test_candidates_do_not_inherit_that_python_ignores_broken_pipes() -> None:
+    with pytest.raises(RuntimeError, match="one: exit -13"):
+        measure([Candidate(name="one", command=["sh", "-c", "kill -PIPE $$"])], runs=1)
+
+
 def test_candidates_keep_compiled_modules_whatever_the_caller_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "PYTHONDONTWRITEBYTECODE", "1")
     program = "import sys; raise SystemExit(bool(sys.dont_write_bytecode))"

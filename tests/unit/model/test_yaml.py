@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 import yaml as pyyaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_infra.errors import ProblemsError
+from dra_infra.model import yaml_text
 from dra_infra.model.yaml import MAX_BYTES, read_manifests, write_manifest, write_manifests
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
@@ -147,3 +148,23 @@ def test_a_refusal_names_file_and_line():
     with pytest.raises(ProblemsError) as caught:
         read_manifests("a: 1\nb: 2\na: 3\n", file="objects.yaml")
     assert str(caught.value.problems[0].place) == "objects.yaml:3"
+
+
+signs = st.text(alphabet="ab1Ny-?:,[]{}#&*!|>'\"%@`./~=<+_0eE \\\té\u2028", max_size=6)
+close_to_signs = st.recursive(
+    st.none() | st.booleans() | st.integers() | signs,
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(signs, below, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(signs | texts, close_to_signs | values, max_size=4))
+@settings(max_examples=300)
+def test_every_byte_is_what_pyyaml_writes(manifest):
+    assert write_manifest(manifest) == yaml_text._dump(yaml_text.order_keys(manifest))
+
+
+@given(st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7F), max_size=12))
+@settings(max_examples=300)
+def test_a_text_looks_as_pyyaml_writes_it(text):
+    assert write_manifest({"a": text}) == yaml_text._dump({"a": text})
