@@ -9,10 +9,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PROVIDER ?= stand-in
 
-.PHONY: help demo test check format lint typecheck layers golden tools cluster e2e bench compat clean
+.PHONY: help demo test check format lint typecheck layers golden tools cluster e2e parity parity-mutants bench compat clean
 
 help: ## List the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
 $(STAMP): requirements/dev.txt requirements/bootstrap.txt pyproject.toml
 	@echo "making the virtual environment in $(VENV) (once; pinned by hash)"
@@ -48,7 +48,7 @@ golden: $(STAMP) ## Rewrite the golden files from what the code does now; read t
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -m "not e2e" || true
 	@git status --short -- '*golden*' '*expected.yaml'
 
-tools: $(STAMP) ## Build the pinned real binaries into the per-user cache, once (needs Go; about 15 minutes)
+tools: $(STAMP) ## Build the pinned real binaries into the per-user cache, once (needs Go; about 25 minutes)
 	@$(BIN)/python -m tools.build
 
 cluster: $(STAMP) ## Run a control plane on loopback until Ctrl-C (needs: make tools)
@@ -56,6 +56,12 @@ cluster: $(STAMP) ## Run a control plane on loopback until Ctrl-C (needs: make t
 
 e2e: $(STAMP) ## Real engine, API server and scheduler (needs: make tools); PROVIDER=vendor uses an installed provider
 	@DRA_INFRA_PROVIDER=$(PROVIDER) $(BIN)/pytest -n 2 --dist worksteal -m e2e tests/e2e
+
+parity: $(STAMP) ## Compare with the API servers of all minors and write docs/parity.md (N=100000 for a long run)
+	@$(BIN)/python -m tests.e2e.parity $(if $(N),--count $(N))
+
+parity-mutants: $(STAMP) ## Switch off each rule in turn: each has to be missed (after: make parity or make e2e)
+	@$(BIN)/python -m tests.e2e.parity.mutants
 
 bench: $(STAMP) ## Speed beside the alternatives, medians in one run
 	@$(BIN)/python -m benchmarks

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dra_infra.specs.requests import DistinctAttribute as DistinctAttribute
     from dra_infra.specs.requests import MatchAttribute as MatchAttribute
     from dra_infra.specs.requests import class_ref as class_ref
+    from dra_infra.validation import validate as validate
 
 __version__ = "0.1.0"
 
@@ -59,6 +60,7 @@ _HOMES = {
     "driver": "dra_infra.cel",
     "gpu": "dra_infra.cel",
     "testing": "dra_infra.testing",
+    "validate": "dra_infra.validation",
     "version": "dra_infra.cel",
 }
 

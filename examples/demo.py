@@ -35,7 +35,7 @@ def main() -> None:
     _say("dra-infra synth examples/00-quickstart   (the template that pods get their GPUs from)")
     shown = [each for each in program.objects if each.component == 'GpuClaimTemplate("trainer")']
     print(yaml.write_manifests(each.manifest for each in shown))
-    problems = check_program(program, known_classes={str(each.metadata.name) for each in fleet.classes})
+    problems = check_program(program, classes=fleet.classes)
     print(f"validated: {len(program.objects)} objects, {len(problems)} problems")
 
     _say(f'dra-infra simulate examples/00-quickstart --fleet "{FLEET}"')

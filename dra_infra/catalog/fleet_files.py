@@ -128,6 +128,10 @@ def _take_record(
         record = type_.from_manifest({key: value for key, value in manifest.items() if key != "status"})
     except ValidationError as error:
         contents.problems.extend(_malformed(manifest, path, error))
+        contents.problems.extend(_missing_names(manifest, path))
+        return
+    if missing := tuple(_missing_names(manifest, path)):
+        contents.problems.extend(missing)
         return
     if not name or name in taken:
         contents.problems.append(_without_own_name(manifest, path, name))
@@ -204,6 +208,23 @@ def _malformed(manifest: Mapping[str, Any], path: str, error: ValidationError) -
             message=f"{manifest.get('kind')} {_name(manifest) or '(no name)'}: {detail['msg']}",
             hint="compare with what the API server returns",
         )
+
+
+def _missing_names(manifest: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    if manifest.get("kind") != "ResourceSlice" or manifest.get("apiVersion") != "resource.k8s.io/v1":
+        return
+    spec = _mapping(manifest.get("spec"))
+    for where, value in (
+        ("driver", spec.get("driver")),
+        ("pool.name", _mapping(spec.get("pool")).get("name")),
+    ):
+        if value in (None, ""):
+            yield Problem(
+                path=f"{path}.spec.{where}",
+                code="fleet-object",
+                message=f"ResourceSlice {_name(manifest) or '(no name)'}: the field is missing",
+                hint="compare with what the API server returns",
+            )
 
 
 def _without_own_name(manifest: Mapping[str, Any], path: str, name: str) -> Problem:

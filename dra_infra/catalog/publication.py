@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dra_infra.catalog.records import DriverRelease, FleetKind, driver_releases, gpu_products
+from dra_infra.catalog.drivers import DeviceType, DriverRelease, drivers
+from dra_infra.catalog.records import FleetKind, gpu_products
 from dra_infra.model.device_class import (
     CELDeviceSelector,
     DeviceClass,
@@ -43,8 +44,8 @@ class _DevicePattern:
 
 def publish_nodes(name: str, kind: FleetKind, count: int) -> Iterator[tuple[Node, ResourceSlice]]:
     """The nodes of a fleet with their slices; names are padded with zeros so that they sort by number."""
-    release = driver_releases()[kind.driver]
-    patterns = sorted(_device_patterns(kind, release), key=lambda pattern: pattern.name)
+    release = _release(kind)
+    patterns = sorted(_device_patterns(kind, release.devices["gpu"]), key=lambda pattern: pattern.name)
     labels = {
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/os": "linux",
@@ -70,26 +71,29 @@ def shipped_classes(kind: FleetKind) -> list[DeviceClass]:
             metadata=ObjectMeta(name=shipped.name),
             spec=DeviceClassSpec(
                 selectors=[DeviceSelector(cel=CELDeviceSelector(expression=shipped.expression))],
-                extended_resource_name=shipped.extended_resource_name,
+                extended_resource_name=shipped.extended_resource_name or None,
             ),
         )
-        for shipped in driver_releases()[kind.driver].classes
+        for shipped in _release(kind).classes
     ]
 
 
-def _device_patterns(kind: FleetKind, release: DriverRelease) -> list[_DevicePattern]:
+def _release(kind: FleetKind) -> DriverRelease:
+    return drivers()[kind.driver].by_line[kind.line]
+
+
+def _device_patterns(kind: FleetKind, type_: DeviceType) -> list[_DevicePattern]:
     return [
-        _gpu_pattern(kind, release, index) if kind.gpu else _example_pattern(release, index)
+        _gpu_pattern(kind, type_, index) if kind.gpu else _example_pattern(type_, index)
         for index in range(kind.count)
     ]
 
 
-def _gpu_pattern(kind: FleetKind, release: DriverRelease, minor: int) -> _DevicePattern:
+def _gpu_pattern(kind: FleetKind, type_: DeviceType, minor: int) -> _DevicePattern:
     product = gpu_products()[kind.gpu]
     bus, root = kind.invented.pci[minor]
     assert kind.kernel_driver is not None  # noqa: S101  (a fleet with a product has one; the data test checks it)
     values = {
-        "type": "gpu",
         "productName": kind.gpu,
         "brand": product.brand,
         "architecture": product.architecture,
@@ -101,28 +105,38 @@ def _gpu_pattern(kind: FleetKind, release: DriverRelease, minor: int) -> _Device
         "resource.kubernetes.io/pcieRoot": root,
     }
     return _DevicePattern(
-        name=release.device_name.format(minor=minor),
+        name=type_.device_name.format(minor=minor),
         uuid_prefix="GPU-",
-        attributes=_attributes(release, values),
+        attributes=_attributes(type_, values),
         capacity={"memory": DeviceCapacity(value=Quantity.parse(f"{product.memory_mib}Mi").canonical())},
     )
 
 
-def _example_pattern(release: DriverRelease, index: int) -> _DevicePattern:
+def _example_pattern(type_: DeviceType, index: int) -> _DevicePattern:
     return _DevicePattern(
-        name=release.device_name.format(index=index),
+        name=type_.device_name.format(index=index),
         uuid_prefix="gpu-",
-        attributes=_attributes(release, {"index": index, **release.constants}),
-        capacity={name: DeviceCapacity(value=value) for name, value in release.capacity.items()},
+        attributes=_attributes(type_, {"index": index}),
+        capacity={
+            _short(name, type_): DeviceCapacity(value=entry.sample) for name, entry in type_.capacity.items()
+        },
     )
 
 
-def _attributes(release: DriverRelease, values: Mapping[str, Any]) -> dict[str, DeviceAttribute]:
-    return {
-        name: DeviceAttribute.model_validate({type_: values[name]})
-        for name, type_ in release.attributes.items()
-        if name != _SEEDED
-    }
+def _attributes(type_: DeviceType, values: Mapping[str, Any]) -> dict[str, DeviceAttribute]:
+    """What every such device publishes, with the given values, and of what only some publish that which has one."""
+    attributes = {}
+    for qualified, entry in type_.attributes.items():
+        name = _short(qualified, type_)
+        value = values.get(name, entry.value if entry.value is not None else entry.sample or None)
+        if name != _SEEDED and (value is not None or not entry.absent):
+            attributes[name] = DeviceAttribute.model_validate({entry.type: value})
+    return attributes
+
+
+def _short(qualified: str, type_: DeviceType) -> str:
+    """The name as the driver writes it into a slice."""
+    return qualified.removeprefix(f"{type_.driver}/")
 
 
 def _slice(node: str, driver: str, patterns: list[_DevicePattern]) -> ResourceSlice:

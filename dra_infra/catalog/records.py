@@ -1,13 +1,12 @@
-"""The catalogue's data files as records, loaded when first asked for and checked while loading."""
+"""What named fleets are made of, as records that are checked while loading."""
 
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
-from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
+
+from dra_infra.catalog.vocabulary import read_data
 
 
 class Fact(BaseModel):
@@ -29,34 +28,6 @@ class GpuProduct(Fact):
     addressing_mode: str
 
 
-class ProductNames(Fact):
-    """Names of GPU products from one source."""
-
-    names: tuple[str, ...]
-
-
-class ShippedClass(BaseModel):
-    """A DeviceClass that a driver's chart renders."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str
-    expression: str
-    extended_resource_name: str | None = None
-
-
-class DriverRelease(Fact):
-    """What one release of a driver publishes for a device."""
-
-    driver: str
-    version: str
-    device_name: str
-    attributes: dict[str, str]
-    capacity: dict[str, str]
-    constants: dict[str, str] = Field(default_factory=dict)
-    classes: tuple[ShippedClass, ...]
-
-
 class KernelDriver(BaseModel):
     """The versions that the driver publishes about the host's kernel driver."""
 
@@ -76,10 +47,11 @@ class InventedNode(BaseModel):
 
 
 class FleetKind(Fact):
-    """A fleet that has a name: equal nodes of one kind."""
+    """A fleet that has a name: equal nodes of one kind, whose devices come from one release line of a driver."""
 
     title: str
     driver: str
+    line: str
     gpu: str = ""
     count: int = Field(gt=0, le=128)
     kernel_driver: KernelDriver | None = None
@@ -89,29 +61,10 @@ class FleetKind(Fact):
 @cache
 def gpu_products() -> dict[str, GpuProduct]:
     """GPU products by the name that NVML reports."""
-    return {name: GpuProduct.model_validate(entry) for name, entry in _read("gpus.yaml").items()}
-
-
-@cache
-def product_names() -> tuple[str, ...]:
-    """The names of GPU products that are known at all, sorted; a newer product may be missing."""
-    groups = [ProductNames.model_validate(entry) for entry in _read("product_names.yaml").values()]
-    return tuple(sorted({name for group in groups for name in group.names} | set(gpu_products())))
-
-
-@cache
-def driver_releases() -> dict[str, DriverRelease]:
-    """Driver releases by the catalogue's own key, such as `nvidia-25.12`."""
-    return {name: DriverRelease.model_validate(entry) for name, entry in _read("drivers.yaml").items()}
+    return {name: GpuProduct.model_validate(entry) for name, entry in read_data("gpus.yaml").items()}
 
 
 @cache
 def fleet_kinds() -> dict[str, FleetKind]:
     """Fleets by name."""
-    return {name: FleetKind.model_validate(entry) for name, entry in _read("fleets.yaml").items()}
-
-
-def _read(file: str) -> dict[str, Any]:
-    text = resources.files("dra_infra.catalog").joinpath("data", file).read_text(encoding="utf-8")
-    data: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
-    return data
+    return {name: FleetKind.model_validate(entry) for name, entry in read_data("fleets.yaml").items()}

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
-from dra_infra.cel.declare import DEVICE_FIELDS, check_environment
-from dra_infra.cel.diagnostics import Diagnostic, read_report, write_report
-from dra_infra.cel.literals import check_instantiation, check_literals, find_undecided
+from dra_infra.cel.cost import COST_LIMIT, estimate_cost
+from dra_infra.cel.declare import check_environment
+from dra_infra.cel.diagnostics import Diagnostic, diagnose, in_order, runtime_name, write_report
+from dra_infra.cel.literals import Findings, inspect
 from dra_infra.cel.reads import Read, find_reads
-from dra_infra.cel.tree import CheckedTree
+from dra_infra.cel.release import DEFAULT, Environment
+from dra_infra.cel.spelling import find_escaped, is_reserved, respell, restore_bytes, restore_text
+from dra_infra.cel.tree import CelType, CheckedTree
 from dra_infra.cel.wire import decode_checked
+from dra_infra.cel.wording import Report
 from dra_infra.errors import Problem
 
 MAX_LENGTH: Final = 10 * 1024
 """Bytes of UTF-8 (CELSelectorExpressionMaxLength in k8s.io/api/resource/v1)."""
 
-_STRING: Final = (
-    r"(?:[rR][bB]?|[bB][rR])(?:\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''|\"[^\"\n]*\"|'[^'\n]*')"
-    r"|\"\"\"(?:[^\\]|\\[\s\S])*?\"\"\"|'''(?:[^\\]|\\[\s\S])*?'''"
-    r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
-)
-_SPELLINGS = re.compile(
-    rf"(?P<kept>\w+(?={_STRING})|{_STRING}|//[^\n]*)"
-    rf"|(?P<has>\bhas\s*\(\s*device\s*\.\s*(?:{'|'.join(DEVICE_FIELDS)})\s*\))"
-    r"|(?P<exists>\bexists_one)(?=\s*\(\s*\w+\s*,\s*\w+\s*,)"
+_ESCAPES: Final = 37
+"""First minor whose parser takes names in backticks."""
+
+Kind = Literal["", "FieldValueInvalid", "FieldValueForbidden", "FieldValueTooLong", "InternalError"]
+
+_DERIVED: Final = frozenset(
+    {
+        *("bool", "int", "string", "wrapper(bool)", "wrapper(int)", "wrapper(string)"),
+        *("google.protobuf.Any", "dyn", "kubernetes.Semver"),
+    }
 )
 
 
@@ -37,8 +41,11 @@ class Checked:
     Args:
         problems: Errors, and warnings for reads without a guard and for what is not decided here; sorted.
         reads: Attributes and capacities that it reads.
-        return_type: `bool`, or `dyn` when only a device can tell; empty when it does not compile.
-        report: The API server's text, empty when it accepts the expression.
+        return_type: As cel-go prints it: `bool`, or `dyn` or `google.protobuf.Any` when only a device can tell; empty
+            when it does not compile.
+        kind: Type of the cause in the API server's answer; empty when it accepts the expression, or when that is not
+            known.
+        detail: What the API server puts behind the bad value.
         undecided: Why the server's verdict is not known; empty when it is.
         tree: The checked tree, None when there is none.
     """
@@ -46,8 +53,10 @@ class Checked:
     problems: tuple[Problem, ...]
     reads: tuple[Read, ...] = ()
     return_type: str = ""
-    report: str = ""
+    kind: Kind = ""
+    detail: str = ""
     undecided: str = ""
+    cost: int | None = None
     tree: CheckedTree | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -56,86 +65,133 @@ class Checked:
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
 
-def check_expression(text: str, *, path: str = "") -> Checked:
-    """Check a selector expression in the environment of a stored one in Kubernetes 1.37.
+def check_expression(text: str, *, path: str = "", environment: Environment = DEFAULT) -> Checked:
+    """Check a selector expression.
 
     Args:
         text: The expression.
         path: Where it is written, for the problems.
+        environment: The release that compiles it, and whether it is new there.
     """
-    checked = _check(text)
+    return _located(_check(text, environment, derived=False), path)
+
+
+def check_derived(text: str, *, path: str = "", environment: Environment = DEFAULT) -> Checked:
+    """Check the expression of a derived attribute, whose result may be any value of an attribute (from 1.37 on)."""
+    return _located(_check(text, environment, derived=True), path)
+
+
+def _located(checked: Checked, path: str) -> Checked:
     if not path:
         return checked
     return replace(checked, problems=tuple(replace(problem, path=path) for problem in checked.problems))
 
 
 @lru_cache(maxsize=4096)
-def _check(text: str) -> Checked:
+def _check(text: str, environment: Environment, *, derived: bool) -> Checked:
     try:
         length = len(text.encode())
     except UnicodeEncodeError:
-        return _refused(
-            "cel-syntax", "the expression holds half of a character pair", "write whole characters"
-        )
+        message = "the expression holds half of a character pair"
+        return _refused("FieldValueInvalid", "cel-syntax", message, "write whole characters")
     if length > MAX_LENGTH:
-        return _refused(
-            "cel-too-long",
-            f"the expression has {length} bytes, at most {MAX_LENGTH} are allowed",
-            "split it into several selectors, all of which must be true",
+        return replace(
+            _refused(
+                "FieldValueTooLong",
+                "cel-too-long",
+                f"the expression has {length} bytes, at most {MAX_LENGTH} are allowed",
+                "split it into several selectors, all of which must be true",
+            ),
+            detail=f"may not be more than {MAX_LENGTH} bytes",
         )
+    if is_reserved(text):
+        return _unknown("the expression holds a name that is used here")
+    escaped = find_escaped(text) if environment.minor < _ESCAPES else []
     try:
-        serialized = check_environment().compile(_SPELLINGS.sub(_respell, text)).serialize()
+        serialized = check_environment(environment).compile(respell(text, environment)).serialize()
     except RuntimeError as error:
         if "recursion" in str(error):
             return _unknown("the expression is nested too deeply to be checked here")
-        return _failed(read_report(str(error), text), text)
-    tree = decode_checked(serialized)
-    findings = tuple(_diagnostic(text, offset, message) for offset, message in check_literals(tree))
-    if findings:
-        return _failed(findings, text)
-    return _judge(tree)
+        report = Report(restore_text(str(error)), text, environment)
+        if escaped:
+            return _refuse_escapes(text, escaped, [each for each in report.diagnostics if each.is_syntax])
+        return _explain(report, text)
+    if escaped:
+        return _refuse_escapes(text, escaped, [])
+    tree = decode_checked(restore_bytes(serialized))
+    findings = inspect(tree)
+    if findings.errors:
+        return _failed(in_order(diagnose(text, *error) for error in findings.errors), text)
+    return _judge(text, tree, findings, environment, derived=derived)
 
 
-def _judge(tree: CheckedTree) -> Checked:
-    return_type = str(tree.type_of(tree.root))
-    if return_type not in ("bool", "dyn"):
-        message = f"must evaluate to bool or the unknown type, not {return_type}"
-        hint = "compare it with something, so that the result is true or false"
-        return replace(_refused("cel-type", message, hint), report=message)
-    instantiation = check_instantiation(tree)
-    if instantiation:
-        message = f"program instantiation failed: {instantiation}"
+def _refuse_escapes(text: str, escaped: list[int], others: list[Diagnostic]) -> Checked:
+    refused = [diagnose(text, offset, "unsupported syntax: '`'") for offset in escaped]
+    return _failed(in_order([*refused, *others]), text)
+
+
+def _explain(report: Report, text: str) -> Checked:
+    if "null" in text and report.chooses_null:
+        return _unknown("null is an alternative to another type")
+    if report.diagnostics:
+        return _failed(report.diagnostics, text)
+    if report.is_crash and "format" not in text:
+        message = "the API server fails on an optional element whose type only a device knows"
+        return replace(_refused("InternalError", "cel-type", message, "write optional.of(...)"), detail="")
+    return _unknown(report.doubt or "a macro goes over an empty value")
+
+
+def _judge(
+    text: str, tree: CheckedTree, findings: Findings, environment: Environment, *, derived: bool
+) -> Checked:
+    if findings.undecided:
+        return replace(_unknown(findings.undecided), return_type=runtime_name(tree.type_of(tree.root)))
+    refusal = _refuse_type(tree.type_of(tree.root), environment, derived=derived)
+    if refusal:
+        hint = "" if derived else "compare it with something, so that the result is true or false"
+        return _refused("FieldValueInvalid", "cel-type", refusal, hint)
+    if findings.refusal:
+        message = f"program instantiation failed: {findings.refusal}"
         hint = "a literal is converted or matched ahead of every device, so it has to be right"
-        return replace(_refused("cel-type", message, hint), report=message)
+        return _refused("InternalError", "cel-type", message, hint)
     reads = find_reads(tree)
-    undecided = find_undecided(tree)
     problems = [_unguarded(read) for read in reads if not read.guarded]
-    if undecided:
-        problems += _unknown(undecided).problems
+    cost = estimate_cost(tree, environment, text)
+    # The scheduler, which compiles stored expressions, looks at what they really cost when they run.
+    is_costly = cost > COST_LIMIT and not environment.stored
+    if is_costly:
+        problems.append(_too_costly(cost))
     return Checked(
         problems=tuple(sorted(problems)),
+        kind="FieldValueForbidden" if is_costly else "",
+        detail="too complex, exceeds cost limit" if is_costly else "",
         reads=reads,
-        return_type=return_type,
-        undecided=undecided,
-        tree=None if undecided else tree,
+        return_type=runtime_name(tree.type_of(tree.root)),
+        cost=cost,
+        tree=tree,
     )
 
 
-def _respell(match: re.Match[str]) -> str:
-    """Write what only Kubernetes' parser takes so that the engine takes it, in the same width.
+def _too_costly(cost: int) -> Problem:
+    return Problem(
+        path="",
+        code="cel-too-costly",
+        message=f"the API server estimates a cost of {cost:,}, at most {COST_LIMIT:,} are allowed",
+        hint="test with ==, or bound what loops go through",
+    )
 
-    A field of `device` is a variable of the engine, and has() of a variable has no meaning there; the fields are
-    always present. The engine lacks the older spelling of existsOne with two variables.
-    """
-    if match["has"]:
-        spaces = " " * (len(match["has"]) - len("true"))
-        return "".join(
-            [
-                "true",
-                *(old if old == "\n" else new for old, new in zip(match["has"][4:], spaces, strict=True)),
-            ]
-        )
-    return "existsOne " if match["exists"] else match["kept"]
+
+def _refuse_type(found: CelType, environment: Environment, *, derived: bool) -> str:
+    if not derived:
+        if str(found) in environment.result_types:
+            return ""
+        return f"must evaluate to bool or the unknown type, not {runtime_name(found)}"
+    lists = environment.stored or environment.list_attributes
+    scalar = found.parameters[0] if lists and found.name == "list" else found
+    if runtime_name(scalar) in _DERIVED:
+        return ""
+    wanted = "a primitive scalar (string, integer, boolean, semver)"
+    return f"must evaluate to {wanted}{' or a list of these scalars' if lists else ''}, not {runtime_name(found)}"
 
 
 def _failed(diagnostics: tuple[Diagnostic, ...], text: str) -> Checked:
@@ -149,12 +205,15 @@ def _failed(diagnostics: tuple[Diagnostic, ...], text: str) -> Checked:
         for diagnostic in diagnostics
     }
     return Checked(
-        problems=tuple(sorted(problems)), report=f"compilation failed: {write_report(diagnostics, text)}"
+        problems=tuple(sorted(problems)),
+        kind="FieldValueInvalid",
+        detail=f"compilation failed: {write_report(diagnostics, text)}",
     )
 
 
-def _refused(code: str, message: str, hint: str) -> Checked:
-    return Checked(problems=(Problem(path="", code=code, message=message, hint=hint),))
+def _refused(kind: Kind, code: str, message: str, hint: str) -> Checked:
+    problem = Problem(path="", code=code, message=message, hint=hint)
+    return Checked(problems=(problem,), kind=kind, detail=message)
 
 
 def _unknown(message: str) -> Checked:
@@ -178,8 +237,3 @@ def _unguarded(read: Read) -> Problem:
         hint=f"put has({place}.{read.identifier}) && in front",
         severity="warning",
     )
-
-
-def _diagnostic(text: str, offset: int, message: str) -> Diagnostic:
-    before = text[:offset]
-    return Diagnostic(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1, message)

@@ -1,9 +1,8 @@
 """The functions that Kubernetes adds to CEL, by library, as lines `overload id: signature -> result`.
 
-These are the libraries of a stored expression in Kubernetes 1.37: what the scheduler sees. Those that the engine
-brings itself are named in `ENGINE_EXTENSIONS`. Overload ids are cel-go's, so that later passes can go by them.
+Which release has which library stands in `release`. Overload ids are cel-go's, so that later passes can go by them.
 
-Upstream: `k8s.io/apiserver/pkg/cel/library` and `k8s.io/apiserver/pkg/cel/environment/base.go`.
+Upstream: `k8s.io/apiserver/pkg/cel/library`.
 """
 
 from __future__ import annotations
@@ -12,9 +11,6 @@ from typing import Final
 
 QUANTITY: Final = "kubernetes.Quantity"
 SEMVER: Final = "kubernetes.Semver"
-
-ENGINE_EXTENSIONS: Final = {"bindings": 0, "optional": 2, "sets": 0, "lists": 2, "two-var-comprehensions": 0}
-"""Extensions of the engine, with the version to load."""
 
 # Cross-type numeric comparison is part of Kubernetes' environment, but fixed off in the engine's own operators.
 _COMPARABLE: Final = (
@@ -45,7 +41,8 @@ def _comparison() -> tuple[str, ...]:
     return tuple(lines)
 
 
-_CONVERSION: Final = (
+COMPARISON: Final = _comparison()
+CONVERSION: Final = (
     "string_to_string: string(string) -> string",
     "bool_to_string: string(bool) -> string",
     "int64_to_string: string(int) -> string",
@@ -56,9 +53,11 @@ _CONVERSION: Final = (
     "duration_to_string: string(duration) -> string",
     "ip_to_string: string(net.IP) -> string",
     "cidr_to_string: string(net.CIDR) -> string",
+    "duration_to_duration: duration(duration) -> duration",
+    "string_to_duration: duration(string) -> duration",
 )
 
-_STRINGS: Final = (
+STRINGS: Final = (
     "string_char_at_int: string.charAt(int) -> string",
     "string_index_of_string: string.indexOf(string) -> int",
     "string_index_of_string_int: string.indexOf(string,int) -> int",
@@ -79,13 +78,13 @@ _STRINGS: Final = (
     "list_join_string: list<string>.join(string) -> string",
 )
 
-_REGEX: Final = (
+REGEX: Final = (
     "string_find_string: string.find(string) -> string",
     "string_find_all_string: string.findAll(string) -> list<string>",
     "string_find_all_string_int: string.findAll(string,int) -> list<string>",
 )
 
-_QUANTITY: Final = (
+QUANTITIES: Final = (
     f"string_to_quantity: quantity(string) -> {QUANTITY}",
     "is_quantity_string: isQuantity(string) -> bool",
     f"quantity_sign: sign({QUANTITY}) -> int",
@@ -101,7 +100,7 @@ _QUANTITY: Final = (
     f"quantity_sub_int: {QUANTITY}.sub(int) -> {QUANTITY}",
 )
 
-_SEMVER: Final = (
+SEMVERS: Final = (
     f"string_to_semver: semver(string) -> {SEMVER}",
     f"string_bool_to_semver: semver(string,bool) -> {SEMVER}",
     "is_semver_string: isSemver(string) -> bool",
@@ -116,17 +115,22 @@ _SEMVER: Final = (
 
 _SORTABLE: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _SUMMABLE: Final = ("int", "uint", "double", "duration")
-_LISTS: Final = (
+LISTS: Final = (
     *(f"list_{kind}_is_sorted_bool: list<{kind}>.isSorted() -> bool" for kind in _SORTABLE),
     *(f"list_{kind}_max_{kind}: list<{kind}>.max() -> {kind}" for kind in _SORTABLE),
     *(f"list_{kind}_min_{kind}: list<{kind}>.min() -> {kind}" for kind in _SORTABLE),
     *(f"list_{kind}_sum_{kind}: list<{kind}>.sum() -> {kind}" for kind in _SUMMABLE),
     "list_a_index_of_int: list<~A>.indexOf(~A) -> int",
     "list_a_last_index_of_int: list<~A>.lastIndexOf(~A) -> int",
-    "list_includes_dyn_dyn: dyn.includes(dyn) -> bool",
 )
 
-_URL: Final = (
+FLATTEN: Final = (
+    "list_flatten: list<list<~A>>.flatteN() -> list<~A>",
+    "list_flatten_int: list<dyn>.flatteN(int) -> list<dyn>",
+)
+"""Under the name that `spelling` gives it."""
+
+URL: Final = (
     "string_to_url: url(string) -> kubernetes.URL",
     "is_url_string: isURL(string) -> bool",
     "url_get_scheme: kubernetes.URL.getScheme() -> string",
@@ -137,7 +141,7 @@ _URL: Final = (
     "url_get_query: kubernetes.URL.getQuery() -> map<string,list<string>>",
 )
 
-_NETWORK: Final = (
+NETWORK: Final = (
     "string_to_ip: ip(string) -> net.IP",
     "is_ip: isIP(string) -> bool",
     r"ip_is_canonical: ip\.isCanonical(string) -> bool",
@@ -173,24 +177,40 @@ _FORMATS: Final = (
     "date",
     "datetime",
 )
-_FORMAT: Final = (
+FORMAT: Final = (
     r"format-named: format\.named(string) -> optional_type<kubernetes.NamedFormat>",
     "format-validate: kubernetes.NamedFormat.validate(string) -> optional_type<list<string>>",
     *(rf"format.{name}: format\.{name}() -> kubernetes.NamedFormat" for name in _FORMATS),
 )
 
-REDECLARED: Final = ("_<_", "_<=_", "_>_", "_>=_", "string")
-"""Functions of the standard library that the engine cannot extend, so they are left out and declared here whole."""
-
-FUNCTIONS: Final[tuple[str, ...]] = (
-    *_comparison(),
-    *_CONVERSION,
-    *_STRINGS,
-    *_REGEX,
-    *_QUANTITY,
-    *_SEMVER,
-    *_LISTS,
-    *_URL,
-    *_NETWORK,
-    *_FORMAT,
+_AUTHORIZATION: Final = "kubernetes.authorization"
+AUTHORIZATION: Final = tuple(
+    line.replace("$", f"{_AUTHORIZATION}.")
+    for line in (
+        "authorizer_path: $Authorizer.path(string) -> $PathCheck",
+        "authorizer_group: $Authorizer.group(string) -> $GroupCheck",
+        "authorizer_serviceaccount: $Authorizer.serviceAccount(string,string) -> $Authorizer",
+        "groupcheck_resource: $GroupCheck.resource(string) -> $ResourceCheck",
+        "resourcecheck_subresource: $ResourceCheck.subresource(string) -> $ResourceCheck",
+        "resourcecheck_namespace: $ResourceCheck.namespace(string) -> $ResourceCheck",
+        "resourcecheck_name: $ResourceCheck.name(string) -> $ResourceCheck",
+        "pathcheck_check: $PathCheck.check(string) -> $Decision",
+        "resourcecheck_check: $ResourceCheck.check(string) -> $Decision",
+        "decision_errored: $Decision.errored() -> bool",
+        "decision_error: $Decision.error() -> string",
+        "decision_allowed: $Decision.allowed() -> bool",
+        "decision_reason: $Decision.reason() -> string",
+        "authorizer_fieldselector: $ResourceCheck.fieldSelector(string) -> $ResourceCheck",
+        "authorizer_labelselector: $ResourceCheck.labelSelector(string) -> $ResourceCheck",
+    )
 )
+"""No expression gets hold of an authorizer, but what only a device knows may be called as if it were one."""
+
+OPTIONALS: Final = (
+    r"optional_unwrap: optional\.unwrap(list<optional_type<~V>>) -> list<~V>",
+    "optional_unwrapOpt: list<optional_type<~V>>.unwrapOpt() -> list<~V>",
+)
+"""What the engine's extension lacks."""
+
+REDECLARED: Final = ("_<_", "_<=_", "_>_", "_>=_", "duration", "string")
+"""Functions of the standard library that the engine cannot extend, so they are left out and declared here whole."""

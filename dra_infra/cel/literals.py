@@ -1,159 +1,265 @@
-"""What Kubernetes checks about literals beyond the engine's type checker.
+"""What Kubernetes checks about literals beyond the engine's type checker, and what the engine cannot check, in one walk.
 
 Upstream: ValidateHomogeneousAggregateLiterals, ValidateRegexLiterals, ValidateDurationLiterals and
-ValidateTimestampLiterals of cel-go, on since Kubernetes 1.29.
+ValidateTimestampLiterals of cel-go, on since Kubernetes 1.29, and its planner, which computes constants ahead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Final
 
-from dra_infra.cel.conversions import CONVERSIONS, convert_text
-from dra_infra.cel.declare import run_environment
+from dra_infra.cel.ambiguity import is_ambiguous, is_empty
+from dra_infra.cel.constants import (
+    CONVERSIONS,
+    conversion_error,
+    evaluate_error,
+    read_double,
+    refuse_conversion,
+    refuse_pattern,
+)
+from dra_infra.cel.conversions import convert_text
+from dra_infra.cel.format_clauses import check_format
 from dra_infra.cel.messages import translate
 from dra_infra.cel.tree import (
+    DYN,
     Call,
     CelType,
     CheckedTree,
     Comprehension,
     Const,
+    Ident,
     ListLiteral,
     MapLiteral,
     Node,
-    children,
+    Select,
     is_bind,
-    walk,
 )
-from dra_infra.cel.wire import encode_parsed
 
-_PARSED: Final = {"duration": 1, "timestamp": 1}
-
-
-def check_literals(tree: CheckedTree) -> Iterator[tuple[int, str]]:
-    """Offset in code points and message of each literal that the server refuses."""
-    for node in _without_format_arguments(tree.root):
-        if isinstance(node, ListLiteral):
-            optional = set(node.optional_indices)
-            yield from _check_types(
-                tree, [(item, index in optional) for index, item in enumerate(node.elements)]
-            )
-        elif isinstance(node, MapLiteral) and not node.message:
-            yield from _check_types(tree, [(entry.key, False) for entry in node.entries])
-            yield from _check_types(tree, [(entry.value, entry.optional) for entry in node.entries])
-        elif isinstance(node, Call):
-            yield from _check_text(tree, node)
+_INFINITE: Final = (math.inf, -math.inf)
+_SORT: Final = "@sortByAssociatedKeys"
+_TAKE_LISTS: Final = frozenset({"_[_]", "size"})
+_INDEXES: Final = frozenset({"_[_]", "_?._", "_[?_]"})
+_PATTERNS: Final = frozenset({"find", "findAll", "matches"})
+_GO_TYPES: Final = {
+    "bytes": "types.Bytes",
+    "bytes_value": "types.Bytes",
+    "duration": "types.Duration",
+    "null_value": "types.Null",
+    "timestamp": "types.Timestamp",
+    "type": "*types.Type",
+}
 
 
-def check_instantiation(tree: CheckedTree) -> str:
-    """Why the server cannot make a program of a tree that is otherwise right; empty when it can."""
-    for node in walk(tree.root):
-        if not isinstance(node, Call):
-            continue
-        if node.function == "_[_]" and _is_null(node.args[1]):
-            return "invalid qualifier type: types.Null"
-        if not node.args or not isinstance(node.args[0], Const):
-            continue
-        literal = node.args[0]
-        if node.function in ("find", "findAll") and _fails(
-            Call("matches", (literal,), Const("string_value", ""))
-        ):
-            return f"error parsing regexp: {literal.value!s}"
-        if node.function in CONVERSIONS and node.target is None and len(node.args) == 1:
-            refusal = _refuse_conversion(node, literal)
-            if refusal:
-                return refusal
-    return ""
+@dataclass(slots=True)
+class Findings:
+    """What is wrong with the literals of a tree.
+
+    Args:
+        errors: Offset in code points and message of each compile error.
+        refusal: Why the server cannot make a program of a tree that is otherwise right; empty when it can.
+        undecided: Why the verdict of the server's checker is not known; empty when it is.
+    """
+
+    errors: list[tuple[int, str]] = field(default_factory=list)
+    refusal: str = ""
+    undecided: str = ""
 
 
-def _is_null(node: Node) -> bool:
-    while isinstance(node, Call) and node.function == "dyn":
-        node = node.args[0]
-    return isinstance(node, Const) and node.value is None
+def inspect(tree: CheckedTree) -> Findings:
+    """Walk *tree* as the server's planner does, arguments first."""
+    inspection = _Inspection(tree)
+    inspection.visit(tree.root)
+    if inspection.has_empty and is_ambiguous(tree):
+        inspection.findings.undecided = "the type of an empty list decides"
+    return inspection.findings
 
 
-def _refuse_conversion(call: Call, literal: Const) -> str:
-    if not isinstance(literal.value, str):
-        return _error(call)
-    try:
-        convert_text(call.function, literal.value)
-    except ValueError as error:
-        return str(error)
-    return ""
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    """A constant whose value only the engine knows: the expression that computes it, and its type in Go."""
+
+    node: Node
+    go_type: str
 
 
-def find_undecided(tree: CheckedTree) -> str:
-    """Why the verdict of the server's checker on *tree* is not known, empty when it is."""
-    for node in walk(tree.root):
-        if isinstance(node, Call) and node.function == "format" and node.target is not None:
-            return "the arguments of format() are not checked"
-        if isinstance(node, Call) and _is_unusual_double(node):
-            return "a number has an unusual spelling"
-        if isinstance(node, Comprehension):
-            if "device" in (node.iter_var, node.iter_var2, node.accu_var):
-                return "a variable is named device"
-            if (
-                not is_bind(node)
-                and isinstance(node.iter_range, ListLiteral)
-                and not node.iter_range.elements
-            ):
-                return "a macro goes over an empty list"
-    return ""
+_Value = Const | _Constant | None
+"""What a node is known to be ahead of evaluation; None when that is nothing."""
 
 
-def _without_format_arguments(root: Node) -> Iterator[Node]:
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        below = children(node)
-        if isinstance(node, Call) and node.function == "format" and node.target is not None:
-            below = (node.target, *(part for argument in node.args for part in children(argument)))
-        waiting.extend(reversed(below))
+class _Inspection:
+    def __init__(self, tree: CheckedTree) -> None:
+        self._tree = tree
+        self._variables: list[str] = []
+        self._sorted: set[int] = set()
+        self.has_empty = False
+        self.findings = Findings()
+
+    def visit(self, node: Node, *, exempt: bool = False) -> _Value:  # noqa: C901  (one case per kind of node)
+        """Inspect *node*; an exempt one stands in the arguments of format()."""
+        match node:
+            case Const(kind=kind, value=value):
+                if kind == "double_value" and value in _INFINITE:
+                    self._report(node, "invalid double literal")
+                return node
+            case Ident(name=name):
+                if self._tree.type_of(node).name != "type":
+                    return None
+                if name in self._variables:
+                    self._refuse(f"reference to undefined type: {name}")
+                return _Constant(node, "*types.Type")
+            case Select(operand=operand):
+                self.visit(operand, exempt=exempt)
+                return None
+            case Call():
+                return self._call(node, exempt=exempt)
+            case ListLiteral(elements=elements):
+                return self._list(node, elements, exempt=exempt)
+            case MapLiteral(entries=entries):
+                self.has_empty |= not entries
+                values = [
+                    self.visit(part, exempt=exempt) for entry in entries for part in (entry.key, entry.value)
+                ]
+                if not exempt and not node.message:
+                    self._expect_one_type((entry.key, False) for entry in entries)
+                    self._expect_one_type((entry.value, entry.optional) for entry in entries)
+                known = not node.message and all(value is not None for value in values)
+                return _Constant(node, "*types.baseMap") if known else None
+            case Comprehension():
+                self._comprehension(node, exempt=exempt)
+                return None
+
+    def _call(self, call: Call, *, exempt: bool) -> _Value:  # noqa: C901  (one branch per function)
+        function = call.function
+        if function in _TAKE_LISTS:
+            self._expect_sorted(call.target or call.args[0])
+        inside = exempt or function == "format"
+        target = self.visit(call.target, exempt=inside) if call.target is not None else None
+        values = [self.visit(argument, exempt=inside) for argument in call.args]
+        if function in CONVERSIONS:
+            return self._convert(call, values) if call.target is None and len(values) == 1 else None
+        if function in _PATTERNS:
+            self._check_pattern(call, values if call.target is None else [target, *values])
+        elif function == _SORT:
+            if self._tree.type_of(call) == DYN and call.id not in self._sorted:
+                self.findings.undecided = "sortBy() goes by what only a device knows"
+        elif function == "_?_:_":
+            self._check_choice(call.args[1:])
+        elif function == "optional.none":
+            self.has_empty = True
+        elif function in _INDEXES:
+            self._check_index(values[1])
+        elif function == "format" and call.target is not None:
+            wrong = check_format(self._tree, call)
+            if wrong:
+                self._report(*wrong)
+        return None
+
+    def _convert(self, call: Call, values: list[_Value]) -> _Value:
+        (value,) = values
+        (argument,) = call.args
+        if value is None:
+            return None
+        if isinstance(value, Const):
+            refusal = refuse_conversion(call.function, value)
+            if refusal and call.function in ("duration", "timestamp") and isinstance(argument, Const):
+                self._report(argument, f"invalid {call.function} argument")
+        else:
+            refusal = translate(evaluate_error(Call(call.function, (value.node,))))
+            if refusal and isinstance(value.node, Call) and value.node.function == "string":
+                refusal = conversion_error(call.function)
+        if refusal:
+            self._refuse(refusal)
+            return None
+        return _converted(call.function, value)
+
+    def _check_pattern(self, call: Call, values: list[_Value]) -> None:
+        first = call.args[0] if call.args else None
+        is_literal = call.function == "matches" and isinstance(first, Const) and isinstance(first.value, str)
+        # In the global form the first argument is the text, but the server does not mind.
+        if is_literal and isinstance(first, Const) and refuse_pattern(str(first.value)):
+            self._report(first, "invalid matches argument")
+        pattern = values[1] if len(values) > 1 else None
+        if isinstance(pattern, Const) and isinstance(pattern.value, str):
+            self._refuse(refuse_pattern(pattern.value))
+
+    def _check_index(self, key: _Value) -> None:
+        kind = key.go_type if isinstance(key, _Constant) else _GO_TYPES.get(key.kind, "") if key else ""
+        if kind:
+            self._refuse(f"invalid qualifier type: {kind}")
+
+    def _expect_sorted(self, node: Node) -> None:
+        """The engine does not know that sortBy() makes a list; here it is taken as one, whose elements may be anything."""
+        while isinstance(node, Comprehension) and is_bind(node):
+            node = node.result
+        if isinstance(node, Call) and node.function == _SORT:
+            kind = self._tree.type_of(node.args[0])
+            if kind == DYN or kind.parameters[:1] == (DYN,):
+                self._sorted.add(node.id)
+
+    def _check_choice(self, alternatives: tuple[Node, ...]) -> None:
+        kinds = {self._tree.type_of(node).name for node in alternatives}
+        if "null_type" in kinds and not kinds <= {"null_type", "dyn"}:
+            self.findings.undecided = "null is an alternative to another type"
+
+    def _list(self, node: ListLiteral, elements: tuple[Node, ...], *, exempt: bool) -> _Value:
+        self.has_empty |= not elements
+        values = [self.visit(element, exempt=exempt) for element in elements]
+        if not exempt and len(elements) > 1:
+            optional = frozenset(node.optional_indices)
+            self._expect_one_type((element, index in optional) for index, element in enumerate(elements))
+        return _Constant(node, "*types.baseList") if all(value is not None for value in values) else None
+
+    def _comprehension(self, loop: Comprehension, *, exempt: bool) -> None:
+        if not is_bind(loop):
+            self._expect_sorted(loop.iter_range)
+        # A macro makes empty lists of its own, whose type its step gives.
+        made = loop.iter_range if is_bind(loop) else loop.accu_init
+        for part in (loop.accu_init, loop.iter_range):
+            if part is not made or not is_empty(part):
+                self.visit(part, exempt=exempt)
+        names = (loop.iter_var, loop.iter_var2, loop.accu_var)
+        self._variables.extend(names)
+        for part in (loop.condition, loop.step, loop.result):
+            self.visit(part, exempt=exempt)
+        del self._variables[-len(names) :]
+        if "device" in names:
+            self.findings.undecided = "a variable is named device"
+
+    def _expect_one_type(self, items: Iterable[tuple[Node, bool]]) -> None:
+        """The first decides; of a list and of the keys or values of a map only the first that differs is reported."""
+        first: CelType | None = None
+        for node, optional in items:
+            found = self._tree.type_of(node)
+            if optional and found.name == "optional_type":
+                found = found.parameters[0]
+            first = first or found
+            if found != first:
+                self._report(node, _mismatch(first, found))
+                return
+
+    def _report(self, node: Node, message: str) -> None:
+        self.findings.errors.append((self._tree.positions.get(node.id, 0), message))
+
+    def _refuse(self, reason: str) -> None:
+        self.findings.refusal = self.findings.refusal or reason
 
 
-def _check_types(tree: CheckedTree, items: Iterable[tuple[Node, bool]]) -> Iterator[tuple[int, str]]:
-    """The first decides; only the first that differs is reported."""
-    first: CelType | None = None
-    for node, optional in items:
-        found = tree.type_of(node)
-        if optional and found.name == "optional_type":
-            found = found.parameters[0]
-        first = first or found
-        if found != first:
-            yield tree.positions.get(node.id, 0), f"expected type '{first}' but found '{found}'"
-            return
+def _mismatch(first: CelType, found: CelType) -> str:
+    return f"expected type '{first}' but found '{found}'".replace("null_type", "null")
 
 
-def _check_text(tree: CheckedTree, call: Call) -> Iterator[tuple[int, str]]:
-    if not call.args or not isinstance(call.args[0], Const) or not isinstance(call.args[0].value, str):
-        return
-    literal = call.args[0]
-    if call.function == "matches" and call.target is not None:
-        invalid = _fails(Call("matches", (literal,), Const("string_value", "")))
-    elif call.function in _PARSED and call.target is None:
-        invalid = _fails(Call(call.function, (literal,)))
-    else:
-        return
-    if invalid:
-        yield tree.positions.get(literal.id, 0), f"invalid {call.function} argument"
-
-
-def _fails(call: Call) -> bool:
-    return bool(_error(call))
-
-
-def _error(call: Call) -> str:
-    """Why the engine, whose regular expressions and times are the server's, cannot run *call*; empty when it can."""
-    value = run_environment().deserialize(encode_parsed(call)).eval(data={})
-    return translate(str(value.value())) if value.type().name() == "ERROR" else ""
-
-
-def _is_unusual_double(call: Call) -> bool:
-    if call.function != "double" or not call.args or not isinstance(call.args[0], Const):
-        return False
-    text = call.args[0].value
-    try:
-        return isinstance(text, str) and convert_text("double", text) is None
-    except ValueError:
-        return False
+def _converted(function: str, value: Const | _Constant) -> _Value:
+    if isinstance(value, Const) and isinstance(value.value, str):
+        if function == "double":
+            return Const("double_value", read_double(value.value))
+        if function in ("bool", "int", "uint"):
+            return convert_text(function, value.value)
+    if isinstance(value, Const) and function == "string" and isinstance(value.value, str):
+        return value
+    if function == "dyn":
+        return value
+    node = value if isinstance(value, Const) else value.node
+    return _Constant(Call(function, (node,)), _GO_TYPES.get(function, ""))

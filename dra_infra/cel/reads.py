@@ -16,8 +16,6 @@ from dra_infra.cel.tree import Call, CheckedTree, Comprehension, Const, Ident, N
 ReadKind: TypeAlias = Literal["attribute", "capacity"]
 Key: TypeAlias = tuple[ReadKind, str, str]
 Facts: TypeAlias = frozenset[Key]
-Known: TypeAlias = tuple[Facts, Facts]
-"""What exists when an expression is true, and what when it is false."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,110 +54,130 @@ _ROOTS: Final[dict[str, _Place]] = {
 }
 _NONE: Final[Facts] = frozenset()
 _READS: Final = frozenset({"_[_]", "_?._", "_[?_]"})
+_JOINS: Final = frozenset({"_&&_", "_||_"})
 
 
 def find_reads(tree: CheckedTree) -> tuple[Read, ...]:
     """Every read whose domain and identifier are literal, sorted. One whose key is computed is not found."""
     finder = _Finder()
-    finder.visit(tree.root, _NONE, {})
-    return tuple(sorted(Read(*key, guarded=guarded) for key, guarded in finder.found.items()))
+    unguarded = finder.visit(tree.root, {}).unguarded
+    return tuple(sorted(Read(*key, guarded=key not in unguarded) for key in finder.found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a node.
+
+    Args:
+        when_true: What exists when it is true.
+        when_false: What exists when it is false.
+        unguarded: What it reads without having made sure.
+    """
+
+    when_true: Facts = _NONE
+    when_false: Facts = _NONE
+    unguarded: Facts = _NONE
+
+
+_NOTHING: Final = _Known()
 
 
 class _Finder:
     def __init__(self) -> None:
-        self.found: dict[Key, bool] = {}
+        self.found: set[Key] = set()
 
-    def visit(self, node: Node, facts: Facts, names: Mapping[str, _Place]) -> Known:
-        """Note the reads of *node* and give what is known to exist when it is true, and when it is false."""
-        match node:
-            case Select(operand=operand, field=field, test_only=test_only):
-                known = self._access(operand, field, names, facts, test=test_only)
-            case Call(args=(Const(value=str() as key), container)) if node.function == "@in":
-                known = self._sought(container, key, names)
-            case Call(args=(container, Const(value=str() as key))) if node.function in _READS:
-                known = self._access(container, key, names, facts, optional=node.function != "_[_]")
-            case Call(function="_&&_" | "_||_", args=(left, right)):
-                known = self._joined(left, right, facts, names, every=node.function == "_&&_")
-            case Call(function="!_", args=(operand,)):
-                when_true, when_false = self.visit(operand, facts, names)
-                known = when_false, when_true
-            case Call(function="_?_:_", args=(condition, then, otherwise)):
-                known = self._chosen(condition, then, otherwise, facts, names)
-            case Comprehension():
-                known = self._comprehension(node, facts, names)
-            case _:
-                known = None
-        return known or self._visit_all(node, facts, names)
+    def visit(self, node: Node, names: Mapping[str, _Place]) -> _Known:
+        """Note the reads of *node*; each node is visited once, whatever is known around it."""
+        kind = type(node)
+        if kind is Const or kind is Ident:
+            return _NOTHING
+        if isinstance(node, Select):
+            return self._access(node, node.operand, node.field, names, test=node.test_only)
+        if isinstance(node, Call):
+            return self._call(node, names)
+        if isinstance(node, Comprehension):
+            return self._comprehension(node, names)
+        return self._visit_all(children(node), names)
 
-    def _visit_all(self, node: Node, facts: Facts, names: Mapping[str, _Place]) -> Known:
-        for child in children(node):
-            self.visit(child, facts, names)
-        return _NONE, _NONE
+    def _call(self, call: Call, names: Mapping[str, _Place]) -> _Known:
+        function, args = call.function, call.args
+        if function in _JOINS and len(args) == 2:
+            return self._joined(*args, names, every=function == "_&&_")
+        if function == "!_":
+            known = self.visit(args[0], names)
+            return _Known(known.when_false, known.when_true, known.unguarded)
+        if function == "_?_:_":
+            condition, then, otherwise = args
+            return self._chosen(condition, then, otherwise, names)
+        if len(args) == 2:
+            first, second = args
+            if function == "@in" and isinstance(first, Const) and isinstance(first.value, str):
+                place = _place(second, names)
+                if place is not None and place.domain is not None and not place.unsafe:
+                    return _Known(when_true=frozenset({(place.kind, place.domain, first.value)}))
+            elif function in _READS and isinstance(second, Const) and isinstance(second.value, str):
+                return self._access(call, first, second.value, names, optional=function != "_[_]")
+        return self._visit_all(children(call), names)
 
-    def _sought(self, container: Node, key: str, names: Mapping[str, _Place]) -> Known | None:
-        place = _place(container, names)
-        if place is None or place.domain is None or place.unsafe:
-            return None
-        return frozenset({(place.kind, place.domain, key)}), _NONE
+    def _visit_all(self, nodes: tuple[Node, ...], names: Mapping[str, _Place]) -> _Known:
+        unguarded = _NONE
+        for node in nodes:
+            unguarded |= self.visit(node, names).unguarded
+        return _Known(unguarded=unguarded) if unguarded else _NOTHING
 
     def _access(
         self,
+        node: Node,
         container: Node,
         key: str,
         names: Mapping[str, _Place],
-        facts: Facts,
         *,
         test: bool = False,
         optional: bool = False,
-    ) -> Known | None:
+    ) -> _Known:
         place = _place(container, names)
         if place is None:
-            return None
+            return self._visit_all(children(node), names)
         if place.domain is None:
-            return _NONE, _NONE
+            return _NOTHING
         found: Key = (place.kind, place.domain, key)
         if test and not place.unsafe:
-            return frozenset({found}), _NONE
-        self._note(found, guarded=not place.unsafe and (optional or found in facts))
-        return _NONE, _NONE
+            return _Known(when_true=frozenset({found}))
+        self.found.add(found)
+        return _NOTHING if optional and not place.unsafe else _Known(unguarded=frozenset({found}))
 
-    def _note(self, key: Key, *, guarded: bool) -> None:
-        self.found[key] = self.found.get(key, True) and guarded
-
-    def _joined(
-        self, left: Node, right: Node, facts: Facts, names: Mapping[str, _Place], *, every: bool
-    ) -> Known:
-        left_true, left_false = _Finder().visit(left, facts, names)
-        right_true, right_false = _Finder().visit(right, facts, names)
-        self.visit(left, facts | (right_true if every else right_false), names)
-        self.visit(right, facts | (left_true if every else left_false), names)
+    def _joined(self, left: Node, right: Node, names: Mapping[str, _Place], *, every: bool) -> _Known:
+        first, second = self.visit(left, names), self.visit(right, names)
         if every:
-            return left_true | right_true, left_false & right_false
-        return left_true & right_true, left_false | right_false
+            unguarded = (first.unguarded - second.when_true) | (second.unguarded - first.when_true)
+            return _Known(first.when_true | second.when_true, first.when_false & second.when_false, unguarded)
+        unguarded = (first.unguarded - second.when_false) | (second.unguarded - first.when_false)
+        return _Known(first.when_true & second.when_true, first.when_false | second.when_false, unguarded)
 
-    def _chosen(
-        self, condition: Node, then: Node, otherwise: Node, facts: Facts, names: Mapping[str, _Place]
-    ) -> Known:
-        when_true, when_false = self.visit(condition, facts, names)
-        self.visit(then, facts | when_true, names)
-        self.visit(otherwise, facts | when_false, names)
-        return _NONE, _NONE
+    def _chosen(self, condition: Node, then: Node, otherwise: Node, names: Mapping[str, _Place]) -> _Known:
+        chooses = self.visit(condition, names)
+        unguarded = (
+            chooses.unguarded
+            | (self.visit(then, names).unguarded - chooses.when_true)
+            | (self.visit(otherwise, names).unguarded - chooses.when_false)
+        )
+        return _Known(unguarded=unguarded)
 
-    def _comprehension(self, node: Comprehension, facts: Facts, names: Mapping[str, _Place]) -> Known:
+    def _comprehension(self, node: Comprehension, names: Mapping[str, _Place]) -> _Known:
         if is_bind(node):
             place = _place(node.accu_init, names)
-            if place is None:
-                self.visit(node.accu_init, facts, names)
             inner = _without(names, node.accu_var)
-            if place is not None:
+            if place is None:
+                unguarded = self.visit(node.accu_init, names).unguarded
+            else:
+                unguarded = _NONE
                 inner[node.accu_var] = replace(place, unsafe=place.unsafe or place.domain is None)
-            return self.visit(node.result, facts, inner)
-        self.visit(node.iter_range, facts, names)
-        self.visit(node.accu_init, facts, names)
+            known = self.visit(node.result, inner)
+            return replace(known, unguarded=known.unguarded | unguarded)
         inner = _without(names, node.iter_var, node.iter_var2, node.accu_var)
-        for part in (node.condition, node.step, node.result):
-            self.visit(part, facts, inner)
-        return _NONE, _NONE
+        unguarded = self._visit_all((node.iter_range, node.accu_init), names).unguarded
+        unguarded |= self._visit_all((node.condition, node.step, node.result), inner).unguarded
+        return _Known(unguarded=unguarded)
 
 
 def _without(names: Mapping[str, _Place], *hidden: str) -> dict[str, _Place]:

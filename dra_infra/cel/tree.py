@@ -124,11 +124,13 @@ class CheckedTree:
         root: The syntax tree.
         types: Type by node id.
         positions: Offset in code points by node id; of an operator, that of its sign.
+        references: Overload ids by node id, of calls; several where only a device tells which it is.
     """
 
     root: Node
     types: Mapping[int, CelType]
     positions: Mapping[int, int]
+    references: Mapping[int, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     def type_of(self, node: Node) -> CelType:
         """The static type; dyn where the checker gave none."""

@@ -31,7 +31,9 @@ from dra_infra.cel.tree import (
 _MESSAGES: Final[dict[str, str]] = {
     "Any": "type_url:string=1 value:bytes=2",
     "ParsedExpr": "expr:Expr=2",
-    "CheckedExpr": "type_map:*TypeEntry=3 expr:Expr=4 source_info:SourceInfo=5",
+    "CheckedExpr": "reference_map:*ReferenceEntry=2 type_map:*TypeEntry=3 expr:Expr=4 source_info:SourceInfo=5",
+    "ReferenceEntry": "key:int64=1 value:bytes=2",
+    "Reference": "overload_id:*string=3",
     "TypeEntry": "key:int64=1 value:bytes=2",
     "SourceInfo": "positions:*PositionEntry=4",
     "PositionEntry": "key:int64=1 value:int32=2",
@@ -57,8 +59,8 @@ _MESSAGES: Final[dict[str, str]] = {
 }
 """Message -> fields `name:type=number`; `*` marks a repeated field, `|` a member of the message's one oneof.
 
-The value of a TypeEntry is a Type, read as the bytes that it has on the wire: most entries of most trees hold one of a
-few types, and each is decoded once in the life of the process.
+The values of a TypeEntry and a ReferenceEntry, a Type and a Reference, are read as the bytes that they have on the wire:
+most entries of most trees hold one of a few, and each is decoded once in the life of the process.
 """
 
 _PRIMITIVES: Final = {1: "bool", 2: "int", 3: "uint", 4: "double", 5: "string", 6: "bytes"}
@@ -117,6 +119,7 @@ def decode_checked(serialized: bytes) -> CheckedTree:
         root=_decode(checked.expr),
         types={entry.key: _type_of(entry.value) for entry in checked.type_map},
         positions={entry.key: entry.value for entry in checked.source_info.positions},
+        references={entry.key: _overloads_of(entry.value) for entry in checked.reference_map},
     )
 
 
@@ -179,6 +182,11 @@ def _decode_entry(entry: Any) -> Entry:
 @lru_cache(maxsize=1024)
 def _type_of(serialized: bytes) -> CelType:
     return _decode_type(_classes()["Type"].FromString(serialized))
+
+
+@lru_cache(maxsize=1024)
+def _overloads_of(serialized: bytes) -> tuple[str, ...]:
+    return tuple(_classes()["Reference"].FromString(serialized).overload_id)
 
 
 def _decode_type(message: Any) -> CelType:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dra_infra.errors import ProblemsError
+from dra_infra.errors import InvalidSpecError, ProblemsError
 
 EXIT_PROBLEMS = 1
 
@@ -148,12 +148,92 @@ def review(
     )
 
 
-def _settings(pairs: list[str] | None) -> dict[str, str]:
+@app.command()
+def validate(
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH...", help="Files, folders, or - for standard input.")
+    ],
+    *,
+    kubernetes: Annotated[
+        str | None,
+        typer.Option(
+            "--kubernetes", "-k", metavar="MINOR", help="1.34 to 1.37; else the oldest and the newest."
+        ),
+    ] = None,
+    gate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gate", "-g", metavar="NAME=true|false", help="A feature gate that the cluster sets itself."
+        ),
+    ] = None,
+    serves: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--serves", metavar="VERSION", help="v1beta1 or v1beta2, when the API server has it on."
+        ),
+    ] = None,
+    driver: Annotated[
+        str,
+        typer.Option(
+            "--driver", metavar="RELEASE", help="NVIDIA's driver: 25.3, 25.8, 25.12, 0.4, 0.5 or newest."
+        ),
+    ] = "newest",
+    strict: Annotated[bool, typer.Option("--strict", help="Fail on advice too.")] = False,
+    output: Annotated[
+        str, typer.Option("--format", help="text (on standard error), json, sarif, junit or github.")
+    ] = "text",
+    json: Json = False,
+) -> None:
+    r"""Check manifests as the API server does, before it does, with what it should have warned about.
+
+    Every kind of resource.k8s.io and the claims of pods are checked; other objects pass and are counted.
+
+    \b
+    Examples:
+      dra-infra validate manifests/
+      dra-infra validate claim.yaml --kubernetes 1.34 --strict
+      helm template chart | dra-infra validate - --gate DRAConsumableCapacity=true
+      dra-infra validate . --format sarif > findings.sarif
+    \b
+    Exits with 0 when all is clean, 1 on problems, 2 on wrong usage.
+    """
+    from dra_infra.cli.validate import run, stream_of_bytes
+
+    formats = ("text", "json", "sarif", "junit", "github")
+    output = "json" if json else output
+    if output not in formats:
+        raise typer.BadParameter(f"{output!r} is none of {', '.join(formats)}", param_hint="--format")
+    stream_of_bytes()
+    try:
+        code = run(
+            paths,
+            kubernetes=kubernetes,
+            gates=_gates(gate),
+            serves=serves or [],
+            driver=driver,
+            strict=strict,
+            output=output,
+        )
+    except InvalidSpecError as error:
+        raise typer.BadParameter("\n".join(map(str, error.problems))) from error
+    _exit(code)
+
+
+def _gates(pairs: list[str] | None) -> dict[str, bool]:
+    gates = {}
+    for name, value in _settings(pairs, option="--gate").items():
+        if value.lower() not in ("true", "false"):
+            raise typer.BadParameter(f"{name}={value} is neither true nor false", param_hint="--gate")
+        gates[name] = value.lower() == "true"
+    return gates
+
+
+def _settings(pairs: list[str] | None, *, option: str = "--config") -> dict[str, str]:
     settings = {}
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise typer.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint="--config")
+            raise typer.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint=option)
         settings[key] = value
     return settings
 

@@ -12,7 +12,7 @@ from dra_infra.model.program import NotSeen
 _RED, _YELLOW, _DIM, _RESET = "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
 
 
-def print_problems(problems: Sequence[Problem]) -> None:
+def print_problems(problems: Sequence[Problem], *, with_count: bool = True) -> None:
     """Every problem with its hint on standard error, and how many there are."""
     colours = sys.stderr.isatty() and "NO_COLOR" not in os.environ
     for problem in problems:
@@ -23,7 +23,7 @@ def print_problems(problems: Sequence[Problem]) -> None:
         if hint:
             print(f"{_DIM}{hint}{_RESET}" if colours else hint, file=sys.stderr)
     errors = sum(problem.severity == "error" for problem in problems)
-    if errors:
+    if errors and with_count:
         print("1 problem" if errors == 1 else f"{errors} problems", file=sys.stderr)
 
 

@@ -117,6 +117,7 @@ def program_from_json(data: Mapping[str, Any]) -> Program:
         objects=tuple(ProgramObject(**{**each, "place": _place(each["place"])}) for each in data["objects"]),
         not_seen=tuple(NotSeen(**each) for each in data["not_seen"]),
         problems=tuple(_problem(each) for each in data["problems"]),
+        kubernetes=data["kubernetes"],
         resources=tuple(data["resources"]),
     )
 

@@ -21,6 +21,7 @@ from dra_infra.engine.surroundings import (
 )
 from dra_infra.errors import Problem, ProgramError, in_reading_order
 from dra_infra.model.program import UNKNOWN, Program, ProgramObject
+from dra_infra.model.target import SUPPORTED_MINORS
 
 DEFAULT_TIMEOUT = 60.0
 """Seconds that a program may run."""
@@ -165,6 +166,7 @@ def _collect(project: Project, monitor: Any, problems: tuple[Problem, ...]) -> P
         ),
         not_seen=tuple(sorted({*monitor.not_seen, *project.not_seen})),
         problems=in_reading_order([*problems, *duplicates]),
+        kubernetes=_supported(project.config.get("dra-infra:kubernetes")),
         resources=tuple(sorted(monitor.registrations)),
     )
 
@@ -178,3 +180,8 @@ def _complete(type_: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
         # The provider makes up a name, another one in each preview.
         manifest["metadata"] = {"name": UNKNOWN, **(metadata or {})}
     return manifest
+
+
+def _supported(minor: str | None) -> str | None:
+    # A setting that no rule is known for is a problem of every component already; it must not end the run here.
+    return minor if minor in SUPPORTED_MINORS else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from dra_infra.model.metadata import ObjectMeta
-from dra_infra.model.record import Record
+from dra_infra.model.record import Embedded, KubernetesObject, RawExtension, Record, Text
 
 API_VERSION: Final = "resource.k8s.io/v1"
 
@@ -15,7 +15,9 @@ API_VERSION: Final = "resource.k8s.io/v1"
 class CELDeviceSelector(Record):
     """A CEL expression over `device`; at most 10240 bytes."""
 
-    expression: str
+    WRITTEN_EMPTY = ("expression",)
+
+    expression: Text = ""
 
 
 class DeviceSelector(Record):
@@ -27,14 +29,20 @@ class DeviceSelector(Record):
 class OpaqueDeviceConfiguration(Record):
     """Parameters for one driver that only this driver understands; a JSON object of at most 10240 bytes."""
 
-    driver: str
-    parameters: dict[str, Any]
+    WRITTEN_EMPTY = ("driver", "parameters")
+
+    driver: Text = ""
+    parameters: RawExtension = None
+
+
+Opaque = Annotated[OpaqueDeviceConfiguration | None, Embedded("DeviceConfiguration")]
+"""The one field of Go's DeviceConfiguration, which classes and claims embed."""
 
 
 class DeviceClassConfiguration(Record):
     """Driver configuration that comes with a class."""
 
-    opaque: OpaqueDeviceConfiguration | None = None
+    opaque: Opaque = None
 
 
 class DeviceClassSpec(Record):
@@ -42,13 +50,15 @@ class DeviceClassSpec(Record):
 
     selectors: list[DeviceSelector] | None = None
     config: list[DeviceClassConfiguration] | None = None
-    extended_resource_name: str | None = None
+    extended_resource_name: Text | None = None
 
 
-class DeviceClass(Record):
+class DeviceClass(KubernetesObject):
     """A named set of devices, cluster-scoped."""
+
+    WRITTEN_EMPTY = ("spec",)
 
     api_version: Literal["resource.k8s.io/v1"] = API_VERSION
     kind: Literal["DeviceClass"] = "DeviceClass"
-    metadata: ObjectMeta = Field(default_factory=ObjectMeta)
-    spec: DeviceClassSpec = Field(default_factory=DeviceClassSpec)
+    metadata: ObjectMeta = Field(default=ObjectMeta())
+    spec: DeviceClassSpec = Field(default=DeviceClassSpec())

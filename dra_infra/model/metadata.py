@@ -1,24 +1,71 @@
-"""Object metadata, and references to objects."""
+"""Object metadata, conditions, and references to objects (k8s.io/apimachinery/pkg/apis/meta/v1)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from pydantic import ConfigDict
+from pydantic import Field
 
-from dra_infra.model.record import Record
+from dra_infra.model.record import UID, CoreRecord, GoType, Integer, RawExtension, Text, Time, Truth
 
 
-class ObjectMeta(Record):
-    """The metadata that people write. What the server adds (uid, managed fields ...) is kept, not modelled."""
+class OwnerReference(CoreRecord):
+    """An object without which this one is removed."""
 
-    # Objects read from a cluster carry more than people write; nothing of it may be lost or refused.
-    model_config = ConfigDict(extra="allow")
+    WRITTEN_EMPTY = ("api_version", "kind", "name", "uid")
 
-    name: str | None = None
-    namespace: str | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
+    api_version: Text = ""
+    kind: Text = ""
+    name: Text = ""
+    uid: UID = ""
+    controller: Truth | None = None
+    block_owner_deletion: Truth | None = None
+
+
+class ManagedFieldsEntry(CoreRecord):
+    """Which fields one client set, for server-side apply."""
+
+    manager: Text = ""
+    operation: Annotated[Text, GoType("v1.ManagedFieldsOperationType")] = ""
+    api_version: Text = ""
+    time: Time | None = None
+    fields_type: Text = ""
+    fields_v1: RawExtension = Field(default=None, alias="fieldsV1")
+    subresource: Text = ""
+
+
+class ObjectMeta(CoreRecord):
+    """Name, labels and the like of an object; people write a few of the fields, the server the others."""
+
+    name: Text = ""
+    generate_name: Text = ""
+    namespace: Text = ""
+    self_link: Text = ""
+    uid: UID = ""
+    resource_version: Text = ""
+    generation: Integer = 0
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
+    deletion_grace_period_seconds: Integer | None = None
+    labels: dict[Text, Text] | None = None
+    annotations: dict[Text, Text] | None = None
+    owner_references: list[OwnerReference] | None = None
+    finalizers: list[Text] | None = None
+    managed_fields: list[ManagedFieldsEntry] | None = None
+
+
+class Condition(CoreRecord):
+    """One aspect of an object's state."""
+
+    WRITTEN_EMPTY = ("type", "status", "last_transition_time", "reason", "message")
+
+    type: Text = ""
+    status: Annotated[Text, GoType("v1.ConditionStatus")] = ""
+    observed_generation: Integer = 0
+    last_transition_time: Time | None = None
+    reason: Text = ""
+    message: Text = ""
 
 
 @dataclass(frozen=True, order=True, slots=True)

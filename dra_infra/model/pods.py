@@ -7,18 +7,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dra_infra.model.metadata import ObjectRef
+from dra_infra.model.pod_claims import (
+    ContainerClaims,
+    ContainerResourceClaim,
+    DecodedPods,
+    PodClaims,
+    PodResourceClaim,
+    decode_pod_claims,
+)
+from dra_infra.model.pod_template_paths import PodTemplatePaths, find_holders
 
-_TEMPLATE_PATHS: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("v1", "Pod"): (),
-    ("v1", "PodTemplate"): ("template",),
-    ("v1", "ReplicationController"): ("spec", "template"),
-    ("apps/v1", "Deployment"): ("spec", "template"),
-    ("apps/v1", "ReplicaSet"): ("spec", "template"),
-    ("apps/v1", "StatefulSet"): ("spec", "template"),
-    ("apps/v1", "DaemonSet"): ("spec", "template"),
-    ("batch/v1", "Job"): ("spec", "template"),
-    ("batch/v1", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
-}
+__all__ = [
+    "ContainerClaim",
+    "ContainerClaims",
+    "ContainerResourceClaim",
+    "DecodedPods",
+    "PodClaimEntry",
+    "PodClaims",
+    "PodResourceClaim",
+    "PodTemplate",
+    "PodTemplatePaths",
+    "decode_pod_claims",
+    "find_pod_templates",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,29 +100,33 @@ class PodTemplate:
         )
 
 
-def find_pod_templates(manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
-    """The pod template of *manifest*, if its kind carries one."""
-    key = (str(manifest.get("apiVersion", "")), str(manifest.get("kind", "")))
-    path = _TEMPLATE_PATHS.get(key)
-    if path is None:
-        return
-    holder: Any = manifest
-    for step in path:
-        holder = holder.get(step) if isinstance(holder, Mapping) else None
-    if not isinstance(holder, Mapping) or not isinstance(holder.get("spec"), Mapping):
-        return
-    # Any part may be the marker of an unknown or secret value instead of a mapping.
+def find_pod_templates(
+    manifest: Mapping[str, Any], custom: PodTemplatePaths | None = None
+) -> Iterator[PodTemplate]:
+    """The pod templates of *manifest*, if its kind carries any.
+
+    Args:
+        manifest: Any object.
+        custom: Paths to the pod templates of custom resources.
+    """
     metadata = _mapping(manifest.get("metadata"))
-    labels = _mapping(_mapping(holder.get("metadata")).get("labels"))
-    yield PodTemplate(
-        owner=ObjectRef(
-            kind=key[1], name=str(metadata.get("name") or ""), namespace=str(metadata.get("namespace") or "")
-        ),
-        path=".".join((*path, "spec")),
-        replicas=_replicas(key[1], manifest),
-        spec=holder["spec"],
-        labels={str(name): str(value) for name, value in labels.items()},
-    )
+    kind = str(manifest.get("kind", ""))
+    for path, holder in find_holders(manifest, custom):
+        # Any part may be the marker of an unknown or secret value instead of a mapping.
+        if not isinstance(holder.get("spec"), Mapping):
+            continue
+        labels = _mapping(_mapping(holder.get("metadata")).get("labels"))
+        yield PodTemplate(
+            owner=ObjectRef(
+                kind=kind,
+                name=str(metadata.get("name") or ""),
+                namespace=str(metadata.get("namespace") or ""),
+            ),
+            path=f"{path}.spec" if path else "spec",
+            replicas=_replicas(kind, manifest),
+            spec=holder["spec"],
+            labels={str(name): str(value) for name, value in labels.items()},
+        )
 
 
 def _replicas(kind: str, manifest: Mapping[str, Any]) -> int | None:

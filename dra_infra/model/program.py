@@ -74,5 +74,7 @@ class Program:
     objects: tuple[ProgramObject, ...] = ()
     not_seen: tuple[NotSeen, ...] = ()
     problems: tuple[Problem, ...] = ()
+    kubernetes: str | None = None
+    """The Kubernetes minor that the stack is for (`dra-infra:kubernetes`), when it says."""
     resources: tuple[str, ...] = ()
     """URNs of every registered resource, components included, sorted."""

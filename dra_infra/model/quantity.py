@@ -7,6 +7,7 @@ printed as it was written.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -26,11 +27,16 @@ _DECIMAL_SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL.it
 _BINARY_SUFFIXES: Final = {exponent // 10: suffix for suffix, exponent in _BINARY.items()}
 _EXPONENT = re.compile(r"[eE][+-]?[0-9]+", re.ASCII)
 
+_SPACES: Final = (
+    " \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+)
+"""What Go trims and JSON does not have to escape."""
+
 _NANO: Final = 10**9
 _CAP: Final = Fraction(2**63 - 1)
 _FAST_DIGITS: Final = 18
 """Go keeps an amount of this many digits in an int64 and everything else in an arbitrary decimal."""
-MAX_LENGTH: Final = 256
+MAX_LENGTH: Final = 4096
 MAX_EXPONENT: Final = 1000
 """Bounds of memory for hostile input; Go has none, and nothing real comes near."""
 
@@ -69,6 +75,18 @@ class Quantity:
 
     def __str__(self) -> str:
         return self.text
+
+
+def quantity_text(value: object) -> str | None:
+    """The text that Go's decoder parses for a JSON string or number, spaces around it removed; None for the rest.
+
+    Upstream: Quantity.UnmarshalJSON, which looks at the bytes of the JSON.
+    """
+    if isinstance(value, str):
+        return value.strip(_SPACES)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return json.dumps(value)
+    return None
 
 
 @lru_cache(maxsize=4096)

@@ -2,48 +2,74 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dra_infra.model.device_class import API_VERSION, DeviceSelector, OpaqueDeviceConfiguration
+from dra_infra.model.claim_status import ResourceClaimStatus
+from dra_infra.model.device_class import API_VERSION, DeviceSelector, Opaque
 from dra_infra.model.metadata import ObjectMeta
-from dra_infra.model.record import Record
+from dra_infra.model.record import (
+    Embedded,
+    FullyQualifiedName,
+    GoType,
+    Integer,
+    KubernetesObject,
+    QualifiedName,
+    QuantityText,
+    Record,
+    Text,
+    Truth,
+)
+from dra_infra.model.toleration import DeviceToleration
 
-AllocationMode = Literal["ExactCount", "All"]
+__all__ = [
+    "CapacityRequirements",
+    "DerivedAttribute",
+    "DeviceClaim",
+    "DeviceClaimConfiguration",
+    "DeviceConstraint",
+    "DeviceRequest",
+    "DeviceSubRequest",
+    "DeviceToleration",
+    "ExactDeviceRequest",
+    "ResourceClaim",
+    "ResourceClaimSpec",
+    "ResourceClaimStatus",
+    "ResourceClaimTemplate",
+    "ResourceClaimTemplateSpec",
+]
 
-
-class DeviceToleration(Record):
-    """Lets a request take devices with matching taints."""
-
-    key: str | None = None
-    operator: Literal["Equal", "Exists"] | None = None
-    value: str | None = None
-    effect: Literal["None", "NoSchedule", "NoExecute"] | None = None
-    toleration_seconds: int | None = None
+AllocationMode = Annotated[Text, GoType("@.DeviceAllocationMode")]
+"""`ExactCount` or `All`; empty means `ExactCount`."""
 
 
 class CapacityRequirements(Record):
     """Least capacity per device, by qualified capacity name."""
 
-    requests: dict[str, str] | None = None
+    requests: dict[QualifiedName, QuantityText] | None = None
 
 
 class DerivedAttribute(Record):
     """A virtual attribute, computed by CEL, for constraints only (1.37, gate DRADerivedAttributes)."""
 
-    name: str
-    expression: str
+    GO_NAME = "DeviceDerivedAttribute"
+    WRITTEN_EMPTY = ("name", "expression")
+
+    name: FullyQualifiedName = ""
+    expression: Text = ""
 
 
 class ExactDeviceRequest(Record):
-    """Devices of one class, all of which must pass every selector."""
+    """Devices of one class, all of which must pass every selector. A `count` of 0 is one that was left out."""
 
-    device_class_name: str
+    WRITTEN_EMPTY = ("device_class_name",)
+
+    device_class_name: Text = ""
     selectors: list[DeviceSelector] | None = None
-    allocation_mode: AllocationMode | None = None
-    count: int | None = None
-    admin_access: bool | None = None
+    allocation_mode: AllocationMode = ""
+    count: Integer = 0
+    admin_access: Truth | None = None
     tolerations: list[DeviceToleration] | None = None
     capacity: CapacityRequirements | None = None
     derived_attributes: list[DerivedAttribute] | None = None
@@ -52,11 +78,13 @@ class ExactDeviceRequest(Record):
 class DeviceSubRequest(Record):
     """One alternative of a prioritized list."""
 
-    name: str
-    device_class_name: str
+    WRITTEN_EMPTY = ("name", "device_class_name")
+
+    name: Text = ""
+    device_class_name: Text = ""
     selectors: list[DeviceSelector] | None = None
-    allocation_mode: AllocationMode | None = None
-    count: int | None = None
+    allocation_mode: AllocationMode = ""
+    count: Integer = 0
     tolerations: list[DeviceToleration] | None = None
     capacity: CapacityRequirements | None = None
     derived_attributes: list[DerivedAttribute] | None = None
@@ -65,7 +93,9 @@ class DeviceSubRequest(Record):
 class DeviceRequest(Record):
     """One named request: `exactly` one kind of devices, or the `first_available` of several."""
 
-    name: str
+    WRITTEN_EMPTY = ("name",)
+
+    name: Text = ""
     exactly: ExactDeviceRequest | None = None
     first_available: list[DeviceSubRequest] | None = None
 
@@ -73,20 +103,22 @@ class DeviceRequest(Record):
 class DeviceConstraint(Record):
     """What the devices of the named requests (all when none is named) must share, or must not share."""
 
-    requests: list[str] | None = None
-    match_attribute: str | None = None
-    distinct_attribute: str | None = None
+    requests: list[Text] | None = None
+    match_attribute: FullyQualifiedName | None = None
+    distinct_attribute: FullyQualifiedName | None = None
 
 
 class DeviceClaimConfiguration(Record):
     """Driver configuration for the devices of the named requests; ignored while allocating."""
 
-    requests: list[str] | None = None
-    opaque: OpaqueDeviceConfiguration | None = None
+    requests: list[Text] | None = None
+    opaque: Opaque = None
 
 
 class DeviceClaim(Record):
     """The devices part of a claim."""
+
+    WRITTEN_EMPTY = ("requests",)
 
     requests: list[DeviceRequest] | None = None
     constraints: list[DeviceConstraint] | None = None
@@ -96,30 +128,38 @@ class DeviceClaim(Record):
 class ResourceClaimSpec(Record):
     """What is asked for; immutable on the server."""
 
-    devices: DeviceClaim = Field(default_factory=DeviceClaim)
+    WRITTEN_EMPTY = ("devices",)
+
+    devices: DeviceClaim = Field(default=DeviceClaim())
 
 
-class ResourceClaim(Record):
+class ResourceClaim(KubernetesObject):
     """Devices that live independently of a pod; several pods may share them."""
+
+    WRITTEN_EMPTY = ("spec",)
 
     api_version: Literal["resource.k8s.io/v1"] = API_VERSION
     kind: Literal["ResourceClaim"] = "ResourceClaim"
-    metadata: ObjectMeta = Field(default_factory=ObjectMeta)
-    spec: ResourceClaimSpec = Field(default_factory=ResourceClaimSpec)
-    status: dict[str, Any] | None = None
+    metadata: ObjectMeta = Field(default=ObjectMeta())
+    spec: ResourceClaimSpec = Field(default=ResourceClaimSpec())
+    status: ResourceClaimStatus = Field(default_factory=ResourceClaimStatus)
 
 
 class ResourceClaimTemplateSpec(Record):
     """What each generated claim gets: labels and annotations, and the claim's spec."""
 
-    metadata: ObjectMeta | None = None
-    spec: ResourceClaimSpec = Field(default_factory=ResourceClaimSpec)
+    WRITTEN_EMPTY = ("spec",)
+
+    metadata: Annotated[ObjectMeta, Embedded("ObjectMeta", is_field=True)] = Field(default=ObjectMeta())
+    spec: ResourceClaimSpec = Field(default=ResourceClaimSpec())
 
 
-class ResourceClaimTemplate(Record):
+class ResourceClaimTemplate(KubernetesObject):
     """From this the control plane makes one claim per pod and entry."""
+
+    WRITTEN_EMPTY = ("spec",)
 
     api_version: Literal["resource.k8s.io/v1"] = API_VERSION
     kind: Literal["ResourceClaimTemplate"] = "ResourceClaimTemplate"
-    metadata: ObjectMeta = Field(default_factory=ObjectMeta)
-    spec: ResourceClaimTemplateSpec = Field(default_factory=ResourceClaimTemplateSpec)
+    metadata: ObjectMeta = Field(default=ObjectMeta())
+    spec: ResourceClaimTemplateSpec = Field(default=ResourceClaimTemplateSpec())

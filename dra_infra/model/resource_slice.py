@@ -1,83 +1,66 @@
-"""ResourceSlice: the devices that a driver publishes (resource.k8s.io/v1)."""
+"""ResourceSlice: the devices that a driver publishes for a pool (resource.k8s.io/v1)."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from dra_infra.model.device import CounterSet, Device, DeviceAttribute, DeviceCapacity, SkipNodeOperation
 from dra_infra.model.device_class import API_VERSION
 from dra_infra.model.metadata import ObjectMeta
-from dra_infra.model.record import Record
+from dra_infra.model.node_selector import NodeSelector
+from dra_infra.model.record import FullyQualifiedName, Integer, KubernetesObject, Record, Text, Truth
+from dra_infra.model.toleration import DeviceTaint
 
-
-class DeviceAttribute(Record):
-    """One value of an attribute: exactly one field is set."""
-
-    int_: int | None = Field(default=None, alias="int")
-    bool_: bool | None = Field(default=None, alias="bool")
-    string: str | None = None
-    version: str | None = None
-    ints: list[int] | None = None
-    bools: list[bool] | None = None
-    strings: list[str] | None = None
-    versions: list[str] | None = None
-
-
-class DeviceCapacity(Record):
-    """An amount that the device offers, and how much of it a request takes."""
-
-    value: str
-    request_policy: dict[str, Any] | None = None
-
-
-class DeviceTaint(Record):
-    """Keeps requests without a matching toleration away from the device."""
-
-    key: str
-    value: str | None = None
-    effect: str
-    time_added: str | None = None
-
-
-class Device(Record):
-    """One device. Attribute and capacity names without a domain belong to the driver's domain."""
-
-    # Counters, binding conditions and the like are kept as read until the allocator models them.
-    model_config = ConfigDict(extra="allow")
-
-    name: str
-    attributes: dict[str, DeviceAttribute] | None = None
-    capacity: dict[str, DeviceCapacity] | None = None
-    taints: list[DeviceTaint] | None = None
+__all__ = [
+    "CounterSet",
+    "Device",
+    "DeviceAttribute",
+    "DeviceCapacity",
+    "DeviceTaint",
+    "ResourcePool",
+    "ResourceSlice",
+    "ResourceSliceSpec",
+]
 
 
 class ResourcePool(Record):
     """The pool that a slice is part of; complete when `resource_slice_count` slices of a generation are there."""
 
-    name: str
-    generation: int = 1
-    resource_slice_count: int = 1
+    WRITTEN_EMPTY = ("name", "generation", "resource_slice_count")
+
+    name: Text = ""
+    generation: Integer = 0
+    resource_slice_count: Integer = 0
 
 
 class ResourceSliceSpec(Record):
     """Devices of one driver and pool, and the nodes from which they can be used."""
 
-    # Shared counters and newer fields are kept as read until the allocator models them.
+    # A placement has to see that a slice of a newer cluster has fields that it does not know.
     model_config = ConfigDict(extra="allow")
 
-    driver: str
-    pool: ResourcePool
-    node_name: str | None = None
-    node_selector: dict[str, Any] | None = None
-    all_nodes: bool | None = None
+    WRITTEN_EMPTY = ("driver", "pool")
+
+    driver: Text = ""
+    pool: ResourcePool = Field(default=ResourcePool())
+    node_name: Text | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: Truth | None = None
     devices: list[Device] | None = None
+    per_device_node_selection: Truth | None = None
+    shared_counters: list[CounterSet] | None = None
+    partition_type_attribute: FullyQualifiedName | None = None
+    skip_node_operations: list[SkipNodeOperation] | None = None
 
 
-class ResourceSlice(Record):
+class ResourceSlice(KubernetesObject):
     """One published list of devices, cluster-scoped."""
+
+    WRITTEN_EMPTY = ("spec",)
 
     api_version: Literal["resource.k8s.io/v1"] = API_VERSION
     kind: Literal["ResourceSlice"] = "ResourceSlice"
-    metadata: ObjectMeta = Field(default_factory=ObjectMeta)
-    spec: ResourceSliceSpec
+    metadata: ObjectMeta = Field(default=ObjectMeta())
+    spec: ResourceSliceSpec = Field(default=ResourceSliceSpec())

@@ -1,22 +1,74 @@
-"""What a program compiles for: the Kubernetes minor, and later gates, driver and fleet."""
+"""What a program compiles for: the Kubernetes minor and its feature gates, and later driver and fleet."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
 
-SUPPORTED_MINORS = ("1.34", "1.35", "1.36", "1.37")
-"""The Kubernetes minors whose rules are known here, oldest first."""
+from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.model.gates import GATES, NEEDS, SUPPORTED_MINORS
+
+__all__ = ["SUPPORTED_MINORS", "ClusterTarget", "Release"]
+
+_KNOWN_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "DeviceTaintRule": ("1.37 v1", "1.36 v1beta2"),
+    "DeviceClass": ("1.34 v1", "1.34 v1beta2", "1.34 v1beta1"),
+    "ResourceClaim": ("1.34 v1", "1.34 v1beta2", "1.34 v1beta1"),
+    "ResourceClaimTemplate": ("1.34 v1", "1.34 v1beta2", "1.34 v1beta1"),
+    "ResourceSlice": ("1.34 v1", "1.34 v1beta2", "1.34 v1beta1"),
+}
+"""Kind to the oldest supported minor that can serve it in a version (k8s.io/api/resource/*/register.go)."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One Kubernetes minor with its gates resolved: what one API server is.
+
+    Args:
+        minor: One of `SUPPORTED_MINORS`.
+        gates: The gates that are on.
+    """
+
+    minor: str
+    gates: frozenset[str]
+
+    @property
+    def number(self) -> int:
+        """The minor as a number, 37 for 1.37."""
+        return int(self.minor.partition(".")[2])
+
+    def enabled(self, gate: str) -> bool:
+        """Whether *gate* is on; one that this minor does not have is off."""
+        return gate in self.gates
+
+    def knows(self, kind: str, version: str) -> bool:
+        """Whether this minor can serve *kind* of resource.k8s.io in *version*; beta versions are off by default."""
+        for entry in _KNOWN_VERSIONS.get(kind, ()):
+            since, _, known = entry.partition(" ")
+            if known == version:
+                return self.number >= int(since.partition(".")[2])
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterTarget:
     """The cluster that a program is meant for.
 
     Args:
         kubernetes: Minor version, one of `SUPPORTED_MINORS`. None checks on the oldest and the newest.
+        gates: Feature gates that the cluster sets otherwise than its minor does: `{"DRAAdminAccess": False}`.
+        serves: Versions of resource.k8s.io that the API server serves.
     """
 
     kubernetes: str | None = None
+    gates: Mapping[str, bool] = field(default_factory=dict)
+    serves: frozenset[str] = frozenset({"v1"})
+
+    def __hash__(self) -> int:
+        return hash((self.kubernetes, *sorted(self.gates.items()), self.serves))
 
     @property
     def minors(self) -> tuple[str, ...]:
@@ -24,3 +76,108 @@ class ClusterTarget:
         if self.kubernetes is None:
             return (SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1])
         return (self.kubernetes,)
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """The API servers on which everything must hold, oldest first.
+
+        Raises:
+            InvalidSpecError: With the problems of `check_target`.
+        """
+        if problems := check_target(self):
+            raise InvalidSpecError(problems)
+        return tuple(_release(minor, tuple(sorted(self.gates.items()))) for minor in self.minors)
+
+
+def check_target(target: ClusterTarget) -> tuple[Problem, ...]:
+    """What is wrong with *target*: `unknown-kubernetes`, `unknown-gate`, `locked-gate` or `gate-needs-gate`."""
+    if target.kubernetes is not None and target.kubernetes not in SUPPORTED_MINORS:
+        return (_unknown_minor(target.kubernetes),)
+    return tuple(_check_gates(target))
+
+
+@lru_cache(maxsize=64)
+def _release(minor: str, changes: tuple[tuple[str, bool], ...]) -> Release:
+    chosen = dict(changes)
+    gates = {
+        name: chosen.get(name, states[minor].default) for name, states in GATES.items() if minor in states
+    }
+    return Release(minor=minor, gates=frozenset(name for name, enabled in gates.items() if enabled))
+
+
+def _check_gates(target: ClusterTarget) -> Iterator[Problem]:
+    for name, enabled in sorted(target.gates.items()):
+        if not isinstance(enabled, bool):
+            yield Problem(
+                path=f"gates[{name!r}]",
+                code="wrong-type",
+                message=f"{enabled!r} is not True or False",
+                hint=f"write gates={{{name!r}: True}}",
+            )
+        elif name not in GATES:
+            yield _unknown_gate(name)
+        else:
+            for minor in target.minors:
+                yield from _check_gate(name, minor, target)
+
+
+def _check_gate(name: str, minor: str, target: ClusterTarget) -> Iterator[Problem]:
+    states, enabled = GATES[name], target.gates[name]
+    if minor not in states:
+        # With no minor named, a gate that only the newest has is meant for that one.
+        if target.kubernetes is not None:
+            yield Problem(
+                path=f"gates[{name!r}]",
+                code="unknown-gate",
+                message=f"Kubernetes {minor} has no feature gate {name}, the server would not start",
+                hint=f"it is there since {min(states, key=SUPPORTED_MINORS.index)}",
+            )
+        return
+    if states[minor].locked and enabled is not states[minor].default:
+        yield Problem(
+            path=f"gates[{name!r}]",
+            code="locked-gate",
+            message=f"{name} is locked to {str(states[minor].default).lower()} in Kubernetes {minor}",
+            hint="leave it out",
+        )
+    release = _release(minor, tuple(sorted(target.gates.items())))
+    if enabled and (missing := _missing_needs(name, release)):
+        yield Problem(
+            path=f"gates[{name!r}]",
+            code="gate-needs-gate",
+            message=f"{name} needs {' and '.join(missing)} in Kubernetes {minor}, the server would not start",
+            hint="add " + ", ".join(f"{each!r}: True" for each in missing),
+        )
+
+
+def _missing_needs(name: str, release: Release) -> list[str]:
+    # Servers check dependencies between gates from 1.35 on.
+    if release.number < 35:
+        return []
+    return [
+        each for each in NEEDS.get(name, ()) if release.minor in GATES[each] and not release.enabled(each)
+    ]
+
+
+def _unknown_minor(minor: object) -> Problem:
+    return Problem(
+        path="kubernetes",
+        code="unknown-kubernetes",
+        message=f"{minor!r} is not a minor that is known here",
+        hint=f"supported are {', '.join(SUPPORTED_MINORS)}",
+    )
+
+
+def _unknown_gate(name: str) -> Problem:
+    return Problem(
+        path=f"gates[{name!r}]",
+        code="unknown-gate",
+        message=f"{name!r} is not a feature gate that decides anything about DRA in Kubernetes "
+        f"{SUPPORTED_MINORS[0]} to {SUPPORTED_MINORS[-1]}",
+        hint=_nearest(name, GATES),
+    )
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else ""

@@ -189,7 +189,8 @@ def _read_request(
     reasons += [read for read in (class_selectors, own_selectors) if isinstance(read, Reason)]
     if reasons or isinstance(class_selectors, Reason) or isinstance(own_selectors, Reason):
         return reasons
-    count = 1 if exactly.count is None else exactly.count
+    # The server's default: a count of 0 is one that was left out.
+    count = exactly.count or 1
     return Request(
         name=request.name,
         selectors=class_selectors + own_selectors,

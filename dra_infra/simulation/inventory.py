@@ -7,11 +7,12 @@ pools are sorted).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Final, Literal
 
 from dra_infra.model.fleet import Fleet, Node
+from dra_infra.model.node_selector import NodeSelector
 from dra_infra.model.resource_slice import Device, ResourceSlice
 from dra_infra.simulation.node_selectors import matches_node_selector
 
@@ -149,7 +150,7 @@ class _Gathering:
             devices=tuple(
                 index
                 for slice_ in ordered
-                if not _extras(slice_.spec).get("sharedCounters")
+                if not slice_.spec.shared_counters
                 for index in self._indices_of(slice_)
             ),
         )
@@ -172,10 +173,7 @@ class _Gathering:
         return known
 
     def _has_binding_conditions(self, pool: Pool) -> bool:
-        return any(
-            (self.devices[index].device.model_extra or {}).get("bindingConditions") is not None
-            for index in pool.devices
-        )
+        return any(self.devices[index].device.binding_conditions is not None for index in pool.devices)
 
 
 def gather_inventory(fleet: Fleet) -> Inventory:
@@ -200,23 +198,23 @@ def matches_slice(slice_: ResourceSlice, node: Node) -> bool:
         return spec.node_name == node.name
     if spec.all_nodes:
         return True
-    return spec.node_selector is not None and matches_node_selector(spec.node_selector, node)
+    return _is_selected(spec.node_selector, node)
 
 
 def _is_relevant(slice_: ResourceSlice, node: Node) -> bool:
-    if _extras(slice_.spec).get("perDeviceNodeSelection"):
+    if slice_.spec.per_device_node_selection:
         return any(_matches_device(device, node) for device in slice_.spec.devices or ())
     return matches_slice(slice_, node)
 
 
 def _matches_device(device: Device, node: Node) -> bool:
-    extras = _extras(device)
-    if extras.get("nodeName"):
-        return bool(extras["nodeName"] == node.name)
-    if extras.get("allNodes"):
-        return True
-    selector = extras.get("nodeSelector")
-    return isinstance(selector, Mapping) and matches_node_selector(selector, node)
+    if device.node_name:
+        return device.node_name == node.name
+    return bool(device.all_nodes) or _is_selected(device.node_selector, node)
+
+
+def _is_selected(selector: NodeSelector | None, node: Node) -> bool:
+    return selector is not None and matches_node_selector(selector.to_manifest(), node)
 
 
 def _add(gathered: dict[tuple[str, str], _Gathered], slice_: ResourceSlice) -> None:
@@ -235,20 +233,17 @@ def _find_invalidity(slices: Sequence[ResourceSlice], everywhere: Iterable[Resou
     twice = sorted(name for name, count in names.items() if count > 1)
     if twice:
         return f"duplicate device name {twice[0]}"
-    counters: dict[str, Mapping[str, Any]] = {}
-    for counter_set in (
-        entry for slice_ in everywhere for entry in _objects(_extras(slice_.spec), "sharedCounters")
-    ):
-        name = str(counter_set.get("name"))
-        if name in counters:
-            return f"duplicate counter set name {name}"
-        counters[name] = counter_set.get("counters") or {}
+    counters: dict[str, frozenset[str]] = {}
+    for counter_set in (entry for slice_ in everywhere for entry in slice_.spec.shared_counters or ()):
+        if counter_set.name in counters:
+            return f"duplicate counter set name {counter_set.name}"
+        counters[counter_set.name] = frozenset(counter_set.counters or ())
     for device in (device for slice_ in everywhere for device in slice_.spec.devices or ()):
-        for consumption in _objects(_extras(device), "consumesCounters"):
-            name = str(consumption.get("counterSet"))
+        for consumption in device.consumes_counters or ():
+            name = consumption.counter_set
             if name not in counters:
                 return f"counter set {name} not found"
-            unknown = sorted(set(consumption.get("counters") or ()) - set(counters[name]))
+            unknown = sorted(set(consumption.counters or ()) - counters[name])
             if unknown:
                 return f"counter {unknown[0]} not found in counter set {name}"
     return ""
@@ -256,28 +251,26 @@ def _find_invalidity(slices: Sequence[ResourceSlice], everywhere: Iterable[Resou
 
 def _declares_compatibility_groups(slice_: ResourceSlice) -> bool:
     return any(
-        consumption.get("compatibilityGroups")
+        consumption.compatibility_groups
         for device in slice_.spec.devices or ()
-        if device.model_extra
-        for consumption in _objects(device.model_extra, "consumesCounters")
+        for consumption in device.consumes_counters or ()
     )
+
+
+_MODELLED: Final = frozenset({"name", "attributes", "capacity", "taints"})
 
 
 def _find_unmodelled(slice_: ResourceSlice, device: Device) -> str:
     """The field that decides how the device is allocated and that this version does not model."""
-    for name in ("perDeviceNodeSelection", "skipNodeOperations"):
-        if _extras(slice_.spec).get(name):
-            return f"ResourceSlice {slice_.metadata.name}: spec.{name}"
-    for name, value in sorted((device.model_extra or {}).items()):
+    for name, value in (
+        ("perDeviceNodeSelection", slice_.spec.per_device_node_selection),
+        ("skipNodeOperations", slice_.spec.skip_node_operations),
+    ):
         if value:
+            return f"ResourceSlice {slice_.metadata.name}: spec.{name}"
+    if device.model_fields_set <= _MODELLED:
+        return ""
+    for name, value in sorted(device.to_manifest().items()):
+        if value and name not in _MODELLED:
             return f"device {slice_.spec.driver}/{slice_.spec.pool.name}/{device.name}: {name}"
     return ""
-
-
-def _extras(record: Any) -> Mapping[str, Any]:
-    return record.model_extra or {}
-
-
-def _objects(holder: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    value = holder.get(name)
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

@@ -139,7 +139,7 @@ def _describe(device: PublishedDevice, reads: list[tuple[str, str, str]] | None)
 
 
 def _shares(device: PublishedDevice) -> bool:
-    return (device.device.model_extra or {}).get("allowMultipleAllocations") is True
+    return device.device.allow_multiple_allocations is True
 
 
 def _read_value(device: PublishedDevice, source: str, domain: str, identifier: str) -> Hashable:

@@ -123,8 +123,8 @@ def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
         return False
     if toleration.key and toleration.key != taint.key:
         return False
-    if toleration.operator in (None, "Equal"):
-        return (toleration.value or "") == (taint.value or "")
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
     return toleration.operator == "Exists"
 
 

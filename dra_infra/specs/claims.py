@@ -130,12 +130,18 @@ def _compile_request(request: DeviceRequest) -> tuple[list[Problem], RequestReco
     if problems:
         return problems, None
     class_name = class_name_of(request.device_class)
+    # ExactCount is the server's default; writing it would only make diffs longer.
+    count: dict[str, Any] = (
+        {"allocation_mode": "All"}
+        if request.count == "all"
+        else {"count": request.count}
+        if request.count
+        else {}
+    )
     exactly = ExactDeviceRequest(
         device_class_name=class_name if isinstance(class_name, str) else UNKNOWN,
         selectors=selectors or None,
-        # ExactCount is the server's default; writing it would only make diffs longer.
-        allocation_mode="All" if request.count == "all" else None,
-        count=request.count if isinstance(request.count, int) else None,
+        **count,
     )
     return [], RequestRecord(name=request.name, exactly=exactly)
 

@@ -1,9 +1,11 @@
-"""Rules over the objects of a program: what the API server would refuse, and what it should have warned about.
+"""What an API server of the target refuses, and what it should have warned about.
 
-This is the first cut: the rules that hand-written claims and pods most often break. Components are checked by
-`specs` in the user's own terms before an object exists; everything here speaks of objects and field paths.
+Components are checked by `specs` in the user's own terms before an object exists; everything here speaks of objects
+and field paths. `judge` is the verdict of one server, `validate` that of all servers of a target with advice.
 """
 
+from dra_infra.validation.objects import check_objects, validate
 from dra_infra.validation.program import check_program
+from dra_infra.validation.verdict import Verdict, judge
 
-__all__ = ["check_program"]
+__all__ = ["Verdict", "check_objects", "check_program", "judge", "validate"]

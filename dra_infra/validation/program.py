@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 
 from dra_infra.errors import Problem, in_reading_order
+from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.program import Program
-from dra_infra.validation.devices import check_device_object
-from dra_infra.validation.pods import KnownClaims, check_pods
+from dra_infra.model.target import ClusterTarget
+from dra_infra.validation.objects import check_objects
 
 
-def check_program(program: Program, *, known_classes: Collection[str] = ()) -> tuple[Problem, ...]:
+def check_program(
+    program: Program, *, target: ClusterTarget | None = None, classes: Iterable[DeviceClass] = ()
+) -> tuple[Problem, ...]:
     """Check every object of *program*; in reading order, with the place of the object where the run knows it.
 
     Args:
         program: What a run gave.
-        known_classes: DeviceClasses that exist beside those of the program, such as those of a fleet's driver.
+        target: The cluster; None takes the stack's setting, else the oldest and the newest supported minor.
+        classes: DeviceClasses that exist beside those of the program, such as those of a fleet.
     """
-    claims = KnownClaims.of(program)
+    target = target or ClusterTarget(kubernetes=program.kubernetes)
     problems = list(program.problems)
-    for each in program.objects:
-        manifest = dict(each.manifest)
-        found = [
-            *check_device_object(manifest, classes={*claims.classes, *known_classes}),
-            *check_pods(manifest, claims),
-        ]
-        problems.extend(problem.below(each.component or str(each.ref)).at(each.place) for problem in found)
+    for index, problem in check_objects([each.manifest for each in program.objects], target, classes=classes):
+        each = program.objects[index]
+        problems.append(problem.below(each.component or str(each.ref)).at(each.place))
     return in_reading_order(problems)

@@ -25,6 +25,7 @@ PUBLIC = {
     "driver",
     "gpu",
     "testing",
+    "validate",
     "version",
 }
 

@@ -33,6 +33,7 @@ class Layout:
         feature_gates: Gate name to on or off, the same for all Kubernetes servers.
         emulated_version: Kubernetes minor to behave like (``"1.34"``), or None for the binary's own.
         serves_dra: Whether resource.k8s.io is served, in every version that the binary has.
+        more_apis: Group versions to serve beside those that are served by default.
     """
 
     folder: Path
@@ -41,6 +42,7 @@ class Layout:
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     emulated_version: str | None = None
     serves_dra: bool = True
+    more_apis: tuple[str, ...] = ()
 
     @property
     def url(self) -> str:
@@ -113,6 +115,8 @@ class Layout:
             # Nobody would create the service account that this plugin asks every pod to have.
             disabled.append("ServiceAccount")
         served = str(self.serves_dra).lower()
+        apis = [f"resource.k8s.io/{version}={served}" for version in _DRA_VERSIONS]
+        apis += [f"{group_version}=true" for group_version in self.more_apis]
         return [
             f"--etcd-servers=http://{_HOST}:{self.ports[ETCD]}",
             f"--advertise-address={_HOST}",
@@ -129,7 +133,7 @@ class Layout:
             # Otherwise the names of nodes are looked up in DNS.
             "--kubelet-preferred-address-types=InternalIP",
             f"--disable-admission-plugins={','.join(disabled)}",
-            f"--runtime-config={','.join(f'resource.k8s.io/{version}={served}' for version in _DRA_VERSIONS)}",
+            f"--runtime-config={','.join(apis)}",
             *self._versions(),
         ]
 

@@ -52,6 +52,7 @@ class ControlPlane:
         feature_gates: Gates for all Kubernetes servers.
         emulated_version: Minor to behave like, from ``"1.34"`` on; see `--emulated-version` of the API server.
         serves_dra: Whether resource.k8s.io is served at all.
+        more_apis: Group versions to serve beside those that are served by default.
         ready_seconds: How long starting may take before it is given up.
 
     Raises:
@@ -70,6 +71,7 @@ class ControlPlane:
         feature_gates: Mapping[str, bool] | None = None,
         emulated_version: str | None = None,
         serves_dra: bool = True,
+        more_apis: Iterable[str] = (),
         ready_seconds: float = 60.0,
     ) -> None:
         chosen = set(components)
@@ -82,6 +84,7 @@ class ControlPlane:
         self._feature_gates = dict(feature_gates or {})
         self._emulated_version = emulated_version
         self._serves_dra = serves_dra
+        self._more_apis = tuple(more_apis)
         self._ready_seconds = ready_seconds
         self._supervision: Supervision | None = None
         self._layout: parts.Layout | None = None
@@ -195,6 +198,7 @@ class ControlPlane:
             feature_gates=self._feature_gates,
             emulated_version=self._emulated_version,
             serves_dra=self._serves_dra,
+            more_apis=self._more_apis,
         )
         tokens = {user: secrets.token_urlsafe(24) for user in _USERS}
         _write_tokens(layout.tokens, tokens)

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_infra.catalog import load_fleet
+from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.fleets import MAX_NODES
-from dra_infra.catalog.records import driver_releases, fleet_kinds, gpu_products
+from dra_infra.catalog.records import fleet_kinds, gpu_products
 from dra_infra.cel import check_expression
 from dra_infra.errors import FleetError
 from dra_infra.model.names import is_dns_label, is_dns_subdomain, split_qualified_name
@@ -135,11 +136,20 @@ def test_every_named_fleet_publishes_devices_that_an_api_server_takes(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_attributes_are_exactly_those_of_the_pinned_driver(name):
     fleet = load_fleet(name)
-    release = driver_releases()[fleet_kinds()[name].driver]
+    kind = fleet_kinds()[name]
+    published = drivers()[kind.driver].by_line[kind.line].devices["gpu"]
     for device in all_devices(fleet):
-        kinds = {key: next(iter(value.to_manifest())) for key, value in device.attributes.items()}
-        assert kinds == release.attributes
-        assert set(device.capacity) == set(release.capacity)
+        types = {key: next(iter(value.to_manifest())) for key, value in device.attributes.items()}
+        for key, type_ in types.items():
+            assert published.attributes[qualified(key, kind.driver)].type == type_
+        for section, names in (("attribute", types), ("capacity", device.capacity)):
+            known = published.attributes if section == "attribute" else published.capacity
+            always = {key for key in known if published.presence(section, key) == "always"}
+            assert always <= {qualified(key, kind.driver) for key in names} <= set(known)
+
+
+def qualified(name, driver):
+    return name if "/" in name else f"{driver}/{name}"
 
 
 @pytest.mark.parametrize("name", ["a100-40gb", "a100-80gb", "hgx-h100"])
@@ -234,10 +244,11 @@ def test_memory_of_products_is_that_of_the_reference_table():
 
 
 def test_every_fact_names_its_source_and_every_name_leads_somewhere():
-    facts = [*gpu_products().values(), *driver_releases().values(), *fleet_kinds().values()]
+    releases = [release for driver in drivers().values() for release in driver.releases]
+    facts = [*gpu_products().values(), *releases, *fleet_kinds().values()]
     assert all(fact.source for fact in facts)
     for kind in fleet_kinds().values():
-        assert kind.driver in driver_releases()
+        assert kind.line in drivers()[kind.driver].by_line
         assert not kind.gpu or kind.gpu in gpu_products()
         assert bool(kind.gpu) == (kind.kernel_driver is not None)
         assert not kind.gpu or len(kind.invented.pci) == kind.count

@@ -59,7 +59,7 @@ def test_all_errors_of_one_expression_are_reported():
 
 
 def test_the_report_is_that_of_the_api_server():
-    assert check_expression("true &&\n device.driver == 1").report == (
+    assert check_expression("true &&\n device.driver == 1").detail == (
         "compilation failed: ERROR: <input>:2:16: found no matching overload for '_==_' applied to '(string, int)'\n"
         " |  device.driver == 1\n"
         " | ...............^"

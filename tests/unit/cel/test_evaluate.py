@@ -146,7 +146,7 @@ def test_an_attribute_in_two_spellings_with_two_values_is_withheld():
 
 
 def test_a_number_beyond_64_bits_is_withheld():
-    verdict = evaluate("true", DeviceView("a.b", {"x": DeviceAttribute(int=2**63)}))
+    verdict = evaluate("true", DeviceView("a.b", {"x": DeviceAttribute.model_construct(int_=2**63)}))
     assert isinstance(verdict, Failed)
     assert not verdict.decided
 

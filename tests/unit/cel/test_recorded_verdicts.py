@@ -48,7 +48,7 @@ def is_withheld(row: dict[str, Any]) -> bool:
 def is_worded_differently(row: dict[str, Any]) -> bool:
     checked = check_expression(row["expression"])
     if "refused" in row:
-        return not checked.undecided and checked.report != row["refused"]
+        return not checked.undecided and checked.detail != row["refused"]
     return any(
         isinstance(verdict, Failed) and verdict.decided and verdict.text != truth
         for verdict, truth in verdicts(row)

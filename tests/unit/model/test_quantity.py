@@ -75,9 +75,9 @@ def test_a_malformed_quantity_is_refused_in_the_words_of_go(text: str, message: 
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("text", ["1" * 300, "1e1001", "1e-2147483648", "1e99999999999999999999"])
+@pytest.mark.parametrize("text", ["1" * 5000, "1e1001", "1e-2147483648", "1e99999999999999999999"])
 def test_a_hostile_quantity_is_refused_before_it_takes_memory(text: str):
-    with pytest.raises(ValueError, match=r"longer than 256|beyond 1000"):
+    with pytest.raises(ValueError, match=r"longer than 4096|beyond 1000"):
         Quantity.parse(text)
 
 

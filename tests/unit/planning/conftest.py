@@ -131,7 +131,12 @@ def a_node(name, product=H100, gpus=8, *, partitions=0, **rest):
             )
             for part in range(7)
         ]
-    spec = ResourceSliceSpec(driver=DRIVER, pool=ResourcePool(name=name), node_name=name, devices=devices)
+    spec = ResourceSliceSpec(
+        driver=DRIVER,
+        pool=ResourcePool(name=name, generation=1, resource_slice_count=1),
+        node_name=name,
+        devices=devices,
+    )
     allocatable = {"cpu": "224", "memory": "2048Gi", "pods": "110"}
     slice_ = ResourceSlice(metadata=ObjectMeta(name=f"{name}-{DRIVER}"), spec=spec)
     return Node(name=name, allocatable=allocatable, **rest), slice_

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
 import pytest
 
 from tools.cluster import ControlPlane, ports
 from tools.cluster import components as parts
 from tools.cluster.api import kind_of
+from tools.cluster.api_server import api_server
 from tools.cluster.connection import Connection
 from tools.cluster.nodes import node
 from tools.errors import ToolError
@@ -113,3 +115,38 @@ def test_missing_kubeconfig_is_an_error_that_names_it(tmp_path):
 
 def test_kind_is_named_by_version_and_kind():
     assert kind_of(node("n")) == "v1/Node"
+
+
+def test_more_apis_are_served_beside_those_of_dra(tmp_path):
+    layout = parts.Layout(
+        folder=tmp_path, ports=dict.fromkeys([*parts.ALL, "etcd-peer"], 1), more_apis=("a.k8s.io/v1alpha1",)
+    )
+    [flag] = [
+        each for each in layout.command(parts.APISERVER, tmp_path) if each.startswith("--runtime-config=")
+    ]
+    assert "resource.k8s.io/v1=true" in flag
+    assert flag.endswith(",a.k8s.io/v1alpha1=true")
+
+
+@pytest.mark.parametrize(
+    ("minor", "name"),
+    [("1.37", "kube-apiserver"), ("1.36", "kube-apiserver-1.36"), ("1.34", "kube-apiserver-1.34")],
+)
+def test_api_server_of_a_minor_is_that_minors_own_binary(minor, name):
+    asked = []
+
+    def find(binary):
+        asked.append(binary)
+        if binary != parts.ETCD:
+            raise ToolError("not built")
+        return Path(binary)
+
+    with pytest.raises(ToolError, match="not built"):
+        api_server(minor, binaries=find).start()
+    assert asked == [parts.ETCD, name]
+
+
+def test_server_with_workloads_serves_the_api_that_it_waits_for():
+    plane = api_server("1.36", feature_gates={"GenericWorkload": True})
+    assert plane._more_apis == ("scheduling.k8s.io/v1alpha2",)
+    assert api_server("1.36")._more_apis == ()

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from dra_infra.errors import Problem
+from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.program import Program, ProgramObject
 from dra_infra.validation import check_program
 
@@ -40,6 +42,14 @@ def check(*manifests: Mapping[str, Any], **arguments: Any) -> dict[str, str]:
     objects = tuple(ProgramObject(urn=f"urn:{index}", manifest=each) for index, each in enumerate(manifests))
     program = Program(project="p", stack="s", objects=objects)
     return {problem.path: problem.code for problem in check_program(program, **arguments)}
+
+
+def program_problems(*manifests: Mapping[str, Any]) -> tuple[Problem, ...]:
+    """Of a program that makes CLASS and *manifests*."""
+    objects = tuple(
+        ProgramObject(urn=f"urn:{index}", manifest=each) for index, each in enumerate((CLASS, *manifests))
+    )
+    return check_program(Program(project="p", stack="s", objects=objects))
 
 
 def changed(manifest: Mapping[str, Any], path: str, value: object) -> dict[str, Any]:
@@ -82,7 +92,7 @@ AT = "ResourceClaimTemplate ml/trainer.spec.spec.devices.requests[0]"
         (f"{REQUEST}.exactly.deviceClassName", "a100", f"{AT}.exactly.deviceClassName", "class-not-known"),
         (f"{REQUEST}.exactly.deviceClassName", "A_100", f"{AT}.exactly.deviceClassName", "invalid-name"),
         (f"{REQUEST}.exactly.allocationMode", "All", f"{AT}.exactly.count", "count-with-all"),
-        (f"{REQUEST}.exactly.allocationMode", "Some", f"{AT}.exactly.allocationMode", "wrong-type"),
+        (f"{REQUEST}.exactly.allocationMode", "Some", f"{AT}.exactly.allocationMode", "unsupported-value"),
         (f"{REQUEST}.exactly.selectors", [{}], f"{AT}.exactly.selectors[0].cel", "missing-field"),
         (
             f"{REQUEST}.exactly.selectors",
@@ -132,7 +142,41 @@ def test_a_list_over_its_limit_is_one_problem():
 
 
 def test_classes_of_the_fleet_are_known():
-    assert check(TEMPLATE, known_classes={"h100"}) == {}
+    assert check(TEMPLATE, classes=[DeviceClass.from_manifest(CLASS)]) == {}
+
+
+def test_what_holds_on_one_minor_only_says_so():
+    tolerations = [{"key": "a", "effect": "None"}]
+    problems = program_problems(changed(TEMPLATE, f"{REQUEST}.exactly.tolerations", tolerations))
+    (refused,) = [problem for problem in problems if problem.severity == "error"]
+    assert refused.code == "unsupported-value"
+    assert refused.message.startswith("on Kubernetes 1.34: ")
+
+
+def test_a_field_that_an_old_server_keeps_for_nothing_is_a_warning():
+    tolerations = [{"key": "a", "operator": "Exists"}]
+    (problem,) = program_problems(changed(TEMPLATE, f"{REQUEST}.exactly.tolerations", tolerations))
+    assert (problem.path, problem.code, problem.severity) == (
+        f"{AT}.exactly.tolerations",
+        "field-ignored",
+        "warning",
+    )
+
+
+def test_a_field_that_the_old_minor_ignores_is_a_warning():
+    template = changed(TEMPLATE, f"{REQUEST}.exactly.capacity", {"requests": {"memory": "40Gi"}})
+    (problem,) = program_problems(template)
+    assert (problem.path, problem.code, problem.severity) == (
+        f"{AT}.exactly.capacity",
+        "field-dropped",
+        "warning",
+    )
+
+
+def test_a_marker_of_an_unknown_value_breaks_no_rule():
+    template = changed(TEMPLATE, f"{REQUEST}.exactly.count", "[unknown]")
+    template = changed(template, f"{REQUEST}.exactly.deviceClassName", "[unknown]")
+    assert check(CLASS, changed(template, "metadata.name", "[unknown]")) == {}
 
 
 @pytest.mark.parametrize(
@@ -141,7 +185,7 @@ def test_classes_of_the_fleet_are_known():
         (
             "spec.resourceClaims.0.resourceClaimTemplateName",
             "trainr",
-            "spec.resourceClaims[0]",
+            "spec.resourceClaims[0].resourceClaimTemplateName",
             "claim-not-known",
         ),
         ("spec.resourceClaims.0.resourceClaimTemplateName", None, "spec.resourceClaims[0]", "one-of"),
@@ -149,13 +193,13 @@ def test_classes_of_the_fleet_are_known():
         (
             "spec.containers.0.resources.claims",
             [{"name": "gpu"}, {"name": "nic"}],
-            "spec.containers[c].resources.claims",
+            "spec.containers[0].resources.claims[1]",
             "claim-not-in-pod",
         ),
         (
             "spec.containers.0.resources.claims",
             [{"name": "gpu"}, {"name": "gpu", "request": "gpu"}],
-            "spec.containers[c].resources.claims",
+            "spec.containers[0].resources.claims[1]",
             "claim-attached-twice",
         ),
     ],
@@ -169,7 +213,9 @@ def test_a_claim_of_another_namespace_is_named_with_it():
         ProgramObject(urn="a", manifest=TEMPLATE),
         ProgramObject(urn="b", manifest=changed(POD, "metadata.namespace", "vision")),
     )
-    problems = check_program(Program(project="p", stack="s", objects=objects), known_classes={"h100"})
+    problems = check_program(
+        Program(project="p", stack="s", objects=objects), classes=[DeviceClass.from_manifest(CLASS)]
+    )
     (problem,) = problems
     assert problem.code == "claim-not-known"
     assert "'ml'" in problem.hint

@@ -1,0 +1,193 @@
+"""What each release line of a driver publishes per type of device, and the classes that it ships.
+
+Lines are the first two numbers of a release, `25.12` or `0.4`; patch releases of a line publish the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, Literal, NamedTuple
+
+from dra_infra.catalog.vocabulary import mig_profiles, product_names, read_data
+
+Section = Literal["attribute", "capacity"]
+Presence = Literal["always", "sometimes", "never"]
+Scalar = str | int | bool
+
+
+class Published(NamedTuple):
+    """One attribute or capacity of a type of device, in one release line.
+
+    Args:
+        type: `string`, `int`, `bool`, `version`, or `quantity` for a capacity.
+        absent: When a device of the type lacks it; empty when each has it.
+        value: What all devices of the type hold by definition, None when they differ.
+        sample: What they happen to hold, or empty.
+        values: All that are possible, empty when that is not known.
+        instead: What says the same in the lines that lack it.
+    """
+
+    type: str
+    absent: str = ""
+    value: Scalar | None = None
+    values: tuple[str, ...] = ()
+    instead: str = ""
+    sample: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceType:
+    """A type of device of one release line; attributes and capacities by fully qualified name."""
+
+    driver: str
+    name: str
+    device_name: str
+    attributes: Mapping[str, Published]
+    capacity: Mapping[str, Published]
+
+    def published(self, section: Section, name: str) -> Published | None:
+        """The entry of a fully qualified name, None where such devices never have it."""
+        return (self.attributes if section == "attribute" else self.capacity).get(name)
+
+    def presence(self, section: Section, name: str) -> Presence:
+        """Whether a device of this type has it."""
+        entry = self.published(section, name)
+        if entry is None:
+            return "never"
+        return "sometimes" if entry.absent else "always"
+
+    def __str__(self) -> str:
+        return f"{self.name} device" if self.name not in ("gpu", "mig", "vfio") else _SAID[self.name]
+
+
+_SAID = {"gpu": "whole GPU", "mig": "MIG device", "vfio": "VFIO device"}
+
+
+class ShippedClass(NamedTuple):
+    """A DeviceClass that a driver's chart renders."""
+
+    name: str
+    expression: str
+    extended_resource_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DriverRelease:
+    """One release line of a driver."""
+
+    driver: str
+    product: str
+    line: str
+    source: str
+    devices: Mapping[str, DeviceType]
+    classes: tuple[ShippedClass, ...]
+
+    def __str__(self) -> str:
+        return f"{self.driver} {self.line}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Driver:
+    """A driver with all release lines that are known, oldest first."""
+
+    name: str
+    product: str
+    releases: tuple[DriverRelease, ...]
+    by_line: Mapping[str, DriverRelease] = field(repr=False)
+
+    @property
+    def newest(self) -> DriverRelease:
+        """The newest release line."""
+        return self.releases[-1]
+
+
+class _Entry(NamedTuple):
+    type: Literal["string", "int", "bool", "version", "quantity"] = "quantity"
+    since: str = ""
+    until: str = ""
+    absent: str = ""
+    absent_since: str = ""
+    value: Scalar | None = None
+    values: Sequence[str] = ()
+    values_from: Literal["", "mig_profiles", "product_names"] = ""
+    instead: str = ""
+    sample: str = ""
+
+
+class _Class(NamedTuple):
+    name: str
+    expression: str
+    extended_resource_name: str = ""
+    extended_resource_since: str = ""
+    since: str = ""
+
+
+@cache
+def drivers() -> dict[str, Driver]:
+    """Every driver that is known, by name."""
+    return {name: _driver(name, entry) for name, entry in read_data("drivers.yaml").items()}
+
+
+def _driver(name: str, written: Mapping[str, Any]) -> Driver:
+    releases = tuple(_release(name, written, line) for line in written["lines"])
+    return Driver(
+        name=name,
+        product=written["product"],
+        releases=releases,
+        by_line={release.line: release for release in releases},
+    )
+
+
+def _release(name: str, written: Mapping[str, Any], line: str) -> DriverRelease:
+    order = written["lines"]
+    return DriverRelease(
+        driver=name,
+        product=written["product"],
+        line=line,
+        source=written["source"],
+        devices={
+            type_: DeviceType(
+                driver=name,
+                name=type_,
+                device_name=device["device_name"],
+                attributes=dict(_published(name, device["attributes"], line, order)),
+                capacity=dict(_published(name, device["capacity"], line, order)),
+            )
+            for type_, device in written["devices"].items()
+            if _reaches(line, device.get("since", ""), order)
+        },
+        classes=tuple(_shipped(written["classes"], line, order)),
+    )
+
+
+def _shipped(entries: Sequence[Mapping[str, str]], line: str, order: Sequence[str]) -> Iterator[ShippedClass]:
+    for entry in entries:
+        shipped = _Class(**entry)
+        if _reaches(line, shipped.since, order):
+            named = _reaches(line, shipped.extended_resource_since, order)
+            yield ShippedClass(
+                shipped.name, shipped.expression, shipped.extended_resource_name if named else ""
+            )
+
+
+def _published(
+    driver: str, entries: Mapping[str, Mapping[str, Any]], line: str, order: Sequence[str]
+) -> Iterator[tuple[str, Published]]:
+    for name, written in entries.items():
+        entry = _Entry(**written)
+        if not _reaches(line, entry.since, order) or not _reaches(entry.until, line, order):
+            continue
+        values = _LISTS[entry.values_from]() if entry.values_from else tuple(entry.values)
+        absent = entry.absent if _reaches(line, entry.absent_since, order) else ""
+        qualified = name if "/" in name else f"{driver}/{name}"
+        yield qualified, Published(entry.type, absent, entry.value, values, entry.instead, entry.sample)
+
+
+_LISTS: Final = {"mig_profiles": mig_profiles, "product_names": product_names}
+
+
+def _reaches(line: str, bound: str, order: Sequence[str]) -> bool:
+    """Whether *line* is *bound* or newer; an empty one is no limit."""
+    return not line or not bound or order.index(line) >= order.index(bound)

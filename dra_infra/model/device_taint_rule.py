@@ -1,0 +1,45 @@
+"""DeviceTaintRule: taints devices that a selector picks, whoever published them (resource.k8s.io/v1, 1.37)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from dra_infra.model.device_class import API_VERSION
+from dra_infra.model.metadata import Condition, ObjectMeta
+from dra_infra.model.record import KubernetesObject, Record, Text
+from dra_infra.model.toleration import DeviceTaint
+
+
+class DeviceTaintSelector(Record):
+    """Which devices; every criterion that is given must match."""
+
+    driver: Text | None = None
+    pool: Text | None = None
+    device: Text | None = None
+
+
+class DeviceTaintRuleSpec(Record):
+    """The taint, and the devices that get it; no selector means none."""
+
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = Field(default=DeviceTaint())
+
+
+class DeviceTaintRuleStatus(Record):
+    """How far the eviction is."""
+
+    conditions: list[Condition] | None = None
+
+
+class DeviceTaintRule(KubernetesObject):
+    """A taint that an administrator puts on devices, cluster-scoped."""
+
+    WRITTEN_EMPTY = ("spec",)
+
+    api_version: Literal["resource.k8s.io/v1"] = API_VERSION
+    kind: Literal["DeviceTaintRule"] = "DeviceTaintRule"
+    metadata: ObjectMeta = Field(default=ObjectMeta())
+    spec: DeviceTaintRuleSpec = Field(default=DeviceTaintRuleSpec())
+    status: DeviceTaintRuleStatus = Field(default_factory=DeviceTaintRuleStatus)

@@ -1,0 +1,32 @@
+"""NodeSelector: which nodes devices can be used from (k8s.io/api/core/v1)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from dra_infra.model.record import CoreRecord, GoType, Text
+
+
+class NodeSelectorRequirement(CoreRecord):
+    """A test of one label or field of a node."""
+
+    WRITTEN_EMPTY = ("key", "operator")
+
+    key: Text = ""
+    operator: Annotated[Text, GoType("v1.NodeSelectorOperator")] = ""
+    values: list[Text] | None = None
+
+
+class NodeSelectorTerm(CoreRecord):
+    """Tests that must all be true."""
+
+    match_expressions: list[NodeSelectorRequirement] | None = None
+    match_fields: list[NodeSelectorRequirement] | None = None
+
+
+class NodeSelector(CoreRecord):
+    """Terms of which one must be true."""
+
+    WRITTEN_EMPTY = ("node_selector_terms",)
+
+    node_selector_terms: list[NodeSelectorTerm] | None = None

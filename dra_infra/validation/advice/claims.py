@@ -1,0 +1,191 @@
+"""Advice on one claim: its requests with their selectors, its constraints and its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from dra_infra.catalog.pins import Pins
+from dra_infra.cel.release import Environment
+from dra_infra.errors import Problem
+from dra_infra.model.resource_claim import DeviceClaim, DeviceConstraint
+from dra_infra.validation.advice.findings import Finding
+from dra_infra.validation.advice.names import check_absence, check_name
+from dra_infra.validation.advice.places import Place
+from dra_infra.validation.advice.reach import Reach
+from dra_infra.validation.advice.references import check_class_name
+from dra_infra.validation.advice.requests import (
+    Leaf,
+    check_counts,
+    check_tolerations,
+    find_shadowed,
+    leaves_of,
+)
+from dra_infra.validation.advice.selectors import check_reads, check_selectors
+from dra_infra.validation.advice.study import study
+from dra_infra.validation.advice.surroundings import Surroundings
+
+_PARTITIONS = {f"gpu.nvidia.com/partition{size}": size for size in (1, 2, 4, 8)}
+
+
+class Context(NamedTuple):
+    """What advice on a claim depends on beside the claim."""
+
+    environment: Environment
+    surroundings: Surroundings
+    pins: Pins
+
+
+def advise_claim(claim: DeviceClaim, path: str, context: Context) -> Iterator[Problem]:
+    """Advice on the devices part of a claim at *path*."""
+    requests = [
+        leaves_of(request, f"{path}.requests[{index}]") for index, request in enumerate(claim.requests or ())
+    ]
+    for finding in check_counts(requests):
+        yield finding.at(f"{path}.requests")
+    reached: dict[str, Reach] = {}
+    for leaves in requests:
+        for leaf in leaves:
+            problems, reached[leaf.name] = _advise_leaf(leaf, context)
+            yield from problems
+        for later, earlier in find_shadowed(leaves, claim, context.environment):
+            place = later.path.rpartition("[")[2].removesuffix("]")
+            yield Finding(
+                "request-shadowed",
+                f"{later.name} is never taken: {earlier.name} comes first and fits wherever it does",
+                f"leave firstAvailable[{place}] out, or write it before {earlier.name}",
+            ).at(later.path)
+    for index, constraint in enumerate(claim.constraints or ()):
+        yield from _advise_constraint(constraint, f"{path}.constraints[{index}]", requests, reached, context)
+    yield from _advise_configuration(claim, path, requests, reached)
+
+
+def class_selectors(name: str, surroundings: Surroundings, pins: Pins) -> tuple[str, ...] | None:
+    """The expressions of a class, of the input before those that drivers ship; None when it is not known."""
+    own = surroundings.classes.get(name)
+    if own is not None:
+        return tuple(each.cel.expression for each in own.spec.selectors or () if each.cel is not None)
+    shipped = pins.classes.get(name)
+    return (shipped.expression,) if shipped is not None else None
+
+
+def _advise_leaf(leaf: Leaf, context: Context) -> tuple[list[Problem], Reach]:
+    name = leaf.request.device_class_name or ""
+    finding = check_class_name(name, context.surroundings, context.pins)
+    problems = [finding.at(f"{leaf.path}.deviceClassName")] if finding is not None else []
+    problems += [finding.at(f"{leaf.path}.tolerations") for finding in check_tolerations(leaf)]
+    before = class_selectors(name, context.surroundings, context.pins) or ()
+    by = f"DeviceClass {name}" if before else ""
+    places = [index for index, each in enumerate(leaf.request.selectors or ()) if each.cel is not None]
+    found, reach = check_selectors(leaf.selectors, before, context.pins, context.environment, by)
+    problems += [
+        finding.at(f"{leaf.path}.selectors[{places[index]}].cel.expression") for index, finding in found
+    ]
+    problems += _advise_rest(leaf, reach, context)
+    return problems, reach
+
+
+def _advise_rest(leaf: Leaf, reach: Reach, context: Context) -> Iterator[Problem]:
+    for index, derived in enumerate(leaf.request.derived_attributes or ()):
+        found = study(derived.expression or "", context.environment, derived=True)
+        if found is not None:
+            for finding in check_reads(found, reach, context.pins):
+                yield finding.at(f"{leaf.path}.derivedAttributes[{index}].expression")
+    wanted = leaf.request.capacity.requests if leaf.request.capacity is not None else None
+    for name in wanted or ():
+        drivers = {device.driver for device in reach.known}
+        domain, slash, identifier = name.rpartition("/")
+        if slash or len(drivers) == 1:
+            place = Place("capacity", domain if slash else next(iter(drivers)), identifier)
+            missing = _judge_name(place, reach, context)
+            if missing is not None:
+                yield missing.at(f"{leaf.path}.capacity.requests")
+
+
+def _advise_constraint(
+    constraint: DeviceConstraint,
+    path: str,
+    requests: Sequence[Sequence[Leaf]],
+    reached: Mapping[str, Reach],
+    context: Context,
+) -> Iterator[Problem]:
+    field = "matchAttribute" if constraint.match_attribute else "distinctAttribute"
+    name = constraint.match_attribute or constraint.distinct_attribute or ""
+    domain, slash, identifier = name.rpartition("/")
+    bound = [
+        leaf
+        for leaves in requests
+        for leaf in leaves
+        if not constraint.requests
+        or leaf.name in constraint.requests
+        or leaf.name.partition("/")[0] in constraint.requests
+    ]
+    derived = {each.name for leaf in bound for each in leaf.request.derived_attributes or ()}
+    if not slash or name in derived:
+        return
+    place = Place("attribute", domain, identifier)
+    findings = [_judge_name(place, reached[leaf.name], context) for leaf in bound] or [
+        check_name(place, context.pins)
+    ]
+    for finding in dict.fromkeys(found for found in findings if found is not None):
+        yield _spoken(finding, field).at(f"{path}.{field}")
+    size = _PARTITIONS.get(name) if constraint.match_attribute else None
+    if size is not None and not any(findings):
+        yield from _check_partition(size, bound, f"{path}.{field}")
+
+
+def _judge_name(place: Place, reach: Reach, context: Context) -> Finding | None:
+    finding = check_name(place, context.pins)
+    if (
+        finding is None
+        and reach.known
+        and not any(each.published(place.section, place.name) for each in reach.known)
+    ):
+        finding = check_absence(place, reach.known, context.pins)
+    return finding
+
+
+def _spoken(finding: Finding, field: str) -> Finding:
+    """The finding with a hint for a constraint, which names an attribute without any CEL."""
+    _, separator, name = finding.hint.partition(", or ")
+    if separator and name.endswith(" in a constraint"):
+        return Finding(
+            finding.code, finding.message, f"write {field}: {name.removesuffix(' in a constraint')}"
+        )
+    if finding.code == "attribute-is-capacity":
+        hint = f"constraints compare attributes only: {field}: gpu.nvidia.com/productName gives cards of one size"
+        return Finding(finding.code, finding.message, hint)
+    return finding
+
+
+def _check_partition(size: int, bound: Sequence[Leaf], path: str) -> Iterator[Problem]:
+    counts = {leaf.name.partition("/")[0]: leaf.count for leaf in bound if not leaf.is_all}
+    total = sum(counts.values())
+    if counts and total != size and not any("/" in leaf.name for leaf in bound):
+        yield Finding(
+            "partition-size",
+            f"{total} GPUs must share a partition of {size}: the driver prepares whole partitions only",
+            f"write count: {size}, or matchAttribute: gpu.nvidia.com/partition{total}"
+            if total in _PARTITIONS.values()
+            else f"write count: {size}",
+        ).at(path)
+
+
+def _advise_configuration(
+    claim: DeviceClaim, path: str, requests: Sequence[Sequence[Leaf]], reached: Mapping[str, Reach]
+) -> Iterator[Problem]:
+    parents = {
+        leaves[0].name.partition("/")[0]: leaves for leaves in requests if leaves and "/" in leaves[0].name
+    }
+    for index, config in enumerate(claim.config or ()):
+        driver = config.opaque.driver if config.opaque is not None else ""
+        for position, name in enumerate(config.requests or ()):
+            leaves = parents.get(name, ())
+            if not any(each.driver == driver for leaf in leaves for each in reached[leaf.name].known):
+                continue
+            names = ", ".join(leaf.name for leaf in leaves)
+            yield Finding(
+                "config-not-applied",
+                f"{driver} compares names of requests letter by letter, and never sees {name!r} of a prioritized list",
+                f"write requests: [{names}], or leave requests out",
+            ).at(f"{path}.config[{index}].requests[{position}]")

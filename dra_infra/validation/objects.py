@@ -1,0 +1,222 @@
+"""All rules over a set of objects, on every release of the target."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dra_infra.errors import Problem
+from dra_infra.model.decoding import decode
+from dra_infra.model.device_class import DeviceClass
+from dra_infra.model.metadata import ObjectRef
+from dra_infra.model.pods import decode_pod_claims, find_pod_templates
+from dra_infra.model.target import ClusterTarget, Release
+from dra_infra.validation.advice import Pins, Surroundings, advise, advise_pods, read_pins
+from dra_infra.validation.markers import is_told, without_markers
+from dra_infra.validation.pod_claims import check_pod_claims
+from dra_infra.validation.problems import problem_of, problems_of, unreadable
+from dra_infra.validation.verdict import Checked, judge
+
+GROUP: Final = "resource.k8s.io"
+JUDGED: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
+"""Kinds of the group whose rules are all here."""
+
+KINDS: Final = (*JUDGED, "DeviceTaintRule", "ResourceSlice", "ResourcePoolStatusRequest")
+
+
+def validate(
+    objects: Iterable[Mapping[str, Any]], target: ClusterTarget | None = None, *, driver: str = "newest"
+) -> tuple[Problem, ...]:
+    """Everything that an API server of *target* refuses about *objects*, and what it should have warned about.
+
+    Args:
+        objects: Manifests as plain JSON data; objects of other groups pass, but the claim parts of pods are checked.
+        target: The cluster; None checks on the oldest and the newest supported minor.
+        driver: Release line of NVIDIA's driver whose attributes count, such as `25.8`.
+
+    Returns:
+        Problems with paths like `ResourceClaimTemplate ml/trainer.spec.spec.devices.requests[0].name`.
+
+    Raises:
+        InvalidSpecError: When *target* itself is wrong.
+    """
+    given = tuple(objects)
+    return tuple(
+        problem.below(str(reference_to(given[index])))
+        for index, problem in check_objects(given, target or ClusterTarget(), driver=driver)
+    )
+
+
+def check_objects(
+    objects: Sequence[Mapping[str, Any]],
+    target: ClusterTarget,
+    *,
+    driver: str = "newest",
+    classes: Iterable[DeviceClass] = (),
+) -> Iterator[tuple[int, Problem]]:
+    """The same as pairs of an object's position and a problem whose path begins inside the object.
+
+    Args:
+        objects: Manifests as plain JSON data.
+        target: The cluster.
+        driver: Release line of NVIDIA's driver whose attributes count.
+        classes: DeviceClasses that exist beside those in *objects*, such as those of a fleet.
+
+    Raises:
+        InvalidSpecError: When *target* or *driver* is wrong.
+    """
+    releases = target.releases
+    pins = read_pins(driver)
+    namespaces = _namespace_labels(objects)
+    judged = [
+        [_check_object(manifest, release, namespaces, target) for release in releases] for manifest in objects
+    ]
+    records = [findings[-1].record for findings in judged]
+    surroundings = Surroundings.gather(
+        objects, [each for each in records if each is not None], classes=classes
+    )
+    for index, (manifest, findings) in enumerate(zip(objects, judged, strict=True)):
+        for problem in _agreed(list(zip(releases, (each.problems for each in findings), strict=True))):
+            yield index, problem
+        for problem in _advise(manifest, records[index], releases[-1], surroundings, pins):
+            yield index, problem
+
+
+def reference_to(manifest: Mapping[str, Any]) -> ObjectRef:
+    """Kind, namespace and name of an object that may lack any of them."""
+    metadata = manifest.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    name = metadata.get("name") or metadata.get("generateName")
+    return ObjectRef(
+        kind=str(manifest.get("kind") or "object"),
+        name=str(name or "without name"),
+        namespace=str(metadata.get("namespace") or ""),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    """What one release says to one object, and what the object is when it can be read."""
+
+    problems: tuple[Problem, ...] = ()
+    record: Checked | None = None
+
+
+def _check_object(
+    manifest: Mapping[str, Any],
+    release: Release,
+    namespaces: Mapping[str, Mapping[str, str]],
+    target: ClusterTarget,
+) -> _Findings:
+    group, slash, version = str(manifest.get("apiVersion") or "").rpartition("/")
+    if group != GROUP or not slash:
+        return _Findings(tuple(_check_pods(manifest, release)))
+    kind = str(manifest.get("kind") or "")
+    if kind not in KINDS:
+        return _Findings((_unknown_kind(kind),))
+    if not release.knows(kind, version):
+        return _Findings((_unknown_version(kind, version, release),))
+    unserved = () if version in target.serves else (_not_served(kind, version, release),)
+    if kind not in JUDGED:
+        decoded = decode(manifest, minor=release.number)
+        unread = unreadable(decoded.type_errors, decoded.unknown_fields, release)
+        return _Findings((*unserved, *unread))
+    labels = namespaces.get(reference_to(manifest).namespace or "default")
+    verdict = judge(manifest, release, namespace_labels=labels)
+    if verdict.type_errors:
+        stripped = without_markers(manifest, (path for path, _ in verdict.type_errors))
+        verdict = judge(stripped, release, namespace_labels=labels) if stripped else verdict
+    told = replace(verdict, errors=tuple(filter(is_told, verdict.errors)))
+    return _Findings((*unserved, *problems_of(told, release)), verdict.record)
+
+
+def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Problem]:
+    decoded = decode_pod_claims(manifest, minor=release.number)
+    if decoded is None:
+        return
+    yield from unreadable(decoded.type_errors, decoded.unknown_fields, release)
+    for pod in decoded.pods:
+        yield from map(problem_of, filter(is_told, check_pod_claims(pod)))
+
+
+def _advise(
+    manifest: Mapping[str, Any],
+    record: Checked | None,
+    release: Release,
+    surroundings: Surroundings,
+    pins: Pins,
+) -> Iterator[Problem]:
+    if record is not None:
+        flat = str(manifest.get("apiVersion")).endswith("/v1beta1")
+        yield from advise(record, release, surroundings, pins=pins, flat=flat)
+    else:
+        for template in find_pod_templates(manifest):
+            yield from advise_pods(template, surroundings, pins=pins)
+
+
+def _agreed(found: Sequence[tuple[Release, tuple[Problem, ...]]]) -> Iterator[Problem]:
+    """The problems of all releases, each once; one that not every release has says on which it holds."""
+    by_place: dict[tuple[str, str], dict[str, Problem]] = {}
+    for release, problems in found:
+        for problem in problems:
+            by_place.setdefault((problem.path, problem.code), {})[release.minor] = problem
+    newest = found[-1][0].minor
+    for holders in by_place.values():
+        problem = holders.get(newest) or next(reversed(holders.values()))
+        if len(holders) < len(found):
+            if newest not in holders and _is_said_shorter(problem, found[-1][1]):
+                continue
+            if "Kubernetes" not in problem.message:
+                problem = replace(problem, message=f"on Kubernetes {', '.join(holders)}: {problem.message}")
+        yield problem
+
+
+def _is_said_shorter(problem: Problem, newer: Iterable[Problem]) -> bool:
+    """Whether a newer release finds the same thing at the item, or at a list whose items it no longer looks at."""
+    return any(
+        problem.path != each.path
+        and problem.path.startswith(each.path)
+        and each.code in (problem.code, "too-many-items")
+        for each in newer
+    )
+
+
+def _namespace_labels(objects: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, str]]:
+    labels: dict[str, Mapping[str, str]] = {}
+    for manifest in objects:
+        if manifest.get("kind") == "Namespace" and manifest.get("apiVersion") == "v1":
+            metadata = manifest.get("metadata")
+            found = metadata.get("labels") if isinstance(metadata, Mapping) else None
+            labels[reference_to(manifest).name] = found if isinstance(found, Mapping) else {}
+    return labels
+
+
+def _unknown_kind(kind: str) -> Problem:
+    near = difflib.get_close_matches(kind, KINDS, n=1)
+    return Problem(
+        path="kind",
+        code="unknown-kind",
+        message=f"{kind!r} is no kind of {GROUP}",
+        hint=f"did you mean {near[0]!r}?" if near else f"it has {', '.join(KINDS)}",
+    )
+
+
+def _unknown_version(kind: str, version: str, release: Release) -> Problem:
+    return Problem(
+        path="apiVersion",
+        code="unknown-version",
+        message=f"Kubernetes {release.minor} has no {kind} in {GROUP}/{version}",
+        hint=f"write apiVersion: {GROUP}/v1",
+    )
+
+
+def _not_served(kind: str, version: str, release: Release) -> Problem:
+    return Problem(
+        path="apiVersion",
+        code="version-not-served",
+        message=f"Kubernetes {release.minor} does not serve {kind} in {GROUP}/{version} unless it is told to",
+        hint=f"write apiVersion: {GROUP}/v1",
+        severity="warning",
+    )

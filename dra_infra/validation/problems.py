@@ -1,0 +1,92 @@
+"""A server's verdict as problems: in the user's reading order, with a code and with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dra_infra.errors import Problem
+from dra_infra.model.target import Release
+from dra_infra.validation.advice import explain_refusal
+from dra_infra.validation.dropping import Dropped
+from dra_infra.validation.field_errors import FieldError
+from dra_infra.validation.rules import RULES
+from dra_infra.validation.verdict import Verdict
+
+_HINTS = {
+    "metadata.name-format": "use lower-case letters, digits, '-' and '.'",
+    "template.metadata": "set labels and annotations only; the generated claim gets its own name and namespace",
+    "claim.requests-size": "split it into several claims",
+    "claim.immutable": "give the changed object a new name, and change the pods that use it",
+    "request.one-of-none": "write exactly: {deviceClassName: ...}, or firstAvailable: [...]",
+    "request.one-of-both": "keep one of the two",
+    "request.count-with-all": "leave count out, or write allocationMode: ExactCount",
+    "request.count-positive": "write count: 1 or more, or leave it out",
+    "request.admin-access": "label the namespace with resource.kubernetes.io/admin-access: 'true'",
+    "cel.length": "split it into several selectors, all of which must be true",
+    "cel.cost": "test with ==, or bound what loops go through",
+    "reference.unknown": "name a request of this claim, or request/subrequest for an entry of firstAvailable",
+    "constraint.attribute": "write a domain and a name: gpu.nvidia.com/productName",
+    "constraint.attribute-required": "write matchAttribute: gpu.nvidia.com/productName",
+    "config.opaque-required": "write opaque: {driver: ..., parameters: {...}}",
+    "config.parameters-object": "write a mapping, with apiVersion and kind as the driver asks for",
+    "toleration.value-with-exists": "leave value out, or write operator: Equal",
+    "derived.unused": "name it in matchAttribute or distinctAttribute of a constraint on this request",
+    "class.extended-resource-name": "write a domain of your own and a name: example.com/gpu",
+    "pod.claim-one-of": "keep one of resourceClaimName and resourceClaimTemplateName",
+    "container.claim-duplicate": "use a claim once per container, or each request of it once",
+}
+
+
+def problems_of(verdict: Verdict, release: Release) -> Iterator[Problem]:
+    """What *verdict* means to the author of the object; paths are those of the object."""
+    yield from unreadable(verdict.type_errors, verdict.unknown_fields, release)
+    for error in verdict.errors:
+        yield problem_of(error)
+    for dropped in verdict.dropped:
+        yield _dropped(dropped, release)
+
+
+def unreadable(
+    type_errors: Iterable[tuple[str, str]], unknown_fields: Iterable[str], release: Release
+) -> Iterator[Problem]:
+    """What a server cannot read of an object, as problems."""
+    for path, text in type_errors:
+        yield Problem(
+            path=path, code="wrong-type", message=text, hint="the API server cannot read the object"
+        )
+    for path in unknown_fields:
+        yield Problem(
+            path=path,
+            code="unknown-field",
+            message=f"Kubernetes {release.minor} has no such field; kubectl refuses it, other clients lose it silently",
+            hint="check the spelling against `kubectl explain`",
+        )
+
+
+def problem_of(error: FieldError) -> Problem:
+    """One finding of the server as a problem."""
+    rule = RULES[error.rule]
+    code = "cel-syntax" if rule.code == "cel-type" and "Syntax error" in error.detail else rule.code
+    hint = (
+        explain_refusal(error.value, error.detail) if rule.code == "cel-type" else _HINTS.get(error.rule, "")
+    )
+    return Problem(path=error.path, code=code, message=error.message, hint=hint)
+
+
+def _dropped(dropped: Dropped, release: Release) -> Problem:
+    hint = f"leave it out, or name the gate if the cluster has it on: {dropped.gate}=true"
+    if dropped.kept:
+        return Problem(
+            path=dropped.path,
+            code="field-ignored",
+            message=f"Kubernetes {release.minor} stores it, and its scheduler ignores it: the gate {dropped.gate} is off",
+            hint=hint,
+            severity="warning",
+        )
+    return Problem(
+        path=dropped.path,
+        code="field-dropped",
+        message=f"Kubernetes {release.minor} clears it without a word: the gate {dropped.gate} is off",
+        hint=hint,
+        severity="warning",
+    )

@@ -1,0 +1,176 @@
+"""For each field the values at and beyond its limits; which of them are valid is for the server to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.e2e.parity.kinds import expressions
+
+Path = tuple[str | int, ...]
+
+LABELS: Sequence[Any] = (
+    "", "A", "a_b", "-a", "a-", "a.b", "a/b", "a" * 63, "a" * 64, "é", "日本", " a", "a b", "é" * 63, "a\n", "a" * 300,
+)  # fmt: skip
+_LONG = ".".join(["a" * 63] * 3)
+SUBDOMAINS: Sequence[Any] = (
+    "", "A", "a_b", "-a", "a-", "a.b", "a..b", ".a", "a.", "a/b", "é", "a b", "a" * 63, "a" * 64,
+    f"{_LONG}.{'a' * 61}", f"{_LONG}.{'a' * 62}", "a" * 253, "a" * 254, "A" * 254, "é" * 127, "a" * 3000,
+)  # fmt: skip
+DRIVERS: Sequence[Any] = (
+    "", "A", "GPU.Example.com", "a_b", "-a", "a..b", "a.", "gpu", "gpu.example.com/", "a" * 63, "a" * 64,
+    f"{'a' * 31}.{'b' * 31}", f"{'a' * 31}.{'b' * 32}", "é", "é" * 32, "A_" * 40,
+)  # fmt: skip
+QUALIFIED: Sequence[Any] = (
+    "", "model", "gpu.example.com/model", "GPU.example.com/model", "a/b/c", "/x", "x/", "/", "a/1x", "a/x-y", "a/x.y", "a/_x",
+    f"a/{'x' * 32}", f"a/{'x' * 33}", f"{'a' * 63}/x", f"{'a' * 64}/x", "a/é", "a_b/x", "a..b/x", "é/x", "a b/x", "a/x ",
+    f"{'A' * 64}/{'é' * 33}",
+)  # fmt: skip
+REFERENCES: Sequence[Any] = (
+    "", "gpu", "nic", "nope", "gpu/large", "gpu/nope", "nope/large", "gpu/", "/large", "/", "gpu/large/x", "Gpu", "gpu//large",
+    "large", "é", "a" * 64, f"gpu/{'a' * 64}", "a b",
+)  # fmt: skip
+INTEGERS: Sequence[Any] = (
+    0, 1, -1, 2, 32, 33, 2**31 - 1, 2**31, 2**32, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 10**30,
+    1.0, 1.5, 1e3, 1e20, "1", "", True,
+)  # fmt: skip
+QUANTITIES: Sequence[Any] = (
+    "", "1", "+1", "-1", "0", "1.5", ".5", "5.", "1Ki", "1KI", "10Gi", "1Zi", "1E", "1e", "1e3", "1E3", "1e-3", "1n", "1u", "1m", "0.1n",
+    "1 Gi", " 1", "1.5.5", "--1", "0x10", "x", "Ki", "1e400", "1e-400", "9223372036854775807", "9223372036854775808", "9" * 40,
+    "9" * 1000, "0.000000000000000001", "123456789.123456789Gi", "1é", "٣", 5, -5, 0, 1.5, 1e3, 1e-3, 10**30, 0.1, True, [], {},
+)  # fmt: skip
+LABEL_KEYS: Sequence[Any] = (
+    "", "a", "A", "A_1.b", "-a", "a-", "a/b", "a/b/c", "/a", "a/", "A.example.com/x", "é", "a b", "x" * 63, "x" * 64,
+    f"{_LONG}.{'a' * 61}/x", f"{_LONG}.{'a' * 62}/x", f"{'a' * 64}/x", "kubernetes.io/x",
+)  # fmt: skip
+LABEL_VALUES: Sequence[Any] = (
+    "", "a", "A_1.b-c", "-a", "a-", "a/b", "a b", "é", "x" * 63, "x" * 64, "a\n", 1, True, None,
+)  # fmt: skip
+EXTENDED_RESOURCES: Sequence[Any] = (
+    "", "gpu", "example.com/gpu", "Example.com/gpu", "kubernetes.io/gpu", "x.kubernetes.io/gpu", "kubernetes.io", "a.kubernetes.io/",
+    "requests.example.com/x", "requests.", "requests./x", "a/b/c", "/x", "x/", "a/-b", "a/b_c", "a_b/c", "é/x", "a/é", f"a/{'x' * 63}", f"a/{'x' * 64}",
+    f"{_LONG}.{'a' * 52}/x", f"{_LONG}.{'a' * 53}/x", f"{_LONG}.{'a' * 61}/x", "pods", "limits.example.com/x",
+    "deviceclass.resource.kubernetes.io/x",
+)  # fmt: skip
+
+
+def _parameters(count: int, letter: str = "a") -> dict[str, str]:
+    """An object of exactly *count* bytes as compact JSON, filled with *letter*."""
+    frame = len('{"k":""}')
+    filled = letter * ((count - frame) // len(letter.encode()))
+    return {"k": filled + " " * (count - frame - len(filled.encode()))}
+
+
+PARAMETERS: Sequence[Any] = (
+    {}, {"a": 1}, {"": None}, [], [1], "", "x", "{}", 0, 1, 1.5, True, False, None, {"a": {"b": [{}, [], None, 1e3, 2**70]}},
+    _parameters(10239), _parameters(10240), _parameters(10241), _parameters(10240, "é"), _parameters(10241, "é"), _parameters(20000),
+    ["a" * 10240], "a" * 10241, {"a": '"\\\n\u2028<>&'}, {"a": "\x00\x7f"},
+)  # fmt: skip
+EXPRESSIONS: Sequence[Any] = (
+    *expressions.VALID,
+    *expressions.VERSIONED,
+    *expressions.INVALID,
+    *expressions.EXPENSIVE,
+    *(
+        expressions.of_bytes(count, letter)
+        for count in (expressions.LIMIT, expressions.LIMIT + 1)
+        for letter in ("a", "é", "日")
+    ),
+    "(" * 5000 + "true" + ")" * 5000,
+    "true" + " && true" * 1000,
+)
+
+BY_KEY: Mapping[str, Sequence[Any]] = {
+    "name": LABELS,
+    "request": LABELS,
+    "deviceClassName": SUBDOMAINS,
+    "resourceClaimName": SUBDOMAINS,
+    "resourceClaimTemplateName": SUBDOMAINS,
+    "driver": DRIVERS,
+    "expression": EXPRESSIONS,
+    "matchAttribute": QUALIFIED,
+    "distinctAttribute": QUALIFIED,
+    "count": INTEGERS,
+    "tolerationSeconds": INTEGERS,
+    "allocationMode": ("", "All", "ExactCount", "all", "exactcount", "Any", "ExactCount ", "é"),
+    "operator": ("", "Equal", "Exists", "equal", "Gt", "Exists "),
+    "effect": ("", "NoSchedule", "NoExecute", "None", "PreferNoSchedule", "noschedule"),
+    "key": LABEL_KEYS,
+    "value": LABEL_VALUES,
+    "adminAccess": (True, False, "true", 1),
+    "parameters": PARAMETERS,
+    "extendedResourceName": EXTENDED_RESOURCES,
+    "generateName": ("", "a-", "A", "-", "a.", "a" * 247, "a" * 248, "a" * 253, "a" * 254, "é"),
+    "generation": (0, 1, -1, 2**63),
+    "creationTimestamp": (None, "", "2026-01-01T00:00:00Z", "2026-01-01", 0),
+    "deletionTimestamp": (None, "2026-01-01T00:00:00Z", "x"),
+    "deletionGracePeriodSeconds": (0, -1, 5),
+    "selfLink": ("", "x"),
+    "uid": ("", "x", 1),
+    "managedFields": (
+        None,
+        [],
+        [{}],
+        [{"manager": "a", "operation": "Apply"}],
+        [{"operation": "x", "time": 1}],
+    ),
+    "apiVersion": ("", "v1", "apps/v1", "apps/", "/v1", "/", "a/b/c", "A b/v1"),
+    "controller": (True, False, None),
+    "blockOwnerDeletion": (True, False, None),
+}
+"""Odd values by the last element of the path: in this API a name mostly decides the format."""
+
+SERVER_SET: Sequence[str] = (
+    "generateName",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "uid",
+    "managedFields",
+)
+"""Fields of metadata that nobody has reason to write, but may."""
+
+LIMITS: Mapping[str, int] = {
+    "requests": 32,
+    "firstAvailable": 8,
+    "selectors": 32,
+    "constraints": 32,
+    "config": 32,
+    "tolerations": 16,
+    "derivedAttributes": 32,
+    "resourceClaims": 4,
+    "claims": 4,
+}
+"""Items that lists may have, or are said to have."""
+
+
+def of(path: Path) -> Sequence[Any]:
+    """Odd values for the field at *path*; empty when nothing special is known about it."""
+    key = path[-1] if isinstance(path[-1], str) else path[-2]
+    above = path[-2] if len(path) > 1 else None
+    if key == "name" and above == "metadata":
+        return SUBDOMAINS
+    if key == "name" and "derivedAttributes" in path:
+        return QUALIFIED
+    if above == "labels":
+        return LABEL_VALUES
+    if above == "annotations":
+        return ("", "é\n", "x" * 300_000, 1, None)
+    if above == "requests" and "capacity" in path:
+        return QUANTITIES
+    if key == "requests" and isinstance(path[-1], int):
+        return REFERENCES
+    if key == "finalizers" and isinstance(path[-1], int):
+        return ("", "a", "example.com/a", "a/b/c", "-", "é", "x" * 64, "foregroundDeletion", "kubernetes")
+    return BY_KEY.get(str(key), ())
+
+
+def keys_of(path: Path) -> Sequence[str]:
+    """Odd keys for the map at *path*; empty when its keys are field names."""
+    if path[-1] in ("labels", "annotations"):
+        return LABEL_KEYS
+    if path[-1] == "requests" and "capacity" in path:
+        return QUALIFIED
+    return ()

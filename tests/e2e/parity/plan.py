@@ -1,0 +1,19 @@
+"""How many objects are generated for which server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from tests.e2e.parity.gate_sets import ALL, DEFAULT, NONE
+
+VARIABLE = "DRA_INFRA_PARITY_N"
+"""Environment variable with the number of generated objects for each server with its default gates."""
+
+_USUAL = 1500
+
+
+def counts(number: int | None = None) -> Mapping[str, int]:
+    """Generated objects by gate set; *number* is for the default gates, the others get a part of it."""
+    given = number or int(os.environ.get(VARIABLE, _USUAL))
+    return {DEFAULT: given, ALL: given // 3, NONE: given // 6}

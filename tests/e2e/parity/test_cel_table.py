@@ -1,0 +1,97 @@
+"""Expressions picked by hand, in every environment of every release, beside Kubernetes' own CEL packages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from dra_infra.cel.check import check_expression
+from dra_infra.cel.release import ADDITIONS, Environment
+from tests.e2e.parity.cel_calls import CALLS_OF_ONE, CALLS_OF_TWO, VALUES
+from tests.e2e.parity.cel_comparison import MINORS, UNDECIDED, Judges, compare, environments, run
+from tests.e2e.parity.cel_table import DEEP, EXPRESSIONS
+
+pytestmark = pytest.mark.e2e
+
+WITHHELD = frozenset(
+    {
+        "[1].exists(device, device == 1)",
+        "device.?driver.hasValue()",
+        "device.?driver",
+        'kubernetes.DRADevice{driver:"a"}.driver=="a"',
+        "[].map(x, -x).exists(y, y == 1)",
+        '[].filter(x, x > device.attributes["a"].b).exists(y, y > 1)',
+        "[][0].exists(x, true)",
+        "flatteN([1])",
+        "[1].flatteN() == [1]",
+    }
+)
+"""What the engine cannot express, or cel-go decides by the order of its overloads."""
+
+
+@pytest.fixture(scope="module")
+def judges(binaries: Callable[[str], Path]) -> Iterator[Judges]:
+    with Judges(binaries) as started:
+        yield started
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_every_expression_of_the_table_gets_the_verdict_of_the_server(judges: Judges, minor: int):
+    cases = product(EXPRESSIONS, environments(minor))
+    tally = run(judges, cases, minor=minor)
+    tally.write("table")
+    assert not tally.wrong, "\n\n".join(tally.wrong[:10])
+
+
+def test_the_verdicts_that_are_withheld_are_the_known_ones():
+    withheld = {text for text in EXPRESSIONS if check_expression(text).undecided}
+    assert withheld <= WITHHELD
+    assert {text for text in EXPRESSIONS if text in WITHHELD} <= withheld
+
+
+@pytest.mark.parametrize("text", DEEP)
+def test_deep_nesting_is_never_guessed(judges: Judges, text: str):
+    environment = Environment(stored=False)
+    checked = check_expression(text, environment=environment)
+    outcome, words = compare(judges.ask(text, environment), checked)
+    assert outcome in ("equal", UNDECIDED), words
+
+
+@pytest.mark.parametrize("minor", [36, 37])
+def test_derived_attributes_may_have_the_types_that_the_server_allows(judges: Judges, minor: int):
+    if minor < 37:
+        pytest.skip("derived attributes came with 1.37")
+    tally = run(judges, product(EXPRESSIONS, environments(minor)), minor=minor, derived=True)
+    tally.write("derived")
+    assert not tally.wrong, "\n\n".join(tally.wrong[:10])
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_every_function_takes_the_types_that_the_server_takes(judges: Judges, minor: int):
+    random = Random(minor)  # noqa: S311  (a seeded choice of test cases)
+    calls = [call.format(value) for call in CALLS_OF_ONE for value in VALUES]
+    calls += random.sample(
+        [call.format(*two) for call in CALLS_OF_TWO for two in product(VALUES, VALUES)], 4000
+    )
+    offered = environments(minor)
+    tally = run(judges, ((call, random.choice(offered)) for call in calls), minor=minor)
+    tally.write("calls")
+    assert not tally.wrong, "\n\n".join(tally.wrong[:10])
+
+
+def test_the_table_names_every_function_of_every_library():
+    declared = {
+        re.split(r"(?<!\\)\.", line.split(": ")[1].split("(")[0])[-1]
+        .replace("\\", "")
+        .replace("flatteN", "flatten")
+        for addition in ADDITIONS
+        for line in addition.functions
+    }
+    text = "\n".join(EXPRESSIONS)
+    operators = {name for name in declared if name.startswith("_")}
+    assert {name for name in declared - operators if not re.search(rf"\b{re.escape(name)}\(", text)} == set()

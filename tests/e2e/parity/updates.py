@@ -1,0 +1,202 @@
+"""Replacements of stored objects: what may change, what may not, and what is checked again."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from tests.e2e.parity import bases
+from tests.e2e.parity.cases import ADMIN, PLAIN, Case, Object
+from tests.e2e.parity.faults import break_some, everything, get, is_of_claims
+from tests.e2e.parity.gate_sets import NONE
+from tests.e2e.parity.kinds import expressions
+from tests.e2e.parity.kinds.pods import WORKLOADS
+from tests.e2e.parity.odd_values import Path
+
+_DEVICES: Path = ("spec", "devices")
+_LARGE = {"k": "a" * 10240}
+
+
+def stored(gate_set: str) -> Iterator[Case]:
+    """What is to be stored first; each has a name of its own."""
+    for kind, (built, namespace) in _bases(choices=gate_set != NONE).items():
+        changed = copy.deepcopy(built)
+        changed["metadata"]["name"] = f"stored-{kind}"
+        yield Case(id=f"stored {kind}", object=changed, namespace=namespace)
+
+
+def named(old: Case) -> Iterator[Case]:
+    """The updates of one stored object (*old* holds what the server made of it) that have a name."""
+    changes = _CHANGES[old.id.removeprefix("stored ")]
+    # Of pods only what is about claims is judged.
+    shared = _METADATA[:1] if old.kind in WORKLOADS else _METADATA
+    for name, path, value in (*shared, *changes):
+        # What a gate dropped on the way in cannot be changed any more.
+        with contextlib.suppress(KeyError):
+            yield _update(old, name, _changed(old.object, path, value))
+
+
+def drawn(old: Case, seed: int, count: int) -> Iterator[Case]:
+    """Updates of one stored object by faults at random."""
+    kind = old.id.removeprefix("stored ")
+    may_break: Callable[[Path], bool] = is_of_claims if kind in ("pod", "deployment") else everything
+    for index in range(count):
+        name = f"{kind}/{seed}/{index}"
+        random = Random(f"update {name}")  # noqa: S311 - reproducible, not secret.
+        yield _update(
+            old,
+            name,
+            break_some(random, old.object, random.choice((1, 1, 1, 2, 3)), _not_identity(may_break)),
+        )
+
+
+def _not_identity(may_break: Callable[[Path], bool]) -> Callable[[Path], bool]:
+    """Keeps the name, which is part of the request's address, and what only a running cluster sets."""
+
+    def check(path: Path) -> bool:
+        return (
+            path[:2] != ("metadata", "name")
+            and path != ("metadata",)
+            and path[0] != "status"
+            and may_break(path)
+        )
+
+    return check
+
+
+def _update(old: Case, name: str, changed: Object) -> Case:
+    return Case(
+        id=f"update {old.id.removeprefix('stored ')} {name}",
+        object=changed,
+        namespace=old.namespace,
+        old=old.object,
+    )
+
+
+def _changed(built: Object, path: Path, value: Any) -> Object:
+    changed = copy.deepcopy(built)
+    if not path:
+        return changed
+    parent = get(changed, path[:-1])
+    if value is _ABSENT:
+        del parent[path[-1]]
+    elif callable(value):
+        parent[path[-1]] = value(parent.get(path[-1]))
+    else:
+        parent[path[-1]] = copy.deepcopy(value)
+    return changed
+
+
+_ABSENT = object()
+_Change = tuple[str, Path, Any]
+
+
+def _class_with(**spec: Any) -> Object:
+    built = bases.device_class()
+    built["spec"].update(spec)
+    return built
+
+
+def _selector(text: str) -> Object:
+    return {"cel": {"expression": text}}
+
+
+def _one_more(items: list[Any] | None) -> list[Any]:
+    return [*(items or []), copy.deepcopy(items[0]) if items else {}]
+
+
+def _bases(*, choices: bool) -> Mapping[str, tuple[Object, str]]:
+    everywhere = {"derived": False, "distinct": False, "choices": choices}
+    return {
+        "claim": (bases.claim(**everywhere), ADMIN),
+        "template": (bases.template(**everywhere), ADMIN),
+        "class": (bases.device_class(), PLAIN),
+        "large-class": (
+            _class_with(
+                selectors=[_selector(expressions.of_bytes(expressions.LIMIT)), _selector("true")],
+                config=[{"opaque": {"driver": "gpu.example.com", "parameters": {"k": "a" * 10000}}}],
+            ),
+            PLAIN,
+        ),
+        "pod": (bases.pod(), PLAIN),
+        "deployment": (bases.pod("Deployment"), PLAIN),
+    }
+
+
+_METADATA: Sequence[_Change] = (
+    ("nothing", (), None),
+    ("other labels", ("metadata", "labels"), {"other": "label"}),
+    ("no labels", ("metadata", "labels"), None),
+    ("bad label", ("metadata", "labels"), {"a b": "-"}),
+    ("bad annotation", ("metadata", "annotations"), {"-": ""}),
+    ("other generation", ("metadata", "generation"), 7),
+    ("negative generation", ("metadata", "generation"), -1),
+    ("other creation", ("metadata", "creationTimestamp"), "2020-01-01T00:00:00Z"),
+    ("unknown field", ("bogus",), 1),
+)
+_CLAIM: Sequence[_Change] = (
+    ("no spec", ("spec",), _ABSENT),
+    ("empty spec", ("spec",), {}),
+    ("no devices", _DEVICES, None),
+    ("request renamed", (*_DEVICES, "requests", 0, "name"), "other"),
+    ("request renamed badly", (*_DEVICES, "requests", 0, "name"), "A B"),
+    ("request removed", (*_DEVICES, "requests"), lambda items: items[:1]),
+    ("request twice", (*_DEVICES, "requests"), _one_more),
+    ("33 requests", (*_DEVICES, "requests"), lambda items: items[:1] * 33),
+    ("count", (*_DEVICES, "requests", 0, "exactly", "count"), 3),
+    ("count zero", (*_DEVICES, "requests", 0, "exactly", "count"), 0),
+    ("count absent", (*_DEVICES, "requests", 0, "exactly", "count"), _ABSENT),
+    ("no admin access", (*_DEVICES, "requests", 0, "exactly", "adminAccess"), _ABSENT),
+    ("selector", (*_DEVICES, "requests", 0, "exactly", "selectors", 0, "cel", "expression"), "false"),
+    ("bad selector", (*_DEVICES, "requests", 0, "exactly", "selectors", 0, "cel", "expression"), "device."),
+    ("mode", (*_DEVICES, "requests", 0, "exactly", "allocationMode"), "All"),
+    ("unknown mode", (*_DEVICES, "requests", 0, "exactly", "allocationMode"), "Any"),
+    ("operator absent", (*_DEVICES, "requests", 0, "exactly", "tolerations", 0, "operator"), _ABSENT),
+    ("constraint", (*_DEVICES, "constraints", 0, "matchAttribute"), "a/other"),
+    ("no constraints", (*_DEVICES, "constraints"), None),
+    ("parameters", (*_DEVICES, "config", 0, "opaque", "parameters"), {"a": 2}),
+    ("same parameters in other order", (*_DEVICES, "config", 0, "opaque", "parameters"), {"b": 1, "a": 1}),
+    ("large parameters", (*_DEVICES, "config", 0, "opaque", "parameters"), _LARGE),
+    ("bad driver", (*_DEVICES, "config", 0, "opaque", "driver"), "_"),
+)
+_CLASS: Sequence[_Change] = (
+    ("no spec", ("spec",), {}),
+    ("selector changed", ("spec", "selectors", 0), _selector("device.driver == 'x'")),
+    ("selector changed badly", ("spec", "selectors", 0), _selector("device.")),
+    ("selector too costly", ("spec", "selectors", 0), _selector(expressions.TOO_COSTLY)),
+    ("selector too long", ("spec", "selectors", 0), _selector(expressions.of_bytes(expressions.LIMIT + 1))),
+    ("bad selector added", ("spec", "selectors"), lambda items: [*items, _selector("1")]),
+    ("selector twice", ("spec", "selectors"), _one_more),
+    ("selectors reversed", ("spec", "selectors"), lambda items: items[::-1]),
+    ("33 selectors", ("spec", "selectors"), lambda items: items[:1] * 33),
+    ("no selectors", ("spec", "selectors"), None),
+    ("config twice", ("spec", "config"), _one_more),
+    ("33 configs", ("spec", "config"), lambda items: items[:1] * 33),
+    ("driver changed", ("spec", "config", 0, "opaque", "driver"), "other.example.com"),
+    ("driver changed badly", ("spec", "config", 0, "opaque", "driver"), "_"),
+    ("parameters changed", ("spec", "config", 0, "opaque", "parameters"), {"a": 2}),
+    ("parameters too large", ("spec", "config", 0, "opaque", "parameters"), _LARGE),
+    ("parameters no object", ("spec", "config", 0, "opaque", "parameters"), []),
+    ("resource changed", ("spec", "extendedResourceName"), "example.com/other"),
+    ("resource changed badly", ("spec", "extendedResourceName"), "gpu"),
+    ("no resource", ("spec", "extendedResourceName"), None),
+)
+_POD: Sequence[_Change] = (
+    ("claim renamed", ("spec", "resourceClaims", 0, "name"), "other"),
+    ("other claim", ("spec", "resourceClaims", 1, "resourceClaimName"), "other"),
+    ("no claims", ("spec", "resourceClaims"), None),
+    ("claim twice", ("spec", "resourceClaims"), _one_more),
+    ("container without", ("spec", "containers", 0, "resources"), {}),
+)
+_WORKLOAD: Sequence[_Change] = tuple((name, ("spec", "template", *path), value) for name, path, value in _POD)
+_CHANGES: Mapping[str, Sequence[_Change]] = {
+    "claim": _CLAIM,
+    "template": tuple((name, ("spec", *path), value) for name, path, value in _CLAIM if path != ("spec",)),
+    "class": _CLASS,
+    "large-class": _CLASS,
+    "pod": _POD,
+    "deployment": _WORKLOAD,
+}

@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: c
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.nvidia.com
+        count: {count}
+"""
+
+
+def validate(
+    *arguments: str | Path, stdin: bytes = b"", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "dra_infra.cli.app", "validate", *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        check=False,
+        timeout=60,
+        cwd=ROOT,
+        env={**os.environ, "NO_COLOR": "1", **environment},
+    )
+    assert b"Traceback" not in done.stderr
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def problems(*arguments: str | Path, stdin: bytes = b"") -> list[tuple[int, int, str]]:
+    done = validate(*arguments, "--format", "json", "--kubernetes", "1.37", stdin=stdin)
+    assert done.returncode in (0, 1), done.stderr
+    return [(each["line"], each["column"], each["code"]) for each in json.loads(done.stdout)["problems"]]
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    file = tmp_path / "claim.yaml"
+    file.write_text("# a comment\n" + CLAIM.format(count=-1))
+    return file
+
+
+def test_a_problem_names_file_line_and_column(broken: Path):
+    done = validate(broken, "--kubernetes", "1.37")
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        f"✗ {broken}:12:9: ResourceClaim c.spec.devices.requests[0].exactly.count: "
+        "Invalid value: -1: must be greater than zero [count-below-one]"
+    )
+    assert done.stdout == ""
+
+
+def test_clean_files_exit_with_nothing_wrong(tmp_path: Path):
+    (tmp_path / "claim.yaml").write_text(CLAIM.format(count=2))
+    (tmp_path / "other.json").write_text('{"apiVersion": "v1", "kind": "ConfigMap"}')
+    done = validate(tmp_path)
+    assert done.returncode == 0
+    assert (
+        done.stderr
+        == "checked 1 object on Kubernetes 1.34 and 1.37, 1 other passed through: 0 errors, 0 warnings\n"
+    )
+
+
+def test_advice_fails_only_when_strict(tmp_path: Path):
+    file = tmp_path / "claim.yaml"
+    file.write_text(CLAIM.format(count=2).replace("gpu.nvidia.com", "gpu.nvidia.con"))
+    assert validate(file).returncode == 0
+    assert validate(file, "--strict").returncode == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--kubernetes", "1.33"],
+        ["--gate", "DRAAdminAcess=true"],
+        ["--gate", "DRAAdminAccess"],
+        ["--gate", "DRAAdminAccess=perhaps"],
+        ["--driver", "12"],
+        ["--format", "xml"],
+    ],
+)
+def test_wrong_usage_exits_with_2(broken: Path, arguments: list[str]):
+    assert validate(broken, *arguments).returncode == 2
+
+
+def test_a_gate_decides_what_is_dropped(tmp_path: Path):
+    file = tmp_path / "claim.yaml"
+    file.write_text(CLAIM.format(count=2) + "        capacity: {requests: {memory: 40Gi}}\n")
+    assert "[field-dropped]" in validate(file, "-k", "1.34").stderr
+    assert (
+        "[field-dropped]" not in validate(file, "-k", "1.34", "--gate", "DRAConsumableCapacity=true").stderr
+    )
+
+
+def test_one_broken_document_does_not_hide_the_others(tmp_path: Path):
+    file = tmp_path / "all.yaml"
+    file.write_text(
+        "a: [\n---\n" + CLAIM.format(count=-1) + "---\n- 1\n---\na: 1\na: 2\n---\n" + CLAIM.format(count=-2)
+    )
+    assert problems(file) == [
+        (2, 1, "yaml-syntax"),
+        (13, 9, "count-below-one"),
+        (14, 0, "yaml-not-an-object"),
+        (18, 1, "yaml-duplicate-key"),
+        (30, 9, "count-below-one"),
+    ]
+
+
+def test_items_of_lists_and_lines_of_json_have_places(tmp_path: Path):
+    listed = tmp_path / "list.yaml"
+    item = CLAIM.format(count=-1).replace("\n", "\n  ").rstrip()
+    listed.write_text(f"apiVersion: v1\nkind: List\nitems:\n- {item}\n")
+    assert problems(listed) == [(14, 11, "count-below-one")]
+    lines = tmp_path / "lines.jsonl"
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c"},
+        "spec": {"devices": {"requests": [{"name": "A"}]}},
+    }
+    lines.write_text("\n\n" + json.dumps(claim) + "\n{\n")
+    assert [(line, code) for line, _, code in problems(lines)] == [
+        (3, "one-of"),
+        (3, "invalid-name"),
+        (4, "yaml-syntax"),
+    ]
+
+
+def test_standard_input_is_yaml_or_json():
+    assert problems("-", stdin=CLAIM.format(count=-1).encode()) == [(11, 9, "count-below-one")]
+    assert problems("-", stdin=b'{"apiVersion": "resource.k8s.io/v1", "kind": "Claim"}') == [
+        (1, 38, "unknown-kind")
+    ]
+
+
+HOSTILE: list[tuple[str, bytes, str]] = [
+    ("a.yaml", b"\tkey: value", "yaml-syntax"),
+    ("a.yaml", "a: b".encode("utf-16"), "not-utf-8"),
+    ("a.yaml", b"a: \xff", "not-utf-8"),
+    ("a.yaml", b"a: .nan", "yaml-syntax"),
+    ("a.yaml", b"a: &a [*a]", "yaml-syntax"),
+    ("a.yaml", b"[" * 100_000, "yaml-too-large"),
+    (
+        "a.yaml",
+        b"a0: &a0 [x, x]\n"
+        + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 12)),
+        "yaml-too-large",
+    ),
+    ("a.yaml", b"? {a: b}\n: c", "yaml-syntax"),
+    ("a.yaml", b"a: !!python/object:os.system x", "yaml-syntax"),
+    ("a.yaml", b"just text", "yaml-not-an-object"),
+    ("a.yaml", b"a: b\x00c", "yaml-syntax"),
+    ("a.json", b"[1, 2]", "yaml-not-an-object"),
+    ("a.json", b'{"a": NaN}', "yaml-syntax"),
+    ("a.json", b'{"a": 1, "a": 2}', "yaml-duplicate-key"),
+    ("a.json", b'{"a": ' * 5_000, "yaml-too-large"),
+    ("a.json", b"[" * 200_000 + b"]" * 200_000, "yaml-too-large"),
+    ("a.json", b'{"a": ' * 70 + b"1" + b"}" * 70, "yaml-too-large"),
+    ("a.json", b'{"a": ' + b"9" * 5_000 + b"}", "yaml-syntax"),
+    ("a.json", b" " * (33 * 2**20), "yaml-too-large"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code"), HOSTILE, ids=[f"{code} {n}" for n, (_, _, code) in enumerate(HOSTILE)]
+)
+def test_hostile_input_is_one_problem_with_its_place(tmp_path: Path, name: str, data: bytes, code: str):
+    file = tmp_path / name
+    file.write_bytes(data)
+    assert [found for _, _, found in problems(file)] == [code]
+
+
+@pytest.mark.parametrize("expression", ["true || " * 100_000 + "true", "(" * 5_000, '"\\ud83d"'])
+def test_hostile_expressions_end(tmp_path: Path, expression: str):
+    file = tmp_path / "class.json"
+    selectors = [{"cel": {"expression": expression}}]
+    manifest = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "c"},
+        "spec": {"selectors": selectors},
+    }
+    file.write_text(json.dumps(manifest))
+    assert problems(file)
+
+
+def test_numbers_and_texts_mean_what_they_mean_to_kubectl(tmp_path: Path):
+    file = tmp_path / "claim.yaml"
+    for text, found in [
+        ("2.0", []),
+        ("1e0", []),
+        ("0o17", []),
+        ('"2"', ["wrong-type"]),
+        ("yes", ["wrong-type"]),
+        ("9223372036854775808", ["wrong-type"]),
+        ("~", []),
+        ("1.5", ["wrong-type"]),
+    ]:
+        file.write_text(CLAIM.format(count=text))
+        assert [code for _, _, code in problems(file)] == found, text
+
+
+def test_what_is_no_file_is_a_problem(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    (tmp_path / "empty").mkdir()
+    for name in ("pipe.yaml", "circle", "empty", "missing"):
+        assert [code for _, _, code in problems(tmp_path / name)] == ["file-unreadable"], name
+
+
+def test_formats_hold_the_same_problems(broken: Path):
+    sarif = json.loads(validate(broken, "--format", "sarif").stdout)["runs"][0]
+    (result,) = sarif["results"]
+    assert sarif["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "count-below-one"
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 12, "startColumn": 9}
+    suite = ET.fromstring(validate(broken, "--format", "junit").stdout)  # noqa: S314  (our own text)
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    (failure,) = suite.iter("failure")
+    assert failure.get("type") == "count-below-one"
+    command = validate(broken, "--format", "github").stdout.splitlines()[0]
+    assert command.startswith(
+        f"::error file={broken},line=12,col=9,title=count-below-one::ResourceClaim c.spec"
+    )
+    assert "%0Ahint: " in command
+
+
+def test_the_same_input_gives_the_same_bytes_under_any_hash_seed(tmp_path: Path, broken: Path):
+    (tmp_path / "b.yaml").write_text(CLAIM.format(count=-3).replace("name: gpu", "name: -GPU-"))
+    texts = {validate(tmp_path, "--format", "sarif", PYTHONHASHSEED=seed).stdout for seed in ("0", "1", "7")}
+    assert len(texts) == 1
+
+
+def test_neither_pulumi_nor_grpc_nor_a_cluster_client_is_imported(broken: Path):
+    program = (
+        "import sys\nfrom dra_infra.cli.validate import run\n"
+        f"run([{str(broken)!r}], kubernetes=None, gates={{}}, serves=[], driver='newest', strict=False, output='text')\n"
+        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'pulumi', 'grpc', 'kubernetes', 'httpx'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
