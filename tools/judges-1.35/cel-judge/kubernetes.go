@@ -1,17 +1,1 @@
-package main
-
-import "k8s.io/dynamic-resource-allocation/cel"
-
-// Attributes with lists came with 1.36.
-func featuresOf(asked question) cel.Features {
-	return cel.Features{EnableConsumableCapacity: asked.enabled(consumableCapacity)}
-}
-
-// Derived attributes came with 1.37.
-func optionsOf(question) cel.Options {
-	return cel.Options{}
-}
-
-func evaluate(compiled cel.CompilationResult, _ question, device cel.Device) (any, error) {
-	return matches(compiled, device)
-}
+../../judges-1.34/cel-judge/kubernetes.go
