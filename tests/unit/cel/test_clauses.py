@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from dra_infra.cel import DeviceView, Match, compile_expression
 from dra_infra.cel.clauses import Atom, Every, Some, quote, write
+from dra_infra.cel.spelling import is_reserved
 from dra_infra.model.resource_slice import DeviceAttribute
 
 A, B, C = Atom("a"), Atom("b"), Atom("c")
@@ -57,6 +58,8 @@ def test_texts_are_quoted_as_readably_as_they_can_be(text: str, literal: str):
 @example("has(device.driver)")
 @example("exists_one(a, b, c)")
 def test_the_parser_reads_every_text_back(text: str):
+    # A text with the name that stands in for `flatten` is not decided, and says so (spelling.py).
+    assume(not is_reserved(text))
     view = DeviceView("d", {"text": DeviceAttribute(string=text)})
     program = compile_expression(f'device.attributes["d"].text == {quote(text)}')
     assert program.evaluate(view) == Match()
