@@ -12,7 +12,8 @@ from types import ModuleType
 from dra_infra.cel.amount import CapacityAmount, VersionAttribute, capacity, version
 from dra_infra.cel.attribute import Attribute, attribute
 from dra_infra.cel.check import Checked, check_expression
-from dra_infra.cel.evaluate import DeviceView, Failed, Match, NoMatch, Program, Verdict, compile_expression
+from dra_infra.cel.device_view import DeviceView
+from dra_infra.cel.evaluate import Failed, Match, NoMatch, Program, Verdict, compile_expression
 from dra_infra.cel.gpu import gpu
 from dra_infra.cel.reads import Read
 from dra_infra.cel.selector import Selector, cel, driver

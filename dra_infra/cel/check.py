@@ -10,6 +10,7 @@ from dra_infra.cel.cost import COST_LIMIT, estimate_cost
 from dra_infra.cel.declare import check_environment
 from dra_infra.cel.diagnostics import Diagnostic, diagnose, in_order, runtime_name, write_report
 from dra_infra.cel.literals import Findings, inspect
+from dra_infra.cel.portable import is_portable
 from dra_infra.cel.reads import Read, find_reads
 from dra_infra.cel.release import DEFAULT, Environment
 from dra_infra.cel.spelling import find_escaped, is_reserved, respell, restore_bytes, restore_text
@@ -73,7 +74,18 @@ def check_expression(text: str, *, path: str = "", environment: Environment = DE
         path: Where it is written, for the problems.
         environment: The release that compiles it, and whether it is new there.
     """
-    return _located(_check(text, environment, derived=False), path)
+    return _located(_verdict(text, environment), path)
+
+
+@lru_cache(maxsize=4096)
+def _verdict(text: str, environment: Environment) -> Checked:
+    # What is spelled anew, or in backticks, is not in the tree as it was written.
+    if environment != DEFAULT and "`" not in text and respell(text, DEFAULT) == text:
+        checked = _check(text, DEFAULT, derived=False)
+        # A compilation costs most of the time, and a program is checked on two releases.
+        if checked.tree is not None and (checked.cost or 0) <= COST_LIMIT and is_portable(text, checked.tree):
+            return checked
+    return _check(text, environment, derived=False)
 
 
 def check_derived(text: str, *, path: str = "", environment: Environment = DEFAULT) -> Checked:
@@ -133,6 +145,8 @@ def _refuse_escapes(text: str, escaped: list[int], others: list[Diagnostic]) -> 
 def _explain(report: Report, text: str) -> Checked:
     if "null" in text and report.chooses_null:
         return _unknown("null is an alternative to another type")
+    if ("[]" in text or "{}" in text or "none" in text) and report.is_open:
+        return _unknown("the type of an empty list decides")
     if report.diagnostics:
         return _failed(report.diagnostics, text)
     if report.is_crash and "format" not in text:

@@ -87,10 +87,10 @@ def _refuse_text(function: str, text: str) -> str:
     return "" if right else conversion_error(function)
 
 
-def conversion_error(function: str) -> str:
-    """What cel-go says of a text that it cannot convert."""
+def conversion_error(function: str, source: str = "string") -> str:
+    """What cel-go says of a value that it cannot convert."""
     wanted = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp"}
-    return f"type conversion error from 'string' to '{wanted.get(function, function)}'"
+    return f"type conversion error from '{source}' to '{wanted.get(function, function)}'"
 
 
 def _refuse_bytes(function: str, value: bytes) -> str:
@@ -116,6 +116,8 @@ def _refuse_number(function: str, kind: str, value: float) -> str:
         return "" if fits else "unsigned integer overflow"
     if function == "timestamp" and kind == "int64_value":
         return "" if value in _TIME_RANGE else "timestamp overflow"
+    if function == "duration" and kind == "int64_value":
+        return conversion_error(function, "int")
     return "no such overload"
 
 

@@ -91,7 +91,7 @@ def _parse_selector(operands: Operands) -> Estimate | None:
     if len(operands.sizes) != 1:
         return None
     length = operands.sizes[0][1]
-    return 50 + scale(length, TRAVERSAL) + scale(scale(length, 0.5), 50.0), None
+    return 10 + scale(length, TRAVERSAL) + scale(scale(length, 0.5), 50.0), None
 
 
 def _compare_canonical(operands: Operands) -> Estimate | None:

@@ -168,8 +168,8 @@ class _Inspection:
                 self._report(argument, f"invalid {call.function} argument")
         else:
             refusal = translate(evaluate_error(Call(call.function, (value.node,))))
-            if refusal and isinstance(value.node, Call) and value.node.function == "string":
-                refusal = conversion_error(call.function)
+            if refusal and isinstance(value.node, Call) and value.node.function in ("int", "string"):
+                refusal = conversion_error(call.function, value.node.function)
         if refusal:
             self._refuse(refusal)
             return None

@@ -1,18 +1,17 @@
-"""Rewrites a checked tree into one that the run environment evaluates with the API server's verdict.
+"""Rewrites a checked tree into one that the engine evaluates with the API server's verdict, where that is possible.
 
-Three things differ between the two. Reading an unknown domain gives an empty map. Versions and quantities are tagged
-byte strings. And what is not known to give the server's verdict becomes an error that says so.
+Two things differ between the two. Reading an unknown domain gives an empty map, and versions and quantities are tagged
+byte strings. A tree with anything else that differs is left to the interpreter.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
 from dra_infra.cel import natives
 from dra_infra.cel.libraries import QUANTITY, SEMVER
-from dra_infra.cel.lowering import Lowering, UndecidedError, fail
+from dra_infra.cel.lowering import Lowering, NotLoweredError
 from dra_infra.cel.rewrites import REWRITES
 from dra_infra.cel.tree import (
     Call,
@@ -26,9 +25,7 @@ from dra_infra.cel.tree import (
     children,
     walk,
 )
-from dra_infra.cel.values import UNDECIDED
 
-_ARITHMETIC: Final = frozenset({"_+_", "_-_", "_*_", "_/_"})
 _ACCESSORS: Final = frozenset({"_[_]", "_[?_]", "_?._", "@in", "_==_", "_!=_", "size", "hasValue"})
 
 
@@ -39,59 +36,53 @@ class Lowered:
     Args:
         root: The tree.
         variables: The per-domain variables that it reads, `@a/gpu.nvidia.com`.
-        undecided: Whether an operand of `||`, `&&` or a macro may stand for 'unknown', so that an error of another
-            one proves nothing.
-        panics: Whether evaluating it may end in a failure that nothing absorbs.
     """
 
     root: Node
     variables: frozenset[str]
-    undecided: bool
-    panics: bool = False
 
 
-def lower(tree: CheckedTree) -> Lowered:
-    """Rewrite *tree*."""
+def lower(tree: CheckedTree) -> Lowered | None:
+    """Rewrite *tree*; None when the engine cannot evaluate it as the server does."""
     lowering = Lowering(tree, REWRITES)
     try:
         _refuse_growth(tree)
         _refuse_whole(tree)
         root = lowering.visit(tree.root)
-    except UndecidedError as error:
-        return Lowered(root=fail(UNDECIDED + str(error)), variables=frozenset(), undecided=True)
-    return Lowered(
-        root=root,
-        variables=frozenset(lowering.variables),
-        undecided=lowering.undecided,
-        panics=lowering.panics,
-    )
+    except NotLoweredError:
+        return None
+    return Lowered(root=root, variables=frozenset(lowering.variables))
 
 
 def _refuse_whole(tree: CheckedTree) -> None:
-    """Refuse trees in which a byte string may be something else than it looks like."""
+    """Refuse trees in which a byte string may be something else than it looks like, or numbers are compared inexactly."""
     for node in walk(tree.root):
         kind = tree.type_of(node)
-        if kind.mentions("bytes") or (isinstance(node, Const) and isinstance(node.value, bytes)):
-            raise UndecidedError("bytes")
+        if (
+            kind.mentions("bytes")
+            or kind.mentions("double")
+            or (isinstance(node, Const) and _is_unreadable(node))
+        ):
+            raise NotLoweredError
         if isinstance(node, MapLiteral) and node.message:
-            raise UndecidedError(f"a {node.message}")
-        if isinstance(node, Call) and node.function == "distinct":
-            # cel-go 0.29.2 breaks off the whole evaluation where an element is an error.
-            raise UndecidedError("distinct()")
-        if isinstance(node, Call) and node.function in _ARITHMETIC and kind.name == "double":
-            # NaN, which can come of it, has an order here and an error upstream.
-            raise UndecidedError("arithmetic of floating point numbers")
+            raise NotLoweredError
+        if (
+            isinstance(node, Call)
+            and node.function in natives.ARITHMETIC
+            and kind.name not in ("int", "string")
+        ):
+            # NaN has an order here and an error upstream; lists and times differ in more than that.
+            raise NotLoweredError
         _refuse_lost_types(tree, node, kind)
 
 
+def _is_unreadable(literal: Const) -> bool:
+    return isinstance(literal.value, bytes) or (isinstance(literal.value, str) and "\0" in literal.value)
+
+
 def _refuse_growth(tree: CheckedTree) -> None:
-    nodes = list(walk(tree.root))
-    if sum(isinstance(node, Comprehension) for node in nodes) > natives.MAX_LOOPS:
-        raise UndecidedError(f"more than {natives.MAX_LOOPS} macros and names")
-    calls = Counter(node.function for node in nodes if isinstance(node, Call))
-    for function, limit in natives.GROWING.items():
-        if calls[function] > limit:
-            raise UndecidedError(f"more than {limit} calls of {function}()")
+    if sum(isinstance(node, Comprehension) for node in walk(tree.root)) > natives.MAX_LOOPS:
+        raise NotLoweredError
 
 
 def _refuse_lost_types(tree: CheckedTree, node: Node, kind: CelType) -> None:
@@ -106,8 +97,8 @@ def _refuse_lost_types(tree: CheckedTree, node: Node, kind: CelType) -> None:
     for child in below:
         found = tree.type_of(child)
         if found.mentions(QUANTITY) and not kind.mentions(QUANTITY):
-            raise UndecidedError("a quantity whose type is only known at run time")
+            raise NotLoweredError
         if found.mentions("dyn") and any(
             kind.mentions(name) and not found.mentions(name) for name in (QUANTITY, SEMVER)
         ):
-            raise UndecidedError("a version or quantity whose type is only known at run time")
+            raise NotLoweredError

@@ -1,4 +1,4 @@
-"""The walk that lowers a tree: domains, names of `cel.bind`, parts that are not decided, and the nodes it builds."""
+"""The walk that lowers a tree: domains, names of `cel.bind`, and the nodes it builds."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from dra_infra.cel.tree import (
     Node,
     Select,
     is_bind,
-    walk,
 )
-from dra_infra.cel.values import UNDECIDED
 
 DOMAIN_MAPS: Final = {"device.attributes": "@a/", "device.capacity": "@c/"}
 """The maps by domain, and the prefix of the variable that holds the map of one domain, `{}` if there is none."""
@@ -35,11 +33,12 @@ UNUSED: Final = "@unused"
 By its usual name, `#unused`, the engine takes such a loop for one to be evaluated lazily, and then finds the name bound
 already, to whatever an earlier loop left behind that ended before its last element.
 """
-NO_SUCH_OVERLOAD: Final = "no such overload"
+DEFER: Final = Call("@defer", ())
+"""Leaves the verdict to the interpreter, for an operand of another type than usual."""
 
 
-class UndecidedError(Exception):
-    """A part of the tree, or all of it, is beyond what is known to give the server's verdict."""
+class NotLoweredError(Exception):
+    """The tree is beyond what the engine is known to evaluate as the server does."""
 
 
 class Lowering:
@@ -55,59 +54,40 @@ class Lowering:
         self._rewrites = rewrites
         self._aliases: dict[str, str] = {}
         self._temporaries = 0
-        self._absorbers = 0
-        self._binders = 0
-        self._mentions_null = any(isinstance(node, Const) and node.value is None for node in walk(tree.root))
         self.variables: set[str] = set()
-        self.undecided = False
-        self.panics = False
 
     def type_of(self, node: Node) -> CelType:
         """The static type of a node of the checked tree."""
         return self._tree.type_of(node)
 
     def visit(self, node: Node) -> Node:
-        """The lowered node; where that is not possible, an error in its place, which `||` and `&&` may absorb."""
-        try:
-            return self._visit(node)
-        except UndecidedError as error:
-            return self.unknown(str(error))
+        """The lowered node.
+
+        Raises:
+            NotLoweredError: When that is not possible.
+        """
+        match node:
+            case Const():
+                return node
+            case Ident():
+                if self.domain_map(node) or node.name == "device" or self.type_of(node).name == "type":
+                    raise NotLoweredError
+                return node
+            case Select():
+                return self._visit_select(node)
+            case Call():
+                return self._visit_call(node)
+            case ListLiteral():
+                return ListLiteral(tuple(map(self.visit, node.elements)), node.optional_indices)
+            case MapLiteral():
+                return MapLiteral(tuple(map(self._visit_entry, node.entries)))
+            case Comprehension():
+                return self._visit_comprehension(node)
 
     def rebuild(self, node: Call) -> Node:
         """The same call of lowered operands."""
         target = None if node.target is None else self.visit(node.target)
         return Call(node.function, tuple(map(self.visit, node.args)), target)
-
-    def unknown(self, text: str) -> Node:
-        """An error that stands for 'unknown'."""
-        self.undecided = self.undecided or self._absorbers > 0
-        return fail(UNDECIDED + text)
-
-    def absorbing(self, build: Callable[[], Node]) -> Node:
-        """Build what can swallow an error."""
-        self._absorbers += 1
-        try:
-            return build()
-        finally:
-            self._absorbers -= 1
-
-    def panic(self, text: str) -> Node:
-        """A failure of the server that ends the evaluation, which neither `||` nor `&&` absorbs."""
-        self.panics = True
-        if self._binders:
-            # Upstream computes what cel.bind names when it is first used, here it is computed at once.
-            text = f"{UNDECIDED}a value of cel.bind that may never be used"
-        return Call("@panic", (Const("string_value", text),))
-
-    def python(self, function: str, *arguments: Node) -> Node:
-        """A call into Python, never with null: the engine then releases a None that it does not own."""
-        if self._mentions_null:
-            raise UndecidedError("null beside values whose type is only known at run time")
-        return Call(function, arguments)
-
-    def no_such_overload(self, function: str, *arguments: Node) -> Node:
-        """The error that names the types of the arguments."""
-        return self.python("@no_such_overload", Const("string_value", function), ListLiteral(arguments))
 
     def let(self, value: Node, body: Callable[[Node], Node]) -> Node:
         """*body* of *value*, bound to a name unless that is a plain read, so that nothing grows by being repeated."""
@@ -126,9 +106,9 @@ class Lowering:
             result=body(Ident(name)),
         )
 
-    def guard(self, value: Node, failure: Node, body: Callable[[Node], Node]) -> Node:
-        """*failure* when *value* turns out to be a version or quantity, else *body* of it."""
-        return self.let(value, lambda it: choose(has_type(it, "bytes"), failure, body(it)))
+    def guard(self, value: Node, body: Callable[[Node], Node]) -> Node:
+        """*body* of *value*, unless that turns out to be a version or quantity."""
+        return self.let(value, lambda it: choose(has_type(it, "bytes"), DEFER, body(it)))
 
     def domain_map(self, node: Node) -> str:
         """The map by domain that *node* is, by its own name or by one that cel.bind gave it; empty if it is none."""
@@ -179,31 +159,12 @@ class Lowering:
         self.variables.add(variable)
         return Ident(variable)
 
-    def _visit(self, node: Node) -> Node:
-        match node:
-            case Const():
-                return node
-            case Ident():
-                if self.domain_map(node) or node.name == "device":
-                    raise UndecidedError(f"{node.name} as a value")
-                return node
-            case Select():
-                return self._visit_select(node)
-            case Call():
-                return self._visit_call(node)
-            case ListLiteral():
-                return ListLiteral(tuple(map(self.visit, node.elements)), node.optional_indices)
-            case MapLiteral():
-                return MapLiteral(tuple(map(self._visit_entry, node.entries)))
-            case Comprehension():
-                return self._visit_comprehension(node)
-
     def _visit_call(self, node: Call) -> Node:
         rewrite = self._rewrites.get(node.function)
         if rewrite is not None:
             return rewrite(self, node)
         if node.function not in natives.NATIVE:
-            raise UndecidedError(f"{node.function.lstrip('@')}()")
+            raise NotLoweredError
         return self.rebuild(node)
 
     def _visit_entry(self, entry: Entry) -> Entry:
@@ -218,52 +179,41 @@ class Lowering:
         operand = self.visit(node.operand)
         if not node.test_only or self.type_of(node.operand).name in ("map", "optional_type"):
             return Select(operand, node.field, node.test_only)
-        # On a scalar the server answers has() with false, on a list with an error.
-        refused = fail("unsupported index type 'string' in list")
         return self.let(
-            operand,
-            lambda it: choose(
-                has_type(it, "map"),
-                Select(it, node.field, test_only=True),
-                choose(has_type(it, "list"), refused, FALSE),
-            ),
+            operand, lambda it: choose(has_type(it, "map"), Select(it, node.field, test_only=True), DEFER)
         )
 
     def _visit_comprehension(self, node: Comprehension) -> Node:
         bound = self.domain_map(node.accu_init) if is_bind(node) else ""
-        if not is_bind(node) and isinstance(node.iter_range, ListLiteral) and not node.iter_range.elements:
-            # The server's checker fixes the type of an empty list's elements to bool where the engine's does not.
-            raise UndecidedError("a macro over an empty list")
+        if not is_bind(node) and not self._is_quantifier(node):
+            raise NotLoweredError
         iter_range = self.whole(node.iter_range)
         outside = self._aliases
         hidden = (node.iter_var, node.iter_var2, node.accu_var)
+        accu_init = node.accu_init if bound else self.visit(node.accu_init)
         self._aliases = {alias: name for alias, name in outside.items() if alias not in hidden}
         try:
             if bound:
                 self._aliases[node.accu_var] = bound
                 return self.visit(node.result)
-            if is_bind(node):
-                return self._loop(node, iter_range, outside)
-            return self.absorbing(lambda: self._loop(node, iter_range, outside))
+            return Comprehension(
+                iter_var=UNUSED if is_bind(node) else node.iter_var,
+                iter_var2=node.iter_var2,
+                iter_range=iter_range,
+                accu_var=node.accu_var,
+                accu_init=accu_init,
+                condition=self.visit(node.condition),
+                step=self.visit(node.step),
+                result=self.visit(node.result),
+            )
         finally:
             self._aliases = outside
 
-    def _loop(self, node: Comprehension, iter_range: Node, outside: dict[str, str]) -> Node:
-        inside, self._aliases = self._aliases, outside
-        self._binders += 1
-        accu_init = self.visit(node.accu_init)
-        self._binders -= 1
-        self._aliases = inside
-        return Comprehension(
-            iter_var=UNUSED if is_bind(node) else node.iter_var,
-            iter_var2=node.iter_var2,
-            iter_range=iter_range,
-            accu_var=node.accu_var,
-            accu_init=accu_init,
-            condition=self.visit(node.condition),
-            step=self.visit(node.step),
-            result=self.visit(node.result),
-        )
+    def _is_quantifier(self, loop: Comprehension) -> bool:
+        """Whether it is all(), exists() or existsOne(), whose result does not hang on the order of a map."""
+        values = loop.iter_range
+        is_empty = isinstance(values, ListLiteral) and not values.elements
+        return isinstance(loop.accu_init, Const) and not is_empty
 
 
 Rewrite: TypeAlias = Callable[[Lowering, Call], Node]
@@ -277,11 +227,6 @@ def has_type(value: Node, kind: str) -> Node:
 def choose(condition: Node, then: Node, otherwise: Node) -> Node:
     """`condition ? then : otherwise`."""
     return Call("_?_:_", (condition, then, otherwise))
-
-
-def fail(text: str) -> Node:
-    """An error with this text."""
-    return Call("@fail", (Const("string_value", text),))
 
 
 def _is_plain_read(node: Node) -> bool:

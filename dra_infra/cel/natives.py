@@ -11,55 +11,27 @@ SCALARS: Final = frozenset({"bool", "int", "uint", "double", "string", "null_typ
 
 NATIVE: Final = frozenset(
     {
-        *("!_", "_?_:_", "@not_strictly_false"),
+        *("_&&_", "_||_", "!_", "_?_:_", "@not_strictly_false"),
         *("_-_", "_*_", "_/_", "_%_", "-_"),
-        *("contains", "startsWith", "endsWith", "matches", "dyn"),
-        *(
-            "charAt",
-            "join",
-            "lowerAscii",
-            "upperAscii",
-            "replace",
-            "split",
-            "substring",
-            "trim",
-            "strings.quote",
-        ),
-        *("optional.of", "optional.none", "optional.ofNonZeroValue", "hasValue", "value", "or", "orValue"),
-        *("first", "last", "flatten", "slice", "reverse"),
+        *("contains", "startsWith", "endsWith", "matches", "lowerAscii", "upperAscii", "dyn"),
+        *("optional.of", "optional.none", "hasValue", "value", "or", "orValue"),
     }
 )
 """Functions whose result the two engines agree about, whatever the arguments."""
 
-PLAIN_LISTS: Final = frozenset(
-    {"sets.contains", "sets.equivalent", "sets.intersects", "sort", "@sortByAssociatedKeys"}
-)
-"""Functions that compare elements; they agree as long as no version or quantity is among these."""
+ARITHMETIC: Final = frozenset({"_+_", "_-_", "_*_", "_/_", "_%_", "-_"})
+"""Operators that are left to the interpreter on anything but ints and texts."""
 
-GROWING: Final = {"replace": 2, "join": 4, "strings.quote": 4}
-"""How often a function may be used whose result can be many times as long as its operands.
-
-Upstream refuses by estimated cost; here it bounds the memory that an expression can take.
-"""
 MAX_LOOPS: Final = 10
-"""How many macros and names of cel.bind an expression may have, each of which can double what another one holds."""
+"""How many macros and names of cel.bind the engine is given, each of which can double what another one holds."""
 
 TYPED: Final = frozenset(
     {
-        *("quantity", "isQuantity", "sign", "isGreaterThan", "isLessThan", "compareTo"),
-        *("asApproximateFloat", "asInteger", "isInteger", "add", "sub"),
+        *("quantity", "isQuantity", "isGreaterThan", "isLessThan", "compareTo"),
         *("semver", "isSemver", "major", "minor", "patch", "includes"),
     }
 )
 """Functions that take versions and quantities as such."""
-
-USUAL_TEXTS: Final = {
-    "int": r"^-?[0-9]{1,18}$|^[^0-9]*$",
-    "uint": r"^[0-9]{1,18}$|^[^0-9]*$",
-    "double": r"^-?[0-9]{1,15}([.][0-9]{1,15})?$",
-    "bool": r"^(true|false)$",
-}
-"""Texts that both engines read alike, by conversion."""
 
 
 def is_plain(kind: CelType) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
+from dra_infra.cel.ambiguity import has_open_variable
 from dra_infra.cel.declare import device_fields, function_names, wording_environment
 from dra_infra.cel.diagnostics import Diagnostic, diagnose, in_order
 from dra_infra.cel.parse import parse_expression
@@ -120,6 +121,14 @@ class Report:
     def knows(self, function: str) -> bool:
         """Whether a function of that name is declared."""
         return stand_in(function) in function_names(self._environment)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a variable is used whose type only the server's order of overloads decides."""
+        if not any(each.message.startswith(("found no", "expected type")) for each in self.diagnostics):
+            return False
+        tree = parse_expression(self._text, self._environment)
+        return tree is not None and has_open_variable(tree)
 
     @property
     def chooses_null(self) -> bool:

@@ -6,28 +6,33 @@ when a problem needs one, by going through the document's events once more.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from dra_infra.errors import Place, Problem
+from dra_infra.model.json_texts import read_json
 from dra_infra.model.positions import find_positions
 from dra_infra.model.yaml import MAX_BYTES, objects_in
-from dra_infra.model.yaml_events import MAX_DEPTH, MAX_NODES, RefusedYamlError, read_documents
+from dra_infra.model.yaml_events import MAX_NODES, RefusedYamlError, read_documents
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
 """Files of a folder that are read."""
 
-_NEXT_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+MAX_REFUSED: Final = 100
+"""Parts of one file that are refused before the rest is left unread: it holds no manifests then."""
+
+_MARKER: Final = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
+_DIRECTIVES: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*%")
+_LIKE_JSON: Final = re.compile(r'\s*\{\s*["}]')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class _Text:
     """A document, or a part of a file: what places are found in."""
 
@@ -35,10 +40,12 @@ class _Text:
     text: str = field(repr=False)
     first_line: int
 
-    @cached_property
-    def positions(self) -> Mapping[str, tuple[int, int]]:
-        """Field path to line and column, both from 1 on in the file."""
-        return find_positions(self.text, first_line=self.first_line)
+
+@lru_cache(maxsize=1)
+def _positions(source: _Text) -> Mapping[str, tuple[int, int]]:
+    """Field path to line and column, both from 1 on in the file."""
+    # Those of one document at a time: they take many times the memory of its text.
+    return find_positions(source.text, first_line=source.first_line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,7 @@ class SourceObject:
 
     def place(self, path: str = "") -> Place:
         """Where the field at *path* is written, or the nearest thing around it that is."""
-        positions = self._text.positions
+        positions = _positions(self._text)
         path = ".".join(part for part in (self.path, path) if part)
         while path and path not in positions:
             path = _shortened(path)
@@ -134,123 +141,60 @@ def _read_bytes(file: str, data: bytes) -> Iterator[SourceObject | Problem]:
         line = data.count(b"\n", 0, error.start) + 1
         yield _problem(file, "not-utf-8", f"byte {error.start} is not UTF-8", "save it as UTF-8", line=line)
         return
-    if file.endswith((".jsonl", ".ndjson")):
-        yield from _read_json_lines(file, text)
-    elif file.endswith(".json") or (file == "-" and text.lstrip()[:1] == "{"):
-        yield from _read_json(file, text)
-    else:
-        yield from _read_yaml(file, text)
-
-
-def _read_yaml(file: str, text: str, first_line: int = 0) -> Iterator[SourceObject | Problem]:
-    lines: list[str] | None = None
-    budget = [MAX_NODES]
-    while text:
-        behind = 0
-        try:
-            for document in read_documents(text, budget=budget):
-                behind = document.last_line
-                lines = lines if lines is not None else text.splitlines(keepends=True)
-                part = "".join(lines[document.first_line : document.last_line])
-                source = _Text(file, part, first_line + document.first_line)
-                yield from _opened(document.data, source)
-        except RefusedYamlError as error:
-            yield _refused(file, error, first_line)
-            # libyaml does not go on behind an error: the next document gets a parser of its own.
-            lines = lines if lines is not None else text.splitlines(keepends=True)
-            # The error may be told at the line of the next document; the first line is the one that is behind us.
-            skipped = _next_document(lines, max(behind, error.line - 1, 1))
-            if budget[0] < 0:
-                return
-            text, first_line, lines = "".join(lines[skipped:]), first_line + skipped, None
-        else:
+    is_json = file.endswith((".json", ".jsonl", ".ndjson")) or _LIKE_JSON.match(text)
+    refused = 0
+    for found in _read_json(file, text) if is_json else _read_yaml(file, text):
+        yield found
+        refused += isinstance(found, Problem)
+        if refused == MAX_REFUSED:
             return
 
 
-def _next_document(lines: list[str], line: int) -> int:
-    for number in range(line, len(lines)):
-        if _NEXT_DOCUMENT.match(lines[number]):
-            return number
-    return len(lines)
+def _read_yaml(file: str, text: str) -> Iterator[SourceObject | Problem]:
+    # libyaml does not go on behind an error, so every document gets a parser of its own.
+    budget = [MAX_NODES]
+    line, counted = 0, 0
+    for start, end in _split(text):
+        line += text.count("\n", counted, start)
+        counted = start
+        source = _Text(file, text[start:end], line)
+        budget[0] -= 1
+        if source.text.strip() in ("", "---") and budget[0] > 0:
+            continue
+        try:
+            for document in read_documents(source.text, budget=budget):
+                yield from _opened(document.data, source)
+        except RefusedYamlError as error:
+            yield _refused(file, error, line)
+            if budget[0] < 0:
+                return
+
+
+def _split(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each document: three dashes or dots end one wherever they begin a line."""
+    start = 0
+    for marker in _MARKER.finditer(text):
+        begin = marker.start()
+        # Directives such as %YAML 1.1 belong to the document behind the marker.
+        if begin > start and not _DIRECTIVES.match(text, start, begin):
+            yield start, begin
+            start = begin
+        if marker[0] == "...":
+            start = marker.end()
+    yield start, len(text)
 
 
 def _read_json(file: str, text: str) -> Iterator[SourceObject | Problem]:
-    try:
-        data = _from_json(text)
-    except RefusedYamlError as error:
-        # Several objects one after the other, as `kubectl get -o json -w` prints them, are lines or nothing.
-        if "Extra data" in error.message and text.count("\n") > 0:
-            yield from _read_json_lines(file, text)
+    line, counted = 0, 0
+    for start, end, value in read_json(text):
+        line += text.count("\n", counted, start)
+        counted = start
+        if isinstance(value, RefusedYamlError):
+            yield _refused(file, value, 0)
         else:
-            yield _refused(file, error, 0)
-        return
-    yield from _opened(data, _Text(file, text, 0))
-
-
-def _read_json_lines(file: str, text: str) -> Iterator[SourceObject | Problem]:
-    for number, line in enumerate(text.split("\n")):
-        if line.strip():
-            try:
-                yield from _opened(_from_json(line), _Text(file, line, number))
-            except RefusedYamlError as error:
-                yield _refused(file, error, number)
-
-
-def _from_json(text: str) -> Any:
-    try:
-        data = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        raise RefusedYamlError(
-            "yaml-syntax", f"not JSON: {error.msg}", line=error.lineno, column=error.colno
-        ) from error
-    except RecursionError as error:
-        raise _too_deep() from error
-    except ValueError as error:
-        # A whole number of more digits than Python turns into one.
-        raise RefusedYamlError("yaml-syntax", f"not JSON: {str(error)[:80]}", line=1) from error
-    if _is_deeper(data, MAX_DEPTH):
-        raise _too_deep()
-    return data
-
-
-def _too_deep() -> RefusedYamlError:
-    return RefusedYamlError(
-        "yaml-too-large", f"values are nested more than {MAX_DEPTH} deep", "no Kubernetes object is", line=1
-    )
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping = dict(pairs)
-    if len(mapping) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise RefusedYamlError(
-            "yaml-duplicate-key",
-            f"key {twice[:80]!r} is written twice in one object",
-            "keep one of the two",
-            line=1,
-        )
-    return mapping
-
-
-def _no_constant(name: str) -> Any:
-    raise RefusedYamlError("yaml-syntax", f"not JSON: {name}", line=1)
-
-
-def _is_deeper(data: Any, limit: int) -> bool:
-    level = [data]
-    for _ in range(limit + 1):
-        level = [item for value in level for item in _inside(value)]
-        if not level:
-            return False
-    return True
-
-
-def _inside(value: Any) -> list[Any]:
-    """The collections directly in *value*."""
-    if isinstance(value, dict):
-        return [item for item in value.values() if isinstance(item, (dict, list))]
-    return [item for item in value if isinstance(item, (dict, list))] if isinstance(value, list) else []
+            # From the beginning of its line, so that columns are those of the file.
+            begin = text.rfind("\n", 0, start) + 1
+            yield from _opened(value, _Text(file, " " * (start - begin) + text[start:end], line))
 
 
 def _opened(data: Any, source: _Text) -> Iterator[SourceObject | Problem]:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from xml.sax.saxutils import quoteattr
 
 from dra_infra.errors import CODES, Place, Problem
 
 _DOCUMENTATION: Final = "docs/errors.md"
-_CONTROL: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32)), "�")
+_NOT_XML: Final = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+"""What XML 1.0 cannot hold, not even escaped."""
+
+_ESCAPES: Final = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\r": "&#13;"}
+)
+# The standard library's own escapes bring its HTTP client and TLS along, a tenth of the time of a short run.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,8 +184,8 @@ def _data(text: str) -> str:
 
 
 def _xml(text: str) -> str:
-    return quoteattr(text.translate(_CONTROL))
+    return f'"{_text(text)}"'.replace("\n", "&#10;")
 
 
 def _text(text: str) -> str:
-    return quoteattr(text.translate(_CONTROL))[1:-1].replace("&#10;", "\n")
+    return re.sub(_NOT_XML, "\ufffd", text).translate(_ESCAPES)

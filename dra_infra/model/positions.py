@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from dra_infra.model.yaml_events import MAX_DEPTH, Loader
+from dra_infra.model.yaml_events import MAX_DEPTH
 
 
 def find_positions(text: str, *, first_line: int = 0) -> dict[str, tuple[int, int]]:
@@ -18,7 +18,7 @@ def find_positions(text: str, *, first_line: int = 0) -> dict[str, tuple[int, in
         first_line: Lines of the file in front of it.
     """
     positions: dict[str, tuple[int, int]] = {}
-    loader = Loader(text)
+    loader = yaml.CSafeLoader(text)
     try:
         for path, mark in _walk(loader):
             positions.setdefault(path, (mark.line + 1 + first_line, mark.column + 1))
@@ -30,7 +30,7 @@ def find_positions(text: str, *, first_line: int = 0) -> dict[str, tuple[int, in
     return positions
 
 
-def _walk(loader: Loader) -> Iterator[tuple[str, Any]]:
+def _walk(loader: yaml.CSafeLoader) -> Iterator[tuple[str, Any]]:
     # One entry per open collection: its path, and the number of the next item, or None inside a mapping.
     stack: list[tuple[str, int | None]] = []
     key: str | None = None

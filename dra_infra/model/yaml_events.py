@@ -7,14 +7,13 @@ unfold without end. Events come one by one, and are counted. What scalars mean i
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 import yaml
+
+from dra_infra.model.yaml_scalars import NotJsonError, Scalar, resolve_plain, spell_key
 
 MAX_DEPTH: Final = 64
 """Deepest nesting that is read; the API's own types stay below 20."""
@@ -22,27 +21,15 @@ MAX_DEPTH: Final = 64
 MAX_NODES: Final = 4_000_000
 """Most values in a text, those of an alias counted each time it is used."""
 
-_STRING: Final = "tag:yaml.org,2002:str"
-_MERGE: Final = "tag:yaml.org,2002:merge"
-_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+_MERGE: Final = "<<"
+_TAG: Final = "tag:yaml.org,2002:"
+_TAGGED: Final[Mapping[str, Any]] = {
+    f"{_TAG}null": type(None),
+    f"{_TAG}bool": bool,
+    f"{_TAG}int": int,
+    f"{_TAG}float": (int, float),
+}
 _SHORT: Final = 40
-
-
-class Loader(yaml.CSafeLoader):
-    """Resolves plain scalars as kubectl does: dates stay texts, exponents need no point."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012  (the base class fixes the type)
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
-        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
-Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+\Z"), list("-+0123456789")
-)
-
-
-Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?0[oO][0-7_]+\Z"), list("-+0"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +65,7 @@ def read_documents(text: str, *, budget: list[int] | None = None) -> Iterator[Do
     Raises:
         RefusedYamlError: `yaml-syntax`, `yaml-duplicate-key` or `yaml-too-large`; documents before have been given.
     """
-    loader = Loader(text)
+    loader = yaml.CSafeLoader(text)
     builder = _Builder(loader, budget if budget is not None else [MAX_NODES])
     try:
         while True:
@@ -105,7 +92,7 @@ def read_documents(text: str, *, budget: list[int] | None = None) -> Iterator[Do
 class _Builder:
     """Data from events; recursion ends at `MAX_DEPTH`."""
 
-    def __init__(self, loader: Loader, budget: list[int]) -> None:
+    def __init__(self, loader: yaml.CSafeLoader, budget: list[int]) -> None:
         self._next = loader.get_event
         self._budget = budget
         self.anchors: dict[str, tuple[Any, int]] = {}
@@ -136,10 +123,10 @@ class _Builder:
                 "no Kubernetes object is",
             )
         before = budget[0]
-        value = self._mapping(depth) if kind is yaml.MappingStartEvent else self._sequence(depth)
+        held: Any = self._mapping(depth) if kind is yaml.MappingStartEvent else self._sequence(depth)
         if event.anchor:
-            self.anchors[event.anchor] = (value, before - budget[0] + 1)
-        return value
+            self.anchors[event.anchor] = (held, before - budget[0] + 1)
+        return held
 
     def _alias(self, event: Any) -> Any:
         if event.anchor not in self.anchors:
@@ -167,7 +154,7 @@ class _Builder:
                 raise _refusal(event, "yaml-syntax", "a key is not a plain value")
             key = key_of(event)
             value = self.build(self._next(), depth + 1)
-            if key == "<<" and event.implicit[0]:
+            if key == _MERGE and event.implicit[0]:
                 merged += _mergeable(event, value)
             elif key in mapping:
                 raise _refusal(
@@ -188,16 +175,12 @@ class _Builder:
 def key_of(event: Any) -> str:
     """The key that a scalar is: `yes` and `1.0` are spelled as JSON spells them."""
     text: str = event.value
-    if not event.implicit[0] or not text or text[0] not in _NOT_TEXT:
+    if not event.implicit[0] or text == _MERGE:
         return text
-    value = _scalar(event)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return text if value is None or isinstance(value, str) else str(value)
-
-
-_NOT_TEXT: Final = frozenset("-+.0123456789yYnNtTfFoO")
-"""First characters of plain scalars that may be something else than a text."""
+    try:
+        return spell_key(resolve_plain(text))
+    except NotJsonError as error:
+        raise _not_data(event) from error
 
 
 def _mergeable(event: Any, value: Any) -> list[dict[str, Any]]:
@@ -207,66 +190,21 @@ def _mergeable(event: Any, value: Any) -> list[dict[str, Any]]:
     return found
 
 
-def _scalar(event: Any) -> Any:
+def _scalar(event: Any) -> Scalar:
     tag, text = event.tag, event.value
-    if tag is None:
-        if not event.implicit[0]:
-            return text
-        value = _plain(text) if len(text) <= _SHORT else _resolved(text)
-    elif tag in ("!", _STRING):
-        return text
-    else:
-        value = _tagged(tag, text)
-    if value is _NOT_A_VALUE:
-        raise _refusal(event, "yaml-syntax", f"not YAML: {text[:_SHORT]!r} is not JSON data")
+    if tag in ("!", f"{_TAG}str") or (tag is None and not event.implicit[0]):
+        return str(text)
+    try:
+        value = resolve_plain(text)
+    except NotJsonError as error:
+        raise _not_data(event) from error
+    if tag is not None and not isinstance(value, _TAGGED.get(tag, ())):
+        raise _not_data(event)
     return value
 
 
-_NOT_A_VALUE: Final = object()
-
-
-@lru_cache(maxsize=16384)
-def _plain(text: str) -> Any:
-    return _resolved(text)
-
-
-def _resolved(text: str) -> Any:
-    tag = _resolver().resolve(yaml.ScalarNode, text, (True, False))
-    return text if tag in (_STRING, _MERGE) else _tagged(tag, text)
-
-
-def _tagged(tag: str, text: str) -> Any:
-    kind = tag.removeprefix("tag:yaml.org,2002:")
-    constructor = _resolver()
-    node = yaml.ScalarNode(tag, text)
-    try:
-        if kind == "null":
-            return None
-        if kind == "bool":
-            return constructor.construct_yaml_bool(node)
-        # `1:30` is a number of base 60 in YAML 1.1, and a text for kubectl.
-        if ":" in text and kind in ("int", "float"):
-            return text
-        if kind == "int":
-            has_letter = "o" in text or "O" in text
-            return int(text.replace("_", ""), 8) if has_letter else constructor.construct_yaml_int(node)
-        if kind == "float":
-            return _number(constructor.construct_yaml_float(node))
-    except (ValueError, KeyError, OverflowError):
-        return _NOT_A_VALUE
-    return _NOT_A_VALUE
-
-
-def _number(value: float) -> Any:
-    if not math.isfinite(value):
-        return _NOT_A_VALUE
-    # Go writes a float without exponent and point where it can, and the server reads the text.
-    return int(value) if value.is_integer() and abs(value) < 1e21 else value
-
-
-@lru_cache(maxsize=1)
-def _resolver() -> Any:
-    return Loader("")
+def _not_data(event: Any) -> RefusedYamlError:
+    return _refusal(event, "yaml-syntax", f"not YAML: {event.value[:_SHORT]!r} is not JSON data")
 
 
 def _refusal(event: Any, code: str, message: str, hint: str = "") -> RefusedYamlError:

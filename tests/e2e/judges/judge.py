@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
+
+_MEMORY: Final = 8 << 30
+"""Bytes of address space: an expression that makes a huge list ends the program and not the machine."""
 
 
 class Judge:
@@ -19,6 +23,7 @@ class Judge:
         self._process = subprocess.Popen(
             [self._binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
         )
+        resource.prlimit(self._process.pid, resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         return self
 
     def __exit__(

@@ -252,3 +252,67 @@ def test_neither_pulumi_nor_grpc_nor_a_cluster_client_is_imported(broken: Path):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_json_objects_one_after_the_other_are_read_on_any_number_of_lines(tmp_path: Path):
+    file = tmp_path / "watch.json"
+    file.write_text(
+        '{\n  "apiVersion": "resource.k8s.io/v1",\n  "kind": "Claim"\n}\n'
+        '{\n  "kind": \n}\n'
+        '{"apiVersion": "resource.k8s.io/v1", "kind": "Klaim"}\n'
+    )
+    assert problems(file) == [(3, 3, "unknown-kind"), (7, 1, "yaml-syntax"), (8, 38, "unknown-kind")]
+
+
+def test_the_second_of_two_equal_keys_in_json_has_its_place(tmp_path: Path):
+    file = tmp_path / "claim.json"
+    file.write_text('{"apiVersion": "v1",\n "spec": {"a": 1,\n  "a": 2}}')
+    assert problems(file) == [(3, 3, "yaml-duplicate-key")]
+
+
+@pytest.mark.parametrize(("name", "part"), [("all.yaml", "[\n---\n"), ("all.jsonl", '{"a":}\n')])
+def test_a_file_of_nothing_but_broken_parts_is_given_up_soon(tmp_path: Path, name: str, part: str):
+    file = tmp_path / name
+    file.write_text(part * 500_000)
+    assert len(problems(file)) == 100
+
+
+def test_many_keys_before_a_double_one_take_no_time_of_their_square(tmp_path: Path):
+    file = tmp_path / "claim.json"
+    file.write_text("{" + ",".join(f'"k{number}": 1' for number in range(100_000)) + ', "k99999": 2}')
+    assert [code for _, _, code in problems(file)] == ["yaml-duplicate-key"]
+
+
+def test_a_number_is_what_kubectl_makes_of_it(tmp_path: Path):
+    file = tmp_path / "claim.yaml"
+    file.write_text(CLAIM.format(count="2.0") + "        adminAccess: n\n")
+    assert problems(file) == []
+    file.write_text(CLAIM.format(count=2).replace("name: c", "name: y"))
+    assert [code for _, _, code in problems(file)] == ["wrong-type"]
+
+
+def test_it_loads_no_engine_no_cluster_client_and_no_transport(tmp_path: Path):
+    file = tmp_path / "claim.yaml"
+    file.write_text(CLAIM.format(count=-1))
+    code = (
+        "import sys; from dra_infra.cli.validate import run\n"
+        "run([sys.argv[1]], kubernetes=None, gates={}, serves=[], driver='newest', strict=False, output='text')\n"
+        "print(sorted(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, file], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    loaded = set(done.stdout.strip("[]\n").replace("'", "").split(", "))
+    assert "dra_infra.validation.objects" in loaded
+    assert not loaded & {"pulumi", "pulumi_kubernetes", "grpc", "kubernetes", "httpx", "http.client", "ssl"}
+
+
+def test_junit_holds_what_xml_cannot(tmp_path: Path):
+    file = tmp_path / "claim.json"
+    file.write_text(
+        '{"apiVersion": "resource.k8s.io/v1", "kind": "\\u0001<\\"&\\ud800\\uffff", "metadata": {"name": "c"}}'
+    )
+    done = validate(file, "--format", "junit")
+    failure = ET.fromstring(done.stdout).find("testcase/failure")  # noqa: S314  (our own output)
+    assert failure is not None
+    assert failure.get("type") == "unknown-kind"

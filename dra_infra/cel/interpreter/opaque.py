@@ -1,0 +1,166 @@
+"""Quantities, versions, URLs and named formats (k8s.io/apiserver/pkg/cel/library)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from dra_infra.cel.interpreter.amounts import Amount, of_integer, read_amount
+from dra_infra.cel.interpreter.maps import Map
+from dra_infra.cel.interpreter.signatures import Overloads
+from dra_infra.cel.interpreter.urls import URL, parse_query, parse_request_uri, parse_url
+from dra_infra.cel.interpreter.values import (
+    NONE,
+    Err,
+    Format,
+    OptionalValue,
+    QuantityValue,
+    UndecidedError,
+    Value,
+)
+from dra_infra.model.quantity import MAX_EXPONENT, MAX_LENGTH
+from dra_infra.model.semver import Semver
+
+_QUANTITY: Final = "kubernetes.Quantity"
+_SEMVER: Final = "kubernetes.Semver"
+_URL: Final = "kubernetes.URL"
+_FORMAT: Final = "kubernetes.NamedFormat"
+
+
+def _quantity(text: str) -> Value:
+    try:
+        return QuantityValue(read_amount(text))
+    except ValueError as error:
+        if "is longer than" in str(error) or "is beyond" in str(error):
+            limits = f"{MAX_LENGTH} characters or an exponent beyond {MAX_EXPONENT}"
+            raise UndecidedError(f"a quantity of more than {limits}") from error
+        return Err(str(error))
+
+
+def _as_integer(value: QuantityValue) -> Value:
+    result = value.amount.as_integer()
+    return Err("cannot convert value to integer") if result is None else result
+
+
+def _result(amount: Amount) -> QuantityValue:
+    return QuantityValue(amount, is_pointer=True)
+
+
+def _order(left: Any, right: Any) -> int:
+    return -1 if left < right else 1 if right < left else 0
+
+
+def _compare_quantities(left: QuantityValue, right: QuantityValue) -> int:
+    return _order(left.amount.value, right.amount.value)
+
+
+def _version(text: str, normalize: bool = False) -> Value:  # noqa: FBT001, FBT002  (the second argument in CEL)
+    try:
+        return Semver.parse_normalized(text) if normalize else Semver.parse(text)
+    except ValueError as error:
+        return Err(str(error))
+
+
+def _is_version(text: str, normalize: bool = False) -> bool:  # noqa: FBT001, FBT002  (the second argument in CEL)
+    return type(_version(text, normalize)) is Semver
+
+
+def _number(place: int) -> Callable[[Semver], int]:
+    def number(version: Semver) -> int:
+        value = version.numbers[place]
+        return value - 2**64 if value >= 2**63 else value
+
+    return number
+
+
+def _url(text: str, *, strict: bool = True) -> Value:
+    try:
+        parse_request_uri(text, strict=strict)
+        return parse_url(text, strict=strict)
+    except ValueError as error:
+        return Err(f"URL parse error during conversion from string: {error}")
+
+
+def _is_url(text: str, *, strict: bool = True) -> bool:
+    try:
+        parse_request_uri(text, strict=strict)
+    except ValueError:
+        return False
+    return True
+
+
+def _part(read: Callable[[URL], str]) -> Overloads:
+    def part(url: URL) -> str:
+        text = read(url)
+        if any("\udc80" <= character <= "\udcff" for character in text):
+            raise UndecidedError("a text that is not UTF-8")
+        return text
+
+    return (((_URL,), part),)
+
+
+def _named(formats: Mapping[str, Format]) -> Callable[[str], OptionalValue]:
+    return lambda name: OptionalValue(formats[name]) if name in formats else NONE
+
+
+def _validate(named: Format, text: str) -> OptionalValue:
+    problems = named.validate(text)
+    return OptionalValue(list(problems)) if problems else NONE
+
+
+OPAQUE: Final[dict[str, Overloads]] = {
+    "quantity": ((("string",), _quantity),),
+    "isQuantity": ((("string",), lambda text: type(_quantity(text)) is QuantityValue),),
+    "sign": (((_QUANTITY,), lambda value: _order(value.amount.value, 0)),),
+    "isInteger": (((_QUANTITY,), lambda value: value.amount.as_integer() is not None),),
+    "asInteger": (((_QUANTITY,), _as_integer),),
+    "asApproximateFloat": (((_QUANTITY,), lambda value: value.amount.as_float()),),
+    "add": (
+        ((_QUANTITY, _QUANTITY), lambda value, other: _result(value.amount.add(other.amount))),
+        ((_QUANTITY, "int"), lambda value, other: _result(value.amount.add(of_integer(other)))),
+    ),
+    "sub": (
+        ((_QUANTITY, _QUANTITY), lambda value, other: _result(value.amount.subtract(other.amount))),
+        ((_QUANTITY, "int"), lambda value, other: _result(value.amount.subtract(of_integer(other)))),
+    ),
+    "isGreaterThan": (
+        ((_QUANTITY, _QUANTITY), lambda left, right: _compare_quantities(left, right) == 1),
+        ((_SEMVER, _SEMVER), lambda left, right: _order(left, right) == 1),
+    ),
+    "isLessThan": (
+        ((_QUANTITY, _QUANTITY), lambda left, right: _compare_quantities(left, right) == -1),
+        ((_SEMVER, _SEMVER), lambda left, right: _order(left, right) == -1),
+    ),
+    "compareTo": (((_QUANTITY, _QUANTITY), _compare_quantities), ((_SEMVER, _SEMVER), _order)),
+    "semver": ((("string",), _version), (("string", "bool"), _version)),
+    "isSemver": ((("string",), _is_version), (("string", "bool"), _is_version)),
+    "major": (((_SEMVER,), _number(0)),),
+    "minor": (((_SEMVER,), _number(1)),),
+    "patch": (((_SEMVER,), _number(2)),),
+    "url": ((("string",), _url),),
+    "isURL": ((("string",), _is_url),),
+    "getScheme": _part(lambda url: url.scheme),
+    "getHost": _part(lambda url: url.host),
+    "getHostname": _part(lambda url: url.split_host()[0]),
+    "getPort": _part(lambda url: url.split_host()[1]),
+    "getEscapedPath": _part(lambda url: url.escaped_path()),
+    "getQuery": (((_URL,), lambda url: Map.of(parse_query(url.query).items())),),
+    "validate": (((_FORMAT, "string"), _validate),),
+}
+"""Functions of Kubernetes' own types but for the named formats."""
+
+
+URLS_BEFORE_36: Final[dict[str, Overloads]] = {
+    "url": ((("string",), partial(_url, strict=False)),),
+    "isURL": ((("string",), partial(_is_url, strict=False)),),
+}
+"""Of Go's net/url before it counted the colons of a host."""
+
+
+def named_formats(formats: Mapping[str, Format]) -> dict[str, Overloads]:
+    """The functions that return a named format."""
+    return {
+        "format.named": ((("string",), _named(formats)),),
+        **{f"format.{name}": (((), lambda named=named: named),) for name, named in formats.items()},
+    }

@@ -1,0 +1,108 @@
+"""Random expressions of all libraries on devices, beside Kubernetes' own packages: never another verdict, value or error.
+
+`DRA_INFRA_PARITY_N` expressions, from the seed `DRA_INFRA_PARITY_SEED`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dra_infra.cel import DeviceView, Failed, Match, check_expression, compile_expression
+from dra_infra.cel.check import check_derived
+from dra_infra.cel.derive import derive_attribute
+from dra_infra.cel.release import Environment
+from dra_infra.model.resource_slice import DeviceAttribute, DeviceCapacity
+from tests.e2e.judges.judge import Judge
+from tests.e2e.parity.evaluation_generator import EvaluationGenerator, devices
+from tests.e2e.parity.plan import VARIABLE
+
+pytestmark = pytest.mark.e2e
+
+SEED = int(os.environ.get("DRA_INFRA_PARITY_SEED", "1"))
+COUNT = max(1500, int(os.environ.get(VARIABLE, "0")))
+_ORDERED = (".all(", ".exists(", ".map(k", ".transformMap(")
+"""Macros that may go over a map, where the error of which entry comes first is random upstream."""
+
+
+def view(device: dict[str, Any]) -> DeviceView:
+    return DeviceView(
+        device["driver"],
+        {name: DeviceAttribute.from_manifest(value) for name, value in device["attributes"].items()},
+        {name: DeviceCapacity.from_manifest(value) for name, value in device["capacity"].items()},
+        device["allowMultipleAllocations"],
+    )
+
+
+def without_lists(device: dict[str, Any]) -> dict[str, Any]:
+    """The device as a server before 1.36 knows it."""
+    kept = {
+        name: value for name, value in device["attributes"].items() if not next(iter(value)).endswith("s")
+    }
+    return device | {"attributes": kept}
+
+
+def compare(expression: str, ours: Any, truth: Any, counts: Counter[str]) -> list[str]:
+    """What is wrong with our answer; an error is a text in *truth*."""
+    counts["pairs"] += 1
+    if isinstance(ours, Failed) and not ours.decided:
+        counts["undecided"] += 1
+        return []
+    if not isinstance(ours, Failed):
+        found: Any = ours
+    elif isinstance(truth, str) and any(macro in expression for macro in _ORDERED):
+        found = truth
+    else:
+        found = ours.text
+    return [] if found == truth else [f"{expression}\n  ours   {found}\n  server {truth}"]
+
+
+def test_every_value_is_the_servers(binaries: Callable[[str], Path]):
+    asked = devices()
+    views = [view(device) for device in asked]
+    wrong: list[str] = []
+    counts: Counter[str] = Counter()
+    with Judge(binaries("cel-judge")) as judge:
+        for expression in EvaluationGenerator(SEED).expressions(COUNT):
+            if check_derived(expression).undecided:
+                continue
+            answer = judge.ask({"expression": expression, "devices": asked, "derived": True})
+            for each, truth in zip(views, answer.get("results", ()), strict=False):
+                ours = derive_attribute(expression, each)
+                # An empty list is left out of the server's JSON.
+                plain = (
+                    {key: value for key, value in ours.items() if value != []}
+                    if isinstance(ours, dict)
+                    else ours
+                )
+                wrong += compare(expression, plain, truth, counts)
+    assert not wrong, "\n\n".join(wrong[:10])
+    assert counts["pairs"] >= min(3000, COUNT * 2)
+    assert counts["undecided"] <= counts["pairs"] // 50
+
+
+@pytest.mark.parametrize("minor", [34, 35, 36, 37])
+def test_every_verdict_is_the_servers(binaries: Callable[[str], Path], minor: int):
+    asked = devices() if minor > 35 else [without_lists(device) for device in devices()]
+    views = [view(device) for device in asked]
+    environment = Environment(minor)
+    wrong: list[str] = []
+    counts: Counter[str] = Counter()
+    with Judge(binaries("cel-judge" if minor == 37 else f"cel-judge-1.{minor}")) as judge:
+        for expression in EvaluationGenerator(SEED * 100 + minor, only_bool=True).expressions(COUNT):
+            if check_expression(expression, environment=environment).undecided:
+                continue
+            answer = judge.ask({"expression": expression, "devices": asked})
+            for each, truth in zip(views, answer.get("results", ()), strict=False):
+                ours = compile_expression(expression, environment).evaluate(each)
+                wrong += compare(
+                    expression, ours if isinstance(ours, Failed) else isinstance(ours, Match), truth, counts
+                )
+    assert not wrong, "\n\n".join(wrong[:10])
+    assert counts["pairs"] >= COUNT
+    assert counts["undecided"] <= counts["pairs"] // 50
