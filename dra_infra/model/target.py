@@ -34,11 +34,12 @@ class Release:
 
     minor: str
     gates: frozenset[str]
+    number: int = field(init=False, repr=False, compare=False)
+    """The minor as a number, 37 for 1.37."""
 
-    @property
-    def number(self) -> int:
-        """The minor as a number, 37 for 1.37."""
-        return int(self.minor.partition(".")[2])
+    def __post_init__(self) -> None:
+        """Read the number once: every rule that changed asks for it."""
+        object.__setattr__(self, "number", int(self.minor.partition(".")[2]))
 
     def enabled(self, gate: str) -> bool:
         """Whether *gate* is on; one that this minor does not have is off."""

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dra_infra.errors import Problem
-from dra_infra.model.decoding import decode
+from dra_infra.model.decoding import can_decode, decode
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.pods import decode_pod_claims, find_pod_templates
+from dra_infra.model.resource_claim import ResourceClaim, ResourceClaimTemplate
 from dra_infra.model.target import ClusterTarget, Release
 from dra_infra.validation.advice import Pins, Surroundings, advise, advise_pods, read_pins
 from dra_infra.validation.markers import is_told, without_markers
@@ -70,18 +71,23 @@ def check_objects(
     releases = target.releases
     pins = read_pins(driver)
     namespaces = _namespace_labels(objects)
-    judged = [
-        [_check_object(manifest, release, namespaces, target) for release in releases] for manifest in objects
-    ]
-    records = [findings[-1].record for findings in judged]
-    surroundings = Surroundings.gather(
-        objects, [each for each in records if each is not None], classes=classes
-    )
-    for index, (manifest, findings) in enumerate(zip(objects, judged, strict=True)):
+    surroundings = Surroundings.gather(objects, _records(objects, releases[-1]), classes=classes)
+    # One object after the other, so that what is known of its expressions is still at hand for the advice.
+    for index, manifest in enumerate(objects):
+        findings = [_check_object(manifest, release, namespaces, target) for release in releases]
         for problem in _agreed(list(zip(releases, (each.problems for each in findings), strict=True))):
             yield index, problem
-        for problem in _advise(manifest, records[index], releases[-1], surroundings, pins):
+        for problem in _advise(manifest, findings[-1].record, releases[-1], surroundings, pins):
             yield index, problem
+
+
+def _records(objects: Sequence[Mapping[str, Any]], release: Release) -> Iterator[Checked]:
+    """The classes, claims and templates among *objects* that can be read at all."""
+    for manifest in objects:
+        if manifest.get("kind") in JUDGED and can_decode(manifest):
+            record = decode(manifest, minor=release.number).record
+            if isinstance(record, (DeviceClass, ResourceClaim, ResourceClaimTemplate)):
+                yield record
 
 
 def reference_to(manifest: Mapping[str, Any]) -> ObjectRef:
@@ -128,8 +134,9 @@ def _check_object(
     if verdict.type_errors:
         stripped = without_markers(manifest, (path for path, _ in verdict.type_errors))
         verdict = judge(stripped, release, namespace_labels=labels) if stripped else verdict
-    told = replace(verdict, errors=tuple(filter(is_told, verdict.errors)))
-    return _Findings((*unserved, *problems_of(told, release)), verdict.record)
+    if not all(map(is_told, verdict.errors)):
+        verdict = replace(verdict, errors=tuple(filter(is_told, verdict.errors)))
+    return _Findings((*unserved, *problems_of(verdict, release)), verdict.record)
 
 
 def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Problem]:
