@@ -64,8 +64,13 @@ def find_reads(tree: CheckedTree) -> tuple[Read, ...]:
     return tuple(sorted(Read(*key, guarded=key not in unguarded) for key in finder.found))
 
 
+def find_facts(root: Node) -> Known:
+    """What the result of a whole expression, or of one clause of it, says about what a device has."""
+    return _Finder().visit(root, {})
+
+
 @dataclass(frozen=True, slots=True)
-class _Known:
+class Known:
     """What is known of a node.
 
     Args:
@@ -79,14 +84,14 @@ class _Known:
     unguarded: Facts = _NONE
 
 
-_NOTHING: Final = _Known()
+_NOTHING: Final = Known()
 
 
 class _Finder:
     def __init__(self) -> None:
         self.found: set[Key] = set()
 
-    def visit(self, node: Node, names: Mapping[str, _Place]) -> _Known:
+    def visit(self, node: Node, names: Mapping[str, _Place]) -> Known:
         """Note the reads of *node*; each node is visited once, whatever is known around it."""
         kind = type(node)
         if kind is Const or kind is Ident:
@@ -99,13 +104,13 @@ class _Finder:
             return self._comprehension(node, names)
         return self._visit_all(children(node), names)
 
-    def _call(self, call: Call, names: Mapping[str, _Place]) -> _Known:
+    def _call(self, call: Call, names: Mapping[str, _Place]) -> Known:
         function, args = call.function, call.args
         if function in _JOINS and len(args) == 2:
             return self._joined(*args, names, every=function == "_&&_")
         if function == "!_":
             known = self.visit(args[0], names)
-            return _Known(known.when_false, known.when_true, known.unguarded)
+            return Known(known.when_false, known.when_true, known.unguarded)
         if function == "_?_:_":
             condition, then, otherwise = args
             return self._chosen(condition, then, otherwise, names)
@@ -114,16 +119,16 @@ class _Finder:
             if function == "@in" and isinstance(first, Const) and isinstance(first.value, str):
                 place = _place(second, names)
                 if place is not None and place.domain is not None and not place.unsafe:
-                    return _Known(when_true=frozenset({(place.kind, place.domain, first.value)}))
+                    return Known(when_true=frozenset({(place.kind, place.domain, first.value)}))
             elif function in _READS and isinstance(second, Const) and isinstance(second.value, str):
                 return self._access(call, first, second.value, names, optional=function != "_[_]")
         return self._visit_all(children(call), names)
 
-    def _visit_all(self, nodes: tuple[Node, ...], names: Mapping[str, _Place]) -> _Known:
+    def _visit_all(self, nodes: tuple[Node, ...], names: Mapping[str, _Place]) -> Known:
         unguarded = _NONE
         for node in nodes:
             unguarded |= self.visit(node, names).unguarded
-        return _Known(unguarded=unguarded) if unguarded else _NOTHING
+        return Known(unguarded=unguarded) if unguarded else _NOTHING
 
     def _access(
         self,
@@ -134,7 +139,7 @@ class _Finder:
         *,
         test: bool = False,
         optional: bool = False,
-    ) -> _Known:
+    ) -> Known:
         place = _place(container, names)
         if place is None:
             return self._visit_all(children(node), names)
@@ -142,28 +147,28 @@ class _Finder:
             return _NOTHING
         found: Key = (place.kind, place.domain, key)
         if test and not place.unsafe:
-            return _Known(when_true=frozenset({found}))
+            return Known(when_true=frozenset({found}))
         self.found.add(found)
-        return _NOTHING if optional and not place.unsafe else _Known(unguarded=frozenset({found}))
+        return _NOTHING if optional and not place.unsafe else Known(unguarded=frozenset({found}))
 
-    def _joined(self, left: Node, right: Node, names: Mapping[str, _Place], *, every: bool) -> _Known:
+    def _joined(self, left: Node, right: Node, names: Mapping[str, _Place], *, every: bool) -> Known:
         first, second = self.visit(left, names), self.visit(right, names)
         if every:
             unguarded = (first.unguarded - second.when_true) | (second.unguarded - first.when_true)
-            return _Known(first.when_true | second.when_true, first.when_false & second.when_false, unguarded)
+            return Known(first.when_true | second.when_true, first.when_false & second.when_false, unguarded)
         unguarded = (first.unguarded - second.when_false) | (second.unguarded - first.when_false)
-        return _Known(first.when_true & second.when_true, first.when_false | second.when_false, unguarded)
+        return Known(first.when_true & second.when_true, first.when_false | second.when_false, unguarded)
 
-    def _chosen(self, condition: Node, then: Node, otherwise: Node, names: Mapping[str, _Place]) -> _Known:
+    def _chosen(self, condition: Node, then: Node, otherwise: Node, names: Mapping[str, _Place]) -> Known:
         chooses = self.visit(condition, names)
         unguarded = (
             chooses.unguarded
             | (self.visit(then, names).unguarded - chooses.when_true)
             | (self.visit(otherwise, names).unguarded - chooses.when_false)
         )
-        return _Known(unguarded=unguarded)
+        return Known(unguarded=unguarded)
 
-    def _comprehension(self, node: Comprehension, names: Mapping[str, _Place]) -> _Known:
+    def _comprehension(self, node: Comprehension, names: Mapping[str, _Place]) -> Known:
         if is_bind(node):
             place = _place(node.accu_init, names)
             inner = _without(names, node.accu_var)
@@ -177,7 +182,7 @@ class _Finder:
         inner = _without(names, node.iter_var, node.iter_var2, node.accu_var)
         unguarded = self._visit_all((node.iter_range, node.accu_init), names).unguarded
         unguarded |= self._visit_all((node.condition, node.step, node.result), inner).unguarded
-        return _Known(unguarded=unguarded)
+        return Known(unguarded=unguarded)
 
 
 def _without(names: Mapping[str, _Place], *hidden: str) -> dict[str, _Place]:

@@ -132,6 +132,11 @@ class CheckedTree:
     positions: Mapping[int, int]
     references: Mapping[int, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
+    @property
+    def size(self) -> int:
+        """How many nodes have a type: all but the fields of messages."""
+        return len(self.types)
+
     def type_of(self, node: Node) -> CelType:
         """The static type; dyn where the checker gave none."""
         return self.types.get(node.id, DYN)

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Final
 
 from dra_infra.errors import Place, Problem
 from dra_infra.model.json_texts import read_json
-from dra_infra.model.positions import find_positions
+from dra_infra.model.positions import find_json_positions, find_positions
 from dra_infra.model.yaml import MAX_BYTES, objects_in
 from dra_infra.model.yaml_events import MAX_NODES, RefusedYamlError, read_documents
 
@@ -39,13 +39,15 @@ class _Text:
     file: str
     text: str = field(repr=False)
     first_line: int
+    is_json: bool = False
 
 
 @lru_cache(maxsize=1)
 def _positions(source: _Text) -> Mapping[str, tuple[int, int]]:
     """Field path to line and column, both from 1 on in the file."""
     # Those of one document at a time: they take many times the memory of its text.
-    return find_positions(source.text, first_line=source.first_line)
+    find = find_json_positions if source.is_json else find_positions
+    return find(source.text, first_line=source.first_line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,9 @@ def _read_json(file: str, text: str) -> Iterator[SourceObject | Problem]:
         else:
             # From the beginning of its line, so that columns are those of the file.
             begin = text.rfind("\n", 0, start) + 1
-            yield from _opened(value, _Text(file, " " * (start - begin) + text[start:end], line))
+            yield from _opened(
+                value, _Text(file, " " * (start - begin) + text[start:end], line, is_json=True)
+            )
 
 
 def _opened(data: Any, source: _Text) -> Iterator[SourceObject | Problem]:

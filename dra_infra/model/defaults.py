@@ -99,9 +99,10 @@ def _each(items: list[Any], change: Any) -> list[Any]:
 
 def _changed(record: AnyRecord, **values: Any) -> AnyRecord:
     # What stays the same object stays unset if it was: only real changes show in the manifest.
-    differing = {name: value for name, value in values.items() if not _is_same(getattr(record, name), value)}
-    return record.model_copy(update=differing) if differing else record
-
-
-def _is_same(old: Any, new: Any) -> bool:
-    return old is new or (isinstance(new, (str, int)) and old == new)
+    old = record.__dict__
+    differing = {
+        name: value
+        for name, value in values.items()
+        if old[name] is not value and not (isinstance(value, (str, int)) and old[name] == value)
+    }
+    return record.changed(differing) if differing else record

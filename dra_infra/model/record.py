@@ -118,6 +118,19 @@ class Record(BaseModel):
         """The same, and refuses fields that are unknown even where `from_manifest` keeps them."""
         return cls.model_validate(manifest, by_alias=True, by_name=False, extra="forbid")
 
+    def changed(self, values: Mapping[str, Any]) -> Self:
+        """The same with other values, which are not checked and count as given.
+
+        Defaulting makes six of these per claim: this is `model_copy(update=...)` without its generic copies, in a
+        third of its time.
+        """
+        new = self.__class__.__new__(self.__class__)
+        object.__setattr__(new, "__dict__", {**self.__dict__, **values})
+        object.__setattr__(new, "__pydantic_fields_set__", {*self.__pydantic_fields_set__, *values})
+        object.__setattr__(new, "__pydantic_extra__", self.__pydantic_extra__)
+        object.__setattr__(new, "__pydantic_private__", None)
+        return new
+
     def to_manifest(self) -> dict[str, Any]:
         """Plain JSON data in the API's spelling, without the fields that were not given."""
         return self.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)

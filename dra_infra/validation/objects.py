@@ -12,7 +12,6 @@ from dra_infra.model.decoding import can_decode, decode
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.pods import decode_pod_claims, find_pod_templates
-from dra_infra.model.resource_claim import ResourceClaim, ResourceClaimTemplate
 from dra_infra.model.target import ClusterTarget, Release
 from dra_infra.validation.advice import Pins, Surroundings, advise, advise_pods, read_pins
 from dra_infra.validation.markers import is_told, without_markers
@@ -71,7 +70,8 @@ def check_objects(
     releases = target.releases
     pins = read_pins(driver)
     namespaces = _namespace_labels(objects)
-    surroundings = Surroundings.gather(objects, _records(objects, releases[-1]), classes=classes)
+    own = _classes(objects, releases[-1])
+    surroundings = Surroundings.gather(objects, classes=(*classes, *own))
     # One object after the other, so that what is known of its expressions is still at hand for the advice.
     for index, manifest in enumerate(objects):
         findings = [_check_object(manifest, release, namespaces, target) for release in releases]
@@ -81,12 +81,12 @@ def check_objects(
             yield index, problem
 
 
-def _records(objects: Sequence[Mapping[str, Any]], release: Release) -> Iterator[Checked]:
-    """The classes, claims and templates among *objects* that can be read at all."""
+def _classes(objects: Sequence[Mapping[str, Any]], release: Release) -> Iterator[DeviceClass]:
+    """The DeviceClasses among *objects* that can be read at all."""
     for manifest in objects:
-        if manifest.get("kind") in JUDGED and can_decode(manifest):
+        if manifest.get("kind") == "DeviceClass" and can_decode(manifest):
             record = decode(manifest, minor=release.number).record
-            if isinstance(record, (DeviceClass, ResourceClaim, ResourceClaimTemplate)):
+            if isinstance(record, DeviceClass):
                 yield record
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from typing import Final, NamedTuple
 
 from dra_infra.errors import Problem
 
 MAX_QUOTED = 200
 """Longest clause, in characters, that a hint repeats."""
+
+_JOINTS: Final = re.compile(r"""\"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[()\[\]{}?]|&&|\|\|""", re.DOTALL)
+_OPENING: Final = frozenset("([{")
+_CLOSING: Final = frozenset(")]}")
 
 
 class Finding(NamedTuple):
@@ -25,25 +30,18 @@ class Finding(NamedTuple):
 def clauses(text: str) -> tuple[str, ...]:
     """The parts of an expression between `&&` outside of brackets; the whole when `||` or `?` joins them looser."""
     parts: list[str] = []
-    depth, start, index, quote = 0, 0, 0, ""
-    while index < len(text):
-        character = text[index]
-        if quote:
-            index += 1 + (character == "\\")
-            quote = "" if character == quote else quote
-            continue
-        if character in "\"'":
-            quote = character
-        elif character in "([{":
+    depth, start = 0, 0
+    for match in _JOINTS.finditer(text):
+        joint = match[0]
+        if joint in _OPENING:
             depth += 1
-        elif character in ")]}":
+        elif joint in _CLOSING:
             depth -= 1
-        elif depth == 0 and (text.startswith("||", index) or (character == "?" and _is_choice(text, index))):
+        elif depth == 0 and (joint == "||" or (joint == "?" and _is_choice(text, match.start()))):
             return (text.strip(),)
-        elif depth == 0 and text.startswith("&&", index):
-            parts.append(text[start:index].strip())
-            start, index = index + 2, index + 1
-        index += 1
+        elif depth == 0 and joint == "&&":
+            parts.append(text[start : match.start()].strip())
+            start = match.end()
     return (*parts, text[start:].strip())
 
 

@@ -117,7 +117,9 @@ def advance(found: Study, before: Reach) -> Step:
             continue
         implied = implied and _follows(residual, known)
         learned = Known(
-            known.parts.union(residual.parts), (*known.tests, *news), known.present | residual.present
+            known.parts.union([part.node for part in residual.parts]),
+            (*known.tests, *news),
+            known.present | residual.present,
         )
         left.append((device, learned))
     outcome: Outcome = ""
@@ -144,6 +146,6 @@ def _follows(residual: Residual, known: Known) -> bool:
     if not known.present.issuperset(residual.unguarded):
         return False
     return all(
-        part in known.parts or (test is not None and implies(known.tests, test))
-        for part, test in zip(residual.parts, residual.part_tests, strict=True)
+        part.node in known.parts or (part.test is not None and implies(known.tests, part.test))
+        for part in residual.parts
     )

@@ -8,7 +8,6 @@ from typing import Final
 
 from dra_infra.cel.release import Environment
 from dra_infra.model.resource_claim import DeviceClaim, DeviceRequest, DeviceSubRequest, ExactDeviceRequest
-from dra_infra.validation.advice.comparisons import conjuncts
 from dra_infra.validation.advice.findings import Finding
 from dra_infra.validation.advice.study import study
 
@@ -111,7 +110,7 @@ def _parts(leaf: Leaf, environment: Environment) -> frozenset[object]:
     parts: set[object] = set()
     for text in leaf.selectors:
         found = study(text, environment)
-        parts.update((text,) if found is None else conjuncts(found.tree.root))
+        parts.update((text,) if found is None else [clause.node for clause in found.clauses])
     return frozenset(parts)
 
 

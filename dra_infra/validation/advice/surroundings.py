@@ -33,38 +33,34 @@ class Surroundings:
     namespaces: frozenset[str] | None = None
 
     @classmethod
-    def gather(
-        cls,
-        manifests: Iterable[Mapping[str, Any]],
-        records: Iterable[Checked],
-        *,
-        classes: Iterable[DeviceClass] = (),
-    ) -> Self:
+    def gather(cls, manifests: Iterable[Mapping[str, Any]], *, classes: Iterable[DeviceClass] = ()) -> Self:
         """Gather what an input holds.
 
         Args:
-            manifests: All objects as plain data, of whatever kind.
-            records: Those of resource.k8s.io that could be read.
-            classes: Classes that exist beside the input, such as a fleet's.
+            manifests: All objects as plain data, of whatever kind; claims and templates count however wrong they are.
+            classes: The DeviceClasses, those of the input and those that exist beside it, such as a fleet's; of two
+                with one name the later one counts.
         """
-        own = {name: each for each in classes if (name := each.metadata.name)}
         claims: set[Key] = set()
         templates: set[Key] = set()
         namespaces: set[str] = set()
-        for record in records:
-            name, namespace = record.metadata.name or "", record.metadata.namespace or ""
-            if isinstance(record, DeviceClass):
-                own[name] = record
-            else:
-                (claims if isinstance(record, ResourceClaim) else templates).add((namespace, name))
         for manifest in manifests:
             kind = manifest.get("kind")
-            if kind == "Namespace" and manifest.get("apiVersion") == "v1":
+            if kind == "ResourceClaim":
+                claims.add(_key(manifest))
+            elif kind == "ResourceClaimTemplate":
+                templates.add(_key(manifest))
+            elif kind == "Namespace" and manifest.get("apiVersion") == "v1":
                 namespaces.add(_text(manifest, "metadata", "name"))
             elif kind == "ComputeDomain":
                 made = _text(manifest, "spec", "channel", "resourceClaimTemplate", "name")
                 templates.add((_text(manifest, "metadata", "namespace"), made))
-        return cls(own, frozenset(claims), frozenset(templates), frozenset(namespaces) or None)
+        return cls(
+            {name: each for each in classes if (name := each.metadata.name)},
+            frozenset(claims),
+            frozenset(templates),
+            frozenset(namespaces) or None,
+        )
 
     @cached_property
     def extended_resources(self) -> Mapping[str, tuple[str, ...]]:
@@ -107,6 +103,10 @@ class Index(NamedTuple):
             spaces[name].append(namespace)
             names[namespace].append(name)
         return cls(dict(spaces), dict(names))
+
+
+def _key(manifest: Mapping[str, Any]) -> Key:
+    return _text(manifest, "metadata", "namespace"), _text(manifest, "metadata", "name")
 
 
 def _text(manifest: Any, *steps: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from dra_infra.catalog.drivers import DeviceType, Published
@@ -24,15 +25,19 @@ _SAID: Final = {
 def check_types(tests: Iterable[Test], devices: Sequence[DeviceType], pins: Pins) -> Iterator[Finding]:
     """Compare what each of *tests* compares with, with what *devices* publish and any device of theirs may."""
     for test in tests:
-        entries = [
-            entry for device in devices if (entry := device.published(test.place.section, test.place.name))
-        ]
-        types = {entry.type for entry in entries}
-        if len(types) == 1 and test.kind not in types and test.operator not in ("never", "always"):
-            yield _mistyped(test, types.pop())
-        elif "string" in types:
-            places = [each.published(test.place.section, test.place.name) for each in pins.devices]
-            yield from _check_values(test, [entry for entry in places if entry is not None])
+        yield from _check_test(test, tuple(devices), pins)
+
+
+@lru_cache(maxsize=1024)
+def _check_test(test: Test, devices: tuple[DeviceType, ...], pins: Pins) -> tuple[Finding, ...]:
+    section, name = test.place.section, test.place.name
+    types = {entry.type for device in devices if (entry := device.published(section, name))}
+    if len(types) == 1 and test.kind not in types and test.operator not in ("never", "always"):
+        return (_mistyped(test, types.pop()),)
+    if "string" not in types:
+        return ()
+    places = [each.published(section, name) for each in pins.devices]
+    return tuple(_check_values(test, [entry for entry in places if entry is not None]))
 
 
 def _mistyped(test: Test, type_: str) -> Finding:

@@ -69,7 +69,8 @@ def a_pod(*claims, namespace="", limits=None):
 def advice_on(*manifests, driver="newest", flat=False):
     """All advice on *manifests*; paths of claims are below `spec.devices`."""
     records = [KINDS[each["kind"]].from_manifest(each) for each in manifests if each["kind"] in KINDS]
-    surroundings = Surroundings.gather(manifests, records)
+    classes = [each for each in records if isinstance(each, DeviceClass)]
+    surroundings = Surroundings.gather(manifests, classes=classes)
     pins = read_pins(driver)
     found = [
         problem
