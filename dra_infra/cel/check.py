@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal
 
+from dra_infra.cel.conjunction import join, split
 from dra_infra.cel.cost import COST_LIMIT, estimate_cost
 from dra_infra.cel.declare import check_environment
 from dra_infra.cel.diagnostics import Diagnostic, diagnose, in_order, runtime_name, write_report
 from dra_infra.cel.literals import Findings, inspect
 from dra_infra.cel.portable import is_portable
-from dra_infra.cel.reads import Read, find_reads
+from dra_infra.cel.reads import Known, Read, find_facts, find_reads, join_reads
 from dra_infra.cel.release import DEFAULT, Environment
 from dra_infra.cel.spelling import find_escaped, is_reserved, respell, restore_bytes, restore_text
 from dra_infra.cel.tree import CelType, CheckedTree
@@ -48,7 +49,9 @@ class Checked:
             known.
         detail: What the API server puts behind the bad value.
         undecided: Why the server's verdict is not known; empty when it is.
-        tree: The checked tree, None when there is none.
+        cost: As the API server estimates it; None when it does not compile.
+        portable: Whether it means the same to every supported server, but for names in backticks.
+        trees: The checked tree, or those of the clauses that `&&` joins, each with its offset; empty when there is none.
     """
 
     problems: tuple[Problem, ...]
@@ -58,7 +61,15 @@ class Checked:
     detail: str = ""
     undecided: str = ""
     cost: int | None = None
-    tree: CheckedTree | None = field(default=None, repr=False, compare=False)
+    portable: bool = False
+    trees: tuple[tuple[int, CheckedTree], ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def tree(self) -> CheckedTree | None:
+        """The checked tree of the whole, None when there is none; it is put together on each call."""
+        if len(self.trees) > 1:
+            return join(self.trees)
+        return self.trees[0][1] if self.trees else None
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -83,7 +94,7 @@ def _verdict(text: str, environment: Environment) -> Checked:
     if environment != DEFAULT and "`" not in text and respell(text, DEFAULT) == text:
         checked = _check(text, DEFAULT, derived=False)
         # A compilation costs most of the time, and a program is checked on two releases.
-        if checked.tree is not None and (checked.cost or 0) <= COST_LIMIT and is_portable(text, checked.tree):
+        if checked.portable and (checked.cost or 0) <= COST_LIMIT:
             return checked
     return _check(text, environment, derived=False)
 
@@ -118,6 +129,42 @@ def _check(text: str, environment: Environment, *, derived: bool) -> Checked:
         )
     if is_reserved(text):
         return _unknown("the expression holds a name that is used here")
+    return (None if derived else _join(text, environment)) or _compile(text, environment, derived=derived)
+
+
+def _join(text: str, environment: Environment) -> Checked | None:
+    """The verdict on a conjunction by those on its clauses, None where the whole has to be compiled."""
+    clauses = split(text)
+    checks = [_check_clause(clause.text, environment) for clause in clauses]
+    known = [check for check in checks if check is not None]
+    if not known or len(known) < len(checks):
+        return None
+    cost = sum(check.cost or 0 for check, _ in known)
+    if cost > COST_LIMIT:
+        return None
+    reads = join_reads([(check.reads, facts) for check, facts in known])
+    return Checked(
+        problems=tuple(sorted([_unguarded(read) for read in reads if not read.guarded])),
+        reads=reads,
+        return_type="bool",
+        cost=cost,
+        portable=all([check.portable for check, _ in known]),
+        trees=tuple(
+            [(clause.offset, check.trees[0][1]) for clause, (check, _) in zip(clauses, known, strict=True)]
+        ),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _check_clause(text: str, environment: Environment) -> tuple[Checked, Known] | None:
+    """The verdict on a clause, with what it is known to read; None when it does more than compile to a bool."""
+    checked = _compile(text, environment, derived=False)
+    if not checked.trees or checked.kind or checked.undecided or checked.return_type != "bool":
+        return None
+    return checked, find_facts(checked.trees[0][1].root)
+
+
+def _compile(text: str, environment: Environment, *, derived: bool) -> Checked:
     escaped = find_escaped(text) if environment.minor < _ESCAPES else []
     try:
         serialized = check_environment(environment).compile(respell(text, environment)).serialize()
@@ -182,7 +229,8 @@ def _judge(
         reads=reads,
         return_type=runtime_name(tree.type_of(tree.root)),
         cost=cost,
-        tree=tree,
+        portable=is_portable(tree),
+        trees=((0, tree),),
     )
 
 

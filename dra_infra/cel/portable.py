@@ -22,14 +22,13 @@ _FUNCTIONS: Final = frozenset(
 _BOOL: Final = CelType("bool")
 
 
-def is_portable(text: str, tree: CheckedTree) -> bool:
+def is_portable(tree: CheckedTree) -> bool:
     """Whether every supported server says the same of the expression: that it is a test, and what it costs.
 
     Args:
-        text: The expression; names in backticks, which older parsers refuse, do not show in the tree.
-        tree: What it compiles to.
+        tree: What it compiles to. Names in backticks, which older parsers refuse, do not show in it.
     """
-    return "`" not in text and tree.type_of(tree.root) == _BOOL and _is_portable(tree.root)
+    return tree.type_of(tree.root) == _BOOL and _is_portable(tree.root)
 
 
 def _is_portable(node: Node) -> bool:

@@ -7,7 +7,7 @@ test on either side guards the other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
@@ -62,6 +62,17 @@ def find_reads(tree: CheckedTree) -> tuple[Read, ...]:
     finder = _Finder()
     unguarded = finder.visit(tree.root, {}).unguarded
     return tuple(sorted(Read(*key, guarded=key not in unguarded) for key in finder.found))
+
+
+def join_reads(clauses: Sequence[tuple[Iterable[Read], Known]]) -> tuple[Read, ...]:
+    """The reads of clauses joined by `&&`: each clause's own, and what is known of it by itself."""
+    keys = {(read.kind, read.domain, read.identifier) for reads, _ in clauses for read in reads}
+    unguarded: set[Key] = set()
+    for index, (_, known) in enumerate(clauses):
+        if known.unguarded:
+            others = [other.when_true for place, (_, other) in enumerate(clauses) if place != index]
+            unguarded |= known.unguarded.difference(*others)
+    return tuple(sorted(Read(*key, guarded=key not in unguarded) for key in keys))
 
 
 def find_facts(root: Node) -> Known:

@@ -160,6 +160,37 @@ def children(node: Node) -> tuple[Node, ...]:
     return ()
 
 
+def renumbered(node: Node, by: int) -> Node:
+    """The same tree with *by* added to every id; a key that is no expression has none, and stays 0."""
+    identity = node.id + by if node.id else 0
+    match node:
+        case Select(operand=operand):
+            return Select(renumbered(operand, by), node.field, node.test_only, identity)
+        case Call(target=target):
+            args = tuple([renumbered(argument, by) for argument in node.args])
+            return Call(node.function, args, target and renumbered(target, by), identity)
+        case ListLiteral(elements=elements):
+            parts = tuple([renumbered(element, by) for element in elements])
+            return ListLiteral(parts, node.optional_indices, identity)
+        case MapLiteral(entries=entries):
+            changed = [
+                Entry(renumbered(entry.key, by), renumbered(entry.value, by), entry.optional)
+                for entry in entries
+            ]
+            return MapLiteral(tuple(changed), node.message, identity)
+        case Comprehension():
+            return dataclasses.replace(
+                node,
+                iter_range=renumbered(node.iter_range, by),
+                accu_init=renumbered(node.accu_init, by),
+                condition=renumbered(node.condition, by),
+                step=renumbered(node.step, by),
+                result=renumbered(node.result, by),
+                id=identity,
+            )
+    return dataclasses.replace(node, id=identity)
+
+
 def walk(node: Node) -> Iterator[Node]:
     """The node and everything below it, parents first."""
     waiting = [node]

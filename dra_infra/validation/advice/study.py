@@ -94,9 +94,9 @@ def study(text: str, environment: Environment, *, derived: bool = False) -> Stud
     if text in (UNKNOWN, SECRET):
         return None
     checked = (check_derived if derived else check_expression)(text, environment=environment)
-    if checked.tree is None or (checked.tree.size > MAX_DEPTH and _is_deep(checked.tree.root)):
+    if not checked.trees or any(tree.size > MAX_DEPTH and _is_deep(tree.root) for _, tree in checked.trees):
         return None
-    clauses = tuple(map(read_clause, conjuncts(checked.tree.root)))
+    clauses = tuple([read_clause(node) for _, tree in checked.trees for node in conjuncts(tree.root)])
     return Study(
         text,
         clauses,

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_infra.cel import check
-from dra_infra.cel.portable import is_portable
 from dra_infra.cel.release import DEFAULT, Environment
 
 ENVIRONMENTS = [
@@ -63,7 +62,7 @@ TEXTS = st.recursive(
 @given(TEXTS)
 def test_a_portable_expression_has_one_verdict_and_one_cost_everywhere(text: str):
     here = check._check(text, DEFAULT, derived=False)
-    if here.tree is None or not is_portable(text, here.tree):
+    if not here.portable or "`" in text:
         return
     for environment in ENVIRONMENTS:
         there = check._check(text, environment, derived=False)
@@ -74,9 +73,7 @@ def test_a_portable_expression_has_one_verdict_and_one_cost_everywhere(text: str
 
 def test_the_usual_selectors_are_portable():
     for text in ATOMS[1:18]:
-        tree = check._check(text, DEFAULT, derived=False).tree
-        assert tree is not None
-        assert is_portable(text, tree), text
+        assert check._check(text, DEFAULT, derived=False).portable, text
 
 
 def test_what_releases_differ_in_is_not_portable():
@@ -86,6 +83,6 @@ def test_what_releases_differ_in_is_not_portable():
         f'{ATTRIBUTE} in ["a"]',
         f"{ATTRIBUTE}.includes(1)",
     ):
-        tree = check._check(text, DEFAULT, derived=False).tree
-        assert tree is not None
-        assert not is_portable(text, tree), text
+        checked = check._check(text, DEFAULT, derived=False)
+        assert checked.trees
+        assert not checked.portable, text
