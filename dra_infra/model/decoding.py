@@ -10,28 +10,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from dra_infra.model import v1beta1
-from dra_infra.model.device_class import API_VERSION, DeviceClass
-from dra_infra.model.device_taint_rule import DeviceTaintRule
+from dra_infra.model.device_class import API_VERSION
 from dra_infra.model.field_history import NEWEST, is_known
 from dra_infra.model.json_reader import JsonReader
 from dra_infra.model.record import KubernetesObject, Record
-from dra_infra.model.resource_claim import ResourceClaim, ResourceClaimTemplate
-from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.model.shapes import JsonType, ValueShape, shape_of
 
 GROUP: Final = "resource.k8s.io"
-RECORDS: Final[Mapping[str, type[KubernetesObject]]] = {
-    "DeviceClass": DeviceClass,
-    "ResourceClaim": ResourceClaim,
-    "ResourceClaimTemplate": ResourceClaimTemplate,
-    "ResourceSlice": ResourceSlice,
-    "DeviceTaintRule": DeviceTaintRule,
+KINDS: Final[Mapping[str, str]] = {
+    "DeviceClass": "device_class",
+    "ResourceClaim": "resource_claim",
+    "ResourceClaimTemplate": "resource_claim",
+    "ResourceSlice": "resource_slice",
+    "DeviceTaintRule": "device_taint_rule",
 }
+"""The kinds that are decoded, each with the module of its record."""
+
 _MAX_UNKNOWN: Final = 100
 """The server's decoder collects no more."""
 
@@ -58,7 +57,14 @@ class Decoded:
 def can_decode(manifest: Mapping[str, Any]) -> bool:
     """Whether *manifest* says that it is of a kind and version that `decode` reads."""
     group, _, version = str(manifest.get("apiVersion")).rpartition("/")
-    return group == GROUP and version in VERSIONS and manifest.get("kind") in RECORDS
+    return group == GROUP and version in VERSIONS and manifest.get("kind") in KINDS
+
+
+@cache
+def record_of(kind: str) -> type[KubernetesObject]:
+    """The record of a kind in `KINDS`; it is loaded when it is asked for, for most inputs hold one or two kinds."""
+    found: type[KubernetesObject] = getattr(import_module(f"dra_infra.model.{KINDS[kind]}"), kind)
+    return found
 
 
 def decode(manifest: Mapping[str, Any], *, minor: int = NEWEST) -> Decoded:
@@ -71,7 +77,7 @@ def decode(manifest: Mapping[str, Any], *, minor: int = NEWEST) -> Decoded:
         shown = f"{manifest.get('apiVersion')} {manifest.get('kind')}"
         raise ValueError(f"{shown} is no kind and version of {GROUP} that is decoded")
     version = str(manifest["apiVersion"]).rpartition("/")[2]
-    type_ = RECORDS[str(manifest["kind"])]
+    type_ = record_of(str(manifest["kind"]))
     if version != "v1beta1":
         try:
             record = type_.from_known({**manifest, "apiVersion": API_VERSION})
@@ -86,10 +92,15 @@ def decode(manifest: Mapping[str, Any], *, minor: int = NEWEST) -> Decoded:
 def _decode_slowly(
     manifest: Mapping[str, Any], type_: type[KubernetesObject], version: str, minor: int
 ) -> Decoded:
-    reader = JsonReader(version, minor, v1beta1.SHAPES if version == "v1beta1" else {})
-    known = reader.read(type_, manifest)
     if version == "v1beta1":
-        known = v1beta1.to_hub(known)
+        # Few objects are written in it.
+        from dra_infra.model import v1beta1
+
+        reader = JsonReader(version, minor, v1beta1.SHAPES)
+        known = v1beta1.to_hub(reader.read(type_, manifest))
+    else:
+        reader = JsonReader(version, minor, {})
+        known = reader.read(type_, manifest)
     return Decoded(
         record=type_.from_known({**known, "apiVersion": API_VERSION}),
         version=version,

@@ -12,7 +12,7 @@ from typing import Any
 
 from dra_infra.errors import Problem
 from dra_infra.model import v1beta1
-from dra_infra.model.decoding import GROUP, RECORDS, VERSIONS, can_decode
+from dra_infra.model.decoding import GROUP, VERSIONS, can_decode, record_of
 from dra_infra.model.field_history import ANY, NEWEST
 from dra_infra.model.json_reader import JsonReader
 from dra_infra.model.target import Release
@@ -58,7 +58,7 @@ def _not_in_minor(manifest: Mapping[str, Any], kind: str, version: str, minor: i
     shapes = v1beta1.SHAPES if version == "v1beta1" else {}
     known, ever = (JsonReader(version, each, shapes) for each in (minor, ANY))
     for reader in (known, ever):
-        reader.read(RECORDS[kind], manifest)
+        reader.read(record_of(kind), manifest)
     # A field that no minor knows is somebody's typing error and not lost by a conversion.
     never = set(ever.unknown_fields)
     for path in known.unknown_fields:

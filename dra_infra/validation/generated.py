@@ -22,7 +22,6 @@ from dra_infra.model.resource_claim import (
     ExactDeviceRequest,
 )
 from dra_infra.model.target import Release
-from dra_infra.model.v1beta1 import flat_request
 from dra_infra.validation import formats
 from dra_infra.validation.configurations import MAX_DRIVER_NAME
 from dra_infra.validation.field_errors import (
@@ -249,6 +248,9 @@ def _shown(item: Record) -> Printed:
 
 
 def _shown_flat(request: DeviceRequest) -> Printed:
+    # Few objects are written in that version, and its records take their time to load.
+    from dra_infra.model.v1beta1 import flat_request
+
     return Printed(flat_request(request).to_go_json())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dra_infra.model import v1beta1
-from dra_infra.model.decoding import RECORDS
+from dra_infra.model.decoding import record_of
 from dra_infra.model.field_history import NEWEST
 from dra_infra.model.record import Record
 from dra_infra.model.shapes import JsonType, ValueShape, known_fields
@@ -39,7 +39,7 @@ def manifests(kind: str, version: str = "v1", minor: int = NEWEST) -> st.SearchS
     """Manifests whose every field has a value of its type; they need not be valid otherwise."""
     instead = v1beta1.SHAPES if version == "v1beta1" else {}
     header = {"apiVersion": st.just(f"resource.k8s.io/{version}"), "kind": st.just(kind)}
-    fields = _fields(RECORDS[kind], minor, instead)
+    fields = _fields(record_of(kind), minor, instead)
     optional = {name: value for name, value in fields.items() if name not in header}
     return st.fixed_dictionaries(header, optional=optional)
 
