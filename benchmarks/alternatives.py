@@ -21,12 +21,17 @@ def left_out() -> tuple[str, ...]:
     return tuple(_reasons)
 
 
-@functools.cache
-def python_with_cdk8s() -> Path | None:
-    """The Python of an environment with cdk8s, made from the hashed pins; None, with a reason, where it cannot be."""
+def has_node() -> bool:
+    """Whether Node.js, on which cdk8s runs, is there; else it is left out."""
     if shutil.which("node") is None:
-        _leave_out("cdk8s: it runs on Node.js, and node is not on PATH")
-        return None
+        leave_out("cdk8s: it runs on Node.js, and node is not on PATH")
+        return False
+    return True
+
+
+@functools.cache
+def python_of_alternatives() -> Path | None:
+    """The Python of an environment with the alternatives, from the hashed pins; None, with a reason, if it cannot be."""
     home = FOLDER / "venv"
     python = home / "bin" / "python"
     # Written last, so that an installation that broke off is made again, and so is one of other pins.
@@ -41,7 +46,7 @@ def python_with_cdk8s() -> Path | None:
             [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", PINS], check=True
         )
     except (OSError, subprocess.CalledProcessError) as error:
-        _leave_out(f"cdk8s: its environment cannot be made ({error})")
+        leave_out(f"cdk8s and kubernetes-validate: their environment cannot be made ({error})")
         return None
     stamp.write_text(pins)
     return python
@@ -55,10 +60,11 @@ def built(name: str) -> Path | None:
     try:
         return binary(name)
     except ToolError:
-        _leave_out(f"{name}: not built (make tools)")
+        leave_out(f"{name}: not built (python -m tools.build --only {name})")
         return None
 
 
-def _leave_out(reason: str) -> None:
+def leave_out(reason: str) -> None:
+    """Remember why a candidate is missing."""
     if reason not in _reasons:
         _reasons.append(reason)

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.alternatives import ROOT, built, python_with_cdk8s
+from benchmarks.alternatives import ROOT, built, has_node, python_of_alternatives
+from benchmarks.inputs import server_schemas, validation_files
 from benchmarks.measure import Candidate
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -66,6 +67,72 @@ def selectors() -> Sequence[Candidate]:
     ]
 
 
+def validation() -> Sequence[Candidate]:
+    """10,000 claim templates with three-clause selectors, one in ten broken, checked for Kubernetes 1.37."""
+    files = validation_files()
+    program = [sys.executable, str(PROGRAMS / "validation.py")]
+    command = [str(Path(sys.executable).parent / "dra-infra"), "validate", "--kubernetes", "1.37"]
+    candidates = [
+        Candidate(
+            name="dra_infra.validate: parsed, twenty selectors",
+            command=[*program, "warm", str(files / "warm.jsonl")],
+            goal=1.0,
+            memory_goal=200,
+            own_clock=True,
+        ),
+        Candidate(
+            name="dra_infra.validate: parsed, 10,000 selectors",
+            command=[*program, "distinct", str(files / "distinct.jsonl")],
+            goal=5.0,
+            memory_goal=200,
+            own_clock=True,
+        ),
+        Candidate(
+            name="dra-infra validate, JSON lines",
+            command=[*command, str(files / "warm.jsonl")],
+            goal=1.67,
+            memory_goal=200,
+            exits=(1,),
+        ),
+        Candidate(
+            name="dra-infra validate, YAML",
+            command=[*command, str(files / "all.yaml")],
+            goal=3.33,
+            memory_goal=200,
+            exits=(1,),
+        ),
+    ]
+    if python := python_of_alternatives():
+        alternative = [str(python), str(PROGRAMS / "json_schemas.py"), str(files / "all.yaml")]
+        name = "kubernetes-validate --strict, YAML (one run)"
+        candidates.append(Candidate(name=name, command=alternative, once=True))
+    kubeconform, schemas = built("kubeconform"), server_schemas()
+    if kubeconform and schemas:
+        location = str(schemas / "{{.ResourceKind}}-{{.Group}}-{{.ResourceAPIVersion}}.json")
+        candidates.append(
+            Candidate(
+                name="kubeconform -n 1 -strict, YAML",
+                command=[
+                    *(str(kubeconform), "-n", "1", "-strict", "-kubernetes-version", "1.37.0"),
+                    *("-schema-location", location, str(files / "all.yaml")),
+                ],
+                exits=(1,),
+            )
+        )
+    return candidates
+
+
+def one_file() -> Sequence[Candidate]:
+    """One claim template in a file, whole process."""
+    one = validation_files() / "one.yaml"
+    command = [str(Path(sys.executable).parent / "dra-infra"), "validate", str(one)]
+    candidates = [Candidate(name="dra-infra validate one.yaml", command=command, goal=0.25)]
+    if python := python_of_alternatives():
+        alternative = [str(python), str(PROGRAMS / "json_schemas.py"), str(one)]
+        candidates.append(Candidate(name="kubernetes-validate --strict", command=alternative))
+    return candidates
+
+
 QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "synth": templates_with_selectors,
     "synth-counts": templates_with_counts,
@@ -73,6 +140,8 @@ QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "demo": the_demo,
     "placement": placement,
     "selectors": selectors,
+    "validate": validation,
+    "validate-one": one_file,
 }
 
 
@@ -93,7 +162,7 @@ def _templates(kind: str) -> Sequence[Candidate]:
             command=[sys.executable, str(PROGRAMS / "typed_pulumi.py"), NUMBER, kind],
         ),
     ]
-    if python := python_with_cdk8s():
+    if (python := python_of_alternatives()) and has_node():
         candidates.append(
             Candidate(
                 name="cdk8s (Python): bare objects, unchecked",

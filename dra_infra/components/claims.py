@@ -88,6 +88,9 @@ class DeviceClaimComponent(Component):
             {"name": self.object_name, "namespace": namespace, "labels": labels, "annotations": annotations}
         )
         manifest = {"apiVersion": API_VERSION, "kind": self._kind, "metadata": metadata, "spec": immutable}
+        if not self.is_accepted(manifest):
+            self.register_outputs({})
+            return
         child = KubernetesObject(name, manifest, self._child_options(asked))
         self.resources = {self._kind: child}
         if namespace is None:

@@ -10,9 +10,11 @@ from typing import Any, Literal, TypeVar
 
 import pulumi
 
-from dra_infra.components.report import report
+from dra_infra.components.report import judged_at_end, report, targets_of_run
 from dra_infra.errors import Problem
-from dra_infra.model.target import SUPPORTED_MINORS, ClusterTarget
+from dra_infra.model.program import UNKNOWN
+from dra_infra.model.target import ClusterTarget, check_target
+from dra_infra.validation import check_object
 
 Replace = Literal["delete-first"]
 """How an object with an explicit name is changed: the old one is deleted before the new one is made."""
@@ -92,6 +94,21 @@ class Component(pulumi.ComponentResource):
         self._problems += named
         report(named)
 
+    def is_accepted(self, manifest: Mapping[str, Any]) -> bool:
+        """Whether an API server of the target takes *manifest*: what it refuses is reported, advice is logged.
+
+        Outputs count as not known. Runs that judge all objects at their end, `synth` for one, are not asked twice.
+        """
+        if judged_at_end.get():
+            return True
+        problems = check_object(_without_outputs(manifest), self.target)
+        for problem in problems:
+            if problem.severity == "warning":
+                pulumi.log.warn(str(problem.below(self.label)), self)
+        errors = [problem for problem in problems if problem.severity == "error"]
+        self.report(errors)
+        return not errors
+
     def check_inputs(
         self,
         *,
@@ -119,6 +136,15 @@ class Component(pulumi.ComponentResource):
         return problems
 
     def _resolve_target(self, target: object, opts: pulumi.ResourceOptions | None) -> ClusterTarget:
+        of_stack = ClusterTarget(kubernetes=pulumi.Config("dra-infra").get("kubernetes"))
+        found = self._find_target(target, opts, of_stack)
+        if found != of_stack:
+            targets_of_run()[self.label] = found
+        return found
+
+    def _find_target(
+        self, target: object, opts: pulumi.ResourceOptions | None, of_stack: ClusterTarget
+    ) -> ClusterTarget:
         if isinstance(target, ClusterTarget):
             found = target
         elif target is not None:
@@ -128,20 +154,12 @@ class Component(pulumi.ComponentResource):
             parent = opts.parent if opts else None
             if isinstance(parent, Component):
                 return parent.target
-            found = ClusterTarget(kubernetes=pulumi.Config("dra-infra").get("kubernetes"))
-        if found.kubernetes is None or found.kubernetes in SUPPORTED_MINORS:
-            return found
-        self.report(
-            [
-                Problem(
-                    path="target.kubernetes",
-                    code="unknown-kubernetes",
-                    message=f"{found.kubernetes!r} is not a supported minor",
-                    hint=f"supported are {', '.join(SUPPORTED_MINORS)}; the stack setting is dra-infra:kubernetes",
-                )
-            ]
-        )
-        return ClusterTarget()
+            found = of_stack
+        problems = check_target(found)
+        if problems:
+            self.report([problem.below("target") for problem in problems])
+            return ClusterTarget()
+        return found
 
 
 def depending_on(value: Any, resource: pulumi.Resource) -> pulumi.Output[Any]:
@@ -155,6 +173,14 @@ def depending_on(value: Any, resource: pulumi.Resource) -> pulumi.Output[Any]:
 def present(mapping: Mapping[str, Any]) -> dict[str, Any]:
     """The entries of *mapping* that are set."""
     return {key: value for key, value in mapping.items() if value is not None}
+
+
+def _without_outputs(value: Any) -> Any:
+    if isinstance(value, pulumi.Output):
+        return UNKNOWN
+    if isinstance(value, Mapping):
+        return {key: _without_outputs(item) for key, item in value.items()}
+    return [_without_outputs(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _unknown_argument(label: str, name: str, known: Sequence[str]) -> Problem:

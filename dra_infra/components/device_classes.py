@@ -75,6 +75,9 @@ class GpuDeviceClass(Component, NamedClass):
             **DeviceClass(spec=spec).to_manifest(),
             "metadata": present({"name": self.object_name, "labels": labels, "annotations": annotations}),
         }
+        if not self.is_accepted(manifest):
+            self.register_outputs({})
+            return
         child = KubernetesObject(name, manifest, pulumi.ResourceOptions(parent=self))
         self.resources = {"DeviceClass": child}
         self.register_outputs({"objectName": self.object_name})

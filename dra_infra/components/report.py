@@ -8,6 +8,7 @@ under the real engine as well as in `synth`. (`pulumi.log.error` alone does not 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import sys
 import weakref
 from collections.abc import Iterable, Sequence
@@ -18,13 +19,19 @@ import pulumi
 from pulumi.runtime import get_root_directory, get_root_resource
 
 from dra_infra.errors import Place, Problem
+from dra_infra.model.target import ClusterTarget
 
 _OWN_PACKAGE = Path(__file__).resolve().parent.parent
 _SDK_PACKAGE = Path(pulumi.__file__).resolve().parent
 
+judged_at_end: contextvars.ContextVar[bool] = contextvars.ContextVar("judged_at_end", default=False)
+"""Whether whoever runs the program judges all its objects together when it is through, so that components need not."""
+
 # One list per run: each run has a root stack resource of its own, and several runs may share a process in tests.
 _runs: weakref.WeakKeyDictionary[object, list[Problem]] = weakref.WeakKeyDictionary()
 _run_without_root: list[Problem] = []
+_targets: weakref.WeakKeyDictionary[object, dict[str, ClusterTarget]] = weakref.WeakKeyDictionary()
+_targets_without_root: dict[str, ClusterTarget] = {}
 
 
 def problems_of_run() -> list[Problem]:
@@ -33,6 +40,14 @@ def problems_of_run() -> list[Problem]:
     if root is None:
         return _run_without_root
     return _runs.setdefault(root, [])
+
+
+def targets_of_run() -> dict[str, ClusterTarget]:
+    """The targets of the current run's components by label, of those that have another than the stack's."""
+    root = get_root_resource()
+    if root is None:
+        return _targets_without_root
+    return _targets.setdefault(root, {})
 
 
 def report(problems: Iterable[Problem]) -> None:

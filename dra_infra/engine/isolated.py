@@ -21,6 +21,7 @@ from typing import Any
 from dra_infra.engine.synth import DEFAULT_TIMEOUT, synth
 from dra_infra.errors import Place, Problem, ProblemsError, ProgramError
 from dra_infra.model.program import NotSeen, Program, ProgramObject
+from dra_infra.model.target import ClusterTarget
 
 _GRACE = 10.0
 """Seconds beyond its own limit after which a process that does not react is killed."""
@@ -100,7 +101,11 @@ class RunningSynth:
 
 def program_to_json(program: Program) -> dict[str, Any]:
     """*program* as JSON data."""
-    return dataclasses.asdict(program)
+    data = dataclasses.asdict(program)
+    for each in data["objects"]:
+        if each["target"] is not None:
+            each["target"]["serves"] = sorted(each["target"]["serves"])
+    return data
 
 
 def program_from_json(data: Mapping[str, Any]) -> Program:
@@ -114,12 +119,19 @@ def program_from_json(data: Mapping[str, Any]) -> Program:
     return Program(
         project=data["project"],
         stack=data["stack"],
-        objects=tuple(ProgramObject(**{**each, "place": _place(each["place"])}) for each in data["objects"]),
+        objects=tuple(map(_object, data["objects"])),
         not_seen=tuple(NotSeen(**each) for each in data["not_seen"]),
         problems=tuple(_problem(each) for each in data["problems"]),
         kubernetes=data["kubernetes"],
         resources=tuple(data["resources"]),
     )
+
+
+def _object(data: Mapping[str, Any]) -> ProgramObject:
+    target = data["target"]
+    if target is not None:
+        target = ClusterTarget(**{**target, "serves": frozenset(target["serves"])})
+    return ProgramObject(**{**data, "place": _place(data["place"]), "target": target})
 
 
 def _problem(data: Mapping[str, Any]) -> Problem:

@@ -21,7 +21,7 @@ from dra_infra.engine.surroundings import (
 )
 from dra_infra.errors import Problem, ProgramError, in_reading_order
 from dra_infra.model.program import UNKNOWN, Program, ProgramObject
-from dra_infra.model.target import SUPPORTED_MINORS
+from dra_infra.model.target import SUPPORTED_MINORS, ClusterTarget
 
 DEFAULT_TIMEOUT = 60.0
 """Seconds that a program may run."""
@@ -76,10 +76,11 @@ def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -
     from pulumi import runtime
     from pulumi.runtime import settings, stack
 
-    from dra_infra.components.report import problems_of_run
+    from dra_infra.components.report import judged_at_end, problems_of_run, targets_of_run
     from dra_infra.engine.monitor import Engine, Monitor
     from dra_infra.engine.shortcuts import sdk_shortcuts
 
+    judged_at_end.set(True)
     monitor = Monitor(project=project.name, stack=project.stack, root=project.root)
     settings.set_root_resource(None)  # type: ignore[arg-type]  # a run before this one in the process left its own
     runtime.configure(
@@ -97,11 +98,12 @@ def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -
     loop = new_loop()
     loop.set_exception_handler(lambda _loop, _context: None)
     problems: list[Problem] = []
+    targets: dict[str, ClusterTarget] = {}
     raised: list[Exception] = []
 
     def observed() -> Any:
-        nonlocal problems
-        problems = problems_of_run()
+        nonlocal problems, targets
+        problems, targets = problems_of_run(), targets_of_run()
         try:
             return body()
         except Exception as error:
@@ -120,7 +122,7 @@ def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -
             raise ProgramError([*problems, *found]) from error
     finally:
         close_loop(loop)
-    return _collect(project, monitor, tuple(problems))
+    return _collect(project, monitor, tuple(problems), targets)
 
 
 def _with_trace(error: BaseException, calls: Any) -> BaseException:
@@ -130,7 +132,9 @@ def _with_trace(error: BaseException, calls: Any) -> BaseException:
     return error
 
 
-def _collect(project: Project, monitor: Any, problems: tuple[Problem, ...]) -> Program:
+def _collect(
+    project: Project, monitor: Any, problems: tuple[Problem, ...], targets: Mapping[str, ClusterTarget]
+) -> Program:
     objects = []
     for registration in monitor.registrations.values():
         if not registration.custom or not registration.type.startswith(_KUBERNETES):
@@ -146,6 +150,7 @@ def _collect(project: Project, monitor: Any, problems: tuple[Problem, ...]) -> P
                 component=registration.component,
                 replacement="delete-first" if delete_first else "provider",
                 place=registration.place,
+                target=targets.get(registration.component),
             )
         )
     duplicates = [

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from dra_infra.errors import Place, Problem
 from dra_infra.model.metadata import ObjectRef
+from dra_infra.model.target import ClusterTarget
 
 UNKNOWN = "[unknown]"
 """Stands in manifests for a value that only exists after `pulumi up`."""
@@ -33,6 +34,7 @@ class ProgramObject:
         component: The dra-infra component it comes from, `GpuClaimTemplate("trainer")`; empty for the user's own.
         replacement: What the program asked the engine to do on a change that needs a new object.
         place: Where the user wrote it.
+        target: The cluster that its component compiles for, where that is another than the stack's.
     """
 
     urn: str
@@ -40,6 +42,7 @@ class ProgramObject:
     component: str = ""
     replacement: Replacement = "provider"
     place: Place | None = None
+    target: ClusterTarget | None = None
 
     @property
     def ref(self) -> ObjectRef:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from dra_infra.errors import Problem
@@ -13,7 +14,7 @@ from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.pods import decode_pod_claims, find_pod_templates
 from dra_infra.model.target import ClusterTarget, Release
-from dra_infra.validation.advice import Pins, Surroundings, advise, advise_pods, read_pins
+from dra_infra.validation.advice import REFERENCES, Pins, Surroundings, advise, advise_pods, read_pins
 from dra_infra.validation.markers import is_told, without_markers
 from dra_infra.validation.pod_claims import check_pod_claims
 from dra_infra.validation.problems import problem_of, problems_of, unreadable
@@ -49,32 +50,42 @@ def validate(
     )
 
 
+def check_object(manifest: Mapping[str, Any], target: ClusterTarget) -> tuple[Problem, ...]:
+    """What an API server of *target* says of one object, and advice on it, but for what it refers to."""
+    found = check_objects([manifest], target)
+    return tuple(problem for _, problem in found if problem.code not in REFERENCES)
+
+
 def check_objects(
     objects: Sequence[Mapping[str, Any]],
     target: ClusterTarget,
     *,
     driver: str = "newest",
     classes: Iterable[DeviceClass] = (),
+    targets: Mapping[int, ClusterTarget] = MappingProxyType({}),
 ) -> Iterator[tuple[int, Problem]]:
     """The same as pairs of an object's position and a problem whose path begins inside the object.
 
     Args:
         objects: Manifests as plain JSON data.
         target: The cluster.
+        targets: Another cluster for some of the objects, by position.
         driver: Release line of NVIDIA's driver whose attributes count.
         classes: DeviceClasses that exist beside those in *objects*, such as those of a fleet.
 
     Raises:
         InvalidSpecError: When *target* or *driver* is wrong.
     """
-    releases = target.releases
     pins = read_pins(driver)
     namespaces = _namespace_labels(objects)
-    own = _classes(objects, releases[-1])
+    releases_of_target = target.releases
+    own = _classes(objects, releases_of_target[-1])
     surroundings = Surroundings.gather(objects, classes=(*classes, *own))
     # One object after the other, so that what is known of its expressions is still at hand for the advice.
     for index, manifest in enumerate(objects):
-        findings = [_check_object(manifest, release, namespaces, target) for release in releases]
+        chosen = targets.get(index, target)
+        releases = releases_of_target if chosen is target else chosen.releases
+        findings = [_check_object(manifest, release, namespaces, chosen) for release in releases]
         for problem in _agreed(list(zip(releases, (each.problems for each in findings), strict=True))):
             yield index, problem
         for problem in _advise(manifest, findings[-1].record, releases[-1], surroundings, pins):

@@ -18,12 +18,15 @@ def check_program(
 
     Args:
         program: What a run gave.
-        target: The cluster; None takes the stack's setting, else the oldest and the newest supported minor.
+        target: The cluster of objects that have none of their own; None takes the stack's setting, else the oldest
+            and the newest supported minor.
         classes: DeviceClasses that exist beside those of the program, such as those of a fleet.
     """
     target = target or ClusterTarget(kubernetes=program.kubernetes)
     problems = list(program.problems)
-    for index, problem in check_objects([each.manifest for each in program.objects], target, classes=classes):
+    targets = {index: each.target for index, each in enumerate(program.objects) if each.target is not None}
+    manifests = [each.manifest for each in program.objects]
+    for index, problem in check_objects(manifests, target, classes=classes, targets=targets):
         each = program.objects[index]
         problems.append(problem.below(each.component or str(each.ref)).at(each.place))
     return in_reading_order(problems)

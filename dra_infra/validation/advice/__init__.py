@@ -15,13 +15,27 @@ from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.resource_claim import ResourceClaim
 from dra_infra.model.target import Release
 from dra_infra.validation.advice.claims import Context, advise_claim
-from dra_infra.validation.advice.references import advise_pods, check_extended_resource, check_namespace
+from dra_infra.validation.advice.references import (
+    REFERENCES,
+    advise_pods,
+    check_extended_resource,
+    check_namespace,
+)
 from dra_infra.validation.advice.refusals import explain_refusal
 from dra_infra.validation.advice.selectors import check_selectors
 from dra_infra.validation.advice.surroundings import Checked, Surroundings
 from dra_infra.validation.expressions import environment_of
 
-__all__ = ["Pins", "Surroundings", "advise", "advise_pods", "explain_refusal", "newest", "read_pins"]
+__all__ = [
+    "REFERENCES",
+    "Pins",
+    "Surroundings",
+    "advise",
+    "advise_pods",
+    "explain_refusal",
+    "newest",
+    "read_pins",
+]
 
 
 def advise(

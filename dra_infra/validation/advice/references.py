@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
 
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.pins import Pins, newest
@@ -13,6 +14,9 @@ from dra_infra.model.pods import PodTemplate
 from dra_infra.model.program import SECRET, UNKNOWN
 from dra_infra.validation.advice.findings import Finding, show
 from dra_infra.validation.advice.surroundings import Surroundings
+
+REFERENCES: Final = frozenset({"class-not-known", "claim-not-known", "namespace-not-known"})
+"""Codes of advice on what an object refers to, about which nothing can be said where the object is seen alone."""
 
 _ALWAYS_THERE = frozenset({"", "default", "kube-system", "kube-public", "kube-node-lease", UNKNOWN, SECRET})
 _NOT_TOLD = (UNKNOWN, SECRET, "")

@@ -229,3 +229,17 @@ def test_a_cluster_that_does_not_serve_dra_is_told(
     assert "ResourceClaimTemplate" in up.text
     assert "resource.k8s.io/v1" in up.text
     assert lab.names() == []
+
+
+def test_a_preview_gives_the_verdict_of_the_api_server_before_anything_is_sent(lab: Lab) -> None:
+    lab.write(component(1, ', labels={"no key!": "x"}'))
+    preview = lab.stack.preview()
+    assert preview.exit_code == 1
+    assert 'GpuClaimTemplate("gpus").metadata.labels' in preview.text
+    assert "[invalid-label]" in preview.text
+
+
+def test_advice_is_a_warning_of_the_preview(lab: Lab) -> None:
+    lab.write(component(1, ', select=dra.cel(\'device.attributes["gpu.nvidia.com"].productNam == "x"\')'))
+    preview = lab.stack.preview().check()
+    assert "[attribute-not-known]" in preview.text

@@ -8,6 +8,7 @@ import pulumi_kubernetes as k8s
 import pytest
 
 import dra_infra as dra
+from dra_infra.components.report import judged_at_end
 from dra_infra.engine.synth import synth_function
 from dra_infra.model.program import UNKNOWN, Program, ProgramObject
 
@@ -314,3 +315,33 @@ def test_constraints_that_are_no_list_are_refused(constraints: Any):
 def test_containers_that_are_no_names_are_refused():
     body = lambda: dra.GpuClaim("c", device_class="h100").attach(POD, pulumi.Output.from_input("train"))  # type: ignore[arg-type]  # noqa: E731
     assert problems_of(run(body)) == {'GpuClaim("c").attach.containers': "wrong-type"}
+
+
+def test_a_component_is_judged_for_its_own_target():
+    def body():
+        gates = {"DRAConsumableCapacity": False, "DRADeviceTaints": False}
+        dra.GpuDeviceClass("a", target=dra.ClusterTarget(kubernetes="1.34", gates=gates))
+        dra.GpuDeviceClass("b")
+
+    program = run(body, kubernetes="1.37")
+    assert {each.component: each.target and each.target.kubernetes for each in program.objects} == {
+        'GpuDeviceClass("a")': "1.34",
+        'GpuDeviceClass("b")': None,
+    }
+
+
+def test_a_gate_of_the_target_that_is_not_known_is_a_problem_of_the_component():
+    program = run(lambda: dra.GpuDeviceClass("a", target=dra.ClusterTarget(gates={"DRAAdminAcces": True})))
+    assert problems_of(program) == {"GpuDeviceClass(\"a\").target.gates['DRAAdminAcces']": "unknown-gate"}
+
+
+def test_under_the_real_engine_a_component_asks_for_the_verdict_itself():
+    def body():
+        # What `synth` says of its run: nobody judges the objects at the end of a preview.
+        judged_at_end.set(False)
+        dra.GpuDeviceClass("a", labels={"no key!": "x"})
+        dra.GpuClaimTemplate("b", device_class="a", count=4, namespace=pulumi.Output.from_input("ml"))
+
+    program = run(body)
+    assert problems_of(program) == {'GpuDeviceClass("a").metadata.labels': "invalid-label"}
+    assert [each.ref.kind for each in program.objects] == ["ResourceClaimTemplate"]

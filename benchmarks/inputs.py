@@ -1,0 +1,72 @@
+"""What candidates read: the files to check, and JSON schemas from the OpenAPI document of the real API server."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.alternatives import FOLDER, leave_out
+
+_PROGRAM = Path(__file__).parent / "programs" / "validation.py"
+_MINOR = "1.37"
+
+
+@functools.cache
+def validation_files() -> Path:
+    """The folder with what `validate` reads, written once per version of the program that writes it."""
+    folder = FOLDER / f"validate-{hashlib.sha256(_PROGRAM.read_bytes()).hexdigest()[:16]}"
+    if not (folder / "one.yaml").is_file():
+        subprocess.run([sys.executable, _PROGRAM, "write", folder], check=True)
+    return folder
+
+
+@functools.cache
+def server_schemas() -> Path | None:
+    """JSON schemas of resource.k8s.io/v1, one file per kind, that refuse unknown fields; None where no server is built."""
+    folder = FOLDER / f"schemas-{_MINOR}"
+    if not (folder / "resourceclaimtemplate-resource.k8s.io-v1.json").is_file():
+        from tools.cluster.api_server import api_server
+        from tools.errors import ToolError
+
+        try:
+            with api_server(_MINOR) as plane, plane.connection.client() as client:
+                document = client.get("/openapi/v2").raise_for_status().json()
+        except ToolError as error:
+            leave_out(f"kubeconform: no schemas without the API server ({error})")
+            return None
+        _write(document["definitions"], folder)
+    return folder
+
+
+def _write(definitions: Mapping[str, Any], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    closed = {name: _closed(definition) for name, definition in definitions.items()}
+    for name, definition in definitions.items():
+        for kind in definition.get("x-kubernetes-group-version-kind", ()):
+            if (kind["group"], kind["version"]) == ("resource.k8s.io", "v1"):
+                schema = {"definitions": _needed(closed, name), "$ref": f"#/definitions/{name}"}
+                file = folder / f"{kind['kind'].lower()}-resource.k8s.io-v1.json"
+                file.write_text(json.dumps(schema))
+
+
+def _closed(definition: Mapping[str, Any]) -> dict[str, Any]:
+    return {**definition, "additionalProperties": False} if "properties" in definition else dict(definition)
+
+
+def _needed(definitions: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The definition of *name* with all that it refers to: compiling thousands more would be counted as checking."""
+    found: dict[str, Any] = {}
+    waiting = [name]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = definitions[name]
+            parts = json.dumps(definitions[name]).split('"#/definitions/')[1:]
+            waiting += [part.partition('"')[0] for part in parts]
+    return found
