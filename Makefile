@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PROVIDER ?= stand-in
 
-.PHONY: help demo test check format lint typecheck layers golden tools cluster e2e parity parity-mutants bench compat clean
+.PHONY: help demo test check format lint typecheck layers golden golden-costs tools cluster e2e parity parity-mutants bench compat clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -47,6 +47,10 @@ layers: $(STAMP) ## Check that imports point only downwards
 golden: $(STAMP) ## Rewrite the golden files from what the code does now; read the diff before you commit
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -m "not e2e" || true
 	@git status --short -- '*golden*' '*expected.yaml'
+
+golden-costs: $(STAMP) ## Rewrite the recorded CEL costs from what Kubernetes' packages say (needs: make tools)
+	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -n0 -m e2e tests/e2e/judges/test_cost_table.py
+	@git status --short -- tests/unit/cel/golden
 
 tools: $(STAMP) ## Build the pinned real binaries into the per-user cache, once (needs Go; about 25 minutes)
 	@$(BIN)/python -m tools.build

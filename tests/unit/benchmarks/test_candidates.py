@@ -118,3 +118,22 @@ def test_candidates_keep_compiled_modules_whatever_the_caller_says(monkeypatch: 
 def test_ratios_are_to_the_first_row() -> None:
     rows = table([figure("ours", 2.0), figure("other", 3.0)])
     assert rows[-1].startswith("| other | 3.00 | 3.00 to 3.00 | 1.50 |")
+
+
+def test_a_checker_that_finds_something_has_not_failed() -> None:
+    command = [sys.executable, "-c", "raise SystemExit(1)"]
+    (found,) = measure([Candidate(name="checker", command=command, exits=(1,))], runs=1)
+    assert found.name == "checker"
+
+
+def test_a_program_may_tell_its_own_seconds() -> None:
+    command = [sys.executable, "-c", "print('read 3 files'); print(1234.5)"]
+    (found,) = measure([Candidate(name="one", command=command, own_clock=True)], runs=1)
+    assert found.seconds == 1234.5
+
+
+def test_a_candidate_that_takes_minutes_runs_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    program = [sys.executable, "-c", f"open({str(log)!r}, 'a').write('x')"]
+    measure([Candidate(name="slow", command=program, once=True)], runs=3)
+    assert log.read_text() == "x"
