@@ -148,7 +148,7 @@ def _join(text: str, environment: Environment) -> Checked | None:
         reads=reads,
         return_type="bool",
         cost=cost,
-        portable=all([check.portable for check, _ in known]),
+        portable=all(check.portable for check, _ in known),
         trees=tuple(
             [(clause.offset, check.trees[0][1]) for clause, (check, _) in zip(clauses, known, strict=True)]
         ),

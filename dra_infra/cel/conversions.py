@@ -5,7 +5,6 @@ Upstream: maybeOptimizeConstUnary in cel-go's interpreter/planner.go; texts are 
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Final
 
@@ -13,16 +12,10 @@ from dra_infra.cel.tree import Const
 
 _INT = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _UINT = re.compile(r"[0-9]+", re.ASCII)
-_DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
-_ALPHABETIC = re.compile(r"[G-Mg-mQ-Wq-wYZyz ]*", re.ASCII)
-_SPECIAL_DOUBLES: Final = frozenset({"inf", "infinity", "nan"})
 _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
     **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
 }
-
-CONVERSIONS: Final = frozenset({"bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"})
-"""Functions that are computed ahead when their argument is a literal."""
 
 
 def convert_text(function: str, text: str) -> Const | None:
@@ -39,26 +32,11 @@ def convert_text(function: str, text: str) -> Const | None:
             raise refusal
         return Const("bool_value", _BOOLS[text])
     if function == "int":
-        if not _INT.fullmatch(text) or len(text) > 20 or not -(2**63) <= int(text) < 2**63:
+        if not _INT.fullmatch(text) or not -(2**63) <= int(text) < 2**63:
             raise refusal
         return Const("int64_value", int(text))
     if function == "uint":
-        if not _UINT.fullmatch(text) or len(text) > 20 or int(text) >= 2**64:
+        if not _UINT.fullmatch(text) or int(text) >= 2**64:
             raise refusal
         return Const("uint64_value", int(text))
-    if function == "double":
-        return _double(text, refusal)
-    return None
-
-
-def _double(text: str, refusal: ValueError) -> Const | None:
-    if _DOUBLE.fullmatch(text):
-        value = float(text)
-        if math.isinf(value):
-            raise refusal
-        return Const("double_value", value)
-    if text.lower().lstrip("+-") in _SPECIAL_DOUBLES:
-        return None
-    if _ALPHABETIC.fullmatch(text):
-        raise refusal
     return None

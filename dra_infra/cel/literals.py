@@ -14,15 +14,12 @@ from typing import Final
 from dra_infra.cel.ambiguity import is_ambiguous, is_empty
 from dra_infra.cel.constants import (
     CONVERSIONS,
-    conversion_error,
-    evaluate_error,
     read_double,
-    refuse_conversion,
+    refuse_constant,
     refuse_pattern,
 )
 from dra_infra.cel.conversions import convert_text
 from dra_infra.cel.format_clauses import check_format
-from dra_infra.cel.messages import translate
 from dra_infra.cel.tree import (
     DYN,
     Call,
@@ -162,14 +159,10 @@ class _Inspection:
         (argument,) = call.args
         if value is None:
             return None
-        if isinstance(value, Const):
-            refusal = refuse_conversion(call.function, value)
-            if refusal and call.function in ("duration", "timestamp") and isinstance(argument, Const):
-                self._report(argument, f"invalid {call.function} argument")
-        else:
-            refusal = translate(evaluate_error(Call(call.function, (value.node,))))
-            if refusal and isinstance(value.node, Call) and value.node.function in ("int", "string"):
-                refusal = conversion_error(call.function, value.node.function)
+        node = value if isinstance(value, Const) else value.node
+        refusal = refuse_constant(self._tree, Call(call.function, (node,)))
+        if refusal and call.function in ("duration", "timestamp") and isinstance(argument, Const):
+            self._report(argument, f"invalid {call.function} argument")
         if refusal:
             self._refuse(refusal)
             return None

@@ -14,6 +14,8 @@ from dra_infra.cel.interpreter.comparing import compare
 from dra_infra.cel.interpreter.values import (
     INT64,
     LISTS,
+    MAX_SECONDS,
+    MIN_SECONDS,
     NO_SUCH_OVERLOAD,
     UINT64,
     ConcatList,
@@ -28,8 +30,6 @@ from dra_infra.cel.interpreter.values import (
 
 Binary: TypeAlias = Callable[[Any, Any], Value]
 
-_MIN_SECONDS: Final = -62135596800
-_MAX_SECONDS: Final = 253402300799
 _COMPARABLE: Final = (bool, int, Uint, float, str, bytes, Duration, Timestamp)
 _RECEIVERS: Final = (str, Duration, Timestamp)
 
@@ -143,7 +143,7 @@ def _subtract_timestamp(left: Timestamp, right: Any) -> Value:
 
 def _shift(time: Timestamp, nanos: int) -> Value:
     seconds, rest = divmod(time.seconds * 10**9 + time.nanos + nanos, 10**9)
-    if not _MIN_SECONDS <= seconds <= _MAX_SECONDS:
+    if not MIN_SECONDS <= seconds <= MAX_SECONDS:
         return Err("timestamp overflow")
     return Timestamp(seconds, rest, time.offset)
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from dra_infra.cel.interpreter.arithmetic import is_addable, missing_trait
-from dra_infra.cel.interpreter.lists import sort, sort_by
 from dra_infra.cel.interpreter.maps import MAPS
 from dra_infra.cel.interpreter.regex import find, find_all, matches
 from dra_infra.cel.interpreter.scopes import Scope, Step
 from dra_infra.cel.interpreter.signatures import Overloads, dispatch, narrow
+from dra_infra.cel.interpreter.sorting import sort, sort_by
 from dra_infra.cel.interpreter.text import PARTS
 from dra_infra.cel.interpreter.values import (
     LISTS,
@@ -22,10 +22,15 @@ from dra_infra.cel.interpreter.values import (
     go_type,
     items_of,
 )
+from dra_infra.cel.interpreter.work import Work
 from dra_infra.cel.tree import CelType
 
 Called = Callable[[list[Value]], Value]
 _SORTABLE: Final = frozenset({"int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"})
+_QUADRATIC: Final = frozenset(
+    {"distinct", "sort", "@sortByAssociatedKeys", "sets.contains", "sets.equivalent", "sets.intersects"}
+)
+"""Functions that compare every element of a list with every other, or cost the server as much."""
 
 
 def plan_call(
@@ -57,6 +62,7 @@ def plan_call(
         called = dispatch(function, narrow(functions[function], kinds))
     else:
         raise UndecidedError(f"{function}()")
+    call = _count_work(function, called)
     counted = _counted_argument(function, kinds)
     all_first = len(arguments) <= 2
 
@@ -70,12 +76,31 @@ def plan_call(
                 failure = value
                 if not all_first:
                     return failure
-        result = called(values) if failure is None else failure
+        result = call(values, scope.root.work) if failure is None else failure
         if counted is not None:
             counted(values)
-        return scope.root.work.count(result)
+        return result
 
     return evaluate
+
+
+def _count_work(function: str, called: Called) -> Callable[[list[Value], Work], Value]:
+    # A map that a macro gathers comes first; it is added to and not copied.
+    first = 1 if function == "cel.@mapInsert" else 0
+    is_quadratic = function in _QUADRATIC
+
+    def call(values: list[Value], work: Work) -> Value:
+        for value in values[first:]:
+            work.count(value)
+        if is_quadratic:
+            sizes = [len(items_of(value)) for value in values if type(value) in LISTS]
+            work.spend(max(sizes, default=0) * min(sizes, default=0))
+        result = called(values)
+        if not first:
+            work.count(result)
+        return result
+
+    return call
 
 
 def _size(values: list[Value]) -> Value:

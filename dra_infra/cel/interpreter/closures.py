@@ -9,7 +9,15 @@ from dra_infra.cel.interpreter.comparing import equal
 from dra_infra.cel.interpreter.maps import Map, key_of, print_value
 from dra_infra.cel.interpreter.qualifying import is_present, qualify
 from dra_infra.cel.interpreter.scopes import Scope, Step
-from dra_infra.cel.interpreter.values import NO_SUCH_OVERLOAD, NONE, Err, OptionalValue, Uint, Value
+from dra_infra.cel.interpreter.values import (
+    NO_SUCH_OVERLOAD,
+    NONE,
+    Err,
+    MutableList,
+    OptionalValue,
+    Uint,
+    Value,
+)
 from dra_infra.cel.tree import Const
 
 
@@ -89,6 +97,7 @@ def plan_equality(left: Step, right: Step, *, negated: bool) -> Step:
         for value in (first, second):
             if type(value) is Err:
                 return value
+            scope.root.work.count(value)
         result = equal(first, second)
         return result is not True if negated else result
 
@@ -133,7 +142,13 @@ def plan_binary(function: str, left: Step, right: Step) -> Step:
         first, second = left(scope), right(scope)
         if type(first) is Err:
             return first
-        return second if type(second) is Err else scope.root.work.count(operate(function, first, second))
+        if type(second) is Err:
+            return second
+        if type(first) is not MutableList:
+            # What a macro gathers is added to and not copied.
+            scope.root.work.count(first)
+        scope.root.work.count(second)
+        return operate(function, first, second)
 
     return evaluate
 

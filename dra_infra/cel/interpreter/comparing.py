@@ -48,14 +48,9 @@ def method_equal(left: Value, right: Value) -> bool | Err:
     return _EQUAL[type(left)](left, right)
 
 
-def is_true(result: object) -> bool:
-    """Whether a comparison gave true and no error."""
-    return result is True
-
-
 def list_contains(items: list[Value], sought: Value) -> bool:
     """Whether an element equals what is sought; errors of comparing count as false."""
-    return any(is_true(method_equal(sought, item)) for item in items)
+    return any(method_equal(sought, item) is True for item in items)
 
 
 def compare(left: Value, right: Value) -> int | Err:

@@ -14,6 +14,8 @@ from dra_infra.cel.interpreter.signatures import Overloads
 from dra_infra.cel.interpreter.times import parse_timestamp, print_timestamp
 from dra_infra.cel.interpreter.values import (
     INT64,
+    MAX_SECONDS,
+    MIN_SECONDS,
     UINT64,
     Duration,
     Err,
@@ -24,8 +26,6 @@ from dra_infra.cel.interpreter.values import (
     type_name,
 )
 
-_MIN_SECONDS: Final = -62135596800
-_MAX_SECONDS: Final = 253402300799
 _TIMESTAMP: Final = "google.protobuf.Timestamp"
 DURATION: Final = "google.protobuf.Duration"
 
@@ -85,14 +85,14 @@ def _duration_of_text(text: str) -> Value:
 
 
 def _timestamp_of_int(seconds: int) -> Value:
-    if not _MIN_SECONDS <= seconds <= _MAX_SECONDS:
+    if not MIN_SECONDS <= seconds <= MAX_SECONDS:
         return Err("timestamp overflow")
     return Timestamp(seconds)
 
 
 def _timestamp_of_text(text: str) -> Value:
     found = parse_timestamp(text)
-    if found is not None and not _MIN_SECONDS <= found.seconds <= _MAX_SECONDS:
+    if found is not None and not MIN_SECONDS <= found.seconds <= MAX_SECONDS:
         return Err("timestamp overflow")
     return found
 

@@ -158,7 +158,7 @@ def _double(value: Value, clause: str) -> float:
         return _EXCEPTIONS[value]
     if type(value) is not float:
         raise _refuse(clause, value)
-    return value
+    return value or 0.0  # The zero with a sign is printed without one.
 
 
 def _print_fixed(value: float, precision: int) -> str:
@@ -167,18 +167,25 @@ def _print_fixed(value: float, precision: int) -> str:
     return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
 
 
+def _localized_special(number: float) -> str:
+    return "NaN" if math.isnan(number) else "∞" if number > 0 else "-∞"
+
+
 def _write_fixed(value: Value, clause: str, precision: int) -> str:
+    """Rounded to the precision, of which upstream keeps a byte to fill up with zeros."""
     number = _double(value, clause)
     if not math.isfinite(number):
-        return "NaN" if math.isnan(number) else "∞" if number > 0 else "-∞"
-    return f"{number:,.{precision}f}"
+        return _localized_special(number)
+    whole, _, digits = f"{number:,.{precision}f}".partition(".")
+    digits = digits.rstrip("0").ljust(precision & 0xFF, "0")
+    return f"{whole}.{digits}" if digits else whole
 
 
 def _write_scientific(value: Value, clause: str, precision: int) -> str:
     """Always with six digits; upstream takes the precision for a width."""
     number = _double(value, clause)
     if not math.isfinite(number):
-        return ("NaN" if math.isnan(number) else "∞" if number > 0 else "-∞").rjust(precision)
+        return _localized_special(number).rjust(precision)
     mantissa, _, power = f"{number:.{_DEFAULT_PRECISION}e}".partition("e")
     exponent = int(power)
     sign = "⁻" if exponent < 0 else ""

@@ -17,6 +17,7 @@ from dra_infra.cel.interpreter.text import TEXT
 from dra_infra.cel.interpreter.times import TIMES
 from dra_infra.cel.interpreter.values import (
     LISTS,
+    MIN_SECONDS,
     NONE,
     NOTHING,
     Duration,
@@ -37,7 +38,6 @@ _ZEROS: Final[dict[type, Any]] = {
     bytes: b"",
     Duration: Duration(0),
 }
-_YEAR_ONE: Final = -62135596800
 
 
 def _value(optional: OptionalValue) -> Value:
@@ -51,7 +51,7 @@ def _is_zero(value: Value) -> bool:
     if kind in _ZEROS:
         return bool(value == _ZEROS[kind])
     if kind is Timestamp:
-        return (value.seconds, value.nanos) == (_YEAR_ONE, 0)
+        return (value.seconds, value.nanos) == (MIN_SECONDS, 0)
     if kind in (Map, MutableMap, NativeMap):
         return not len(value)
     return kind in LISTS and not items_of(value)

@@ -6,12 +6,10 @@ Upstream: k8s.io/apiserver/pkg/cel/library/lists.go; cel-go's ext/{lists,sets,co
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cmp_to_key
-from itertools import pairwise
 from typing import Any, Final
 
 from dra_infra.cel.interpreter.arithmetic import add, is_addable, is_comparable
-from dra_infra.cel.interpreter.comparing import compare, is_true, list_contains, method_equal
+from dra_infra.cel.interpreter.comparing import compare, list_contains, method_equal
 from dra_infra.cel.interpreter.maps import Map, insert
 from dra_infra.cel.interpreter.signatures import Overloads
 from dra_infra.cel.interpreter.text import (
@@ -30,11 +28,10 @@ from dra_infra.cel.interpreter.values import (
     Uint,
     UndecidedError,
     Value,
-    go_type,
     items_of,
     type_name,
 )
-from dra_infra.cel.interpreter.work import MAX_SIZE
+from dra_infra.cel.interpreter.work import MAX_WORK
 
 _MAX_RANGE: Final = 1_000_000
 _MAX_INCLUDED: Final = 48
@@ -86,18 +83,18 @@ def _extreme(name: str, worse: int) -> Callable[[Any], Value]:
 
 def _position(values: Any, sought: Value) -> int:
     items = items_of(values)
-    return next((index for index, item in enumerate(items) if is_true(method_equal(item, sought))), -1)
+    return next((index for index, item in enumerate(items) if method_equal(item, sought) is True), -1)
 
 
 def _last_position(values: Any, sought: Value) -> int:
     items = items_of(values)
-    return next((i for i in range(len(items) - 1, -1, -1) if is_true(method_equal(items[i], sought))), -1)
+    return next((i for i in range(len(items) - 1, -1, -1) if method_equal(items[i], sought) is True), -1)
 
 
 def _includes(target: Value, sought: Value) -> bool:
     if type(target) in LISTS:
         return _position(target, sought) >= 0
-    return is_true(method_equal(target, sought))
+    return method_equal(target, sought) is True
 
 
 def _includes_few(target: Value, sought: Value) -> Value:
@@ -135,62 +132,16 @@ def _flat(items: list[Value], depth: int) -> list[Value]:
             found.extend(_flat(items_of(item), depth - 1))
         else:
             found.append(item)
-    if len(found) > MAX_SIZE:
-        raise UndecidedError("a list that grows too long")
     return found
 
 
 def _distinct(values: Any) -> Value:
     items = items_of(values)
-    if len(items) > 5000:
-        raise UndecidedError("distinct() of a long list")
     found: list[Value] = []
     for item in items:
-        if not any(is_true(method_equal(item, other)) for other in found):
+        if not any(method_equal(item, other) is True for other in found):
             found.append(item)
     return found if items else values
-
-
-def _sort_by(values: Any, keys: Any) -> Value:
-    items, order = items_of(values), items_of(keys)
-    if len(items) != len(order):
-        return Err(
-            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, "
-            f"but got {len(items)} and {len(order)} elements respectively"
-        )
-    if not items:
-        return values
-    if not is_comparable(order[0]):
-        return Err("list elements must be comparable")
-    if any(type_name(key) != type_name(order[0]) for key in order):
-        return Err("list elements must have the same type")
-    if {repr(compare(first, second)) for first in order[:200] for second in order[:200]} - {"-1", "0", "1"}:
-        raise UndecidedError("the order of NaN")
-
-    def compare_at(first: int, second: int) -> int:
-        return _sign(compare(order[first], order[second]))
-
-    places = sorted(range(len(items)), key=cmp_to_key(compare_at))
-    if len(items) > 12 and _has_equal_neighbours(order, places):
-        # Go's sort keeps no order among equals in lists longer than it sorts by insertion.
-        _refuse_unstable(items, order, places)
-    return [items[place] for place in places]
-
-
-def _sign(order: int | Err) -> int:
-    return 0 if isinstance(order, Err) else order
-
-
-def _has_equal_neighbours(order: list[Value], places: list[int]) -> bool:
-    return any(compare(order[i], order[j]) == 0 for i, j in pairwise(places))
-
-
-def _refuse_unstable(items: list[Value], order: list[Value], places: list[int]) -> None:
-    if any(
-        compare(order[i], order[j]) == 0 and not is_true(method_equal(items[i], items[j]))
-        for i, j in pairwise(places)
-    ):
-        raise UndecidedError("the order of equal elements")
 
 
 def _range_new(size: int) -> Value:
@@ -202,7 +153,7 @@ def _range_new(size: int) -> Value:
 
 
 def _range_old(size: int) -> Value:
-    if size > MAX_SIZE // 2:
+    if size > MAX_WORK:
         raise UndecidedError("a list that grows too long")
     return list(range(size))
 
@@ -273,13 +224,3 @@ BEFORE_37: Final[dict[str, Overloads]] = {
     "lists.range": ((("int",), _range_old),),
 }
 """What differed in servers with cel-go 0.26."""
-
-
-def sort(values: Value) -> Value:
-    """The list in order; a list is known to be one."""
-    return _sort_by(values, values)
-
-
-def sort_by(values: Value, keys: Value) -> Value:
-    """The list in the order of other values."""
-    return _sort_by(values, keys) if type(keys) in LISTS else Err(f"{NO_SUCH_OVERLOAD}: {go_type(keys)}")

@@ -8,9 +8,26 @@ from dra_infra.cel.interpreter.values import LISTS, Err, MutableList, Value, go_
 
 
 def plan_loop(
-    names: tuple[str, str, str], values: Step, init: Step, condition: Step, step: Step, result: Step
+    names: tuple[str, str, str],
+    values: Step,
+    init: Step,
+    condition: Step,
+    step: Step,
+    result: Step,
+    *,
+    weight: int,
 ) -> Step:
-    """A loop; the names are those of the accumulator and of the variables, the second of which may be empty."""
+    """A loop.
+
+    Args:
+        names: Those of the accumulator and of the two variables, the second of which may be empty.
+        values: What it goes over.
+        init: The first value of the accumulator.
+        condition: Whether it goes on.
+        step: The next value of the accumulator.
+        result: The value at the end.
+        weight: What it takes to go round once.
+    """
     has_two = bool(names[2])
 
     def evaluate(scope: Scope) -> Value:
@@ -23,7 +40,7 @@ def plan_loop(
             return pairs
         work = scope.root.work
         for pair in pairs:
-            work.spend(1)
+            work.spend(weight)
             loop.values = list(pair)
             proceed = condition(loop)
             if proceed is False:

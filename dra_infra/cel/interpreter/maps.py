@@ -75,7 +75,7 @@ class Map:
             return None
         found = self.entries.get(key_of(key))
         if found is None:
-            for other in _other_numbers(key):
+            for other in other_numbers(key):
                 found = self.entries.get(key_of(other))
                 if found is not None:
                     break
@@ -165,7 +165,8 @@ def print_value(value: Value) -> str:
     return str(value)
 
 
-def _other_numbers(key: Value) -> list[Value]:
+def other_numbers(key: Value) -> list[Value]:
+    """The ints and uints that equal a number of another type."""
     kind = type(key)
     if kind is float and math.isfinite(key) and key == int(key):
         whole = int(key)

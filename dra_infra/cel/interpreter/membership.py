@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 from dra_infra.cel.interpreter.comparing import list_contains
-from dra_infra.cel.interpreter.maps import MAPS, Key, key_of
+from dra_infra.cel.interpreter.maps import MAPS, Key, key_of, other_numbers
 from dra_infra.cel.interpreter.scopes import Scope, Step
 from dra_infra.cel.interpreter.values import (
-    INT64,
     LISTS,
     NO_SUCH_OVERLOAD,
-    UINT64,
     Err,
     Uint,
     Value,
@@ -32,7 +28,11 @@ def plan_membership(sought: Step, container: Step, *, may_be_set: bool) -> Step:
         value, found = sought(scope), container(scope)
         if type(value) is Err:
             return value
-        return found if type(found) is Err else _contains(found, value)
+        if type(found) is Err:
+            return found
+        if type(found) in LISTS:
+            scope.root.work.count(found)
+        return _contains(found, value)
 
     return evaluate
 
@@ -55,13 +55,5 @@ def _contains(container: Value, value: Value) -> Value:
 
 def _keys(item: Value) -> list[Key]:
     """The value, and the numbers of other types that equal it."""
-    found = [key_of(item)]
-    if type(item) is float and math.isfinite(item) and item == int(item):
-        whole = int(item)
-        found += [key_of(whole)] if -(2**63) < whole < 2**63 else []
-        found += [key_of(Uint(whole))] if whole in UINT64 else []
-    elif type(item) is int:
-        found += [key_of(float(item))] + ([key_of(Uint(item))] if item >= 0 else [])
-    elif type(item) is Uint:
-        found += [key_of(float(item))] + ([key_of(int(item))] if int(item) in INT64 else [])
-    return found
+    floats = [float(item)] if type(item) in (int, Uint) else []
+    return [key_of(each) for each in (item, *other_numbers(item), *floats)]

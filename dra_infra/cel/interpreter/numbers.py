@@ -7,7 +7,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
-_ESCAPES: Final = {
+ESCAPES: Final = {
     "\a": "\\a",
     "\b": "\\b",
     "\f": "\\f",
@@ -69,8 +69,8 @@ def quote(text: str) -> str:
 
 
 def _quoted(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
+    if character in ESCAPES:
+        return ESCAPES[character]
     if character == " " or (character.isprintable() and character != "\x7f"):
         return character
     code = ord(character)

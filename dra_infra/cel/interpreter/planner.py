@@ -27,6 +27,7 @@ from dra_infra.cel.interpreter.loops import plan_loop
 from dra_infra.cel.interpreter.membership import plan_membership
 from dra_infra.cel.interpreter.scopes import Scope, Step
 from dra_infra.cel.interpreter.values import NO_SUCH_OVERLOAD, Err, TypeValue, UndecidedError
+from dra_infra.cel.interpreter.work import weigh
 from dra_infra.cel.tree import (
     Call,
     CheckedTree,
@@ -140,7 +141,8 @@ class Planner:
         self._locals.extend(names)
         condition, step, result = (self.plan(part) for part in (loop.condition, loop.step, loop.result))
         del self._locals[-len(names) :]
-        return plan_loop(names, values, init, condition, step, result)
+        weight = weigh(loop.condition) + weigh(loop.step)
+        return plan_loop(names, values, init, condition, step, result, weight=weight)
 
 
 def _terms(call: Call) -> list[Node]:

@@ -7,26 +7,15 @@ from typing import Any, Final
 
 from dra_infra.cel.interpreter.formatting import format_text
 from dra_infra.cel.interpreter.maps import print_value
+from dra_infra.cel.interpreter.numbers import ESCAPES
 from dra_infra.cel.interpreter.signatures import Overloads
 from dra_infra.cel.interpreter.values import LISTS, Err, UndecidedError, Value, items_of
-from dra_infra.cel.interpreter.work import MAX_SIZE
+from dra_infra.cel.interpreter.work import MAX_WORK
 
 _SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 _LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
-_QUOTES: Final = str.maketrans(
-    {
-        "\a": "\\a",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\v": "\\v",
-        "\\": "\\\\",
-        '"': '\\"',
-    }
-)
+_QUOTES: Final = str.maketrans(ESCAPES)
 
 
 def _out_of_range(index: int) -> Err:
@@ -58,9 +47,9 @@ def _last_index_from(text: str, sought: str, offset: int) -> Value:
 
 
 def _replace(text: str, old: str, new: str, count: int = -1) -> Value:
-    if (len(text) + 1) * (len(new) + 1) > MAX_SIZE * 10:
-        raise UndecidedError("a text that may grow too long")
-    return text if count == 0 else text.replace(old, new, count)
+    if text.count(old) * len(new) > MAX_WORK:
+        raise UndecidedError("a text that grows too long")
+    return text.replace(old, new, count)
 
 
 def _split(text: str, separator: str, count: int = -1) -> Value:
@@ -91,7 +80,7 @@ def _join(texts: Any, separator: str = "") -> Value:
     for item in items:
         if type(item) is not str:
             return Err(f"join: invalid input: {_print(item)}")
-    if sum(map(len, items)) + len(separator) * len(items) > MAX_SIZE:
+    if sum(map(len, items)) + len(separator) * len(items) > MAX_WORK:
         raise UndecidedError("a text that grows too long")
     return separator.join(items)
 

@@ -10,11 +10,19 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from dra_infra.cel.interpreter.numbers import quote
 from dra_infra.cel.interpreter.signatures import Overload, Overloads
-from dra_infra.cel.interpreter.values import Duration, Err, Timestamp, UndecidedError, Value
+from dra_infra.cel.interpreter.values import (
+    MAX_SECONDS,
+    MIN_SECONDS,
+    Duration,
+    Err,
+    Timestamp,
+    UndecidedError,
+    Value,
+)
 
 _TIME = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?"
@@ -22,11 +30,13 @@ _TIME = re.compile(
     re.ASCII,
 )
 _OFFSET = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TIMESTAMP: Final = "google.protobuf.Timestamp"
 _DURATION: Final = "google.protobuf.Duration"
-_OUT_OF_RANGE: Final = "a local time before the year 1 or after the year 9999"
+_CYCLE: Final = 146097 * 86400
+"""Seconds of 400 years, after which the calendar is the same again, weekdays too."""
+_SECOND_DAY: Final = MIN_SECONDS + 86400
+_LAST_DAY: Final = MAX_SECONDS + 1 - 86400
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
@@ -55,18 +65,18 @@ def _days(year: int, month: int, day: int) -> int | None:
 
 def print_timestamp(time: Timestamp) -> Value:
     """The time as RFC 3339 with its own offset."""
-    local = _local(time, time.offset)
+    local, years = _local(time, time.offset)
     fraction = f".{time.nanos:09}".rstrip("0") if time.nanos else ""
     sign, minutes = ("-" if time.offset < 0 else "+"), abs(time.offset) // 60
     zone = f"{sign}{minutes // 60:02}:{minutes % 60:02}" if time.offset else "Z"
-    return f"{local.year:04}-{local:%m-%dT%H:%M:%S}{fraction}{zone}"
+    return f"{local.year + years:04}-{local:%m-%dT%H:%M:%S}{fraction}{zone}"
 
 
-def _local(time: Timestamp, offset: int) -> datetime:
-    try:
-        return _EPOCH + timedelta(seconds=time.seconds + offset)
-    except OverflowError as error:
-        raise UndecidedError(_OUT_OF_RANGE) from error
+def _local(time: Timestamp, offset: int = 0) -> tuple[datetime, int]:
+    """The time in a zone, and the years that it lacks: a datetime has only those from 1 to 9999."""
+    seconds = time.seconds + offset
+    cycles = (seconds >= _LAST_DAY) - (seconds < _SECOND_DAY)
+    return _EPOCH + timedelta(seconds=seconds - cycles * _CYCLE), cycles * 400
 
 
 _PARTS: Final[dict[str, Callable[[datetime], int]]] = {
@@ -91,7 +101,9 @@ _SPAN_UNITS: Final = {
 
 def _part(name: str) -> Overloads:
     def part(time: Timestamp, offset: int) -> int:
-        return _PARTS[name](_local(time, offset).replace(microsecond=time.nanos // 1000))
+        local, years = _local(time, offset)
+        lacking = years if name == "getFullYear" else 0
+        return _PARTS[name](local.replace(microsecond=time.nanos // 1000)) + lacking
 
     def in_zone(time: Timestamp, zone: str) -> Value:
         offset = _offset(time, zone)
@@ -132,34 +144,29 @@ def _offset_of_name(time: Timestamp, name: str) -> int | Err:
         return 0
     if name == "Local":
         raise UndecidedError("the time zone of the server")
+    if ".." in name or name[0] in "/\\":
+        return Err("time: invalid location name")
     zone = _zone(name)
     if zone is None:
         return Err(f"unknown time zone {name}")
-    try:
-        offset = _local(time, 0).astimezone(zone).utcoffset()
-    except OverflowError as error:
-        raise UndecidedError(_OUT_OF_RANGE) from error
+    local, _ = _local(time)
+    offset = local.astimezone(zone).utcoffset()
     return 0 if offset is None else int(offset.total_seconds())
 
 
 @lru_cache(maxsize=64)
 def _zone(name: str) -> ZoneInfo | None:
-    if not _ZONE_NAME.fullmatch(name):
-        return None
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        if not _has_zones():
+    except ZoneInfoNotFoundError:
+        known = available_timezones()
+        if not known:
             raise UndecidedError("a time zone, for this system has no table of them") from None
-        return None
-
-
-def _has_zones() -> bool:
-    try:
-        ZoneInfo("Europe/Berlin")
-    except (ZoneInfoNotFoundError, OSError):
-        return False
-    return True
+        if not any(each.startswith(f"{name.rstrip('/')}/") for each in known):
+            return None
+    except (ValueError, OSError):
+        pass
+    raise UndecidedError("a time zone that is a file or folder of the server")
 
 
 TIMES: Final[dict[str, Overloads]] = {name: _part(name) for name in _PARTS}

@@ -16,6 +16,9 @@ Value: TypeAlias = Any
 
 INT64: Final = range(-(2**63), 2**63)
 UINT64: Final = range(2**64)
+MIN_SECONDS: Final = -62135596800
+"""Of a timestamp, which is in the years 1 to 9999 of UTC."""
+MAX_SECONDS: Final = 253402300799
 NO_SUCH_OVERLOAD: Final = "no such overload"
 
 

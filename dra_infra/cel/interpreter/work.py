@@ -1,18 +1,35 @@
-"""How much an evaluation may do here before it is given up.
+"""How much an evaluation may do here before it is given up, which is about as much as a server allows.
 
-A server bounds it by cost; an expression that it takes stays far below these bounds.
+The server counts the cost of each node that it evaluates, and ends at CELSelectorExpressionMaxCost. Here loops, operands
+and results are counted, about as much each, so what is given up here is what an API server refuses to store.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from dra_infra.cel.interpreter.values import LISTS, UndecidedError, Value, items_of
+from dra_infra.cel.interpreter.maps import MAPS
+from dra_infra.cel.interpreter.values import LISTS, OptionalValue, UndecidedError, Value, items_of
+from dra_infra.cel.tree import Comprehension, ListLiteral, MapLiteral, Node, children
 
-MAX_WORK: Final = 2_000_000
-"""Steps of loops, and characters and elements of results."""
-MAX_SIZE: Final = 1_000_000
-"""Characters or elements of one value."""
+MAX_WORK: Final = 1_000_000
+"""Nodes that loops go over, and characters and elements of operands and results."""
+_LIST_COST: Final = 10
+_MAP_COST: Final = 30
+
+
+def weigh(node: Node) -> int:
+    """What it takes to evaluate a node once, without the loops in it."""
+    match node:
+        case Comprehension():
+            return weigh(node.accu_init) + weigh(node.iter_range) + weigh(node.result)
+        case ListLiteral():
+            own = _LIST_COST
+        case MapLiteral():
+            own = _MAP_COST
+        case _:
+            own = 1
+    return own + sum(map(weigh, children(node)))
 
 
 class Work:
@@ -33,11 +50,24 @@ class Work:
         if self._left < 0:
             raise UndecidedError("more work than is done here")
 
-    def count(self, value: Value) -> Value:
-        """Count a result by its size and return it."""
+    def count(self, value: Value) -> None:
+        """Count an operand or a result by its size, with all that is in it: one list may hold another many times.
+
+        Raises:
+            UndecidedError: When it is too much.
+        """
         kind = type(value)
         if kind is str or kind is bytes:
             self.spend(len(value))
         elif kind in LISTS:
-            self.spend(len(items_of(value)))
-        return value
+            items = items_of(value)
+            self.spend(len(items))
+            for item in items:
+                self.count(item)
+        elif kind in MAPS:
+            self.spend(len(value))
+            for key, item in value.entries.values():
+                self.count(key)
+                self.count(item)
+        elif kind is OptionalValue:
+            self.count(value.value)
