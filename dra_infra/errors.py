@@ -200,8 +200,23 @@ CODES: dict[str, str] = {
     "namespace-not-known": "an object is in a namespace that is not in the input, which has others",
     "extended-resource-twice": "two device classes have one extended resource name",
     "partition-size": "a constraint on a fabric partition does not fit the number of GPUs",
-    "config-not-applied": "a configuration names a prioritized request, which the driver does not understand",
+    "config-not-applied": "a configuration does nothing: it names a prioritized request, or asks for what its kind cannot do",
     "unknown-driver-release": "a driver release is named that is not known here",
+    # platform
+    "unknown-chart-value": "a chart has no value of that name, which Helm drops silently",
+    "chart-value-type": "a value of a chart has another type than the chart expects",
+    "values-not-known": "the values of that version of a chart are not known here, so they are not checked",
+    "unknown-driver-gate": "a feature gate is named that the release of the driver does not have",
+    "driver-gate-conflict": "feature gates of the driver exclude each other, or one needs another",
+    # configs of devices
+    "config-kind-not-known": "the release of a driver decodes no config of that apiVersion and kind",
+    "config-field-not-known": "a config has a field that the release of the driver does not decode",
+    "config-value": "a field of a config is missing, or has a value that the driver does not take",
+    "config-conflict": "fields of a config, or configs of a claim, exclude each other",
+    "config-needs-gate": "a config asks for what a feature gate of the driver has turned off",
+    "config-device-type": "a config is of a kind for another type of device than the request gets",
+    "config-overridden": "a config, or a field of one, never counts, because a later config replaces it whole",
+    "config-refused-by-webhook": "a claim has a config that the webhook of the driver refuses",
     # review
     "file-unreadable": "a file or folder is not there, may not be read, or holds nothing to read",
     "not-utf-8": "a file is not UTF-8",
@@ -226,6 +241,7 @@ CODES: dict[str, str] = {
     # fleets and placement
     "fleet-unknown": "a fleet is named that is not known",
     "fleet-count": "a fleet has a count that is not a number of nodes",
+    "fleet-option": "an option of a fleet is unknown, malformed, or not possible with the hardware, the release or the others",
     "fleet-too-large": "a fleet has more nodes than are supported",
     "fleet-unreadable": "a fleet file cannot be read or holds no Node",
     "fleet-object": "an object in a fleet file is malformed, of a version that is not read, or there twice",

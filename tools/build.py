@@ -206,7 +206,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         chosen = _choose(options.only)
         if options.list:
-            rows = inventory.of_cache(chosen, go_version())
+            # What is built only by name is shown too, so that the name can be known.
+            rows = inventory.of_cache(chosen if options.only else toolsets.load(), go_version())
         else:
             rows = build(chosen, jobs=options.jobs or _default_jobs(), progress=progress)
     except ToolError as error:

@@ -66,10 +66,11 @@ _SAID = {"gpu": "whole GPU", "mig": "MIG device", "vfio": "VFIO device"}
 
 
 class ShippedClass(NamedTuple):
-    """A DeviceClass that a driver's chart renders."""
+    """A DeviceClass that a driver's chart renders; `selects` is the type of devices that its expression leaves."""
 
     name: str
     expression: str
+    selects: str
     extended_resource_name: str = ""
 
 
@@ -118,6 +119,7 @@ class _Entry(NamedTuple):
 
 class _Class(NamedTuple):
     name: str
+    selects: str
     expression: str
     extended_resource_name: str = ""
     extended_resource_since: str = ""
@@ -167,9 +169,8 @@ def _shipped(entries: Sequence[Mapping[str, str]], line: str, order: Sequence[st
         shipped = _Class(**entry)
         if _reaches(line, shipped.since, order):
             named = _reaches(line, shipped.extended_resource_since, order)
-            yield ShippedClass(
-                shipped.name, shipped.expression, shipped.extended_resource_name if named else ""
-            )
+            extended = shipped.extended_resource_name if named else ""
+            yield ShippedClass(shipped.name, shipped.expression, shipped.selects, extended)
 
 
 def _published(

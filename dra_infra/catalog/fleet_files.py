@@ -1,4 +1,7 @@
-"""A fleet from plain Kubernetes objects, as `kubectl get nodes,resourceslices,deviceclasses -o yaml` prints them."""
+"""A fleet from a file: groups of nodes, or plain Kubernetes objects.
+
+Objects are those that `kubectl get nodes,resourceslices,deviceclasses -o yaml` prints.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from dra_infra.catalog.node_group_files import TOP_KEY, malformed_amounts, read_node_groups
+from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.errors import FleetError, Problem, ProblemsError
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.fleet import Fleet, Node, NodeTaint
-from dra_infra.model.quantity import Quantity
 from dra_infra.model.record import Record
 from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.model.yaml import MAX_BYTES, read_manifests
@@ -34,15 +38,21 @@ class _Contents:
     problems: list[Problem] = field(default_factory=list)
 
 
-def read_fleet_file(path: str) -> Fleet:
+def read_fleet_file(path: str) -> Fleet | list[NodeGroup]:
     """Read a fleet from a file; objects of other kinds are counted in the notes, for nothing is placed by them.
+
+    Returns:
+        The fleet of a file of Kubernetes objects, or the groups of nodes of a file that has such.
 
     Raises:
         FleetError: `fleet-unreadable` when the file cannot be read or is not YAML, `fleet-object` for each object that
-            is malformed, of a version that is not read, or twice in the file.
+            is malformed, of a version that is not read, or twice in the file, and the codes of `read_group`.
     """
+    documents = _read(path)
+    if len(documents) == 1 and TOP_KEY in documents[0]:
+        return read_node_groups(documents[0], path)
     contents = _Contents()
-    for index, manifest in enumerate(_objects(_read(path))):
+    for index, manifest in enumerate(_objects(documents)):
         _take(manifest, f"{path}[{index}]", contents)
     if not contents.nodes and not contents.problems:
         contents.problems.append(
@@ -50,7 +60,7 @@ def read_fleet_file(path: str) -> Fleet:
                 path=path,
                 code="fleet-unreadable",
                 message="the file holds no Node",
-                hint="write it with: kubectl get nodes,resourceslices,deviceclasses -o yaml",
+                hint="write it with: kubectl get nodes,resourceslices,deviceclasses -o yaml, or as nodeGroups",
             )
         )
     if contents.problems:
@@ -155,12 +165,13 @@ def _take_node(manifest: Mapping[str, Any], path: str, contents: _Contents) -> N
                 hint='write them: {cpu: "64", memory: 512Gi, pods: "110"}',
             )
         )
-    contents.problems.extend(_malformed_amounts(allocatable, f"{path}.status.allocatable"))
+    amounts = {str(key): str(value) for key, value in allocatable.items()}
+    contents.problems.extend(malformed_amounts(amounts, f"{path}.status.allocatable"))
     taints = spec.get("taints")
     contents.nodes[name] = Node(
         name=name,
         labels={str(key): str(value) for key, value in _mapping(metadata.get("labels")).items()},
-        allocatable={str(key): str(value) for key, value in allocatable.items()},
+        allocatable=amounts,
         taints=tuple(
             NodeTaint(
                 key=str(taint.get("key", "")),
@@ -172,19 +183,6 @@ def _take_node(manifest: Mapping[str, Any], path: str, contents: _Contents) -> N
         ),
         unschedulable=spec.get("unschedulable") is True,
     )
-
-
-def _malformed_amounts(amounts: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    for name, value in amounts.items():
-        try:
-            Quantity.parse(str(value))
-        except ValueError as error:
-            yield Problem(
-                path=f"{path}.{name}",
-                code="fleet-object",
-                message=f"{str(value)[:80]!r} is not a quantity: {error}",
-                hint="write an amount such as 64, 500m or 512Gi",
-            )
 
 
 def _malformed(manifest: Mapping[str, Any], path: str, error: ValidationError) -> Iterator[Problem]:

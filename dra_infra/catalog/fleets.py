@@ -1,128 +1,129 @@
-"""From what the user wrote to a fleet: `hgx-h100 x 4, a100-80gb`, or the path of a file with Kubernetes objects."""
+"""From what the user wrote to a fleet: `hgx-h100 x 4, a100-80gb`, or the path of a file."""
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 
+from dra_infra.catalog.driver_settings import refused
 from dra_infra.catalog.fleet_files import read_fleet_file
-from dra_infra.catalog.publication import publish_nodes, shipped_classes
-from dra_infra.catalog.records import fleet_kinds
+from dra_infra.catalog.fleet_terms import read_terms
+from dra_infra.catalog.group_settings import MAX_NODES
+from dra_infra.catalog.mig_publication import is_estimated
+from dra_infra.catalog.node_groups import NodeGroup
+from dra_infra.catalog.publication import pools_of, publish_nodes, shipped_classes
 from dra_infra.errors import FleetError, Problem
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.fleet import Fleet
+from dra_infra.model.target import ClusterTarget, check_target
 
-MAX_NODES = 100_000
-"""Most nodes of a named fleet; Kubernetes itself is tested to 5,000."""
+MAX_DEVICES = 1_000_000
+"""Most devices of a named fleet: what fits the memory of a laptop."""
 
-_TERM = re.compile(r"(?P<name>[^\s,]+)(?:\s+[x×]\s*(?P<count>\S+))?")  # noqa: RUF001  (people paste the sign)
 _FILE_ENDINGS = (".yaml", ".yml", ".json")
+_LAST_WITH_COUNTERS_BESIDE_DEVICES = "1.34"
 
 
-def load_fleet(text: str) -> Fleet:
+def load_fleet(text: str, *, kubernetes: str | None = None) -> Fleet:
     """Read a fleet by name or from a file.
 
     Args:
-        text: Names with counts, `hgx-h100 x 4` or `a100-80gb x 2, a100-40gb x 3` (a name without a count is one node,
-            a name written twice adds up), or the path of a YAML or JSON file with Nodes, ResourceSlices and
-            DeviceClasses as `kubectl get -o yaml` prints them.
+        text: Names with counts and options, `hgx-h100 x 4` or `a100-80gb x 2 mig=1g.10gb*7, a100-40gb x 3` (a name
+            without a count is one node or rack, equal terms add up), or the path of a YAML or JSON file: either Nodes,
+            ResourceSlices and DeviceClasses as `kubectl get -o yaml` prints them, or groups of nodes; `docs/fleets.md`
+            has all of it.
+        kubernetes: Minor of the cluster, `1.34`, which decides the layout of slices with counters; None for 1.35 and
+            newer. A file of Kubernetes objects is read as it is.
 
     Raises:
-        FleetError: `fleet-unknown`, `fleet-count`, `fleet-too-large`, `fleet-unreadable`, `fleet-object`; all at once.
+        FleetError: `fleet-unknown`, `fleet-count`, `fleet-option`, `fleet-too-large`, `fleet-unreadable`,
+            `fleet-object`, `unknown-driver-release`, `unknown-driver-gate`, `driver-gate-conflict`,
+            `unknown-kubernetes`; all at once.
     """
+    if problems := check_target(ClusterTarget(kubernetes=kubernetes)):
+        raise FleetError(problems)
     stripped = text.strip()
     if stripped.lower().endswith(_FILE_ENDINGS) or "/" in stripped or "\\" in stripped:
-        return read_fleet_file(stripped)
-    counts = _parse_counts(stripped)
+        read = read_fleet_file(stripped)
+        if isinstance(read, Fleet):
+            return read
+        name, groups = stripped, read
+    else:
+        groups = read_terms(stripped)
+        name = ", ".join(map(str, groups))
+    return _build(name, text, groups, separate_counters=kubernetes != _LAST_WITH_COUNTERS_BESIDE_DEVICES)
+
+
+def _build(name: str, text: str, groups: Sequence[NodeGroup], *, separate_counters: bool) -> Fleet:
+    if not separate_counters and any(group.partitions for group in groups):
+        raise FleetError(
+            [
+                refused(
+                    _path(text),
+                    "the example driver has its counters in a slice of their own, which Kubernetes 1.34 refuses",
+                    "leave its partitions out, or name a newer Kubernetes",
+                )
+            ]
+        )
+    pools = [pools_of(group, separate_counters=separate_counters) for group in groups]
+    _check_size(
+        text,
+        nodes=sum(group.nodes for group in groups),
+        devices=sum(
+            group.nodes * sum(pool.device_count for pool in published)
+            for group, published in zip(groups, pools, strict=True)
+        ),
+    )
+    totals: Counter[str] = Counter()
+    for group in groups:
+        totals[group.name] += group.nodes
     nodes, slices = [], []
     classes: dict[str, DeviceClass] = {}
-    for name, count in counts.items():
-        kind = fleet_kinds()[name]
-        for node, slice_ in publish_nodes(name, kind, count):
+    numbered: Counter[str] = Counter()
+    for group, published in zip(groups, pools, strict=True):
+        width = len(str(totals[group.name] - 1))
+        for node, its_slices in publish_nodes(group, published, first=numbered[group.name], width=width):
             nodes.append(node)
-            slices.append(slice_)
-        classes.update({class_.metadata.name or "": class_ for class_ in shipped_classes(kind)})
+            slices.extend(its_slices)
+        numbered[group.name] += group.nodes
+        # Where releases differ, the newest chart was installed last.
+        for class_ in shipped_classes(group):
+            classes[class_.metadata.name] = class_
     return Fleet(
-        name=", ".join(f"{name} x {count}" for name, count in counts.items()),
+        name=name,
         nodes=tuple(sorted(nodes, key=lambda node: node.name)),
-        slices=tuple(sorted(slices, key=lambda slice_: slice_.metadata.name or "")),
+        slices=tuple(sorted(slices, key=lambda slice_: slice_.metadata.name)),
         classes=tuple(classes[name] for name in sorted(classes)),
+        notes=tuple(dict.fromkeys(_notes(groups))),
     )
 
 
-def _parse_counts(text: str) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    problems: list[Problem] = []
-    for term in text.split(","):
-        match = _TERM.fullmatch(term.strip())
-        if match is None:
-            problems.append(_unreadable_term(term.strip(), text))
-            continue
-        name, count = match["name"], match["count"] or "1"
-        if count in fleet_kinds() and name not in fleet_kinds():
-            problems.append(_unreadable_term(term.strip(), text))
-            continue
-        if name not in fleet_kinds():
-            problems.append(_unknown(name, text))
-        number = _number(count)
-        if number < 1:
-            problems.append(
-                Problem(
-                    path=_path(text),
-                    code="fleet-count",
-                    message=f"{count[:40]!r} is not a number of nodes",
-                    hint=f"write a whole number from 1 to {MAX_NODES:,}: {name} x 4",
-                )
+def _notes(groups: Sequence[NodeGroup]) -> Iterator[str]:
+    for group in groups:
+        gpu = group.kind.gpu
+        static = {name for layout in group.mig for name in layout}
+        dynamic = "DynamicMIG" in group.gates
+        if (dynamic or static) and is_estimated(gpu, None if dynamic else static):
+            yield (
+                f"memory or engines of MIG devices of {gpu} are not known: memory is estimated from its share, and an "
+                "unknown number of engines is 0"
             )
-        else:
-            counts[name] += number
-    total = sum(counts.values())
-    if total > MAX_NODES:
-        problems.append(
-            Problem(
-                path=_path(text),
-                code="fleet-too-large",
-                message=f"{total:,} nodes are more than {MAX_NODES:,}",
-                hint="ask for fewer nodes",
+
+
+def _check_size(text: str, *, nodes: int, devices: int) -> None:
+    for what, number, most in (("nodes", nodes, MAX_NODES), ("devices", devices, MAX_DEVICES)):
+        if number > most:
+            raise FleetError(
+                [
+                    Problem(
+                        path=_path(text),
+                        code="fleet-too-large",
+                        message=f"{number:,} {what} are more than {most:,}",
+                        hint="ask for fewer nodes",
+                    )
+                ]
             )
-        )
-    if problems:
-        raise FleetError(problems)
-    return dict(counts)
-
-
-def _number(text: str) -> int:
-    """The count; 0 when it is none. Very long numbers are cut to one that is too large anyway."""
-    if not (text.isascii() and text.isdigit()):
-        return 0
-    digits = text.lstrip("0")
-    return int(digits or "0") if len(digits) <= 9 else MAX_NODES + 1
-
-
-def _unreadable_term(term: str, text: str) -> Problem:
-    return Problem(
-        path=_path(text),
-        code="fleet-unknown",
-        message=f"{term[:80]!r} is not a fleet with a count" if term else "a fleet has no name",
-        hint=f"write a name and a count, such as hgx-h100 x 4; names are {', '.join(sorted(fleet_kinds()))}",
-    )
-
-
-def _unknown(name: str, text: str) -> Problem:
-    names = sorted(fleet_kinds())
-    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    glued = re.fullmatch(r"(?P<name>.+?)[x×*](?P<count>\d+)", name)  # noqa: RUF001
-    if glued and glued["name"] in names:
-        hint = f"write {glued['name']} x {glued['count']}"
-    elif near:
-        hint = f"did you mean {near[0]}? Known fleets are {', '.join(names)}; a file is named by its path"
-    else:
-        hint = f"known fleets are {', '.join(names)}; a file is named by its path, such as fleet.yaml"
-    return Problem(
-        path=_path(text), code="fleet-unknown", message=f"there is no fleet {name[:80]!r}", hint=hint
-    )
 
 
 def _path(text: str) -> str:
-    return f'fleet "{text[:80]}"'
+    return f'fleet "{text.strip()[:80]}"'

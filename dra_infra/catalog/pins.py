@@ -30,6 +30,14 @@ class Pins:
         """The classes that these releases ship, by name."""
         return {shipped.name: shipped for release in self.releases.values() for shipped in release.classes}
 
+    def devices_of(self, class_name: str) -> tuple[DeviceType, ...] | None:
+        """The type of devices that a shipped class selects; None for a class that these releases do not ship."""
+        for release in self.releases.values():
+            for shipped in release.classes:
+                if shipped.name == class_name:
+                    return (release.devices[shipped.selects],)
+        return None
+
 
 @cache
 def newest() -> Pins:

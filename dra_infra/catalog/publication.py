@@ -1,14 +1,18 @@
-"""The nodes and slices of a named fleet: what the pinned release of its driver would publish there."""
+"""The nodes and slices of a group: what the release of its driver would publish there."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from dra_infra.catalog.drivers import DeviceType, DriverRelease, drivers
-from dra_infra.catalog.records import FleetKind, gpu_products
+from dra_infra.catalog.compute_domain_publication import compute_domain_release, publish_compute_domains
+from dra_infra.catalog.device_patterns import DevicePattern, PoolPattern, SlicePattern, by_name
+from dra_infra.catalog.example_publication import publish_example
+from dra_infra.catalog.gpu_publication import vfio_device, whole_gpu
+from dra_infra.catalog.mig_publication import publish_dynamic_mig, static_mig_devices
+from dra_infra.catalog.node_groups import NodeGroup
+from dra_infra.catalog.node_labels import group_labels, rack_labels
 from dra_infra.model.device_class import (
     CELDeviceSelector,
     DeviceClass,
@@ -17,55 +21,79 @@ from dra_infra.model.device_class import (
 )
 from dra_infra.model.fleet import Node
 from dra_infra.model.metadata import ObjectMeta
-from dra_infra.model.quantity import Quantity
 from dra_infra.model.resource_slice import (
     Device,
     DeviceAttribute,
-    DeviceCapacity,
     ResourcePool,
     ResourceSlice,
     ResourceSliceSpec,
 )
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "fleets.dra-infra")
-_SEEDED = "uuid"
-"""The attribute that differs per node; all others are shared between the nodes of a kind."""
+_TEXT = DeviceAttribute(string="")
 
 
-@dataclass(frozen=True, slots=True)
-class _DevicePattern:
-    """A device of every node of a kind, without what differs per node."""
+class _Prototype(NamedTuple):
+    """A slice of every node; a node's own differs in names and seeded attributes."""
 
-    name: str
-    uuid_prefix: str
-    attributes: Mapping[str, DeviceAttribute]
-    capacity: dict[str, DeviceCapacity]
+    devices: tuple[DevicePattern, ...]
+    slice: ResourceSlice
 
 
-def publish_nodes(name: str, kind: FleetKind, count: int) -> Iterator[tuple[Node, ResourceSlice]]:
-    """The nodes of a fleet with their slices; names are padded with zeros so that they sort by number."""
-    release = _release(kind)
-    patterns = sorted(_device_patterns(kind, release.devices["gpu"]), key=lambda pattern: pattern.name)
-    labels = {
-        "kubernetes.io/arch": "amd64",
-        "kubernetes.io/os": "linux",
-        **(_feature_labels(kind) if kind.gpu else {}),
-    }
-    width = len(str(count - 1))
-    for index in range(count):
-        node = f"{name}-{index:0{width}}"
+def pools_of(group: NodeGroup, *, separate_counters: bool = True) -> tuple[PoolPattern, ...]:
+    """What every node of a group publishes, per driver.
+
+    Args:
+        group: The nodes.
+        separate_counters: Whether counter sets are in a slice of their own, as from Kubernetes 1.35 on.
+    """
+    if not group.kind.gpu:
+        return (publish_example(group),)
+    gpus = (
+        publish_dynamic_mig(group, separate_counters=separate_counters)
+        if "DynamicMIG" in group.gates
+        else _publish_gpus(group)
+    )
+    return (gpus, publish_compute_domains(group.line)) if group.compute_domains else (gpus,)
+
+
+def publish_nodes(
+    group: NodeGroup, pools: Sequence[PoolPattern], *, first: int, width: int
+) -> Iterator[tuple[Node, list[ResourceSlice]]]:
+    """The nodes of a group with their slices.
+
+    Args:
+        group: The nodes.
+        pools: What `pools_of` says of the group.
+        first: Number of the first node.
+        width: Digits of a number; it is padded with zeros so that names sort by number.
+    """
+    labels = group_labels(group)
+    allocatable = {**group.kind.invented.node, **dict(group.allocatable)}
+    prototypes = [
+        (number, _prototype(pool, pattern)) for pool in pools for number, pattern in enumerate(pool.slices)
+    ]
+    for index in range(group.nodes):
+        node = f"{group.name}-{first + index:0{width}}"
         yield (
             Node(
                 name=node,
-                labels={**labels, "kubernetes.io/hostname": node},
-                allocatable=kind.invented.node,
+                labels={
+                    **labels,
+                    **rack_labels(group, _NAMESPACE, first=first, index=index),
+                    **dict(group.labels),
+                    "kubernetes.io/hostname": node,
+                },
+                allocatable=allocatable,
+                taints=group.taints,
             ),
-            _slice(node, release.driver, patterns),
+            [_slice(node, number, prototype) for number, prototype in prototypes],
         )
 
 
-def shipped_classes(kind: FleetKind) -> list[DeviceClass]:
-    """The DeviceClasses that the chart of the fleet's driver renders."""
+def shipped_classes(group: NodeGroup) -> list[DeviceClass]:
+    """The DeviceClasses that the charts of the group's drivers render."""
+    releases = [group.release, *([compute_domain_release(group.line)] if group.compute_domains else [])]
     return [
         DeviceClass(
             metadata=ObjectMeta(name=shipped.name),
@@ -74,109 +102,58 @@ def shipped_classes(kind: FleetKind) -> list[DeviceClass]:
                 extended_resource_name=shipped.extended_resource_name or None,
             ),
         )
-        for shipped in _release(kind).classes
+        for release in releases
+        for shipped in release.classes
     ]
 
 
-def _release(kind: FleetKind) -> DriverRelease:
-    return drivers()[kind.driver].by_line[kind.line]
+def _publish_gpus(group: NodeGroup) -> PoolPattern:
+    """One slice with all devices, and no counters."""
+    devices: list[DevicePattern] = []
+    for minor in range(group.devices):
+        profiles = group.mig[minor] if minor < len(group.mig) else ()
+        if profiles:
+            devices.extend(static_mig_devices(group, minor, profiles))
+            continue
+        devices.append(whole_gpu(group, minor))
+        if "PassthroughSupport" in group.gates:
+            devices.append(vfio_device(group, minor))
+    return PoolPattern(group.release.driver, (SlicePattern(by_name(devices)),))
 
 
-def _device_patterns(kind: FleetKind, type_: DeviceType) -> list[_DevicePattern]:
-    return [
-        _gpu_pattern(kind, type_, index) if kind.gpu else _example_pattern(type_, index)
-        for index in range(kind.count)
-    ]
+def _prototype(pool: PoolPattern, pattern: SlicePattern) -> _Prototype:
+    resource_pool = ResourcePool(name="", generation=1, resource_slice_count=len(pool.slices))
+    spec = ResourceSliceSpec(driver=pool.driver, pool=resource_pool, node_name="")
+    if pattern.counters:
+        spec = spec.changed({"shared_counters": list(pattern.counters)})
+    return _Prototype(pattern.devices, ResourceSlice(metadata=ObjectMeta(name=""), spec=spec))
 
 
-def _gpu_pattern(kind: FleetKind, type_: DeviceType, minor: int) -> _DevicePattern:
-    product = gpu_products()[kind.gpu]
-    bus, root = kind.invented.pci[minor]
-    assert kind.kernel_driver is not None  # noqa: S101  (a fleet with a product has one; the data test checks it)
-    values = {
-        "productName": kind.gpu,
-        "brand": product.brand,
-        "architecture": product.architecture,
-        "cudaComputeCapability": product.cuda_compute_capability,
-        "driverVersion": kind.kernel_driver.driver_version,
-        "cudaDriverVersion": kind.kernel_driver.cuda_driver_version,
-        "addressingMode": product.addressing_mode,
-        "resource.kubernetes.io/pciBusID": bus,
-        "resource.kubernetes.io/pcieRoot": root,
+def _slice(node: str, number: int, prototype: _Prototype) -> ResourceSlice:
+    metadata, spec = prototype.slice.metadata, prototype.slice.spec
+    # The driver's helper appends random characters; these are fixed, so that output is, and sort by publication.
+    suffix = uuid.uuid5(_NAMESPACE, f"{node}/{spec.driver}").hex[:5]
+    if spec.pool.resource_slice_count > 1:
+        suffix = f"{suffix[:4]}{number:x}"
+    values: dict[str, object] = {"pool": spec.pool.changed({"name": node}), "node_name": node}
+    if prototype.devices:
+        # A large fleet holds a million devices: their parts are checked once, in the pattern, and not for every node.
+        values["devices"] = [_device(node, pattern) for pattern in prototype.devices]
+    return prototype.slice.changed(
+        {
+            "metadata": metadata.changed({"name": f"{node}-{spec.driver}-{suffix}"}),
+            "spec": spec.changed(values),
+        }
+    )
+
+
+def _device(node: str, pattern: DevicePattern) -> Device:
+    if not pattern.seeded:
+        return pattern.device
+    own = {
+        each.attribute: _TEXT.changed(
+            {"string": f"{each.prefix}{uuid.uuid5(_NAMESPACE, f'{node}/{each.seed}')}"}
+        )
+        for each in pattern.seeded
     }
-    return _DevicePattern(
-        name=type_.device_name.format(minor=minor),
-        uuid_prefix="GPU-",
-        attributes=_attributes(type_, values),
-        capacity={"memory": DeviceCapacity(value=Quantity.parse(f"{product.memory_mib}Mi").canonical())},
-    )
-
-
-def _example_pattern(type_: DeviceType, index: int) -> _DevicePattern:
-    return _DevicePattern(
-        name=type_.device_name.format(index=index),
-        uuid_prefix="gpu-",
-        attributes=_attributes(type_, {"index": index}),
-        capacity={
-            _short(name, type_): DeviceCapacity(value=entry.sample) for name, entry in type_.capacity.items()
-        },
-    )
-
-
-def _attributes(type_: DeviceType, values: Mapping[str, Any]) -> dict[str, DeviceAttribute]:
-    """What every such device publishes, with the given values, and of what only some publish that which has one."""
-    attributes = {}
-    for qualified, entry in type_.attributes.items():
-        name = _short(qualified, type_)
-        value = values.get(name, entry.value if entry.value is not None else entry.sample or None)
-        if name != _SEEDED and (value is not None or not entry.absent):
-            attributes[name] = DeviceAttribute.model_validate({entry.type: value})
-    return attributes
-
-
-def _short(qualified: str, type_: DeviceType) -> str:
-    """The name as the driver writes it into a slice."""
-    return qualified.removeprefix(f"{type_.driver}/")
-
-
-def _slice(node: str, driver: str, patterns: list[_DevicePattern]) -> ResourceSlice:
-    # The driver's helper appends five random characters; these are fixed, so that output is.
-    suffix = uuid.uuid5(_NAMESPACE, f"{node}/{driver}").hex[:5]
-    # A large fleet holds a million devices: their parts are checked once, in the pattern, and not for every node.
-    return ResourceSlice(
-        metadata=ObjectMeta(name=f"{node}-{driver}-{suffix}"),
-        spec=ResourceSliceSpec.model_construct(
-            driver=driver,
-            pool=ResourcePool.model_construct(name=node, generation=1, resource_slice_count=1),
-            node_name=node,
-            devices=[_device(node, pattern) for pattern in patterns],
-        ),
-    )
-
-
-def _device(node: str, pattern: _DevicePattern) -> Device:
-    seeded = f"{pattern.uuid_prefix}{uuid.uuid5(_NAMESPACE, f'{node}/{pattern.name}')}"
-    return Device.model_construct(
-        name=pattern.name,
-        attributes={**pattern.attributes, _SEEDED: DeviceAttribute.model_construct(string=seeded)},
-        capacity=pattern.capacity,
-    )
-
-
-def _feature_labels(kind: FleetKind) -> dict[str, str]:
-    """The labels of GPU feature discovery that people select nodes by."""
-    product = gpu_products()[kind.gpu]
-    major, minor, _ = product.cuda_compute_capability.split(".")
-    return {
-        "nvidia.com/cuda.driver-version.full": kind.kernel_driver.driver_version
-        if kind.kernel_driver
-        else "",
-        "nvidia.com/gpu.compute.major": major,
-        "nvidia.com/gpu.compute.minor": minor,
-        "nvidia.com/gpu.count": str(kind.count),
-        "nvidia.com/gpu.family": product.architecture.lower().replace(" ", "-"),
-        "nvidia.com/gpu.memory": str(product.memory_mib),
-        "nvidia.com/gpu.present": "true",
-        "nvidia.com/gpu.product": kind.gpu.replace(" ", "-"),
-        "nvidia.com/mig.capable": str(product.mig_capable).lower(),
-    }
+    return pattern.device.changed({"attributes": {**(pattern.device.attributes or {}), **own}})

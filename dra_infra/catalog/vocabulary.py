@@ -36,9 +36,7 @@ class Misnomer(NamedTuple):
 @cache
 def product_memory() -> dict[str, int | None]:
     """Memory in MiB of every GPU product that is known at all, by name, sorted; a newer product may be missing."""
-    known: dict[str, int | None] = {
-        name: entry["memory_mib"] for name, entry in read_data("gpus.yaml").items()
-    }
+    known: dict[str, int | None] = {}
     for group in read_data("product_names.yaml").values():
         known |= group["memory_mib"]
     return dict(sorted(known.items()))

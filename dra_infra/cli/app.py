@@ -223,6 +223,42 @@ def validate(
     _exit(code)
 
 
+@app.command()
+def catalog(
+    section: Annotated[
+        str | None,
+        typer.Argument(help="gpus, mig, drivers, fleets, charts or systems.", show_default="what there is"),
+    ] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME", help="One of the section's names, as people write it.", show_default="all"
+        ),
+    ] = None,
+    *,
+    json: Json = False,
+) -> None:
+    """Print what is known of GPUs, MIG profiles, drivers, fleets, charts and systems, with the source of each fact.
+
+    \b
+    Examples:
+      dra-infra catalog
+      dra-infra catalog gpus H100
+      dra-infra catalog mig A100-80GB
+      dra-infra catalog drivers 0.5
+      dra-infra catalog charts gpu-operator=26.7.0 --json
+    \b
+    Exits with 2 on a name that is not known.
+    """  # noqa: D301  (click reads the character)
+    from dra_infra.cli.catalog import run
+    from dra_infra.cli.catalog_sections import NameNotKnownError
+
+    try:
+        _exit(run(section, " ".join(name) if name else None, as_json=json))
+    except NameNotKnownError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
 def _gates(pairs: list[str] | None) -> dict[str, bool]:
     gates = {}
     for name, value in _settings(pairs, option="--gate").items():

@@ -8,6 +8,7 @@ from pathlib import Path
 from dra_infra.catalog import load_fleet
 from dra_infra.engine.project import load_project
 from dra_infra.model.fleet import Fleet
+from dra_infra.model.gates import SUPPORTED_MINORS
 
 FLEET_SETTING = "dra-infra:fleet"
 
@@ -20,5 +21,7 @@ def choose_fleet(
     Raises:
         FleetError: When it cannot be read.
     """
-    name = fleet or load_project(directory, stack, config).config.get(FLEET_SETTING)
-    return load_fleet(name) if name else None
+    settings = load_project(directory, stack, config).config
+    name = fleet or settings.get(FLEET_SETTING)
+    minor = settings.get("dra-infra:kubernetes")
+    return load_fleet(name, kubernetes=minor if minor in SUPPORTED_MINORS else None) if name else None

@@ -147,12 +147,7 @@ class _Gathering:
         return Pool(
             name=name,
             state="usable",
-            devices=tuple(
-                index
-                for slice_ in ordered
-                if not slice_.spec.shared_counters
-                for index in self._indices_of(slice_)
-            ),
+            devices=tuple(index for slice_ in ordered for index in self._indices_of(slice_)),
         )
 
     def _indices_of(self, slice_: ResourceSlice) -> tuple[int, ...]:

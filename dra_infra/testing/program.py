@@ -89,7 +89,7 @@ class Claim:
 
     def fits(self, fleet: str | Fleet) -> Fit:
         """Whether a pod with just this claim finds its devices on *fleet*, such as `"hgx-h100 x 4"`."""
-        chosen = load_fleet(fleet) if isinstance(fleet, str) else fleet
+        chosen = _fleet(fleet, self.program)
         placement = place_claim([each.manifest for each in self.program.objects], self.object.ref, chosen)
         return Fit(placement, self.object.component or str(self.object.ref), chosen.name)
 
@@ -141,7 +141,7 @@ class SynthesizedProgram:
         Raises:
             KeyError: When no workload with claims is called so.
         """
-        chosen = load_fleet(fleet) if isinstance(fleet, str) else fleet
+        chosen = _fleet(fleet, self.program)
         placements = place(self.objects, chosen).workloads
         for each in placements:
             if workload in (each.owner.name, str(each.owner)):
@@ -164,6 +164,10 @@ class SynthesizedProgram:
 def _component_name(each: ProgramObject) -> str:
     # `GpuClaimTemplate("trainer")`: the name is between the first and the last quote.
     return each.component.partition('"')[2].rpartition('"')[0]
+
+
+def _fleet(fleet: str | Fleet, program: Program) -> Fleet:
+    return load_fleet(fleet, kubernetes=program.kubernetes) if isinstance(fleet, str) else fleet
 
 
 def _not_found(what: str, name: str, known: set[str]) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -8,32 +9,35 @@ from hypothesis import strategies as st
 
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.drivers import drivers
-from dra_infra.catalog.fleets import MAX_NODES
-from dra_infra.catalog.records import fleet_kinds, gpu_products
+from dra_infra.catalog.fleet_kinds import fleet_kinds, fleet_names
+from dra_infra.catalog.fleet_terms import OPTIONS
+from dra_infra.catalog.group_settings import KEYS, MAX_NODES
+from dra_infra.catalog.records import gpu_products
+from dra_infra.catalog.systems import systems
 from dra_infra.cel import check_expression
 from dra_infra.errors import FleetError
-from dra_infra.model.names import is_dns_label, is_dns_subdomain, split_qualified_name
 from dra_infra.model.quantity import Quantity
 
-NAMES = ["a100-40gb", "a100-80gb", "example", "hgx-h100"]
-MEMORY_MIB = {
-    "NVIDIA H100 80GB HBM3": 81559,
-    "NVIDIA A100-SXM4-80GB": 81920,
-    "NVIDIA A100-SXM4-40GB": 40960,
-}
-DRIVER_25_12_ATTRIBUTES = {
-    "type",
-    "uuid",
-    "productName",
-    "brand",
-    "architecture",
-    "cudaComputeCapability",
-    "driverVersion",
-    "cudaDriverVersion",
-    "addressingMode",
-    "resource.kubernetes.io/pciBusID",
-    "resource.kubernetes.io/pcieRoot",
-}
+NAMES = [
+    "a100-40gb",
+    "a100-80gb",
+    "a30",
+    "example",
+    "example-cpu",
+    "example-net",
+    "gb200-nvl72",
+    "gb300-nvl72",
+    "gh200",
+    "h100-nvl",
+    "hgx-b200",
+    "hgx-b300",
+    "hgx-h100",
+    "hgx-h200",
+    "l4",
+    "l40s",
+    "rtx-pro-6000",
+    "t4",
+]
 
 
 def refused(text):
@@ -76,10 +80,10 @@ def test_node_names_are_padded_so_that_they_sort_by_number():
         ("hgx-h10 x 4", "fleet-unknown", "did you mean hgx-h100?"),
         ("HGX-H100", "fleet-unknown", "did you mean hgx-h100?"),
         ("hgx-h100x4", "fleet-unknown", "write hgx-h100 x 4"),
-        ("zzz", "fleet-unknown", "a100-40gb, a100-80gb, example, hgx-h100"),
+        ("zzz", "fleet-unknown", "a100-40gb, a100-80gb, a30, example"),
         ("", "fleet-unknown", "hgx-h100 x 4"),
         ("hgx-h100, ", "fleet-unknown", "hgx-h100 x 4"),
-        ("4 x hgx-h100", "fleet-unknown", "a100-40gb, a100-80gb, example, hgx-h100"),
+        ("4 x hgx-h100", "fleet-unknown", "a100-40gb, a100-80gb, a30, example"),
         ("hgx-h100 x 0", "fleet-count", "hgx-h100 x 4"),
         ("hgx-h100 x 00", "fleet-count", "hgx-h100 x 4"),
         ("hgx-h100 x -1", "fleet-count", "hgx-h100 x 4"),
@@ -88,6 +92,7 @@ def test_node_names_are_padded_so_that_they_sort_by_number():
         (f"hgx-h100 x {MAX_NODES + 1}", "fleet-too-large", "fewer nodes"),
         (f"hgx-h100 x {MAX_NODES}, example", "fleet-too-large", "fewer nodes"),
         (f"hgx-h100 x {'9' * 5000}", "fleet-too-large", "fewer nodes"),
+        ("gb200-nvl72 x 6000", "fleet-too-large", "fewer nodes"),
     ],
 )
 def test_fleet_that_cannot_be_is_refused_with_what_to_write(text, code, hint):
@@ -109,58 +114,6 @@ def test_any_text_gives_a_fleet_or_problems(text):
     except FleetError as refusal:
         nodes = refusal.problems
     assert nodes
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_named_fleet_publishes_devices_that_an_api_server_takes(name):
-    fleet = load_fleet(f"{name} x 2")
-    assert len(fleet.slices) == 2
-    for slice_ in fleet.slices:
-        assert is_dns_subdomain(slice_.metadata.name)
-        assert slice_.spec.pool.name == slice_.spec.node_name
-        names = [device.name for device in slice_.spec.devices]
-        assert len(names) == fleet_kinds()[name].count
-        assert names == sorted(names)
-        assert all(is_dns_label(each) for each in names)
-        for device in slice_.spec.devices:
-            assert len(device.attributes) + len(device.capacity) <= 32
-            for key, value in device.attributes.items():
-                assert split_qualified_name(key)
-                written = value.model_dump(exclude_none=True)
-                assert len(written) == 1
-                assert len(str(*written.values())) <= 64
-            for capacity in device.capacity.values():
-                assert Quantity.parse(capacity.value).canonical() == capacity.value
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_attributes_are_exactly_those_of_the_pinned_driver(name):
-    fleet = load_fleet(name)
-    kind = fleet_kinds()[name]
-    published = drivers()[kind.driver].by_line[kind.line].devices["gpu"]
-    for device in all_devices(fleet):
-        types = {key: next(iter(value.to_manifest())) for key, value in device.attributes.items()}
-        for key, type_ in types.items():
-            assert published.attributes[qualified(key, kind.driver)].type == type_
-        for section, names in (("attribute", types), ("capacity", device.capacity)):
-            known = published.attributes if section == "attribute" else published.capacity
-            always = {key for key in known if published.presence(section, key) == "always"}
-            assert always <= {qualified(key, kind.driver) for key in names} <= set(known)
-
-
-def qualified(name, driver):
-    return name if "/" in name else f"{driver}/{name}"
-
-
-@pytest.mark.parametrize("name", ["a100-40gb", "a100-80gb", "hgx-h100"])
-def test_gpu_fleets_publish_what_driver_25_12_does(name):
-    for device in all_devices(load_fleet(name)):
-        assert set(device.attributes) == DRIVER_25_12_ATTRIBUTES
-        product = device.attributes["productName"].string
-        assert Quantity.parse(device.capacity["memory"].value).value == MEMORY_MIB[product] * 1024 * 1024
-        assert re.fullmatch(
-            r"0000:[0-9a-f]{2}:00\.0", device.attributes["resource.kubernetes.io/pciBusID"].string
-        )
 
 
 def test_h100_facts_are_those_of_a_real_card():
@@ -239,17 +192,47 @@ def test_labels_of_nodes_are_legal(name):
             assert re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", value)
 
 
-def test_memory_of_products_is_that_of_the_reference_table():
-    assert {name: product.memory_mib for name, product in gpu_products().items()} == MEMORY_MIB
-
-
-def test_every_fact_names_its_source_and_every_name_leads_somewhere():
-    releases = [release for driver in drivers().values() for release in driver.releases]
-    facts = [*gpu_products().values(), *releases, *fleet_kinds().values()]
-    assert all(fact.source for fact in facts)
+def test_every_kind_of_fleet_names_its_source_and_every_name_leads_somewhere():
     for kind in fleet_kinds().values():
         assert kind.line in drivers()[kind.driver].by_line
-        assert not kind.gpu or kind.gpu in gpu_products()
-        assert bool(kind.gpu) == (kind.kernel_driver is not None)
-        assert not kind.gpu or len(kind.invented.pci) == kind.count
+        assert bool(kind.gpu) == bool(kind.system) == bool(kind.pci_name) == (kind.kernel_driver is not None)
     assert sorted(fleet_kinds()) == NAMES
+    others = [name for kind in fleet_kinds().values() for name in kind.also]
+    assert len({*others, *NAMES}) == len(others) + len(NAMES)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("example")])
+def test_kinds_of_fleets_agree_with_products_and_systems(name):
+    kind = fleet_kinds()[name]
+    product, system = gpu_products()[kind.gpu], systems()[kind.system]
+    assert kind.gpu in system.gpus
+    assert system.gpus_per_node in (None, kind.count)
+    assert bool(system.nodes_per_rack) == kind.compute_domains == (kind.invented.clique is not None)
+    assert bool(product.brand) != bool(kind.invented.brand)
+    assert product.memory_mib
+    assert product.device_id
+    assert len(kind.invented.pci) == len({bus for bus, _, _ in kind.invented.pci}) == kind.count
+    assert [bus for bus, _, _ in kind.invented.pci] == sorted(bus for bus, _, _ in kind.invented.pci)
+    assert bool(kind.invented.fabric) == bool(system.partitions)
+    assert len(kind.invented.fabric) in (0, kind.count)
+
+
+def test_other_names_lead_to_the_fleet():
+    assert load_fleet("hgx-a100-80gb x 2, dgx-h100").name == "a100-80gb x 2, hgx-h100 x 1"
+    for name in ("hgx-a100", "hgx-a100-40gb", "dgx-a100", "dgx-b200"):
+        assert load_fleet(name).nodes
+
+
+def test_more_than_a_million_devices_are_refused():
+    with pytest.raises(FleetError) as caught:
+        load_fleet("hgx-h100 x 5000 driver=0.5 dynamic-mig")
+    (problem,) = caught.value.problems
+    assert (problem.code, "1,040,000 devices" in problem.message) == ("fleet-too-large", True)
+
+
+def test_every_name_and_option_is_in_the_documentation():
+    text = (Path(__file__).parents[3] / "docs" / "fleets.md").read_text()
+    written = {name.partition("=")[0] for name in re.findall(r"`([a-z0-9-]+(?:=[^`]*)?)`", text)}
+    assert set(fleet_names()) <= written
+    assert {option.removesuffix("=") for option in OPTIONS} <= written
+    assert set(KEYS) <= set(re.findall(r"\b[a-z][A-Za-z]+\b", text))

@@ -1,0 +1,159 @@
+"""What people set of the NVIDIA driver on a group of nodes: its gates, its shares, and the MIG layout that it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from dra_infra.catalog.fleet_kinds import FleetKind
+from dra_infra.catalog.mig import mig_profiles_of
+from dra_infra.catalog.mig_settings import read_mig
+from dra_infra.errors import Problem
+
+Where = Callable[[str], str]
+"""The path of a key in what the user wrote."""
+
+DECIDING_GATES: Final = frozenset(
+    {
+        "ConsumableShares",
+        "DRAListTypeAttributes",
+        "DynamicMIG",
+        "FabricManagerPartitioning",
+        "PassthroughSupport",
+    }
+)
+"""The gates of the driver that decide what it publishes on healthy hardware."""
+
+
+def read_driver_settings(
+    written: Mapping[str, Any],
+    kind: FleetKind,
+    line: str,
+    devices: int,
+    where: Where,
+    problems: list[Problem],
+) -> dict[str, Any]:
+    """Read gates, MIG layout and values of the chart; what is wrong is added to *problems*.
+
+    Returns:
+        The fields of `NodeGroup` that they decide.
+    """
+    on = _gates(written, line, where, problems)
+    mig: tuple[tuple[str, ...], ...] = ()
+    if "mig" in written:
+        mig, found = read_mig(
+            written["mig"], kind, devices, lambda message, hint: refused(where("mig"), message, hint)
+        )
+        problems.extend(found)
+    problems.extend(_conflicts(kind, devices, on, mig, where))
+    compute_domains = written.get("computeDomains", kind.compute_domains)
+    if not isinstance(compute_domains, bool):
+        problems.append(
+            refused(
+                where("computeDomains"),
+                f"{str(compute_domains)[:40]!r} is neither true nor false",
+                "write true",
+            )
+        )
+    return {
+        "mig": mig if any(mig) else (),
+        "gates": on - {"ConsumableShares"},
+        "shares": _shares(written, allowed="ConsumableShares" in on, where=where, problems=problems),
+        "compute_domains": compute_domains,
+    }
+
+
+def _gates(written: Mapping[str, Any], line: str, where: Where, problems: list[Problem]) -> frozenset[str]:
+    """The gates that are on, of those that decide what is published; all of them are off by default."""
+    gates, path = written.get("featureGates", {}), where("featureGates")
+    if not isinstance(gates, Mapping):
+        problems.append(refused(path, "the gates are no mapping", "write {DynamicMIG: true}"))
+        return frozenset()
+    if not gates:
+        return frozenset()
+    from dra_infra.catalog.driver_gates import check_gates, gate_states
+
+    named = {str(name): value for name, value in gates.items()}
+    wrong = [each for each in check_gates(line, named) if each.severity == "error"]
+    problems.extend(each.below(path) for each in wrong)
+    return (
+        frozenset()
+        if wrong
+        else frozenset(DECIDING_GATES & {name for name, on in gate_states(line, named).items() if on})
+    )
+
+
+def _conflicts(
+    kind: FleetKind,
+    devices: int,
+    gates: frozenset[str],
+    mig: tuple[tuple[str, ...], ...],
+    where: Where,
+) -> Iterator[Problem]:
+    path = where("featureGates")
+    if "DynamicMIG" in gates and mig:
+        yield refused(
+            where("mig"),
+            "MIG devices are either there before the driver starts, or made by DynamicMIG",
+            "leave one of them out",
+        )
+    if "DynamicMIG" in gates and not mig_profiles_of(kind.gpu):
+        yield refused(
+            path,
+            f"{kind.gpu} has no MIG: driver 25.12 publishes nothing there under DynamicMIG, newer ones the plain GPU",
+            "leave DynamicMIG out for these nodes",
+        )
+    if "FabricManagerPartitioning" in gates and (not kind.invented.fabric or devices != kind.count):
+        yield refused(
+            path,
+            "it is not known that Fabric Manager partitions such nodes",
+            "use whole nodes of hgx-h100, hgx-h200 or hgx-b200",
+        )
+
+
+def _shares(written: Mapping[str, Any], *, allowed: bool, where: Where, problems: list[Problem]) -> str:
+    said = str(written.get("consumableShares") or "").strip()
+    if said in ("", "disabled"):
+        return ""
+    path = where("consumableShares")
+    number = whole_number(said)
+    if said not in ("memory", "unlimited") and number < 1:
+        problems.append(
+            refused(
+                path,
+                f"{said[:40]!r} is none of memory, unlimited, disabled and a number of shares",
+                "write memory",
+            )
+        )
+    elif number == 1:
+        problems.append(
+            refused(
+                path,
+                "the API server refuses devices with one share: the range has no room for a step",
+                "write 2 or more, or leave it out",
+            )
+        )
+    elif not allowed and not any(each.code == "unknown-driver-gate" for each in problems):
+        problems.append(
+            refused(
+                path,
+                "the driver does not start with consumableShares and without its gate ConsumableShares",
+                "write featureGates: {ConsumableShares: true}, which driver 0.5 has",
+            )
+        )
+    return str(number) if number > 0 else said
+
+
+def refused(path: str, message: str, hint: str) -> Problem:
+    """A setting that is malformed, or not possible with the others."""
+    return Problem(path=path, code="fleet-option", message=message, hint=hint)
+
+
+def whole_number(written: Any) -> int:
+    """A whole number, also as a text; -1 when it is none. Very long ones are cut to one that is too large anyway."""
+    if isinstance(written, int) and not isinstance(written, bool):
+        return min(written, 10**9)
+    if not (isinstance(written, str) and written.isascii() and written.isdigit()):
+        return -1
+    digits = written.lstrip("0")
+    return int(digits or "0") if len(digits) <= 9 else 10**9

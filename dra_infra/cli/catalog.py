@@ -1,0 +1,106 @@
+"""`dra-infra catalog`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from dra_infra.cli.catalog_sections import SECTIONS, Entry, NameNotKnownError, Section
+from dra_infra.cli.printing import write_output
+
+_LINE: Final = 80
+"""Length of a list that still stands on the line of its field."""
+
+
+def run(section: str | None, name: str | None, *, as_json: bool) -> int:
+    """Print the sections, the table of one, or what is known of one name.
+
+    Raises:
+        NameNotKnownError: With the nearest name.
+    """
+    if section is None:
+        overview = {each: {"holds": chosen.title} for each, chosen in SECTIONS.items()}
+        write_output(_json(overview) if as_json else "\n".join(_table(overview, ("holds",))))
+        return 0
+    if section not in SECTIONS:
+        raise NameNotKnownError(f"there is no section {section[:80]!r}; {_nearest(section, list(SECTIONS))}")
+    chosen = SECTIONS[section]
+    if name is None:
+        entries = chosen.entries()
+        write_output(_json(entries) if as_json else "\n".join(_table(entries, chosen.columns)))
+        return 0
+    found = _found(chosen, section, name)
+    write_output(
+        _json(found) if as_json else "\n\n".join(_details(key, entry) for key, entry in found.items())
+    )
+    return 0
+
+
+def _found(section: Section, title: str, name: str) -> dict[str, Entry]:
+    found = section.find(name)
+    if not found:
+        raise NameNotKnownError(f"{title} has no {name[:80]!r}; {_nearest(name, section.known())}")
+    return found
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    by_letters = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower()[:80], by_letters, n=3, cutoff=0.6)
+    if near:
+        return f"did you mean {' or '.join(by_letters[each] for each in near)}?"
+    return f"known are {', '.join(known)}"
+
+
+def _json(entries: Mapping[str, Entry]) -> str:
+    """JSON of a stable shape; `version` counts its changes."""
+    return json.dumps({"version": 1, "entries": entries}, indent=2, ensure_ascii=False)
+
+
+def _table(entries: Mapping[str, Entry], columns: Sequence[str]) -> Iterator[str]:
+    rows = [["name", *columns]]
+    rows += [[name, *(_cell(entry.get(column, "")) for column in columns)] for name, entry in entries.items()]
+    rows[0] = [heading.replace("_", " ").upper() for heading in rows[0]]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _details(name: str, entry: Entry) -> str:
+    return "\n".join([name, *_lines(entry, "  ")])
+
+
+def _lines(entry: Entry, indent: str) -> Iterator[str]:
+    """Fields under each other; records of one shape as a table."""
+    width = max((len(field) for field, value in entry.items() if not _is_block(value)), default=0)
+    for field, value in entry.items():
+        if not _is_block(value):
+            yield f"{indent}{field:{width}}  {_cell(value)}".rstrip()
+            continue
+        yield f"{indent}{field}"
+        if isinstance(value, Mapping) and all(isinstance(each, Mapping) for each in value.values()):
+            columns = list(dict.fromkeys(column for each in value.values() for column in each))
+            yield from (f"{indent}  {line}" for line in _table(value, columns))
+        elif isinstance(value, Mapping):
+            yield from _lines(value, f"{indent}  ")
+        else:
+            yield from (f"{indent}  {_cell(each)}" for each in value)
+
+
+def _is_block(value: Any) -> bool:
+    """Whether it needs lines of its own."""
+    return isinstance(value, Mapping | list | tuple) and (
+        len(_cell(value)) > _LINE or (isinstance(value, Mapping) and bool(value))
+    )
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case Mapping() | list() | tuple():
+            return ", ".join(map(_cell, value))
+    return " ".join(str(value).split())
