@@ -33,26 +33,51 @@ if TYPE_CHECKING:
     from dra_infra.components.device_classes import GpuDeviceClass as GpuDeviceClass
     from dra_infra.errors import Problem as Problem
     from dra_infra.model.target import ClusterTarget as ClusterTarget
+    from dra_infra.specs.capabilities import with_capabilities as with_capabilities
+    from dra_infra.specs.device_configs import ComputeDomainChannelConfig as ComputeDomainChannelConfig
+    from dra_infra.specs.device_configs import DeviceConfig as DeviceConfig
+    from dra_infra.specs.device_configs import ExampleGpuConfig as ExampleGpuConfig
+    from dra_infra.specs.device_configs import GpuConfig as GpuConfig
+    from dra_infra.specs.device_configs import MigDeviceConfig as MigDeviceConfig
+    from dra_infra.specs.device_configs import Mps as Mps
+    from dra_infra.specs.device_configs import OpaqueConfig as OpaqueConfig
+    from dra_infra.specs.device_configs import SpacePartitioning as SpacePartitioning
+    from dra_infra.specs.device_configs import TimeSlicing as TimeSlicing
+    from dra_infra.specs.device_configs import VfioDeviceConfig as VfioDeviceConfig
+    from dra_infra.specs.requests import Alternative as Alternative
     from dra_infra.specs.requests import ClassRef as ClassRef
     from dra_infra.specs.requests import DeviceRequest as DeviceRequest
     from dra_infra.specs.requests import DistinctAttribute as DistinctAttribute
     from dra_infra.specs.requests import MatchAttribute as MatchAttribute
+    from dra_infra.specs.requests import Toleration as Toleration
     from dra_infra.specs.requests import class_ref as class_ref
     from dra_infra.validation import validate as validate
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Alternative": "dra_infra.specs.requests",
     "ClassRef": "dra_infra.specs.requests",
     "ClusterTarget": "dra_infra.model.target",
+    "ComputeDomainChannelConfig": "dra_infra.specs.device_configs",
+    "DeviceConfig": "dra_infra.specs.device_configs",
     "DeviceRequest": "dra_infra.specs.requests",
     "DistinctAttribute": "dra_infra.specs.requests",
+    "ExampleGpuConfig": "dra_infra.specs.device_configs",
     "GpuClaim": "dra_infra.components.claims",
     "GpuClaimTemplate": "dra_infra.components.claims",
+    "GpuConfig": "dra_infra.specs.device_configs",
     "GpuDeviceClass": "dra_infra.components.device_classes",
     "MatchAttribute": "dra_infra.specs.requests",
+    "MigDeviceConfig": "dra_infra.specs.device_configs",
+    "Mps": "dra_infra.specs.device_configs",
+    "OpaqueConfig": "dra_infra.specs.device_configs",
     "Problem": "dra_infra.errors",
     "Selector": "dra_infra.cel",
+    "SpacePartitioning": "dra_infra.specs.device_configs",
+    "TimeSlicing": "dra_infra.specs.device_configs",
+    "Toleration": "dra_infra.specs.requests",
+    "VfioDeviceConfig": "dra_infra.specs.device_configs",
     "attribute": "dra_infra.cel",
     "capacity": "dra_infra.cel",
     "cel": "dra_infra.cel",
@@ -62,6 +87,7 @@ _HOMES = {
     "testing": "dra_infra.testing",
     "validate": "dra_infra.validation",
     "version": "dra_infra.cel",
+    "with_capabilities": "dra_infra.specs.capabilities",
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605  (the table is the one list of public names)

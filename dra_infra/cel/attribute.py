@@ -5,13 +5,17 @@ Each kind has the operators that make sense for it, and refuses the others at th
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, overload
 
 from dra_infra.cel.clauses import Atom, Every, Some, quote
 from dra_infra.cel.reference import Presence, Reference, Test, parse_reference
 from dra_infra.cel.selector import Selector, describe
 from dra_infra.errors import SelectorError
+
+if TYPE_CHECKING:
+    from dra_infra.cel.amount import VersionAttribute
 
 OPPOSITES: Final = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _INT64: Final = range(-(2**63), 2**63)
@@ -337,16 +341,50 @@ class AnyAttribute(Attribute):
         raise self.mistyped(f"{self!r} and {show(value)}", value)
 
 
-def attribute(name: str) -> AnyAttribute:
+@overload
+def attribute(name: str) -> AnyAttribute: ...
+@overload
+def attribute(name: str, type: Literal["string"]) -> TextAttribute: ...
+@overload
+def attribute(name: str, type: Literal["int"]) -> IntAttribute: ...
+@overload
+def attribute(name: str, type: Literal["bool"]) -> BoolAttribute: ...
+@overload
+def attribute(name: str, type: Literal["version"]) -> VersionAttribute: ...
+def attribute(name: str, type: str = "") -> Attribute:  # noqa: A002  (Kubernetes' word, as in a ResourceSlice)
     """An attribute of any driver by its full name, `gpu.example.com/index`.
 
-    It is taken for a text, a whole number or true/false by what it is compared with; for versions there is `version`,
-    for amounts `capacity`.
+    Args:
+        name: Domain and name, as a constraint writes them.
+        type: `string`, `int`, `bool` or `version`, as the driver publishes it: a comparison with another type is then
+            refused here. Without it, the attribute is taken for a text, a whole number or true/false by what it is
+            compared with; for amounts there is `capacity`.
 
     Raises:
-        SelectorError: `selector-invalid-value`, when the name is malformed or has no domain.
+        SelectorError: `selector-invalid-value`, when the name is malformed or has no domain, or there is no such type.
     """
-    return AnyAttribute(parse_reference(name, "attributes", "attribute"))
+    reference = parse_reference(name, "attributes", "attribute")
+    if type == "version":
+        from dra_infra.cel.amount import VersionAttribute
+
+        return VersionAttribute(reference)
+    given: object = type
+    kind = _TYPES.get(given) if isinstance(given, str) else None
+    if kind is None:
+        raise SelectorError(
+            f"attribute({show(name)}, {show(type)}): attributes have no such type",
+            code="selector-invalid-value",
+            hint="write one of string, int, bool, version; amounts are capacity(...)",
+        )
+    return kind(reference)
+
+
+_TYPES: Final[dict[str, builtins.type[Attribute]]] = {
+    "": AnyAttribute,
+    "string": TextAttribute,
+    "int": IntAttribute,
+    "bool": BoolAttribute,
+}
 
 
 def empty_range(attribute: Attribute, label: str) -> SelectorError:

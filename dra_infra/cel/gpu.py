@@ -10,8 +10,9 @@ import difflib
 from typing import Final, NoReturn
 
 from dra_infra.cel.amount import CapacityAmount, VersionAttribute
-from dra_infra.cel.attribute import IntAttribute, TextAttribute
+from dra_infra.cel.attribute import BoolAttribute, IntAttribute, TextAttribute
 from dra_infra.cel.reference import Reference
+from dra_infra.cel.renamed import RenamedText
 from dra_infra.errors import SelectorError
 
 DRIVER: Final = "gpu.nvidia.com"
@@ -25,11 +26,21 @@ _ELSEWHERE: Final = {
     "vram": "memory",
     "framebuffer": "memory",
     "cuda_compute_capability": "compute_capability",
-    "cuda_driver_version": "cuda_version",
+    "pcie_bus_id": "pci_address",
     "mig_profile": "profile",
     "numa": "numa_node",
 }
 """Names that people try, and the one that is meant."""
+
+_ONLY_OLDEST: Final = 'only driver 25.3 publishes it: for that one write attribute("gpu.nvidia.com/{}")'
+_INSTEAD: Final = {
+    "capabilities": 'write with_capabilities("tensor-cores")',
+    "capability": 'write with_capabilities("tensor-cores")',
+    "index": _ONLY_OLDEST.format("index"),
+    "minor": _ONLY_OLDEST.format("minor"),
+    "parent_index": _ONLY_OLDEST.format("parentIndex"),
+}
+"""Names that people try, and what to write where no attribute is meant."""
 
 
 class UnknownNameError(SelectorError, AttributeError):
@@ -42,6 +53,10 @@ def _reference(label: str, identifier: str, domain: str = DRIVER) -> Reference:
 
 def _text(label: str, identifier: str, domain: str = DRIVER) -> TextAttribute:
     return TextAttribute(_reference(label, identifier, domain))
+
+
+def _bool(label: str, identifier: str) -> BoolAttribute:
+    return BoolAttribute(_reference(label, identifier))
 
 
 def _int(label: str, identifier: str, domain: str = DRIVER) -> IntAttribute:
@@ -81,6 +96,8 @@ class Gpu:
     """`580.126.20`; leading zeros vanish."""
     cuda_version = _version("cuda_version", "cudaDriverVersion")
     """`13.0.0`: the newest CUDA that the driver runs."""
+    cuda_driver_version = _version("cuda_driver_version", "cudaDriverVersion")
+    """The same, by the driver's own name."""
     addressing_mode = _text("addressing_mode", "addressingMode")
     """`HMM`, `ATS` or `None`."""
     profile = _text("profile", "profile")
@@ -88,11 +105,15 @@ class Gpu:
     parent_uuid = _text("parent_uuid", "parentUUID")
     """The GPU of a MIG device."""
     pci_bus_id = _text("pci_bus_id", "pciBusID", STANDARD_DOMAIN)
-    """`0000:65:00.0`."""
+    """`0000:65:00.0`; since driver 25.12."""
+    pci_address = RenamedText(
+        _reference("pci_address", "pciBusID", STANDARD_DOMAIN), _reference("pci_address", "pcieBusID")
+    )
+    """The same in every release: up to 25.8 the driver publishes it as `pcieBusID` of its own domain."""
     pcie_root = _text("pcie_root", "pcieRoot", STANDARD_DOMAIN)
     """`pci0000:64`."""
     numa_node = _int("numa_node", "numaNode", STANDARD_DOMAIN)
-    """Absent where the machine does not say."""
+    """Since driver 0.5; absent where the machine does not say."""
     module_id = _int("module_id", "gpuModuleID")
     """Only with the driver's gate FabricManagerPartitioning, like the partitions."""
     partition1 = _int("partition1", "partition1")
@@ -103,6 +124,12 @@ class Gpu:
     """The fabric partition of four GPUs that this one belongs to."""
     partition8 = _int("partition8", "partition8")
     """The fabric partition of eight GPUs that this one belongs to."""
+    device_id = _text("device_id", "deviceID")
+    """`0x20b0`, of VFIO devices only, as the next two."""
+    vendor_id = _text("vendor_id", "vendorID")
+    """`0x10de`."""
+    iommu_fd_enabled = _bool("iommu_fd_enabled", "iommuFDEnabled")
+    """Whether the host offers the file descriptors of iommufd; since driver 0.4."""
 
     memory = _capacity("memory", "memory")
     """What NVML reports, a little below the nominal size: 79.6Gi on an 80 GB card."""
@@ -118,6 +145,10 @@ class Gpu:
     """JPEG engines."""
     ofa_engines = _capacity("ofa_engines", "ofaEngines")
     """Optical flow engines."""
+    shares = _capacity("shares", "shares")
+    """Where several claims share a device: with the driver's gate ConsumableShares and a number of shares."""
+    addressable_memory = _capacity("addressable_memory", "addressableMemory")
+    """Of a VFIO device."""
 
     __slots__ = ()
 
@@ -128,12 +159,15 @@ class Gpu:
         known = [entry for entry in vars(type(self)) if not entry.startswith("_")]
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
         nearest = _ELSEWHERE.get(name) or (close[0] if close else "")
+        hint = (
+            f"write gpu.{nearest}"
+            if nearest
+            else f'known are {", ".join(sorted(known))}; of others write attribute("domain/{name}")'
+        )
         raise UnknownNameError(
             f"gpu.{name}: NVIDIA's driver publishes no such attribute or capacity",
             code="selector-invalid-value",
-            hint=f"write gpu.{nearest}"
-            if nearest
-            else f'known are {", ".join(sorted(known))}; of others write attribute("domain/{name}")',
+            hint=_INSTEAD.get(name, hint),
         )
 
     def __repr__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import pulumi
@@ -13,6 +14,7 @@ from dra_infra.components.component import (
     Component,
     Replace,
     depending_on,
+    has_outputs,
     present,
     reports_unknown_arguments,
 )
@@ -22,15 +24,30 @@ from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.device_class import API_VERSION
 from dra_infra.model.target import ClusterTarget
 from dra_infra.specs.attachments import choose_containers
-from dra_infra.specs.claims import SHORTHAND_REQUEST, class_name_of, compile_claim
+from dra_infra.specs.claims import SHORTHAND_REQUEST, compile_claim, leaves_of
+from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.object_names import check_component_name, check_object_name, name_by_content
-from dra_infra.specs.requests import Constraint, Count, DeviceRequest, NamedClass
+from dra_infra.specs.request_records import class_name_of
+from dra_infra.specs.requests import Alternative, Constraint, Count, DeviceRequest, NamedClass, Toleration
 
 PodSpec = TypeVar("PodSpec")
 
 
+@dataclass(frozen=True, kw_only=True)
+class CommonArguments:
+    """The arguments that all claims have; `GpuClaimTemplate` says what each is."""
+
+    namespace: pulumi.Input[str] | None = None
+    object_name: pulumi.Input[str] | None = None
+    labels: Mapping[str, pulumi.Input[str]] | None = None
+    annotations: Mapping[str, pulumi.Input[str]] | None = None
+    replace: Replace | None = None
+    driver_release: str | None = None
+    driver_gates: Mapping[str, bool] | None = None
+
+
 class DeviceClaimComponent(Component):
-    """What claims and claim templates share; use `GpuClaim` or `GpuClaimTemplate`."""
+    """What all claims and claim templates share; a subclass takes the arguments and calls `make`."""
 
     _kind: ClassVar[str]
     _entry_field: ClassVar[str]
@@ -39,53 +56,70 @@ class DeviceClaimComponent(Component):
     object_name: str | pulumi.Output[str]
     namespace: str | pulumi.Output[str]
 
-    @reports_unknown_arguments
-    def __init__(
+    def make(
         self,
-        name: str,
-        *,
-        device_class: NamedClass | str | None = None,
-        count: Count | None = None,
-        select: Selector | None = None,
-        requests: Sequence[DeviceRequest] | None = None,
+        asked: Sequence[DeviceRequest],
         constraints: Sequence[Constraint] = (),
-        namespace: pulumi.Input[str] | None = None,
-        object_name: pulumi.Input[str] | None = None,
-        labels: Mapping[str, pulumi.Input[str]] | None = None,
-        annotations: Mapping[str, pulumi.Input[str]] | None = None,
-        replace: Replace | None = None,
-        target: ClusterTarget | None = None,
-        opts: pulumi.ResourceOptions | None = None,
+        configs: Sequence[DeviceConfig] = (),
+        *,
+        common: CommonArguments,
+        problems: Sequence[Problem] = (),
+        shorthand: bool = False,
     ) -> None:
-        super().__init__(name, inputs={}, target=target, opts=opts)
-        self._delete_first = replace == "delete-first"
+        """Compile what is asked for, and register the object; with problems, report them all and register none.
+
+        Args:
+            asked: The requests.
+            constraints: What the devices share or must not share.
+            configs: How drivers set the devices up.
+            common: The arguments that all claims have.
+            problems: What was found wrong with the arguments before.
+            shorthand: Whether the user wrote the only request as arguments of the component.
+        """
+        name, namespace, object_name = self._component_name, common.namespace, common.object_name
+        self._delete_first = common.replace == "delete-first"
         self.object_name = object_name if object_name is not None else name  # type: ignore[assignment]  # Input is wider
         self.namespace = namespace if namespace is not None else ""  # type: ignore[assignment]  # Input is wider
-        problems: list[Problem] = [
+        found: list[Problem] = [
             *check_component_name(name),
-            *self.check_inputs(namespace=namespace, labels=labels, annotations=annotations, replace=replace),
+            *self.check_inputs(
+                namespace=namespace,
+                labels=common.labels,
+                annotations=common.annotations,
+                replace=common.replace,
+            ),
+            *problems,
         ]
         if object_name is not None and not isinstance(object_name, pulumi.Output):
-            problems += check_object_name(object_name)
-        shorthand = {"device_class": device_class, "count": count, "select": select}
-        asked, found = _choose_requests(requests, shorthand)
-        problems += found
+            found += check_object_name(object_name)
         self._requests = tuple(str(getattr(request, "name", "")) for request in asked)
         try:
-            spec = compile_claim(asked, constraints, target=self.target, shorthand=requests is None)
+            spec = compile_claim(
+                asked,
+                constraints,
+                configs,
+                target=self.target,
+                pins=self.pins(common.driver_release),
+                gates=common.driver_gates,
+                shorthand=shorthand,
+            )
         except InvalidSpecError as error:
-            problems += error.problems
-        if problems or self.broken:
-            self.report(problems)
+            found += error.problems
+        if found or self.broken:
+            self.report(found)
             self.register_outputs({})
             return
-        class_names = [class_name_of(request.device_class) for request in asked]
-        claim_spec = _put_class_names(spec.to_manifest(), class_names)
+        claim_spec = _put_inputs(spec.to_manifest(), asked, configs)
         immutable = {"spec": claim_spec} if self._kind == "ResourceClaimTemplate" else claim_spec
         if object_name is None:
-            self.object_name = _named(name, immutable, class_names)
+            self.object_name = _named(name, immutable)
         metadata = present(
-            {"name": self.object_name, "namespace": namespace, "labels": labels, "annotations": annotations}
+            {
+                "name": self.object_name,
+                "namespace": namespace,
+                "labels": common.labels,
+                "annotations": common.annotations,
+            }
         )
         manifest = {"apiVersion": API_VERSION, "kind": self._kind, "metadata": metadata, "spec": immutable}
         if not self.is_accepted(manifest):
@@ -165,12 +199,9 @@ class DeviceClaimComponent(Component):
     def _child_options(self, asked: Sequence[DeviceRequest]) -> pulumi.ResourceOptions:
         # Classes of the same program go first: the API server does not check that a class exists, but a pod
         # created in between would wait for it. An option rather than a property, so that nothing cascades.
-        classes = [
-            child
-            for request in asked
-            if isinstance(request.device_class, Component)
-            for child in request.device_class.resources.values()
-        ]
+        named: list[Any] = [leaf.device_class for _, leaf in leaves_of(asked)]
+        own = dict.fromkeys(each for each in named if isinstance(each, Component))
+        classes = [child for each in own for child in each.resources.values()]
         options = pulumi.ResourceOptions(parent=self, depends_on=classes or None)
         if self._delete_first:
             # The provider's own list of immutable fields does not know these kinds.
@@ -179,7 +210,64 @@ class DeviceClaimComponent(Component):
         return options
 
 
-class GpuClaim(DeviceClaimComponent):
+class _AskedComponent(DeviceClaimComponent):
+    """What `GpuClaim` and `GpuClaimTemplate` take."""
+
+    @reports_unknown_arguments
+    def __init__(
+        self,
+        name: str,
+        *,
+        device_class: NamedClass | str | None = None,
+        count: Count | None = None,
+        select: Selector | None = None,
+        first_available: Sequence[Alternative] | None = None,
+        tolerations: Sequence[Toleration] | None = None,
+        capacity: Mapping[str, str] | None = None,
+        admin_access: bool | None = None,
+        requests: Sequence[DeviceRequest] | None = None,
+        constraints: Sequence[Constraint] = (),
+        configs: Sequence[DeviceConfig] = (),
+        namespace: pulumi.Input[str] | None = None,
+        object_name: pulumi.Input[str] | None = None,
+        labels: Mapping[str, pulumi.Input[str]] | None = None,
+        annotations: Mapping[str, pulumi.Input[str]] | None = None,
+        replace: Replace | None = None,
+        driver_release: str | None = None,
+        driver_gates: Mapping[str, bool] | None = None,
+        target: ClusterTarget | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(name, inputs={}, target=target, opts=opts)
+        shorthand = {
+            "device_class": device_class,
+            "count": count,
+            "select": select,
+            "first_available": first_available,
+            "tolerations": tolerations,
+            "capacity": capacity,
+            "admin_access": admin_access,
+        }
+        asked, problems = _choose_requests(requests, shorthand)
+        self.make(
+            asked,
+            constraints,
+            configs,
+            common=CommonArguments(
+                namespace=namespace,
+                object_name=object_name,
+                labels=labels,
+                annotations=annotations,
+                replace=replace,
+                driver_release=driver_release,
+                driver_gates=driver_gates,
+            ),
+            problems=problems,
+            shorthand=requests is None,
+        )
+
+
+class GpuClaim(_AskedComponent):
     """A ResourceClaim: devices that live independently of pods; pods that refer to it share them, on one node.
 
     Arguments and outputs are those of `GpuClaimTemplate`.
@@ -189,7 +277,7 @@ class GpuClaim(DeviceClaimComponent):
     _entry_field = "resource_claim_name"
 
 
-class GpuClaimTemplate(DeviceClaimComponent):
+class GpuClaimTemplate(_AskedComponent):
     """A ResourceClaimTemplate: every pod that refers to it gets devices of its own.
 
     The 90 % case needs no list: `device_class`, `count`, `select` make one request, named `gpu`. `requests` is for
@@ -200,8 +288,13 @@ class GpuClaimTemplate(DeviceClaimComponent):
         device_class: A `GpuDeviceClass`, `dra.class_ref(...)`, or the name of a class.
         count: Number of devices (1 when left out), or `"all"` for every matching device of a node.
         select: What each device must pass beyond the class.
+        first_available: Alternatives instead of a class, the best first: `dra.Alternative("h100", device_class=...)`.
+        tolerations: Taints of devices that do not matter.
+        capacity: What is taken of a device that claims share: `{"memory": "20Gi"}`.
+        admin_access: Look at devices that others use, for monitoring.
         requests: Several requests, or one with a name of your own.
         constraints: What the devices share or must not share.
+        configs: How drivers set the devices up: `dra.GpuConfig(sharing=dra.TimeSlicing(interval="Long"))`.
         namespace: Namespace of the object; the provider's default when left out.
         object_name: Name of the object. Left out, it is the component's name and a hash of the spec, so that a
             change makes a new object and workloads roll over to it. An explicit name is kept, and a change of the
@@ -209,6 +302,8 @@ class GpuClaimTemplate(DeviceClaimComponent):
         labels: Labels of the object.
         annotations: Annotations of the object.
         replace: `"delete-first"` deletes an object with an explicit name before it makes the new one.
+        driver_release: Release of the drivers, `"25.8"` or `"0.5"`; else the stack's `dra-infra:driver`, else the newest.
+        driver_gates: Feature gates that the NVIDIA driver is given, where configs need to be checked against them.
         target: The cluster to compile for; else the parent's, else the stack's.
         opts: Pulumi resource options.
 
@@ -240,14 +335,7 @@ def _choose_requests(
     requests: Any, shorthand: Mapping[str, Any]
 ) -> tuple[Sequence[DeviceRequest], list[Problem]]:
     if requests is None:
-        count = shorthand["count"]
-        request = DeviceRequest(
-            SHORTHAND_REQUEST,
-            device_class=shorthand["device_class"],
-            count=1 if count is None else count,
-            select=shorthand["select"],
-        )
-        return [request], []
+        return [DeviceRequest(SHORTHAND_REQUEST, **present(shorthand))], []
     problems = [
         Problem(
             path=name,
@@ -275,15 +363,27 @@ def _choose_requests(
     return requests, problems
 
 
-def _named(name: str, immutable: Mapping[str, Any], class_names: Sequence[Any]) -> str | pulumi.Output[str]:
-    """The name by content; an Output only while a class is named by one."""
-    if all(isinstance(each, str) for each in class_names):
+def _named(name: str, immutable: Mapping[str, Any]) -> str | pulumi.Output[str]:
+    """The name by content; an Output only while something in it is one."""
+    if not has_outputs(immutable):
         return name_by_content(name, immutable)
     return pulumi.Output.from_input(immutable).apply(lambda known: name_by_content(name, known))
 
 
-def _put_class_names(spec: dict[str, Any], class_names: Sequence[Any]) -> dict[str, Any]:
-    """*spec* with the classes' names as given: strings, or Outputs in place of the compiler's markers."""
-    for request, class_name in zip(spec["devices"]["requests"], class_names, strict=True):
-        request["exactly"]["deviceClassName"] = class_name
+def _put_inputs(
+    spec: dict[str, Any], asked: Sequence[DeviceRequest], configs: Sequence[DeviceConfig]
+) -> dict[str, Any]:
+    """*spec* with classes and configs as they were given: Outputs in place of the compiler's markers."""
+    devices = spec["devices"]
+    leaves = [
+        leaf
+        for request in devices["requests"]
+        for leaf in request.get("firstAvailable") or [request["exactly"]]
+    ]
+    for record, (_, leaf) in zip(leaves, leaves_of(asked), strict=True):
+        record["deviceClassName"] = class_name_of(leaf.device_class)
+    for record, config in zip(devices.get("config", ()), configs, strict=True):
+        parameters = config.to_parameters()
+        if has_outputs(parameters):
+            record["opaque"]["parameters"] = parameters
     return spec

@@ -6,12 +6,14 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 import pulumi
 
+from dra_infra.catalog.pins import Pins, read_pins
 from dra_infra.components.report import judged_at_end, report, targets_of_run
-from dra_infra.errors import Problem
+from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.program import UNKNOWN
 from dra_infra.model.target import ClusterTarget, check_target
 from dra_infra.validation import check_object
@@ -94,6 +96,23 @@ class Component(pulumi.ComponentResource):
         self._problems += named
         report(named)
 
+    def pins(self, driver_release: str | None) -> Pins:
+        """The driver releases that are meant: the argument, else the stack's `dra-infra:driver`, else the newest.
+
+        Raises:
+            InvalidSpecError: `unknown-driver-release`.
+        """
+        try:
+            return read_pins(driver_release or self.stack_setting("driver") or "newest")
+        except InvalidSpecError as error:
+            raise InvalidSpecError(
+                [replace(problem, path="driver_release") for problem in error.problems]
+            ) from error
+
+    def stack_setting(self, name: str) -> str | None:
+        """The stack's `dra-infra:<name>`."""
+        return pulumi.Config("dra-infra").get(name)
+
     def is_accepted(self, manifest: Mapping[str, Any]) -> bool:
         """Whether an API server of the target takes *manifest*: what it refuses is reported, advice is logged.
 
@@ -136,7 +155,7 @@ class Component(pulumi.ComponentResource):
         return problems
 
     def _resolve_target(self, target: object, opts: pulumi.ResourceOptions | None) -> ClusterTarget:
-        of_stack = ClusterTarget(kubernetes=pulumi.Config("dra-infra").get("kubernetes"))
+        of_stack = ClusterTarget(kubernetes=self.stack_setting("kubernetes"))
         found = self._find_target(target, opts, of_stack)
         if found != of_stack:
             targets_of_run()[self.label] = found
@@ -173,6 +192,15 @@ def depending_on(value: Any, resource: pulumi.Resource) -> pulumi.Output[Any]:
 def present(mapping: Mapping[str, Any]) -> dict[str, Any]:
     """The entries of *mapping* that are set."""
     return {key: value for key, value in mapping.items() if value is not None}
+
+
+def has_outputs(value: Any) -> bool:
+    """Whether there is a Pulumi Output in *value*."""
+    if isinstance(value, pulumi.Output):
+        return True
+    if isinstance(value, Mapping):
+        return any(map(has_outputs, value.values()))
+    return isinstance(value, (list, tuple)) and any(map(has_outputs, value))
 
 
 def _without_outputs(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pulumi
 
@@ -13,6 +13,7 @@ from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.target import ClusterTarget
 from dra_infra.specs.device_classes import NVIDIA_DRIVER, compile_class
+from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.requests import NamedClass
 
@@ -26,6 +27,11 @@ class GpuDeviceClass(Component, NamedClass):
         name: Name of the component, and of the object unless `object_name` is given.
         select: What each GPU must pass, such as `dra.gpu.product.contains("H100")`. None takes all of the driver's.
         driver: The DRA driver. For `gpu.nvidia.com` the class takes whole GPUs, as the driver's own class does.
+        configs: How the driver sets the GPUs up, unless a claim says otherwise.
+        extended_resource_name: What pods may ask for in place of a claim, such as `example.com/h100`. Needs the gate
+            DRAExtendedResource, on by default from Kubernetes 1.36.
+        driver_release: Release of the drivers, `"25.8"` or `"0.5"`; else the stack's `dra-infra:driver`, else the newest.
+        driver_gates: Feature gates that the NVIDIA driver is given, where configs need to be checked against them.
         object_name: Name of the DeviceClass object.
         labels: Labels of the object.
         annotations: Annotations of the object.
@@ -50,6 +56,10 @@ class GpuDeviceClass(Component, NamedClass):
         *,
         select: Selector | None = None,
         driver: str = NVIDIA_DRIVER,
+        configs: Sequence[DeviceConfig] = (),
+        extended_resource_name: str | None = None,
+        driver_release: str | None = None,
+        driver_gates: Mapping[str, bool] | None = None,
         object_name: pulumi.Input[str] | None = None,
         labels: Mapping[str, pulumi.Input[str]] | None = None,
         annotations: Mapping[str, pulumi.Input[str]] | None = None,
@@ -64,13 +74,22 @@ class GpuDeviceClass(Component, NamedClass):
         elif not isinstance(object_name, pulumi.Output):
             problems += check_object_name(object_name)
         try:
-            spec = compile_class(select, driver=driver)
+            spec = compile_class(
+                select,
+                driver=driver,
+                configs=configs,
+                extended_resource_name=extended_resource_name,
+                pins=self.pins(driver_release),
+                gates=driver_gates,
+            )
         except InvalidSpecError as error:
             problems += error.problems
         if problems or self.broken:
             self.report(problems)
             self.register_outputs({})
             return
+        self.selects = (driver, "gpu") if driver == NVIDIA_DRIVER else None
+        self.configs = tuple(configs)
         manifest = {
             **DeviceClass(spec=spec).to_manifest(),
             "metadata": present({"name": self.object_name, "labels": labels, "annotations": annotations}),

@@ -123,6 +123,7 @@ def program_from_json(data: Mapping[str, Any]) -> Program:
         not_seen=tuple(NotSeen(**each) for each in data["not_seen"]),
         problems=tuple(_problem(each) for each in data["problems"]),
         kubernetes=data["kubernetes"],
+        driver=data["driver"],
         resources=tuple(data["resources"]),
     )
 

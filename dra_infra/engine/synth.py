@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from dra_infra.catalog.pins import read_pins
 from dra_infra.engine.failures import ProgramTimeoutError, explain
 from dra_infra.engine.project import Project, load_project
 from dra_infra.engine.surroundings import (
@@ -19,7 +20,7 @@ from dra_infra.engine.surroundings import (
     run_file,
     sdk_quiet,
 )
-from dra_infra.errors import Problem, ProgramError, in_reading_order
+from dra_infra.errors import InvalidSpecError, Problem, ProgramError, in_reading_order
 from dra_infra.model.program import UNKNOWN, Program, ProgramObject
 from dra_infra.model.target import SUPPORTED_MINORS, ClusterTarget
 
@@ -172,6 +173,7 @@ def _collect(
         not_seen=tuple(sorted({*monitor.not_seen, *project.not_seen})),
         problems=in_reading_order([*problems, *duplicates]),
         kubernetes=_supported(project.config.get("dra-infra:kubernetes")),
+        driver=_known(project.config.get("dra-infra:driver") or "newest"),
         resources=tuple(sorted(monitor.registrations)),
     )
 
@@ -190,3 +192,11 @@ def _complete(type_: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
 def _supported(minor: str | None) -> str | None:
     # A setting that no rule is known for is a problem of every component already; it must not end the run here.
     return minor if minor in SUPPORTED_MINORS else None
+
+
+def _known(release: str) -> str:
+    try:
+        read_pins(release)
+    except InvalidSpecError:
+        return "newest"
+    return release

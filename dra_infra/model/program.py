@@ -79,5 +79,7 @@ class Program:
     problems: tuple[Problem, ...] = ()
     kubernetes: str | None = None
     """The Kubernetes minor that the stack is for (`dra-infra:kubernetes`), when it says."""
+    driver: str = "newest"
+    """The release of the drivers that the stack is for (`dra-infra:driver`)."""
     resources: tuple[str, ...] = ()
     """URNs of every registered resource, components included, sorted."""

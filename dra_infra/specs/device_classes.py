@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from dra_infra.catalog.drivers import DeviceType
+from dra_infra.catalog.pins import Pins, newest
 from dra_infra.cel import driver as driver_is
 from dra_infra.cel import gpu
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model import names
 from dra_infra.model.device_class import CELDeviceSelector, DeviceClassSpec, DeviceSelector
-from dra_infra.specs.claims import compile_selectors
+from dra_infra.specs.arguments import is_list, wrong_type
+from dra_infra.specs.config_checks import check_class_configs
+from dra_infra.specs.device_configs import DeviceConfig, compile_class_configs
+from dra_infra.specs.request_records import compile_selectors
 
 NVIDIA_DRIVER = "gpu.nvidia.com"
 
 
-def compile_class(select: object = None, *, driver: object = NVIDIA_DRIVER) -> DeviceClassSpec:
+def compile_class(
+    select: object = None,
+    *,
+    driver: object = NVIDIA_DRIVER,
+    configs: Sequence[DeviceConfig] = (),
+    extended_resource_name: object = None,
+    pins: Pins | None = None,
+    gates: Mapping[str, bool] | None = None,
+) -> DeviceClassSpec:
     """Turn a driver and a selector into the spec of a class.
 
     The first selector is always the driver (for NVIDIA's: its whole GPUs, as in the class that the driver ships), so
@@ -22,9 +37,13 @@ def compile_class(select: object = None, *, driver: object = NVIDIA_DRIVER) -> D
     Args:
         select: What each device must pass beyond being of the driver.
         driver: Name of the DRA driver.
+        configs: How the driver sets up devices of the class, unless the claim says otherwise.
+        extended_resource_name: What pods may ask for in place of a claim, such as `example.com/h100`.
+        pins: The driver releases that are meant; the newest when left out.
+        gates: Feature gates that the NVIDIA driver is given; None where they are not known.
 
     Raises:
-        InvalidSpecError: With codes `invalid-name`, `wrong-type`, and those of the selector.
+        InvalidSpecError: With codes `invalid-name`, `wrong-type`, and those of the selector and the configs.
     """
     problems: list[Problem] = []
     if not isinstance(driver, str) or not names.is_dns_subdomain(driver) or len(driver) > names.LABEL_LENGTH:
@@ -38,10 +57,27 @@ def compile_class(select: object = None, *, driver: object = NVIDIA_DRIVER) -> D
         )
     found, selectors = compile_selectors(select)
     problems += found
+    if extended_resource_name is not None and not isinstance(extended_resource_name, str):
+        problems.append(wrong_type("extended_resource_name", extended_resource_name, "a string"))
+    if not problems and not (is_list(configs) and not configs):
+        pins = pins or newest()
+        devices = [each for each in pins.devices if each.driver == driver and _is_selected(each)]
+        found = check_class_configs(configs, devices or None, pins=pins, gates=gates)
+        problems += [problem for problem in found if problem.severity == "error"]
     if problems:
         raise InvalidSpecError(problems)
     own = driver_is(str(driver))
     if driver == NVIDIA_DRIVER:
         own = own & (gpu.type == "gpu")
     first = DeviceSelector(cel=CELDeviceSelector(expression=own.expression()))
-    return DeviceClassSpec(selectors=[first, *selectors])
+    spec = DeviceClassSpec(selectors=[first, *selectors])
+    if configs:
+        spec = spec.model_copy(update={"config": compile_class_configs(configs)})
+    if extended_resource_name:
+        spec = spec.model_copy(update={"extended_resource_name": extended_resource_name})
+    return spec
+
+
+def _is_selected(device: DeviceType) -> bool:
+    """Whether the first selector takes devices of this type: of NVIDIA's only whole GPUs."""
+    return device.driver != NVIDIA_DRIVER or device.name == "gpu"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 from dra_infra.cel import Attribute, Selector
+from dra_infra.specs.device_configs import DeviceConfig
 
 Count = int | Literal["all"]
 """How many devices: a number from 1 on, or every device of the node that the class and selectors match."""
@@ -17,6 +18,12 @@ class NamedClass:
 
     object_name: Any
     """Name of the DeviceClass object: a string, or a Pulumi Output of one."""
+
+    selects: tuple[str, str] | None = None
+    """Driver and type of the devices, `("gpu.nvidia.com", "gpu")`; None where that is not known."""
+
+    configs: Sequence[DeviceConfig] = ()
+    """The configs of the class, as far as they are known."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +49,38 @@ def class_ref(name: Any) -> ClassRef:
     return ClassRef(name)
 
 
-@dataclass(frozen=True)
-class DeviceRequest:
-    """One named request of a claim.
+@dataclass(frozen=True, kw_only=True)
+class Toleration:
+    """Lets a request take devices with taints that match, such as those of a driver's health check.
+
+    Needs the gate DRADeviceTaints, which is on by default from Kubernetes 1.36.
 
     Args:
-        name: Name of the request, a DNS label; containers refer to it by `attach(..., request=name)`.
-        device_class: A `GpuDeviceClass`, `class_ref(...)`, or the name of a class as a string.
-        count: Number of devices, or `"all"` for every matching device of the node.
-        select: What each device must pass beyond the class.
+        key: Key of the taint, `"gpu.nvidia.com/xid"`; empty matches all keys, and needs `operator="Exists"`.
+        operator: `Exists` for any value, `Equal` for *value*.
+        value: Value of the taint under `Equal`.
+        effect: `NoSchedule` or `NoExecute`; None matches both.
+        seconds: How long a taint `NoExecute` is tolerated; None for ever.
+    """
+
+    key: str = ""
+    operator: Literal["Exists", "Equal"] = "Exists"
+    value: str = ""
+    effect: Literal["NoSchedule", "NoExecute"] | None = None
+    seconds: int | None = None
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One way to meet a request, of those that `DeviceRequest(first_available=[...])` lists.
+
+    Args:
+        name: Name of the alternative, a DNS label; configs and constraints refer to it as `request/alternative`.
+        device_class: As in `DeviceRequest`.
+        count: As in `DeviceRequest`.
+        select: As in `DeviceRequest`.
+        tolerations: As in `DeviceRequest`.
+        capacity: As in `DeviceRequest`.
     """
 
     name: str
@@ -58,6 +88,36 @@ class DeviceRequest:
     device_class: NamedClass | str
     count: Count = 1
     select: Selector | None = None
+    tolerations: Sequence[Toleration] = ()
+    capacity: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DeviceRequest:
+    """One named request of a claim: devices of one class, or the first of several alternatives that can be had.
+
+    Args:
+        name: Name of the request, a DNS label; containers refer to it by `attach(..., request=name)`.
+        device_class: A `GpuDeviceClass`, `class_ref(...)`, or the name of a class as a string.
+        count: Number of devices, or `"all"` for every matching device of the node.
+        select: What each device must pass beyond the class.
+        first_available: Alternatives instead of a class, the best first, at most 8.
+        tolerations: Taints of devices that do not matter, at most 16.
+        capacity: What each device must have left, and what is taken of one that several claims share:
+            `{"memory": "20Gi"}`. Needs the gate DRAConsumableCapacity, on by default from Kubernetes 1.36.
+        admin_access: Look at devices that others use, for monitoring, in a namespace with the label
+            `resource.kubernetes.io/admin-access: "true"`.
+    """
+
+    name: str
+    _: KW_ONLY
+    device_class: NamedClass | str | None = None
+    count: Count = 1
+    select: Selector | None = None
+    first_available: Sequence[Alternative] = ()
+    tolerations: Sequence[Toleration] = ()
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    admin_access: bool = False
 
 
 @dataclass(frozen=True)

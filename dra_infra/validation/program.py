@@ -26,7 +26,8 @@ def check_program(
     problems = list(program.problems)
     targets = {index: each.target for index, each in enumerate(program.objects) if each.target is not None}
     manifests = [each.manifest for each in program.objects]
-    for index, problem in check_objects(manifests, target, classes=classes, targets=targets):
+    found = check_objects(manifests, target, driver=program.driver, classes=classes, targets=targets)
+    for index, problem in found:
         each = program.objects[index]
         problems.append(problem.below(each.component or str(each.ref)).at(each.place))
     return in_reading_order(problems)

@@ -8,16 +8,28 @@ import pytest
 import dra_infra
 
 PUBLIC = {
+    "Alternative",
     "ClassRef",
     "ClusterTarget",
+    "ComputeDomainChannelConfig",
+    "DeviceConfig",
     "DeviceRequest",
     "DistinctAttribute",
+    "ExampleGpuConfig",
     "GpuClaim",
     "GpuClaimTemplate",
+    "GpuConfig",
     "GpuDeviceClass",
     "MatchAttribute",
+    "MigDeviceConfig",
+    "Mps",
+    "OpaqueConfig",
     "Problem",
     "Selector",
+    "SpacePartitioning",
+    "TimeSlicing",
+    "Toleration",
+    "VfioDeviceConfig",
     "attribute",
     "capacity",
     "cel",
@@ -27,6 +39,7 @@ PUBLIC = {
     "testing",
     "validate",
     "version",
+    "with_capabilities",
 }
 
 

@@ -70,9 +70,15 @@ def _advise(
     if finding is not None:
         yield finding.at("metadata.namespace")
     if isinstance(record, ResourceClaim):
-        yield from advise_claim(record.spec.devices, "spec.devices", context)
+        claim, path = record.spec.devices, "spec.devices"
     else:
-        yield from advise_claim(record.spec.spec.devices, "spec.spec.devices", context)
+        claim, path = record.spec.spec.devices, "spec.spec.devices"
+    yield from advise_claim(claim, path, context)
+    if claim.config:
+        # Loaded when there is one: validation starts faster without.
+        from dra_infra.validation.advice.device_configs import advise_claim_configs
+
+        yield from advise_claim_configs(claim, path, context)
 
 
 def _advise_class(record: DeviceClass, context: Context) -> Iterator[Problem]:
@@ -82,6 +88,10 @@ def _advise_class(record: DeviceClass, context: Context) -> Iterator[Problem]:
     found, _ = check_selectors(texts, (), context.pins, context.environment)
     for index, finding in found:
         yield finding.at(f"spec.selectors[{places[index]}].cel.expression")
+    if record.spec.config:
+        from dra_infra.validation.advice.device_configs import advise_class_configs
+
+        yield from advise_class_configs(record, context)
     twice = check_extended_resource(record, context.surroundings, context.pins)
     if twice is not None:
         yield twice.at("spec.extendedResourceName")

@@ -104,7 +104,8 @@ def test_a_fabric_partition_is_taken_whole(inputs, size, count, hint):
     ],
 )
 def test_configuration_names_the_alternatives_themselves(inputs, requests, driver, code):
-    config = {"requests": requests, "opaque": {"driver": driver, "parameters": {}}}
+    parameters = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig"}
+    config = {"requests": requests, "opaque": {"driver": driver, "parameters": parameters}}
     claim = alternatives(inputs, ("first", (HOPPER,), {}), ("second", (), {}), config=[config])
     problems = inputs.advice_on(claim)
     assert [each.code for each in problems] == code

@@ -1,0 +1,67 @@
+"""What a claim asks for that needs a feature gate: a server whose gate is off clears the field without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from dra_infra.errors import Problem
+from dra_infra.model.gates import GATES
+from dra_infra.model.target import SUPPORTED_MINORS, ClusterTarget
+from dra_infra.specs.requests import Alternative, DeviceRequest, DistinctAttribute
+
+_ARGUMENTS: Final = {
+    "first_available": "DRAPrioritizedList",
+    "tolerations": "DRADeviceTaints",
+    "capacity": "DRAConsumableCapacity",
+    "admin_access": "DRAAdminAccess",
+}
+
+
+def check_gates(
+    requests: Sequence[object], constraints: object, target: ClusterTarget, *, shorthand: bool
+) -> Iterator[Problem]:
+    """Arguments whose gate is off on a target that names its minor: `needs-newer-kubernetes`.
+
+    Without a minor nothing is said here: the verdict on the object tells what the oldest one clears.
+    """
+    if target.kubernetes is None:
+        return
+    for index, request in enumerate(requests):
+        prefix = "" if shorthand else f"requests[{index}]."
+        if isinstance(request, DeviceRequest):
+            yield from _check(request, prefix, target)
+            for place, each in enumerate(request.first_available):
+                yield from _check(each, f"{prefix}first_available[{place}].", target)
+    for index, constraint in enumerate(constraints if isinstance(constraints, Sequence) else ()):
+        if isinstance(constraint, DistinctAttribute):
+            yield from _off(f"constraints[{index}]", "distinctAttribute", "DRAConsumableCapacity", target)
+
+
+def _check(asked: DeviceRequest | Alternative, prefix: str, target: ClusterTarget) -> Iterator[Problem]:
+    for argument, gate in _ARGUMENTS.items():
+        if getattr(asked, argument, None):
+            yield from _off(f"{prefix}{argument}", argument, gate, target)
+
+
+def _off(path: str, what: str, gate: str, target: ClusterTarget) -> Iterator[Problem]:
+    (release,) = target.releases
+    if release.enabled(gate):
+        return
+    newer = next(
+        (
+            minor
+            for minor in SUPPORTED_MINORS
+            if minor > release.minor and (state := GATES[gate].get(minor)) and state.default
+        ),
+        "",
+    )
+    on = f"gates={{{gate!r}: True}} where the cluster has it on"
+    yield Problem(
+        path=path,
+        code="needs-newer-kubernetes",
+        message=f"{what} is cleared without a word by Kubernetes {release.minor}: the gate {gate} is off",
+        hint=f'set target=dra.ClusterTarget(kubernetes="{newer}") or newer, {on}, or leave it out'
+        if newer
+        else f"set {on}, or leave it out",
+    )

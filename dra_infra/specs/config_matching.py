@@ -1,0 +1,104 @@
+"""Which configs are for which devices.
+
+A config that names a request must be of the kind for what the request gets. One that names none is for those devices
+that its kind fits. Source: `validateDeviceConfigType` and `matchesDeviceType` in cmd/gpu-kubelet-plugin/device_state.go
+of the NVIDIA DRA driver, 25.3 to 0.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dra_infra.catalog.device_configs import ConfigKind, configs_of
+from dra_infra.catalog.drivers import DeviceType
+from dra_infra.catalog.pins import Pins
+from dra_infra.errors import Problem
+from dra_infra.specs.device_configs import DeviceConfig, OpaqueConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfiguredRequest:
+    """What the checks need to know of a request, or of one alternative of it.
+
+    Args:
+        name: `gpu`, or `gpu/large` for an alternative.
+        devices: The types of devices that it may get; None where that is not known.
+        count: How many it gets; None for all, or where that is not known.
+        class_configs: The configs of its class, in order.
+    """
+
+    name: str
+    devices: Sequence[DeviceType] | None = None
+    count: int | None = None
+    class_configs: Sequence[DeviceConfig] = ()
+
+
+def kind_of(config: DeviceConfig, pins: Pins) -> ConfigKind | None:
+    """What the pinned release knows of a config's kind; None where it does not, or the driver is not known."""
+    release = pins.releases.get(config.driver)
+    known = configs_of(config.driver, release.line) if release is not None else None
+    return known.kinds.get(config.kind) if known is not None else None
+
+
+def check_devices(
+    config: DeviceConfig, kind: ConfigKind, requests: Sequence[ConfiguredRequest]
+) -> Iterator[Problem]:
+    """Whether a config of a claim is for what its requests may get: `config-device-type`."""
+    if config.requests:
+        for request in requests:
+            if request.name in config.requests and request.devices is not None:
+                said = f"the request {request.name!r}"
+                yield from _misfit(config, kind, said, request.devices, named=True)
+        return
+    devices = [device for request in requests for device in request.devices or ()]
+    if all(request.devices is not None for request in requests):
+        yield from _misfit(config, kind, "the claim", devices, named=False)
+
+
+def check_class_devices(
+    config: DeviceConfig, kind: ConfigKind, devices: Sequence[DeviceType]
+) -> Iterator[Problem]:
+    """Whether a config of a class is for all that the class selects: `config-device-type`."""
+    yield from _misfit(config, kind, "the class", devices, named=True)
+
+
+def _misfit(
+    config: DeviceConfig, kind: ConfigKind, what: str, devices: Sequence[DeviceType], *, named: bool
+) -> Iterator[Problem]:
+    """What is wrong with a config for devices of these types, all that *what* may get."""
+    fitting = [each for each in devices if fits(each, config, kind)]
+    others = [each for each in devices if each not in fitting and each.driver == config.driver]
+    if not devices or (fitting and not (others and named)):
+        return
+    said = " or ".join(sorted({f"{each}s" for each in others or devices}))
+    wanted = " or ".join(kind.devices)
+    path = "requests" if config.requests else ""
+    if fitting:
+        message = (
+            f"{what} may get {said} too, and a {config.kind} is for {wanted}: their pods fail when they start"
+        )
+        hint = "leave requests out, which makes it for those alone that it fits"
+        if not config.requests:
+            hint = f"select one type of device, {kind.devices[0]}"
+    else:
+        outcome = "its pods fail when they start" if named and others else "it is never applied"
+        message = f"{what} gets {said}, and a {config.kind} is for {wanted}: {outcome}"
+        hint = _kind_for(config, others) or f"leave it out, or ask for a device of {config.driver}"
+    yield Problem(path=path, code="config-device-type", message=message, hint=hint)
+
+
+def fits(device: DeviceType, config: DeviceConfig, kind: ConfigKind) -> bool:
+    """Whether a config of that kind is for devices of that type."""
+    return device.driver == config.driver and device.name in kind.devices
+
+
+_KINDS = {"gpu": "GpuConfig", "mig": "MigDeviceConfig", "vfio": "VfioDeviceConfig"}
+
+
+def _kind_for(config: DeviceConfig, devices: Sequence[DeviceType]) -> str:
+    own = {_KINDS[each.name] for each in devices if each.name in _KINDS and each.driver == "gpu.nvidia.com"}
+    if len(own) != 1:
+        return ""
+    (kind,) = own
+    return f"write kind: {kind}" if isinstance(config, OpaqueConfig) else f"write dra.{kind}(...)"

@@ -1,0 +1,264 @@
+"""Whether a driver takes the parameters of a config: what it would otherwise say when a pod starts on a node."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from dra_infra.catalog.device_configs import (
+    ConfigField,
+    ConfigKind,
+    DriverConfigs,
+    configs_of,
+    drivers_with,
+    is_strict,
+    lines_with,
+)
+from dra_infra.catalog.driver_gates import gate_states, gates_of
+from dra_infra.catalog.pins import Pins
+from dra_infra.errors import Severity
+from dra_infra.model.program import SECRET, UNKNOWN
+from dra_infra.specs.arguments import shorten
+from dra_infra.specs.config_values import Fault, check_amount, check_map, check_number
+
+MAX_PARAMETERS: Final = 10 * 1024
+"""Bytes of compact JSON that a server takes (OpaqueParametersMaxLength in k8s.io/api/resource/v1)."""
+
+_UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+_GATED = "gpu.nvidia.com"
+_TYPE_META = ("apiVersion", "kind")
+
+
+class _Line(NamedTuple):
+    """What the judgement of a config's fields depends on."""
+
+    driver: str
+    line: str
+    kind: str
+    entry: ConfigKind
+    strict: bool
+    gates: Mapping[str, bool] | None
+
+    def __str__(self) -> str:
+        return f"{self.driver} {self.line}"
+
+
+def check_parameters(
+    driver: str, parameters: Any, pins: Pins, gates: Mapping[str, bool] | None = None
+) -> list[Fault]:
+    """What is wrong with the parameters of one config; nothing for the fields of a driver that is not known.
+
+    Args:
+        driver: As in `opaque.driver`.
+        parameters: Plain JSON data, in which `UNKNOWN` and `SECRET` stand for values that are not to be had.
+        pins: The driver releases that are meant.
+        gates: Feature gates that the driver is given; None when they are not known, and nothing is said of them.
+
+    Returns:
+        Faults with the codes `invalid-parameters`, `value-too-long`, `config-kind-not-known`,
+        `config-field-not-known`, `config-value`, `config-conflict`, `config-not-applied`, `config-needs-gate` and
+        `driver-gate-conflict`.
+    """
+    if parameters in (UNKNOWN, SECRET):
+        return []
+    if not isinstance(parameters, Mapping):
+        return [
+            Fault((), "invalid-parameters", f"{shorten(parameters)} is no JSON object", "write a mapping")
+        ]
+    release = pins.releases.get(driver)
+    configs = configs_of(driver, release.line) if release is not None else None
+    faults: list[Fault] = []
+    if release is not None and configs is not None:
+        faults = list(_check_known(driver, release.line, configs, parameters, gates))
+    return faults or list(_check_size(parameters))
+
+
+def _check_size(parameters: Mapping[str, Any]) -> Iterator[Fault]:
+    try:
+        text = json.dumps(parameters, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        yield Fault((), "invalid-parameters", f"this cannot be written as JSON: {error}")
+        return
+    size = len(text.encode(errors="surrogatepass"))
+    if size > MAX_PARAMETERS:
+        message = f"{size} bytes of JSON, the API server takes at most {MAX_PARAMETERS}"
+        yield Fault((), "value-too-long", message, "name a file or an object instead of holding it all")
+
+
+def _check_known(
+    driver: str,
+    line: str,
+    configs: DriverConfigs,
+    parameters: Mapping[str, Any],
+    gates: Mapping[str, bool] | None,
+) -> Iterator[Fault]:
+    version, kind = (parameters.get(name) for name in _TYPE_META)
+    if UNKNOWN in (version, kind) or SECRET in (version, kind):
+        return
+    said = f"{driver} {line}"
+    if not configs.kinds:
+        message = f"{said} takes no config: pods fail when they start"
+        yield Fault((), "config-kind-not-known", message, "leave the config out")
+        return
+    if version != configs.api_version:
+        message = (
+            f"{said} decodes no config with {_missing_or(version, 'apiVersion')}: pods fail when they start"
+        )
+        yield Fault(("apiVersion",), "config-kind-not-known", message, value=configs.api_version)
+    entry = configs.kinds.get(kind) if isinstance(kind, str) else None
+    if entry is None:
+        message = f"{said} decodes no config with {_missing_or(kind, 'kind')}: pods fail when they start"
+        yield Fault(("kind",), "config-kind-not-known", message, _kind_hint(driver, kind, configs))
+        return
+    about = _Line(driver, line, str(kind), entry, is_strict(driver, line), gates)
+    if entry.gate:
+        yield from _check_gate(("kind",), about.kind, entry.gate, about)
+    rest = {name: value for name, value in parameters.items() if name not in _TYPE_META}
+    yield from _check_fields((), rest, entry.fields, about)
+
+
+def _kind_hint(driver: str, kind: object, configs: DriverConfigs) -> str:
+    name = kind if isinstance(kind, str) else ""
+    known = ", ".join(configs.kinds)
+    if lines := lines_with(driver, name):
+        return f"{lines[0]} is the first release that has it; known here are {known}"
+    if others := drivers_with(name):
+        return f"it is a config of {others[0]}: write driver: {others[0]}"
+    near = difflib.get_close_matches(name[:80], configs.kinds, n=1)
+    return f"write kind: {near[0]}" if near else f"write one of {known}"
+
+
+def _check_fields(
+    at: tuple[str, ...], written: Mapping[str, Any], known: Mapping[str, ConfigField], about: _Line
+) -> Iterator[Fault]:
+    for name, value in written.items():
+        if name not in known:
+            yield _unknown_field(at, str(name), known, about)
+        elif value is not None and value not in (UNKNOWN, SECRET):
+            yield from _check_beside((*at, name), known[name], written)
+            yield from _check_field((*at, name), value, known[name], about)
+    for name, field in known.items():
+        if field.required and written.get(name) in (None, ""):
+            message = f"{about.kind} of {about} needs {name}: without it pods fail when they start"
+            if field.values:
+                yield Fault((*at, name), "config-value", message, f"it is one of {', '.join(field.values)}")
+            else:
+                yield Fault((*at, name), "config-value", message, f"give {name}")
+
+
+def _unknown_field(at: tuple[str, ...], name: str, known: Mapping[str, ConfigField], about: _Line) -> Fault:
+    inside = ".".join((about.kind, *at))
+    outcome = (
+        "the driver refuses it, and pods fail when they start"
+        if about.strict
+        else "the driver drops it silently"
+    )
+    by_case = {each.lower(): each for each in known}
+    near = by_case.get(name.lower()) or next(iter(difflib.get_close_matches(name[:80], known, n=1)), "")
+    if lines := lines_with(about.driver, about.kind, *at, name):
+        hint = f"{lines[0]} is the first release that has it"
+    elif near:
+        hint = f"did you mean {near}?"
+    elif place := _place_of(name, about.entry.fields):
+        hint = f"it belongs into {'.'.join(place)}"
+    else:
+        hint = f"its fields are {', '.join(known)}" if known else "it has none: leave it out"
+    message = f"{inside} of {about} has no field {name[:80]!r}: {outcome}"
+    severity: Severity = "error" if about.strict else "warning"
+    return Fault((*at, name), "config-field-not-known", message, hint, severity=severity)
+
+
+def _place_of(name: str, fields: Mapping[str, ConfigField]) -> tuple[str, ...]:
+    """The object of the kind that has a field of that name."""
+    for each, field in fields.items():
+        if name in field.fields:
+            return (each,)
+        if inner := _place_of(name, field.fields):
+            return (each, *inner)
+    return ()
+
+
+def _check_beside(at: tuple[str, ...], field: ConfigField, written: Mapping[str, Any]) -> Iterator[Fault]:
+    for name, wanted in field.with_.items():
+        found = written.get(name)
+        if isinstance(found, str) and found and found not in (wanted, UNKNOWN, SECRET):
+            message = (
+                f"{at[-1]} goes with {name} {wanted}, and {name} is {found!r}: pods fail when they start"
+            )
+            yield Fault(at, "config-conflict", message, f"leave {at[-1]} out, or write {name}: {wanted}")
+
+
+def _check_field(at: tuple[str, ...], value: Any, field: ConfigField, about: _Line) -> Iterator[Fault]:
+    if field.type == "object":
+        if isinstance(value, Mapping):
+            yield from _check_fields(at, value, field.fields, about)
+        else:
+            yield Fault(
+                at,
+                "config-value",
+                f"{shorten(value)} is no object",
+                f"its fields are {', '.join(field.fields)}",
+            )
+    elif field.type == "map":
+        yield from check_map(at, value, field)
+    elif field.type == "quantity":
+        yield from check_amount(at, value, field)
+    elif field.type == "string":
+        yield from _check_text(at, value, field, about)
+    elif field.type == "bool":
+        if not isinstance(value, bool):
+            yield Fault(at, "config-value", f"{shorten(value)} is neither true nor false", value=True)
+    else:
+        yield from check_number(at, value, field)
+
+
+def _check_text(at: tuple[str, ...], value: Any, field: ConfigField, about: _Line) -> Iterator[Fault]:
+    if not isinstance(value, str):
+        yield Fault(at, "config-value", f"{shorten(value)} is no text", f"give {at[-1]} a text")
+    elif value and field.values and value not in field.values:
+        by_case = {each.lower(): each for each in field.values}
+        near = by_case.get(value.lower()) or next(
+            iter(difflib.get_close_matches(value[:80], field.values, n=1)), None
+        )
+        hint = "" if near else f"it is one of {', '.join(field.values)}"
+        yield Fault(
+            at, "config-value", f"{shorten(value)} is not one of {', '.join(field.values)}", hint, near
+        )
+    elif field.format == "uid" and not _UID.fullmatch(value):
+        message = f"{shorten(value)} is no UID, which is what {at[-1]} holds"
+        yield Fault(at, "config-value", message, "give metadata.uid of the object, not its name")
+    elif value in field.without_effect:
+        message = f"{about.driver} takes {at[-1]} {value} of a {about.kind} and does nothing"
+        yield Fault(at, "config-not-applied", message, "leave the config out", severity="warning")
+    if isinstance(value, str):
+        if gate := field.gates.get(value):
+            yield from _check_gate(at, value, gate, about)
+        for gate in field.excludes.get(value, ()):
+            yield from _check_exclusion(at, value, gate, about)
+
+
+def _check_gate(at: tuple[str, ...], what: str, gate: str, about: _Line) -> Iterator[Fault]:
+    if _is_on(gate, about) is False:
+        message = f"{what} needs the feature gate {gate} of {about}, which is off: pods fail when they start"
+        yield Fault(at, "config-needs-gate", message, f"give the driver featureGates: {{{gate}: true}}")
+
+
+def _check_exclusion(at: tuple[str, ...], what: str, gate: str, about: _Line) -> Iterator[Fault]:
+    if _is_on(gate, about):
+        message = f"{what} fails while the feature gate {gate} of {about} is on: pods fail when they start"
+        hint = f"give the driver featureGates: {{{gate}: false}}, or ask for no {what}"
+        yield Fault(at, "driver-gate-conflict", message, hint)
+
+
+def _is_on(gate: str, about: _Line) -> bool | None:
+    """Whether a gate is on; None where that is not known, or the line has no such gate and needs none."""
+    if about.gates is None or about.driver != _GATED or gate not in gates_of(about.line):
+        return None
+    return gate_states(about.line, about.gates)[gate]
+
+
+def _missing_or(value: object, name: str) -> str:
+    return f"{name} {shorten(value)}" if value else f"no {name}"

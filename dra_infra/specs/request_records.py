@@ -1,0 +1,295 @@
+"""One request of a claim, from what people ask for to its record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from dra_infra.cel import Attribute, Selector
+from dra_infra.errors import Problem
+from dra_infra.model import names
+from dra_infra.model.device_class import CELDeviceSelector, DeviceSelector
+from dra_infra.model.program import UNKNOWN
+from dra_infra.model.quantity import Quantity
+from dra_infra.model.resource_claim import CapacityRequirements, DeviceSubRequest, ExactDeviceRequest
+from dra_infra.model.resource_claim import DeviceRequest as RequestRecord
+from dra_infra.model.toleration import DeviceToleration
+from dra_infra.specs.arguments import is_list, is_output, too_many, wrong_type
+from dra_infra.specs.object_names import check_object_name
+from dra_infra.specs.requests import Alternative, ClassRef, DeviceRequest, NamedClass, Toleration
+
+MAX_ALTERNATIVES: Final = 8
+"""FirstAvailableDeviceRequestMaxSize of resource/v1 types.go."""
+
+MAX_TOLERATIONS: Final = 16
+"""DeviceTolerationsMaxLength of resource/v1 types.go."""
+
+_OF_ALTERNATIVES: Final = ("device_class", "select", "tolerations", "capacity")
+
+
+def compile_request(request: DeviceRequest) -> tuple[list[Problem], RequestRecord | None]:
+    """The record of a request, or what is wrong with it; paths begin at its arguments.
+
+    A class whose name is not a plain string stands as `UNKNOWN` in the record.
+    """
+    problems = _check_name(request.name)
+    if not is_list(request.first_available):
+        hint = "write first_available=[dra.Alternative(...), ...]"
+        return [*problems, wrong_type("first_available", request.first_available, "a list", hint)], None
+    if request.first_available:
+        found, alternatives = _compile_alternatives(request)
+        problems += found
+        return problems, None if problems else RequestRecord(name=request.name, first_available=alternatives)
+    found, fields = _compile_leaf(request)
+    problems += found
+    if not isinstance(request.admin_access, bool):
+        problems.append(wrong_type("admin_access", request.admin_access, "True or False"))
+    if problems:
+        return problems, None
+    if request.admin_access:
+        fields["admin_access"] = True
+    exactly = ExactDeviceRequest(**fields)
+    return [], RequestRecord(name=request.name, exactly=exactly)
+
+
+def compile_selectors(select: object, *, path: str = "select") -> tuple[list[Problem], list[DeviceSelector]]:
+    """The selector list for one `select=` argument, and what is wrong with it."""
+    if select is None:
+        return [], []
+    if not isinstance(select, Selector):
+        hint = "write a test such as dra.gpu.memory >= '40Gi'"
+        if isinstance(select, str):
+            hint = f"wrap CEL text: dra.cel({select!r})"
+        elif isinstance(select, Attribute):
+            hint = "an attribute alone is no test: compare it, or use .exists()"
+        return [wrong_type(path, select, "a selector", hint)], []
+    problems = [problem for problem in select.problems(path) if problem.severity == "error"]
+    if problems:
+        return problems, []
+    return [], [DeviceSelector(cel=CELDeviceSelector(expression=select.expression()))]
+
+
+def class_name_of(device_class: object) -> Any:
+    """The name behind `device_class=`: a string, or a Pulumi Output of one."""
+    return device_class.object_name if isinstance(device_class, NamedClass) else device_class
+
+
+def check_names(requests: Sequence[object], path: str) -> list[Problem]:
+    """That no two of *requests*, or of alternatives, have one name: `duplicate-request`."""
+    seen: dict[str, int] = {}
+    problems = []
+    for index, request in enumerate(requests):
+        name = getattr(request, "name", None)
+        if not isinstance(name, str):
+            continue
+        if name in seen:
+            problems.append(
+                Problem(
+                    path=f"{path}[{index}].name",
+                    code="duplicate-request",
+                    message=f"{name!r} is already the name of {path}[{seen[name]}]",
+                    hint="give each request a name of its own",
+                )
+            )
+        seen.setdefault(name, index)
+    return problems
+
+
+def _compile_alternatives(request: DeviceRequest) -> tuple[list[Problem], list[DeviceSubRequest]]:
+    path = "first_available"
+    problems = [
+        Problem(
+            path=name,
+            code="shorthand-with-requests",
+            message=f"{name} is given beside first_available",
+            hint=f"say it in each alternative: dra.Alternative(..., {name}=...)",
+        )
+        for name in _OF_ALTERNATIVES
+        if getattr(request, name)
+    ]
+    if request.count != 1 or request.admin_access:
+        name = "admin_access" if request.admin_access else "count"
+        hint = (
+            "leave it out: admin access goes with one class"
+            if request.admin_access
+            else "say it in each alternative"
+        )
+        problems.append(
+            Problem(
+                path=name, code="shorthand-with-requests", message=f"{name} is given beside {path}", hint=hint
+            )
+        )
+    if len(request.first_available) > MAX_ALTERNATIVES:
+        hint = "leave out the alternatives that are least likely to be had"
+        problems.append(too_many(path, len(request.first_available), MAX_ALTERNATIVES, hint))
+    problems += check_names(request.first_available, path)
+    records = []
+    for index, alternative in enumerate(request.first_available):
+        place = f"{path}[{index}]"
+        if not isinstance(alternative, Alternative):
+            hint = 'write dra.Alternative("name", device_class=...)'
+            problems.append(wrong_type(place, alternative, "an Alternative", hint))
+            continue
+        found, fields = _compile_leaf(alternative)
+        found = [*_check_name(alternative.name), *found]
+        problems += [problem.below(place) for problem in found]
+        if not found:
+            records.append(DeviceSubRequest(name=alternative.name, **fields))
+    return problems, records
+
+
+def _compile_leaf(asked: DeviceRequest | Alternative) -> tuple[list[Problem], dict[str, Any]]:
+    """What requests and alternatives have in common, as fields of their records."""
+    problems = [*_check_class(asked.device_class), *_check_count(asked.count)]
+    found, selectors = compile_selectors(asked.select)
+    problems += found
+    found, tolerations = _compile_tolerations(asked.tolerations)
+    problems += found
+    found, capacity = _compile_capacity(asked.capacity)
+    problems += found
+    if problems:
+        return problems, {}
+    class_name = class_name_of(asked.device_class)
+    fields: dict[str, Any] = {
+        "device_class_name": class_name if isinstance(class_name, str) else UNKNOWN,
+        "selectors": selectors or None,
+    }
+    # ExactCount is the server's default; writing it would only make diffs longer.
+    if asked.count == "all":
+        fields["allocation_mode"] = "All"
+    else:
+        fields["count"] = asked.count
+    if tolerations:
+        fields["tolerations"] = tolerations
+    if capacity:
+        fields["capacity"] = CapacityRequirements(requests=capacity)
+    return [], fields
+
+
+def _check_name(name: object) -> list[Problem]:
+    if not isinstance(name, str):
+        return [wrong_type("name", name, "a string")]
+    if names.is_dns_label(name):
+        return []
+    return [
+        Problem(
+            path="name",
+            code="invalid-name",
+            message=f"{name!r} is not a DNS label",
+            hint="use lower-case letters, digits and '-', at most 63",
+        )
+    ]
+
+
+def _check_class(device_class: object) -> list[Problem]:
+    if device_class is None:
+        return [
+            Problem(
+                path="device_class",
+                code="missing-argument",
+                message="no class is named",
+                hint='write device_class=h100 with a GpuDeviceClass, or device_class=dra.class_ref("gpu.nvidia.com")',
+            )
+        ]
+    if not isinstance(device_class, (str, NamedClass)):
+        hint = 'give a GpuDeviceClass, dra.class_ref("name"), or the name as a string'
+        return [wrong_type("device_class", device_class, "a device class", hint)]
+    name = class_name_of(device_class)
+    # A class that is a component of the program has been checked where it was made.
+    is_own = not isinstance(device_class, (str, ClassRef))
+    return [] if is_own or not isinstance(name, str) else check_object_name(name, path="device_class")
+
+
+def _check_count(count: object) -> list[Problem]:
+    if count == "all":
+        return []
+    # bool is an int in Python, and True devices is never meant.
+    if not isinstance(count, int) or isinstance(count, bool):
+        hint = (
+            "counts decide the structure: give a plain int, not a Pulumi Output" if is_output(count) else ""
+        )
+        return [wrong_type("count", count, 'an int or "all"', hint)]
+    if count < 1:
+        return [
+            Problem(
+                path="count",
+                code="count-below-one",
+                message=f"{count} is below 1",
+                hint='ask for 1 or more devices, or count="all" for every matching device of a node',
+            )
+        ]
+    return []
+
+
+def _compile_tolerations(tolerations: object) -> tuple[list[Problem], list[DeviceToleration]]:
+    example = 'write tolerations=[dra.Toleration(key="gpu.nvidia.com/xid")]'
+    if not isinstance(tolerations, Sequence) or not is_list(tolerations):
+        return [wrong_type("tolerations", tolerations, "a list of tolerations", example)], []
+    problems: list[Problem] = []
+    if len(tolerations) > MAX_TOLERATIONS:
+        hint = "leave the key out to tolerate all taints: dra.Toleration()"
+        problems.append(too_many("tolerations", len(tolerations), MAX_TOLERATIONS, hint))
+    records = []
+    for index, each in enumerate(tolerations):
+        path = f"tolerations[{index}]"
+        if not isinstance(each, Toleration):
+            problems.append(wrong_type(path, each, "a Toleration", example))
+            continue
+        problems += [problem.below(path) for problem in _check_toleration(each)]
+        given: dict[str, Any] = {
+            "key": each.key,
+            "operator": each.operator,
+            "value": each.value,
+            "effect": each.effect,
+            "toleration_seconds": each.seconds,
+        }
+        records.append(given)
+    if problems:
+        return problems, []
+    return [], [
+        DeviceToleration(**{key: value for key, value in given.items() if value not in (None, "")})
+        for given in records
+    ]
+
+
+def _check_toleration(toleration: Toleration) -> Iterable[Problem]:
+    if toleration.operator == "Exists" and toleration.value:
+        yield Problem(
+            path="value",
+            code="invalid-toleration",
+            message=f'{toleration.value!r} is compared with nothing, for operator="Exists" takes any value',
+            hint='leave value out, or write operator="Equal"',
+        )
+    if toleration.operator == "Equal" and not toleration.key:
+        yield Problem(
+            path="key",
+            code="invalid-toleration",
+            message='operator="Equal" needs the key of a taint',
+            hint='write key="gpu.nvidia.com/xid"',
+        )
+    if toleration.seconds is not None and toleration.effect != "NoExecute":
+        yield Problem(
+            path="seconds",
+            code="invalid-toleration",
+            message="only taints that end pods are tolerated for a time",
+            hint='write effect="NoExecute", or leave seconds out',
+        )
+
+
+def _compile_capacity(capacity: object) -> tuple[list[Problem], dict[str, str]]:
+    example = 'write capacity={"memory": "20Gi"}'
+    if not isinstance(capacity, Mapping):
+        return [wrong_type("capacity", capacity, "a mapping of capacities to amounts", example)], {}
+    problems: list[Problem] = []
+    requests: dict[str, str] = {}
+    for key, amount in capacity.items():
+        if not isinstance(key, str):
+            problems.append(wrong_type("capacity", key, "the name of a capacity", example))
+            continue
+        try:
+            requests[key] = Quantity.parse(amount).canonical() if isinstance(amount, str) else ""
+        except ValueError:
+            requests[key] = ""
+        if not requests[key]:
+            problems.append(wrong_type(f"capacity[{key!r}]", amount, "an amount", 'write "20Gi"'))
+    return problems, requests
