@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dra_infra.components.claims import GpuClaim as GpuClaim
     from dra_infra.components.claims import GpuClaimTemplate as GpuClaimTemplate
     from dra_infra.components.device_classes import GpuDeviceClass as GpuDeviceClass
+    from dra_infra.components.shared_gpus import SharedGpu as SharedGpu
     from dra_infra.errors import Problem as Problem
     from dra_infra.model.target import ClusterTarget as ClusterTarget
     from dra_infra.specs.capabilities import with_capabilities as with_capabilities
@@ -74,6 +75,7 @@ _HOMES = {
     "OpaqueConfig": "dra_infra.specs.device_configs",
     "Problem": "dra_infra.errors",
     "Selector": "dra_infra.cel",
+    "SharedGpu": "dra_infra.components.shared_gpus",
     "SpacePartitioning": "dra_infra.specs.device_configs",
     "TimeSlicing": "dra_infra.specs.device_configs",
     "Toleration": "dra_infra.specs.requests",

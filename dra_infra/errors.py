@@ -132,6 +132,11 @@ CODES: dict[str, str] = {
     "unknown-container": "a claim is attached to a container that the pod does not have",
     "containers-not-named": "a claim is attached to a pod with several containers, and none is named",
     "claim-attached-twice": "a container uses a claim, or a request of it, twice",
+    "arguments-exclude": "arguments of a component exclude each other",
+    "mig-not-supported": "the GPU that is named cannot do MIG, or its profiles are not known here",
+    "mig-profile-not-known": "no GPU, or not the one that is named, has a MIG profile of that name",
+    "mig-none-large-enough": "no MIG profile has as much memory or compute as is asked for",
+    "mig-not-placeable": "a set of MIG profiles that must be on one GPU does not fit one",
     # programs
     "no-project": "there is no Pulumi project in the folder",
     "invalid-project": "Pulumi.yaml or a stack file cannot be read, or lacks something",
@@ -215,6 +220,8 @@ CODES: dict[str, str] = {
     "config-conflict": "fields of a config, or configs of a claim, exclude each other",
     "config-needs-gate": "a config asks for what a feature gate of the driver has turned off",
     "config-device-type": "a config is of a kind for another type of device than the request gets",
+    "sharing-conflict": "ways of sharing a GPU exclude each other",
+    "too-many-consumers": "more pods are to share a claim than the API server takes",
     "config-overridden": "a config, or a field of one, never counts, because a later config replaces it whole",
     "config-refused-by-webhook": "a claim has a config that the webhook of the driver refuses",
     # review

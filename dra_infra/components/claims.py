@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 import pulumi
 
@@ -49,9 +50,8 @@ class CommonArguments:
 class DeviceClaimComponent(Component):
     """What all claims and claim templates share; a subclass takes the arguments and calls `make`."""
 
-    _kind: ClassVar[str]
-    _entry_field: ClassVar[str]
-    """The field of a pod's entry that takes the object's name."""
+    _shared: bool = False
+    """Whether pods share one ResourceClaim; else each pod gets a claim of its own from a template."""
 
     object_name: str | pulumi.Output[str]
     namespace: str | pulumi.Output[str]
@@ -65,6 +65,8 @@ class DeviceClaimComponent(Component):
         common: CommonArguments,
         problems: Sequence[Problem] = (),
         shorthand: bool = False,
+        shared: bool = False,
+        arguments: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Compile what is asked for, and register the object; with problems, report them all and register none.
 
@@ -75,7 +77,10 @@ class DeviceClaimComponent(Component):
             common: The arguments that all claims have.
             problems: What was found wrong with the arguments before.
             shorthand: Whether the user wrote the only request as arguments of the component.
+            shared: Whether to make one ResourceClaim for all pods instead of a template.
+            arguments: What paths begin with, and the argument of the component that it stands for; first match counts.
         """
+        self._shared = shared
         name, namespace, object_name = self._component_name, common.namespace, common.object_name
         self._delete_first = common.replace == "delete-first"
         self.object_name = object_name if object_name is not None else name  # type: ignore[assignment]  # Input is wider
@@ -104,13 +109,13 @@ class DeviceClaimComponent(Component):
                 shorthand=shorthand,
             )
         except InvalidSpecError as error:
-            found += error.problems
+            found += [_in_terms_of(arguments, problem) for problem in error.problems]
         if found or self.broken:
             self.report(found)
             self.register_outputs({})
             return
         claim_spec = _put_inputs(spec.to_manifest(), asked, configs)
-        immutable = {"spec": claim_spec} if self._kind == "ResourceClaimTemplate" else claim_spec
+        immutable = claim_spec if shared else {"spec": claim_spec}
         if object_name is None:
             self.object_name = _named(name, immutable)
         metadata = present(
@@ -130,6 +135,15 @@ class DeviceClaimComponent(Component):
         if namespace is None:
             self.namespace = child.metadata.apply(lambda found: (found or {}).get("namespace") or "default")
         self.register_outputs({"objectName": self.object_name, "namespace": self.namespace})
+
+    @property
+    def _kind(self) -> str:
+        return "ResourceClaim" if self._shared else "ResourceClaimTemplate"
+
+    @property
+    def _entry_field(self) -> str:
+        """The field of a pod's entry that takes the object's name."""
+        return "resource_claim_name" if self._shared else "resource_claim_template_name"
 
     def attach(
         self,
@@ -264,6 +278,7 @@ class _AskedComponent(DeviceClaimComponent):
             ),
             problems=problems,
             shorthand=requests is None,
+            shared=self._shared,
         )
 
 
@@ -273,8 +288,7 @@ class GpuClaim(_AskedComponent):
     Arguments and outputs are those of `GpuClaimTemplate`.
     """
 
-    _kind = "ResourceClaim"
-    _entry_field = "resource_claim_name"
+    _shared = True
 
 
 class GpuClaimTemplate(_AskedComponent):
@@ -318,8 +332,12 @@ class GpuClaimTemplate(_AskedComponent):
         ```
     """
 
-    _kind = "ResourceClaimTemplate"
-    _entry_field = "resource_claim_template_name"
+
+def _in_terms_of(arguments: Mapping[str, str], problem: Problem) -> Problem:
+    for place, argument in arguments.items():
+        if problem.path == place or problem.path.startswith((f"{place}.", f"{place}[")):
+            return replace(problem, path=argument + problem.path.removeprefix(place))
+    return problem
 
 
 def _entry_taken(entry: str) -> Problem:

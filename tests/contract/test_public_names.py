@@ -26,6 +26,7 @@ PUBLIC = {
     "OpaqueConfig",
     "Problem",
     "Selector",
+    "SharedGpu",
     "SpacePartitioning",
     "TimeSlicing",
     "Toleration",

@@ -1,0 +1,119 @@
+"""SharedGpu: one GPU for several containers, pods or claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pulumi
+
+from dra_infra.cel import Selector
+from dra_infra.components.claims import CommonArguments, DeviceClaimComponent
+from dra_infra.components.component import Replace, reports_unknown_arguments
+from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.model.target import ClusterTarget
+from dra_infra.specs.device_classes import NVIDIA_DRIVER
+from dra_infra.specs.device_configs import Mps, TimeSlicing
+from dra_infra.specs.requests import NamedClass
+from dra_infra.specs.shared_gpus import Across, compile_shared_gpu
+
+
+class SharedGpu(DeviceClaimComponent):
+    """One GPU for several.
+
+    - `across="containers"`: the containers of a pod share a GPU that is the pod's own.
+    - `across="pods"`: pods share one GPU through one claim, all on the node that has it, at most 256 at a time.
+    - `memory=` or `shares=`: each pod gets a claim of its own, which takes a part of a GPU; from driver 0.5 and
+      Kubernetes 1.36 on. Nothing limits what a process uses: the parts are book-keeping of the scheduler.
+
+    Args:
+        name: Name of the component, of the pods' entry, and the stem of the object's name: a DNS label.
+        device_class: A `GpuDeviceClass`, `dra.class_ref(...)`, or the name of a class.
+        select: What the GPU must pass beyond the class.
+        across: Who shares a whole GPU.
+        consumers: Pods that will use it, to be checked against what a claim serves; under `across="pods"`.
+        sharing: `dra.TimeSlicing(interval="Long")` or `dra.Mps(active_thread_percentage=25)`.
+        memory: Memory of the GPU that each claim takes, `"20Gi"`.
+        shares: Shares of the GPU that each claim takes, of those that the driver is set to make (`consumableShares`).
+        namespace: Namespace of the object; the provider's default when left out.
+        object_name: As in `GpuClaimTemplate`.
+        labels: Labels of the object.
+        annotations: Annotations of the object.
+        replace: As in `GpuClaimTemplate`.
+        driver_release: As in `GpuClaimTemplate`.
+        driver_gates: Feature gates that the NVIDIA driver is given, to check *sharing* and parts against them.
+        target: The cluster to compile for; else the parent's, else the stack's.
+        opts: Pulumi resource options.
+
+    Attributes:
+        object_name: Name of the object; a plain string while all that it is made of is known.
+        namespace: Namespace of the object; a plain string when given as one.
+
+    Example:
+        ```python
+        gpu = dra.SharedGpu("assistants", across="pods", sharing=dra.TimeSlicing(interval="Short"), namespace="ml")
+        ```
+    """
+
+    @reports_unknown_arguments
+    def __init__(
+        self,
+        name: str,
+        *,
+        device_class: NamedClass | str = NVIDIA_DRIVER,
+        select: Selector | None = None,
+        across: Across = "containers",
+        consumers: int | None = None,
+        sharing: TimeSlicing | Mps | None = None,
+        memory: str | None = None,
+        shares: int | None = None,
+        namespace: pulumi.Input[str] | None = None,
+        object_name: pulumi.Input[str] | None = None,
+        labels: Mapping[str, pulumi.Input[str]] | None = None,
+        annotations: Mapping[str, pulumi.Input[str]] | None = None,
+        replace: Replace | None = None,
+        driver_release: str | None = None,
+        driver_gates: Mapping[str, bool] | None = None,
+        target: ClusterTarget | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(name, inputs={}, target=target, opts=opts)
+        problems: list[Problem] = []
+        try:
+            asked = compile_shared_gpu(
+                device_class=device_class,
+                select=select,
+                across=across,
+                consumers=consumers,
+                sharing=sharing,
+                memory=memory,
+                shares=shares,
+                pins=self.pins(driver_release),
+                gates=driver_gates,
+            )
+        except InvalidSpecError as error:
+            problems += error.problems
+            # The rest of the arguments is still checked: one look fixes all.
+            asked = compile_shared_gpu(device_class=device_class, select=select)
+        self.make(
+            [asked.request],
+            configs=asked.configs,
+            common=CommonArguments(
+                namespace=namespace,
+                object_name=object_name,
+                labels=labels,
+                annotations=annotations,
+                replace=replace,
+                driver_release=driver_release,
+                driver_gates=driver_gates,
+            ),
+            problems=problems,
+            shorthand=True,
+            shared=asked.shared,
+            arguments={
+                "capacity['memory']": "memory",
+                "capacity['shares']": "shares",
+                "capacity": "shares" if memory is None else "memory",
+                "configs[0].sharing": "sharing",
+                "configs[0]": "sharing",
+            },
+        )
