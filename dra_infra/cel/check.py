@@ -12,7 +12,7 @@ from dra_infra.cel.declare import check_environment
 from dra_infra.cel.diagnostics import Diagnostic, diagnose, in_order, runtime_name, write_report
 from dra_infra.cel.literals import Findings, inspect
 from dra_infra.cel.portable import is_portable
-from dra_infra.cel.reads import Known, Read, find_facts, find_reads, join_reads
+from dra_infra.cel.reads import NOTHING, Known, Read, find_reads, join_reads
 from dra_infra.cel.release import DEFAULT, Environment
 from dra_infra.cel.spelling import find_escaped, is_reserved, respell, restore_bytes, restore_text
 from dra_infra.cel.tree import CelType, CheckedTree
@@ -51,6 +51,7 @@ class Checked:
         undecided: Why the server's verdict is not known; empty when it is.
         cost: As the API server estimates it; None when it does not compile.
         portable: Whether it means the same to every supported server, but for names in backticks.
+        known: What the result of a whole tree says about what a device has; of clauses each has its own.
         trees: The checked tree, or those of the clauses that `&&` joins, each with its offset; empty when there is none.
     """
 
@@ -62,6 +63,7 @@ class Checked:
     undecided: str = ""
     cost: int | None = None
     portable: bool = False
+    known: Known = field(default=NOTHING, repr=False, compare=False)
     trees: tuple[tuple[int, CheckedTree], ...] = field(default=(), repr=False, compare=False)
 
     @property
@@ -161,7 +163,7 @@ def _check_clause(text: str, environment: Environment) -> tuple[Checked, Known] 
     checked = _compile(text, environment, derived=False)
     if not checked.trees or checked.kind or checked.undecided or checked.return_type != "bool":
         return None
-    return checked, find_facts(checked.trees[0][1].root)
+    return checked, checked.known
 
 
 def _compile(text: str, environment: Environment, *, derived: bool) -> Checked:
@@ -215,7 +217,7 @@ def _judge(
         message = f"program instantiation failed: {findings.refusal}"
         hint = "a literal is converted or matched ahead of every device, so it has to be right"
         return _refused("InternalError", "cel-type", message, hint)
-    reads = find_reads(tree)
+    reads, known = find_reads(tree)
     problems = [_unguarded(read) for read in reads if not read.guarded]
     cost = estimate_cost(tree, environment, text)
     # The scheduler, which compiles stored expressions, looks at what they really cost when they run.
@@ -230,6 +232,7 @@ def _judge(
         return_type=runtime_name(tree.type_of(tree.root)),
         cost=cost,
         portable=is_portable(tree),
+        known=known,
         trees=((0, tree),),
     )
 

@@ -57,11 +57,15 @@ _READS: Final = frozenset({"_[_]", "_?._", "_[?_]"})
 _JOINS: Final = frozenset({"_&&_", "_||_"})
 
 
-def find_reads(tree: CheckedTree) -> tuple[Read, ...]:
-    """Every read whose domain and identifier are literal, sorted. One whose key is computed is not found."""
+def find_reads(tree: CheckedTree) -> tuple[tuple[Read, ...], Known]:
+    """Every read whose domain and identifier are literal, sorted, and what the result says about what a device has.
+
+    A read whose key is computed is not found.
+    """
     finder = _Finder()
-    unguarded = finder.visit(tree.root, {}).unguarded
-    return tuple(sorted(Read(*key, guarded=key not in unguarded) for key in finder.found))
+    known = finder.visit(tree.root, {})
+    reads = sorted(Read(*key, guarded=key not in known.unguarded) for key in finder.found)
+    return tuple(reads), known
 
 
 def join_reads(clauses: Sequence[tuple[Iterable[Read], Known]]) -> tuple[Read, ...]:
@@ -95,7 +99,7 @@ class Known:
     unguarded: Facts = _NONE
 
 
-_NOTHING: Final = Known()
+NOTHING: Final = Known()
 
 
 class _Finder:
@@ -106,7 +110,7 @@ class _Finder:
         """Note the reads of *node*; each node is visited once, whatever is known around it."""
         kind = type(node)
         if kind is Const or kind is Ident:
-            return _NOTHING
+            return NOTHING
         if isinstance(node, Select):
             return self._access(node, node.operand, node.field, names, test=node.test_only)
         if isinstance(node, Call):
@@ -139,7 +143,7 @@ class _Finder:
         unguarded = _NONE
         for node in nodes:
             unguarded |= self.visit(node, names).unguarded
-        return Known(unguarded=unguarded) if unguarded else _NOTHING
+        return Known(unguarded=unguarded) if unguarded else NOTHING
 
     def _access(
         self,
@@ -155,12 +159,12 @@ class _Finder:
         if place is None:
             return self._visit_all(children(node), names)
         if place.domain is None:
-            return _NOTHING
+            return NOTHING
         found: Key = (place.kind, place.domain, key)
         if test and not place.unsafe:
             return Known(when_true=frozenset({found}))
         self.found.add(found)
-        return _NOTHING if optional and not place.unsafe else Known(unguarded=frozenset({found}))
+        return NOTHING if optional and not place.unsafe else Known(unguarded=frozenset({found}))
 
     def _joined(self, left: Node, right: Node, names: Mapping[str, _Place], *, every: bool) -> Known:
         first, second = self.visit(left, names), self.visit(right, names)

@@ -17,7 +17,7 @@ _STRING: Final = (
     r"|\"\"\"(?:[^\\]|\\[\s\S])*?\"\"\"|'''(?:[^\\]|\\[\s\S])*?'''"
     r"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
 )
-_CANDIDATE = re.compile(r"\bhas\s*\(\s*device\b|\bexists_one\b|\bflatten\b")
+_CANDIDATE = re.compile(r"\bhas\s*\(\s*device\s*\.\s*\w+\s*\)|\bexists_one\b|\bflatten\b")
 _ESCAPED = re.compile(rf"\w+(?={_STRING})|{_STRING}|//[^\n]*|(?P<escaped>`[^`\n]*`)")
 _STAND_IN: Final = "flatteN"
 

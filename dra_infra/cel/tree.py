@@ -116,9 +116,9 @@ class Comprehension:
 Node: TypeAlias = Const | Ident | Select | Call | ListLiteral | MapLiteral | Comprehension
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CheckedTree:
-    """What the checker says of an expression.
+    """What the checker says of an expression. Two are equal when they are one object.
 
     Args:
         root: The syntax tree.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dra_infra.model.decoding import Decoded, decode
+from dra_infra.model.decoding import Decoded, can_decode, decode
 from dra_infra.model.defaults import with_defaults
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.pods import DecodedPods, decode_pod_claims
@@ -71,9 +71,10 @@ def judge(
         old: The object as the server has it, for an update.
         namespace_labels: Labels of the object's namespace; None leaves the rule about admin access out.
     """
-    pods = decode_pod_claims(manifest, minor=release.number)
-    if pods is not None:
-        return _judge_pods(pods, old, release, strict=strict)
+    if not can_decode(manifest):
+        pods = decode_pod_claims(manifest, minor=release.number)
+        if pods is not None:
+            return _judge_pods(pods, old, release, strict=strict)
     decoded = decode(manifest, minor=release.number)
     if decoded.type_errors or (strict and decoded.unknown_fields):
         return _bad_request(decoded)

@@ -18,6 +18,7 @@ from dra_infra.validation.advice.reach import is_possible
 from dra_infra.validation.advice.study import Study
 
 MEMORY: Final = Place("capacity", "gpu.nvidia.com", "memory")
+_PRODUCT: Final = Place("attribute", "gpu.nvidia.com", "productName")
 _MIB: Final = 2**20
 _NEAR: Final = Fraction(93, 100)
 """Cards report up to seven percent less than the size that they are sold by: error correction takes its part."""
@@ -89,7 +90,11 @@ def _missed(test: Test, studies: Sequence[Study], devices: Sequence[DeviceType])
     )
     if gpu is None or not near:
         return
-    missing = [name for name in near if is_possible(studies, _card(gpu, name))]
+    if any(_PRODUCT in study.mentions for study in studies):
+        missing = [name for name in near if is_possible(studies, _card(gpu, name))]
+    else:
+        # Cards differ in their names alone.
+        missing = list(near) if is_possible(studies, gpu) else []
     if not missing:
         return
     smallest = min(near[name] for name in missing)

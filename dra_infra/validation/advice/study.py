@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from dra_infra.catalog.drivers import DeviceType
 from dra_infra.cel.check import check_derived, check_expression
 from dra_infra.cel.release import Environment
-from dra_infra.cel.tree import Node, children
+from dra_infra.cel.tree import CheckedTree, Node, children
 from dra_infra.errors import Problem
 from dra_infra.model.program import SECRET, UNKNOWN
 from dra_infra.validation.advice.clause import Clause, Part, read_clause
@@ -94,9 +94,10 @@ def study(text: str, environment: Environment, *, derived: bool = False) -> Stud
     if text in (UNKNOWN, SECRET):
         return None
     checked = (check_derived if derived else check_expression)(text, environment=environment)
-    if not checked.trees or any(tree.size > MAX_DEPTH and _is_deep(tree.root) for _, tree in checked.trees):
+    read = [_read(tree) for _, tree in checked.trees]
+    if not read or None in read:
         return None
-    clauses = tuple([read_clause(node) for _, tree in checked.trees for node in conjuncts(tree.root)])
+    clauses = tuple([clause for each in read for clause in each or ()])
     return Study(
         text,
         clauses,
@@ -106,6 +107,14 @@ def study(text: str, environment: Environment, *, derived: bool = False) -> Stud
             Place(read.kind, read.domain, read.identifier) for read in checked.reads if not read.guarded
         ),
     )
+
+
+@lru_cache(maxsize=4096)
+def _read(tree: CheckedTree) -> tuple[Clause, ...] | None:
+    """The clauses of a tree, None when it is too deep; a tree that several expressions have is one object."""
+    if tree.size > MAX_DEPTH and _is_deep(tree.root):
+        return None
+    return tuple([read_clause(node) for node in conjuncts(tree.root)])
 
 
 def find_warnings(text: str, environment: Environment) -> tuple[Problem, ...]:

@@ -1,0 +1,17 @@
+"""Where the `dra-infra` process begins: what holds for the whole of it, before anything else is loaded."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+
+
+def main() -> None:
+    """Run the program."""
+    # Almost all that a command makes stays until its end: looking for garbage every 700 objects takes a third of its
+    # time, and once more at the end a tenth of a short one's.
+    gc.set_threshold(100_000, 20, 100)
+    atexit.register(gc.freeze)
+    from dra_infra.cli.app import main as run
+
+    run()
