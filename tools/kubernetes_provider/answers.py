@@ -11,6 +11,7 @@ import grpc
 from tools.kubernetes_provider import values
 from tools.kubernetes_provider.api_server import NotServedError, RefusedError
 from tools.kubernetes_provider.failures import abort, abort_partially, explain
+from tools.kubernetes_provider.helm_command import HelmError
 from tools.kubernetes_provider.kubeconfig import UnreachableError
 from tools.kubernetes_provider.resource_types import format_id, metadata
 from tools.kubernetes_provider.values import Object
@@ -30,7 +31,7 @@ def reporting(context: grpc.ServicerContext, what: str, inputs: Object) -> Itera
     """Turn expected failures into an error of the call, without secrets."""
     try:
         yield
-    except (NotServedError, RefusedError, UnreachableError) as error:
+    except (HelmError, NotServedError, RefusedError, UnreachableError) as error:
         abort(context, values.redact(f"{what}: {explain(error)}", inputs))
 
 

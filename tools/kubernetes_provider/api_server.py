@@ -18,6 +18,7 @@ REQUEST_SECONDS: Final = 30.0
 
 JSON_PATCH: Final = "application/json-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
+DISCOVERY: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 Json = dict[str, Any]
 
@@ -40,6 +41,19 @@ class RefusedError(Exception):
 
 class NotServedError(Exception):
     """The API server does not know the kind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What charts see as `.Capabilities`.
+
+    Args:
+        version: Of the API server, `v1.37.1`.
+        served: API versions, alone and with each of their kinds: `resource.k8s.io/v1/DeviceClass`.
+    """
+
+    version: str
+    served: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +95,19 @@ class ApiServer:
             raise UnreachableError(
                 f"unable to load schema information from the API server: {error}"
             ) from error
+
+    def read_capabilities(self) -> Capabilities:
+        """Return what charts may ask about the cluster: its version and the kinds that it serves."""
+        served: set[str] = set()
+        for root in ("/api", "/apis"):
+            for group in self._request("GET", root, accept=DISCOVERY).get("items", ()):
+                name = group.get("metadata", {}).get("name", "")
+                for version in group["versions"]:
+                    api_version = f"{name}/{version['version']}" if name else version["version"]
+                    kinds = {entry["responseKind"]["kind"] for entry in version.get("resources", ())}
+                    served |= {api_version, *(f"{api_version}/{kind}" for kind in kinds)}
+        version = self._request("GET", "/version")["gitVersion"]
+        return Capabilities(version=version, served=tuple(sorted(served)))
 
     def find_resource(self, kind: GroupVersionKind) -> Resource:
         """Return how *kind* is addressed.
@@ -163,11 +190,16 @@ class ApiServer:
         query: dict[str, str] | None = None,
         body: object = None,
         content_type: str = "application/json",
+        accept: str = "*/*",
     ) -> Json:
         content = None if body is None else json.dumps(body)
         try:
             response = self._client.request(
-                method, path, params=query, content=content, headers={"Content-Type": content_type}
+                method,
+                path,
+                params=query,
+                content=content,
+                headers={"Content-Type": content_type, "Accept": accept},
             )
         except httpx.HTTPError as error:
             raise UnreachableError(

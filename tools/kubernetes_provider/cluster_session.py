@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from tools.kubernetes_provider.api_server import ApiServer, NotServedError, RefusedError
-from tools.kubernetes_provider.kubeconfig import UnreachableError, load_access
+from tools.kubernetes_provider.api_server import ApiServer, Capabilities, NotServedError, RefusedError
+from tools.kubernetes_provider.helm_command import Helm
+from tools.kubernetes_provider.kubeconfig import UnreachableError, flatten, load_access
 from tools.kubernetes_provider.operations import Operations
 from tools.kubernetes_provider.options import Options
 from tools.kubernetes_provider.resource_types import GroupVersionKind
@@ -18,6 +19,7 @@ class ClusterSession:
         options: Of the provider.
         unreachable: Why there is no cluster; empty when there is one.
         default_namespace: Of objects that name none; empty without a cluster.
+        helm: Acts on the same cluster; where there is none, it can still look at charts.
     """
 
     def __init__(self, options: Options) -> None:
@@ -26,6 +28,7 @@ class ClusterSession:
         self.default_namespace = ""
         self._cancelled = threading.Event()
         self._server: ApiServer | None = None
+        self.helm = Helm("")
         try:
             access = load_access(
                 options.kubeconfig,
@@ -35,16 +38,29 @@ class ClusterSession:
             )
             server = ApiServer(access, timeout=options.request_seconds)
             server.check()
+            helm = Helm(flatten(options.kubeconfig, context=options.context, cluster=options.cluster))
         except UnreachableError as reason:
             # A preview needs no cluster, so this is no error yet.
             self.unreachable = str(reason)
             return
-        self._server = server
+        self._server, self.helm = server, helm
         self.default_namespace = access.namespace
 
     def cancel(self) -> None:
         """Make everything that waits stop waiting."""
         self._cancelled.set()
+        self.helm.stop()
+
+    def read_capabilities(self) -> Capabilities:
+        """Return what charts may ask about the cluster.
+
+        Raises:
+            UnreachableError: There is no cluster.
+            RefusedError: It does not tell.
+        """
+        if self._server is None:
+            raise UnreachableError(f"configured Kubernetes cluster is unreachable: {self.unreachable}")
+        return self._server.read_capabilities()
 
     def operations(self) -> Operations:
         """Return what can be done to objects.

@@ -58,12 +58,13 @@ def compare(
         changes=some,
         replaces=replaces,
         deleteBeforeReplace=bool(replaces) and _takes_the_same_place(existing, new),
-        detailedDiff={change.path: _describe(change) for change in changes},
+        detailedDiff={change.path: describe(change) for change in changes},
         hasDetailedDiff=True,
     )
 
 
-def _describe(change: Change) -> provider_pb2.PropertyDiff:
+def describe(change: Change) -> provider_pb2.PropertyDiff:
+    """Return a change as the engine reads it."""
     # As with the vendor's provider: only what is gone is compared with the old inputs, all else with the
     # object in the state.
     return DIFF(kind=KINDS[change.effect, change.replaces], inputDiff=change.effect is Effect.DELETE)

@@ -59,17 +59,7 @@ def load_access(
     Raises:
         UnreachableError: The file is missing or broken, or uses what the stand-in does not know.
     """
-    text, directory = _read(kubeconfig)
-    try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        # The parser's own message quotes the text, which holds credentials.
-        raise UnreachableError("failed to parse kubeconfig: not YAML") from error
-    if not isinstance(document, dict):
-        raise UnreachableError("failed to parse kubeconfig: not a mapping")
-    chosen = _entry(document, "contexts", "context", context or document.get("current-context") or "")
-    target = _entry(document, "clusters", "cluster", cluster or chosen.get("cluster") or "")
-    user = _entry(document, "users", "user", chosen["user"]) if chosen.get("user") else {}
+    target, user, chosen, directory = _choose(kubeconfig, context, cluster)
     for owner, fields in ((user, UNSUPPORTED_USER_FIELDS), (target, UNSUPPORTED_CLUSTER_FIELDS)):
         for name in fields:
             if owner.get(name):
@@ -85,6 +75,60 @@ def load_access(
         )
     except (OSError, ValueError, binascii.Error) as error:
         raise UnreachableError(f"unable to use kubeconfig credentials: {error}") from error
+
+
+def flatten(kubeconfig: str, *, context: str = "", cluster: str = "") -> str:
+    """Return a kubeconfig with the one context that `load_access` would take, and without other files.
+
+    Raises:
+        UnreachableError: As from `load_access`.
+    """
+    target, user, chosen, directory = _choose(kubeconfig, context, cluster)
+    try:
+        embedded = [
+            _embed(target, directory, "certificate-authority"),
+            _embed(user, directory, "client-certificate", "client-key"),
+        ]
+    except (OSError, ValueError, binascii.Error) as error:
+        raise UnreachableError(f"unable to use kubeconfig credentials: {error}") from error
+    if user.get("tokenFile") and not user.get("token"):
+        embedded[1]["tokenFile"] = str((directory / user["tokenFile"]).absolute())
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "cluster", "cluster": embedded[0]}],
+            "users": [{"name": "user", "user": embedded[1]}],
+            "contexts": [{"name": "context", "context": {**chosen, "cluster": "cluster", "user": "user"}}],
+            "current-context": "context",
+        }
+    )
+
+
+def _embed(owner: Mapping[str, Any], directory: Path, *names: str) -> dict[str, Any]:
+    contents = {f"{name}-data": _content(owner, name, directory) for name in names}
+    others = {name: value for name, value in owner.items() if name not in names}
+    return others | {
+        name: base64.b64encode(content).decode() for name, content in contents.items() if content
+    }
+
+
+def _choose(
+    kubeconfig: str, context: str, cluster: str
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], Path]:
+    """Return cluster, user and context, and the directory that relative paths in them start from."""
+    text, directory = _read(kubeconfig)
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        # The parser's own message quotes the text, which holds credentials.
+        raise UnreachableError("failed to parse kubeconfig: not YAML") from error
+    if not isinstance(document, dict):
+        raise UnreachableError("failed to parse kubeconfig: not a mapping")
+    chosen = _entry(document, "contexts", "context", context or document.get("current-context") or "")
+    target = _entry(document, "clusters", "cluster", cluster or chosen.get("cluster") or "")
+    user = _entry(document, "users", "user", chosen["user"]) if chosen.get("user") else {}
+    return target, user, chosen, directory
 
 
 def _read(kubeconfig: str) -> tuple[str, Path]:

@@ -11,6 +11,7 @@ from tools.kubernetes_provider.api_server import REQUEST_SECONDS
 from tools.kubernetes_provider.values import Object, Value, reveal
 
 REFUSED: Final = {
+    "helmReleaseSettings": "choosing Helm's storage, plugins and repositories is not part of the stand-in provider",
     "renderYamlToDirectory": "rendering manifests is not part of the stand-in provider",
     "skipUpdateUnreachable": "skipping unreachable clusters is not part of the stand-in provider",
     "upsertExistingObjects": "taking over existing objects is not part of the stand-in provider",

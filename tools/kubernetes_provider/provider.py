@@ -24,10 +24,13 @@ from tools.kubernetes_provider.changes import follow_drift
 from tools.kubernetes_provider.checks import NameSource, complete, find_problems
 from tools.kubernetes_provider.cluster_session import ClusterSession
 from tools.kubernetes_provider.comparison import compare
+from tools.kubernetes_provider.engine_log import EngineLog
 from tools.kubernetes_provider.failures import abort
 from tools.kubernetes_provider.operations import is_awaited
 from tools.kubernetes_provider.options import Options, find_refused, read_options
 from tools.kubernetes_provider.readiness import assess
+from tools.kubernetes_provider.release_resource import TYPE as RELEASE
+from tools.kubernetes_provider.release_resource import ReleaseResource
 from tools.kubernetes_provider.resource_types import (
     UnsupportedTypeError,
     field_manager,
@@ -46,6 +49,11 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
 
     def __init__(self) -> None:
         self._configured: ClusterSession | None = None
+        self._log = EngineLog()
+
+    @property
+    def _releases(self) -> ReleaseResource:
+        return ReleaseResource(self._session, self._log)
 
     @property
     def _session(self) -> ClusterSession:
@@ -58,6 +66,7 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
     def Handshake(
         self, request: provider_pb2.ProviderHandshakeRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ProviderHandshakeResponse:
+        self._log.connect(request.engine_address)
         return provider_pb2.ProviderHandshakeResponse(
             accept_secrets=True, supports_autonaming_configuration=True
         )
@@ -105,6 +114,8 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
     def Check(
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
+        if type_token(request.urn) == RELEASE:
+            return self._releases.check(request)
         inputs, old_inputs = values.decode(request.news), values.decode(request.olds)
         source = NameSource.of(request)
         try:
@@ -130,6 +141,8 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
     def Diff(
         self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
     ) -> provider_pb2.DiffResponse:
+        if type_token(request.urn) == RELEASE:
+            return self._releases.diff(request)
         kind = parse_token(type_token(request.urn))
         return compare(
             kind,
@@ -144,6 +157,8 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
     def Create(
         self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CreateResponse:
+        if type_token(request.urn) == RELEASE:
+            return self._releases.create(request, context)
         kind, inputs = parse_token(type_token(request.urn)), values.decode(request.properties)
         manager, body = field_manager(request.urn), values.reveal(inputs)
         with reporting(context, f"resource {request.urn} was not created", inputs):
@@ -164,6 +179,8 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
     def Update(
         self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext
     ) -> provider_pb2.UpdateResponse:
+        if type_token(request.urn) == RELEASE:
+            return self._releases.update(request, context)
         kind, inputs = parse_token(type_token(request.urn)), values.decode(request.news)
         stored = values.reveal(values.decode(request.olds))
         manager, body = stored.get(FIELD_MANAGER_KEY) or field_manager(request.urn), values.reveal(inputs)
@@ -186,6 +203,8 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
     def Read(
         self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ReadResponse:
+        if type_token(request.urn) == RELEASE:
+            return self._releases.read(request, context)
         kind, inputs = parse_token(type_token(request.urn)), values.decode(request.inputs)
         stored = values.reveal(values.decode(request.properties))
         if self._session.unreachable and self._session.options.delete_unreachable:
@@ -210,6 +229,9 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
 
     @override
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
+        if type_token(request.urn) == RELEASE:
+            self._releases.delete(request, context)
+            return empty_pb2.Empty()
         kind, inputs = parse_token(type_token(request.urn)), values.decode(request.old_inputs)
         if self._session.unreachable and self._session.options.delete_unreachable:
             return empty_pb2.Empty()
@@ -243,11 +265,16 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
             self._configured.cancel()
         return empty_pb2.Empty()
 
+    def close(self) -> None:
+        """End what would outlive this process."""
+        if self._configured is not None:
+            self._configured.helm.close()
+
 
 def main() -> None:
     """Serve the engine."""
     provider = KubernetesProvider()
     plugin_server.serve(
         lambda server: provider_pb2_grpc.add_ResourceProviderServicer_to_server(provider, server),
-        on_exit=lambda: None,
+        on_exit=provider.close,
     )

@@ -49,7 +49,7 @@ def parse_token(token: str) -> GroupVersionKind:
     match = TOKEN.fullmatch(token)
     if match is None or match["group"] in NOT_OBJECTS:
         raise UnsupportedTypeError(
-            f"{token}: charts, releases, manifests and kustomizations are not part of the stand-in provider; "
+            f"{token}: charts, manifests and kustomizations are not part of the stand-in provider; "
             "register the objects one by one, or run the tests with the vendor's plugin"
         )
     if match["kind"].endswith("Patch"):

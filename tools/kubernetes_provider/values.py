@@ -7,6 +7,7 @@ of pulumi/pulumi.
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -168,4 +169,6 @@ def _secret_texts(value: Value, *, secret: bool = False) -> Iterator[str]:
     elif secret and value not in (None, "", UNKNOWN) and not isinstance(value, bool):
         text = str(value)
         yield text
+        # Helm and servers quote what they print.
+        yield json.dumps(text)[1:-1]
         yield base64.b64encode(text.encode()).decode()

@@ -173,8 +173,9 @@ def test_objects_of_cluster_scope_get_no_namespace_and_others_the_default_one(la
             id="list",
         ),
         pytest.param(
-            'k8s.helm.v3.Release("release", chart="./chart")\n',
-            "kubernetes:helm.sh/v3:Release: charts, releases, manifests and kustomizations are not part",
+            'pulumi.CustomResource("kubernetes:helm.sh/v2:Release", "release", {},'
+            ' ResourceOptions(version="4.34.2"))\n',
+            "kubernetes:helm.sh/v2:Release: charts, manifests and kustomizations are not part",
             id="release",
         ),
         pytest.param(

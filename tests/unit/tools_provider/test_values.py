@@ -98,3 +98,9 @@ def test_a_longer_secret_is_removed_before_one_that_is_part_of_it() -> None:
     inputs = {"a": Secret("hush"), "b": Secret("hush-hush")}
 
     assert redact("hush-hush, hush", inputs) == "[secret], [secret]"
+
+
+def test_a_secret_is_taken_out_where_it_was_quoted_too() -> None:
+    inputs = {"values": {"key": Secret('two\nlines "hush"')}}
+
+    assert redact(r'at /key: "two\nlines \"hush\"" is refused', inputs) == 'at /key: "[secret]" is refused'
