@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from dra_infra.components.claims import GpuClaim as GpuClaim
     from dra_infra.components.claims import GpuClaimTemplate as GpuClaimTemplate
     from dra_infra.components.device_classes import GpuDeviceClass as GpuDeviceClass
+    from dra_infra.components.mig_partitions import MigPartition as MigPartition
+    from dra_infra.components.nvlink_groups import NvlinkGroup as NvlinkGroup
     from dra_infra.components.shared_gpus import SharedGpu as SharedGpu
     from dra_infra.errors import Problem as Problem
     from dra_infra.model.target import ClusterTarget as ClusterTarget
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from dra_infra.specs.requests import MatchAttribute as MatchAttribute
     from dra_infra.specs.requests import Toleration as Toleration
     from dra_infra.specs.requests import class_ref as class_ref
+    from dra_infra.specs.requests import pair as pair
     from dra_infra.validation import validate as validate
 
 __version__ = "0.1.0"
@@ -71,8 +74,10 @@ _HOMES = {
     "GpuDeviceClass": "dra_infra.components.device_classes",
     "MatchAttribute": "dra_infra.specs.requests",
     "MigDeviceConfig": "dra_infra.specs.device_configs",
+    "MigPartition": "dra_infra.components.mig_partitions",
     "Mps": "dra_infra.specs.device_configs",
     "OpaqueConfig": "dra_infra.specs.device_configs",
+    "NvlinkGroup": "dra_infra.components.nvlink_groups",
     "Problem": "dra_infra.errors",
     "Selector": "dra_infra.cel",
     "SharedGpu": "dra_infra.components.shared_gpus",
@@ -86,6 +91,7 @@ _HOMES = {
     "class_ref": "dra_infra.specs.requests",
     "driver": "dra_infra.cel",
     "gpu": "dra_infra.cel",
+    "pair": "dra_infra.specs.requests",
     "testing": "dra_infra.testing",
     "validate": "dra_infra.validation",
     "version": "dra_infra.cel",

@@ -132,6 +132,13 @@ CODES: dict[str, str] = {
     "unknown-container": "a claim is attached to a container that the pod does not have",
     "containers-not-named": "a claim is attached to a pod with several containers, and none is named",
     "claim-attached-twice": "a container uses a claim, or a request of it, twice",
+    # groups of GPUs joined by NVLink
+    "unknown-system": "a board, server or rack is named that is not known here",
+    "nvlink-not-promised": "nothing promises that so many GPUs of the target are joined by NVLink",
+    "nvlink-group-shape": "the GPUs of a group, its pods and the workload do not agree",
+    "nvlink-not-measured": "that GPUs are joined by NVLink is likely, and was not measured",
+    "compute-domain-option": "an option of a ComputeDomain is not possible with the release, its gates or the others",
+    "channel-template-taken": "the claim template of a ComputeDomain, which the driver makes, is in the input too",
     "arguments-exclude": "arguments of a component exclude each other",
     "mig-not-supported": "the GPU that is named cannot do MIG, or its profiles are not known here",
     "mig-profile-not-known": "no GPU, or not the one that is named, has a MIG profile of that name",

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import pulumi
 
+from dra_infra.catalog.pins import newest
 from dra_infra.cel import Selector
 from dra_infra.components import pod_specs
 from dra_infra.components.component import (
@@ -99,12 +100,17 @@ class DeviceClaimComponent(Component):
             found += check_object_name(object_name)
         self._requests = tuple(str(getattr(request, "name", "")) for request in asked)
         try:
+            pins = self.pins(common.driver_release)
+        except InvalidSpecError as error:
+            found += error.problems
+            pins = newest()
+        try:
             spec = compile_claim(
                 asked,
                 constraints,
                 configs,
                 target=self.target,
-                pins=self.pins(common.driver_release),
+                pins=pins,
                 gates=common.driver_gates,
                 shorthand=shorthand,
             )
@@ -207,8 +213,7 @@ class DeviceClaimComponent(Component):
             return failing_output()
         if self._delete_first:
             return self.object_name
-        (child,) = self.resources.values()
-        return depending_on(self.object_name, child)
+        return depending_on(self.object_name, self.resources[self._kind])
 
     def _child_options(self, asked: Sequence[DeviceRequest]) -> pulumi.ResourceOptions:
         # Classes of the same program go first: the API server does not check that a class exists, but a pod

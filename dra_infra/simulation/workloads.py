@@ -22,6 +22,7 @@ from dra_infra.simulation.demand import (
 from dra_infra.simulation.placement import Reason
 from dra_infra.simulation.pod_features import find_unmodelled
 from dra_infra.simulation.pod_resources import Amounts, pod_requests
+from dra_infra.specs.compute_domains import channel_template
 
 _CLAIM_KINDS = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
 _REPLICA_PATHS = {
@@ -116,6 +117,10 @@ class ProgramObjects:
                 self.classes[name] = manifest
             elif kind in _CLAIM_KINDS:
                 self._claims.setdefault((kind, name), []).append((namespace, manifest))
+            elif kind == "ComputeDomain" and (made := channel_template(manifest)):
+                # The driver's controller makes it; without it the pods of a rack would not be decided.
+                named = "ResourceClaimTemplate", made["metadata"]["name"]
+                self._claims.setdefault(named, []).append((namespace, made))
 
     def find_claim(self, kind: str, name: str, namespace: str) -> tuple[ObjectRef, Demand | Undecided] | None:
         """A claim or template and what it asks for; a namespace that is not known yet counts as the one asked for."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from dra_infra.cel import Attribute, Selector
+from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.specs.device_configs import DeviceConfig
 
 Count = int | Literal["all"]
@@ -151,3 +152,36 @@ class DistinctAttribute:
 
 
 Constraint = MatchAttribute | DistinctAttribute
+
+_PAIRED_ON: Final = {
+    "pcie-root": "resource.kubernetes.io/pcieRoot",
+    "numa-node": "resource.kubernetes.io/numaNode",
+}
+"""Standard attributes that drivers of several vendors publish (k8s.io/dynamic-resource-allocation/deviceattribute)."""
+
+
+def pair(
+    *requests: DeviceRequest | str, on: Literal["pcie-root", "numa-node"] = "pcie-root"
+) -> MatchAttribute:
+    """Devices of several requests near each other, such as a GPU beside the network card that feeds it.
+
+    Every driver must publish the attribute: NVIDIA's publishes the PCIe root in all releases and the NUMA node from 0.5
+    on. A device without it, or with another one, is never paired.
+
+    Args:
+        requests: The requests, or their names.
+        on: What the devices have in common.
+
+    Raises:
+        InvalidSpecError: `wrong-type` when *on* is none of the two.
+
+    Example:
+        >>> pair("gpu", "nic").attribute
+        'resource.kubernetes.io/pcieRoot'
+    """
+    if on not in _PAIRED_ON:
+        message = f"{on!r} is nothing that devices can be paired on"
+        hint = f"write one of {', '.join(map(repr, _PAIRED_ON))}"
+        raise InvalidSpecError([Problem(path="pair.on", code="wrong-type", message=message, hint=hint)])
+    names = [each.name if isinstance(each, DeviceRequest) else each for each in requests]
+    return MatchAttribute(_PAIRED_ON[on], requests=names)

@@ -18,6 +18,7 @@ class Recipe:
         updated: Name of the resource that the first change updates.
         replacing: A change that needs new objects.
         operations: What the engine does to each resource for the second change, by name.
+        placed: Whether placement answers for it; what it does not model yet must be refused by name.
     """
 
     example: str
@@ -26,6 +27,7 @@ class Recipe:
     updated: str
     replacing: Edit
     operations: dict[str, tuple[str, ...]]
+    placed: bool = True
 
     def __str__(self) -> str:
         return self.example
@@ -104,6 +106,39 @@ RECIPES = (
         in_place=('compute_capability >= "9.0.0"', 'architecture == "Hopper"'),
         updated="h100",
         replacing=("count=4", "count=3"),
+        operations={"four": REPLACED, "server": ROLLED},
+    ),
+    Recipe(
+        example="07-fallback-ladder",
+        fleet="a100-80gb, hgx-h100",
+        in_place=('"replicas": 2', '"replicas": 3'),
+        updated="server",
+        replacing=("count=2", "count=3"),
+        operations={"ladder": REPLACED, "server": ROLLED},
+        placed=False,
+    ),
+    Recipe(
+        example="08-class-of-another-program",
+        fleet="a100-80gb, hgx-h100",
+        in_place=('"image": "registry.example/server:1.0"', '"image": "registry.example/server:1.1"'),
+        updated="server",
+        replacing=("count=2", "count=3"),
+        operations={"trainer": REPLACED, "server": ROLLED},
+    ),
+    Recipe(
+        example="09-mig-notebook",
+        fleet="hgx-h100, a100-80gb mig=1g.10gb*7",
+        in_place=('"replicas": 3', '"replicas": 4'),
+        updated="jupyter",
+        replacing=('profile="1g.10gb"', 'profile="1g.10gb", count=2'),
+        operations={"notebook": REPLACED, "jupyter": ROLLED},
+    ),
+    Recipe(
+        example="10-four-over-nvlink",
+        fleet="a100-80gb, hgx-h100 x 2",
+        in_place=('"image": "registry.example/server:1.0"', '"image": "registry.example/server:1.1"'),
+        updated="server",
+        replacing=("gpus=4", "gpus=2"),
         operations={"four": REPLACED, "server": ROLLED},
     ),
 )

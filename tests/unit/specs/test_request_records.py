@@ -139,3 +139,16 @@ def test_configs_are_checked_for_the_devices_of_the_request():
     right = dra.GpuConfig(sharing=dra.TimeSlicing(interval="Long"))
     (found,) = compiled(request(), configs=[right])["config"]
     assert found["opaque"]["parameters"]["sharing"]["timeSlicingConfig"] == {"interval": "Long"}
+
+
+def test_devices_are_paired_by_what_all_drivers_publish():
+    gpu, nic = request(), dra.DeviceRequest("nic", device_class="dranet")
+    (found,) = compiled(gpu, nic, constraints=[dra.pair(gpu, nic)])["constraints"]
+    assert found == {"requests": ["gpu", "nic"], "matchAttribute": "resource.kubernetes.io/pcieRoot"}
+    assert dra.pair("gpu", "nic", on="numa-node").attribute == "resource.kubernetes.io/numaNode"
+
+
+def test_devices_are_paired_on_nothing_else():
+    with pytest.raises(InvalidSpecError) as caught:
+        dra.pair("gpu", "nic", on="nvlink")
+    assert [(each.path, each.code) for each in caught.value.problems] == [("pair.on", "wrong-type")]

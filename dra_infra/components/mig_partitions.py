@@ -1,0 +1,139 @@
+"""MigPartition: parts of GPUs, by MIG profile or by size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pulumi
+
+from dra_infra.cel import Selector
+from dra_infra.components.claims import CommonArguments, DeviceClaimComponent
+from dra_infra.components.component import Replace, reports_unknown_arguments
+from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.model.target import ClusterTarget
+from dra_infra.specs.arguments import wrong_type
+from dra_infra.specs.device_configs import DeviceConfig
+from dra_infra.specs.mig_partitions import MigRequests, compile_mig_partition
+from dra_infra.specs.mig_wishes import MIG_REQUEST, MigWish, Profiles, read_profiles
+from dra_infra.specs.requests import NamedClass, Toleration
+
+
+class MigPartition(DeviceClaimComponent):
+    """MIG devices: parts of GPUs with memory and compute of their own.
+
+    A ResourceClaimTemplate, so that every pod has its own devices, or with `shared=True` a ResourceClaim. It is met by
+    static MIG devices as well as by those of DynamicMIG.
+
+    Args:
+        name: Name of the component, of the pods' entry, and the stem of the object's name: a DNS label.
+        profile: A MIG profile, `"1g.10gb"`. Its request is named `mig`.
+        profiles: Several: `["3g.40gb", "1g.10gb"]` are requests `mig-0` and `mig-1`; `{"1g.10gb": 7}` has counts;
+            `{"train": "3g.40gb", "infer": "1g.10gb"}` names the requests, for `attach(..., request="train")`.
+        memory: Instead of profiles: at least so much memory, `"20Gi"`, as NVML reports it. The smallest profile of each
+            GPU that has it is taken, as an ordered list of alternatives.
+        compute: Instead of profiles: at least so many compute slices, of the 7 or 4 of a GPU.
+        count: How many devices of `profile`, or of that size; 1 when left out.
+        gpu: The GPU, by its product name or a short one: `"H100"`, `"A100-80GB"`. Any that has the profile when left
+            out.
+        same_gpu: All devices are on one GPU; refused where they do not fit one.
+        dynamic: True checks that driver and cluster have DynamicMIG, and that `select` reads nothing that only static
+            devices have. What `driver_gates` say when left out.
+        device_class: A class of MIG devices; the driver's own, `mig.nvidia.com`, when left out.
+        select: What each device must pass beyond that.
+        tolerations: Taints of devices that do not matter.
+        configs: How the driver sets the devices up: `dra.MigDeviceConfig(sharing=dra.Mps())`.
+        shared: Make a ResourceClaim: all pods that refer to it use the same devices, on one node.
+        namespace: As for `GpuClaimTemplate`, like all that follow.
+        object_name: Name of the object.
+        labels: Labels of the object.
+        annotations: Annotations of the object.
+        replace: `"delete-first"` deletes an object with an explicit name before it makes the new one.
+        driver_release: Release of the driver, `"25.8"` or `"0.5"`.
+        driver_gates: Feature gates that the driver is given.
+        target: The cluster to compile for; else the parent's, else the stack's.
+        opts: Pulumi resource options.
+
+    Attributes:
+        object_name: Name of the object; a plain string while all that it is made of is known.
+        namespace: Namespace of the object; a plain string when given as one.
+
+    Example:
+        ```python
+        notebook = dra.MigPartition("notebook", profile="1g.10gb", namespace="ml")
+        pair = dra.MigPartition("pair", profiles={"train": "3g.40gb", "infer": "1g.10gb"}, same_gpu=True)
+        small = dra.MigPartition("small", memory="20Gi", compute=2)
+        ```
+    """
+
+    @reports_unknown_arguments
+    def __init__(
+        self,
+        name: str,
+        *,
+        profile: str | None = None,
+        profiles: Profiles | None = None,
+        memory: str | None = None,
+        compute: int | None = None,
+        count: int | None = None,
+        gpu: str | None = None,
+        same_gpu: bool = False,
+        dynamic: bool | None = None,
+        device_class: NamedClass | str | None = None,
+        select: Selector | None = None,
+        tolerations: Sequence[Toleration] = (),
+        configs: Sequence[DeviceConfig] = (),
+        shared: bool = False,
+        namespace: pulumi.Input[str] | None = None,
+        object_name: pulumi.Input[str] | None = None,
+        labels: Mapping[str, pulumi.Input[str]] | None = None,
+        annotations: Mapping[str, pulumi.Input[str]] | None = None,
+        replace: Replace | None = None,
+        driver_release: str | None = None,
+        driver_gates: Mapping[str, bool] | None = None,
+        target: ClusterTarget | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(name, inputs={}, target=target, opts=opts)
+        wish = MigWish(
+            profile=profile,
+            profiles=profiles,
+            memory=memory,
+            compute=compute,
+            count=count,
+            gpu=gpu,
+            same_gpu=same_gpu,
+            dynamic=dynamic,
+            device_class=device_class,
+            select=select,
+            tolerations=tolerations,
+        )
+        problems: list[Problem] = []
+        if not isinstance(shared, bool):
+            problems.append(wrong_type("shared", shared, "True or False"))
+        try:
+            pins = self.pins(driver_release)
+        except InvalidSpecError:
+            # `make` reports it; the rest is still checked.
+            pins = None
+        asked = MigRequests((), ())
+        try:
+            asked = compile_mig_partition(wish, target=self.target, pins=pins, gates=driver_gates)
+        except InvalidSpecError as error:
+            problems += error.problems
+        common = CommonArguments(
+            namespace=namespace,
+            object_name=object_name,
+            labels=labels,
+            annotations=annotations,
+            replace=replace,
+            driver_release=driver_release,
+            driver_gates=driver_gates,
+        )
+        # Without requests, nothing can be said of the configs.
+        self.make(
+            *asked, configs if asked.requests else (), common=common, problems=problems, shared=shared is True
+        )
+        if not asked.requests:
+            # What pods ask for is still known, so that `attach` has nothing to add.
+            named = read_profiles(wish)[1] if wish.names_profiles else ()
+            self._requests = tuple(str(each.request) for each in named) or (MIG_REQUEST,)

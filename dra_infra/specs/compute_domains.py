@@ -1,0 +1,220 @@
+"""ComputeDomains of the NVIDIA DRA driver: nodes of a rack whose GPUs share memory over NVLink.
+
+A ComputeDomain names a claim template that the driver's controller makes beside it; a pod that has a claim from it gets
+channel 0 of the node, and the node joins the domain. Upstream: `api/nvidia.com/resource/v1beta1/computedomain.go` and
+`cmd/compute-domain-controller` of the NVIDIA DRA driver, v25.3.2 to v0.4.1, and main at 95932046 before v0.5.0.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from dra_infra.catalog.device_configs import lines_with
+from dra_infra.catalog.driver_gates import gate_states, gates_of
+from dra_infra.catalog.drivers import drivers
+from dra_infra.errors import Problem
+from dra_infra.model.program import SECRET, UNKNOWN
+from dra_infra.specs.arguments import wrong_type
+from dra_infra.specs.claims import compile_claim
+from dra_infra.specs.device_configs import ComputeDomainChannelConfig
+from dra_infra.specs.requests import DeviceRequest
+
+API_VERSION: Final = "resource.nvidia.com/v1beta1"
+KIND: Final = "ComputeDomain"
+
+CLIQUE_LABEL: Final = "nvidia.com/gpu.clique"
+"""Label of nodes whose GPUs NVLink joins across nodes: cluster UUID and clique id; absent where there is no fabric."""
+
+CHANNEL_REQUEST: Final = "channel"
+"""Name of the one request in the template that the controller makes."""
+
+_DRIVER: Final = "compute-domain.nvidia.com"
+_CHANNEL_CLASS: Final = "compute-domain-default-channel.nvidia.com"
+_LAST_WITH_NUM_NODES: Final = "25.12"
+"""The CRD of that line and of older ones requires `numNodes`; from 0.4 on it is deprecated, and 0 by default."""
+
+_DNS_NAMES: Final = "IMEXDaemonsWithDNSNames"
+_HOST_MANAGED: Final = "HostManagedIMEXDaemon"
+_ALLOCATION_MODES: Final = ("Single", "All")
+_IMEX_MODES: Final = ("driverManaged", "hostManaged")
+
+
+def compile_compute_domain(
+    channel_template: str,
+    *,
+    nodes: int,
+    line: str,
+    gates: Mapping[str, bool] | None = None,
+    allocation_mode: str | None = None,
+) -> dict[str, Any]:
+    """The spec of a ComputeDomain.
+
+    Args:
+        channel_template: Name of the claim template that the controller makes.
+        nodes: How many nodes will join. Written where the release needs it: up to 25.12, and where the gate
+            IMEXDaemonsWithDNSNames is off, for pods then wait until so many nodes have joined; else 0.
+        line: Release line of the driver.
+        gates: Feature gates that the driver is given; None where they are not known.
+        allocation_mode: `Single` channel or `All`; None leaves it to the server, whose default is `Single`.
+    """
+    order = list(drivers()[_DRIVER].by_line)
+    is_required = order.index(line) <= order.index(_LAST_WITH_NUM_NODES)
+    waits = not gate_states(line, gates or {}).get(_DNS_NAMES, False)
+    channel: dict[str, Any] = {"resourceClaimTemplate": {"name": channel_template}}
+    if allocation_mode is not None:
+        channel["allocationMode"] = allocation_mode
+    return {"numNodes": nodes if is_required or waits else 0, "channel": channel}
+
+
+def check_options(
+    allocation_mode: object, imex_mode: object, *, line: str, gates: Mapping[str, bool] | None = None
+) -> list[Problem]:
+    """Whether the release and its gates have these options: `unsupported-value`, `compute-domain-option`.
+
+    Args:
+        allocation_mode: `Single`, `All`, or None.
+        imex_mode: The chart's `resources.computeDomains.imex.mode`: `driverManaged`, `hostManaged`, or None.
+        line: Release line of the driver.
+        gates: Feature gates that the driver is given; None where they are not known: nothing is said of them.
+    """
+    problems = [
+        *_check_choice("allocation_mode", allocation_mode, _ALLOCATION_MODES),
+        *_check_choice("imex_mode", imex_mode, _IMEX_MODES),
+    ]
+    if allocation_mode in _ALLOCATION_MODES:
+        since = lines_with(_DRIVER, "ComputeDomainChannelConfig", "allocationMode")
+        if line not in since:
+            problems.append(
+                _option(
+                    "allocation_mode",
+                    f"a ComputeDomain of driver {line} has no allocationMode, and always a single channel",
+                    f"leave it out, or use driver {since[0]} or newer",
+                )
+            )
+    if imex_mode != "hostManaged":
+        return problems
+    if _HOST_MANAGED not in gates_of(line):
+        first = next(each for each in drivers()[_DRIVER].by_line if _HOST_MANAGED in gates_of(each))
+        problems.append(
+            _option(
+                "imex_mode",
+                f"driver {line} always runs the IMEX daemons itself",
+                f"leave it out, or use driver {first} or newer",
+            )
+        )
+    elif gates is not None and not gate_states(line, gates)[_HOST_MANAGED]:
+        problems.append(
+            _option(
+                "imex_mode",
+                f"driver {line} does not start with hostManaged and without its gate {_HOST_MANAGED}",
+                f'write driver_gates={{"{_HOST_MANAGED}": True}}, as in the chart',
+            )
+        )
+    if allocation_mode == "All":
+        problems.append(
+            _option(
+                "allocation_mode",
+                "where the host runs the IMEX daemon, every ComputeDomain has the one channel 0: All is not to be had",
+                "leave allocation_mode out",
+            )
+        )
+    return problems
+
+
+def channel_template(compute_domain: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The ResourceClaimTemplate that the controller makes for a ComputeDomain, which stands in no program.
+
+    The UID of the ComputeDomain, by which the driver finds it, only exists in the cluster: `UNKNOWN` stands for it.
+
+    Args:
+        compute_domain: A manifest.
+
+    Returns:
+        A manifest; None where the ComputeDomain names no template.
+    """
+    name = _template_name(compute_domain)
+    if name is None:
+        return None
+    mode: Literal["Single", "All"] = (
+        "All" if compute_domain["spec"]["channel"].get("allocationMode") == "All" else "Single"
+    )
+    spec = compile_claim(
+        [DeviceRequest(CHANNEL_REQUEST, device_class=_CHANNEL_CLASS)],
+        configs=[
+            ComputeDomainChannelConfig(domain_id=UNKNOWN, allocation_mode=mode, requests=[CHANNEL_REQUEST])
+        ],
+    )
+    namespace = _mapping(compute_domain.get("metadata")).get("namespace")
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": metadata,
+        "spec": {"spec": spec.to_manifest()},
+    }
+
+
+def check_template_names(objects: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Problem]]:
+    """ComputeDomains whose claim template somebody else makes too: `channel-template-taken`.
+
+    The controller then fails to create it and tries again for ever, and pods get claims without a channel.
+
+    Returns:
+        Pairs of an object's position and a problem whose path begins inside the object.
+    """
+    own = {
+        (_namespace(each), _mapping(each.get("metadata")).get("name"))
+        for each in objects
+        if each.get("kind") == "ResourceClaimTemplate"
+    }
+    for index, each in enumerate(objects):
+        name = _template_name(each)
+        if name is not None and (_namespace(each), name) in own:
+            problem = Problem(
+                path="spec.channel.resourceClaimTemplate.name",
+                code="channel-template-taken",
+                message=f"ResourceClaimTemplate {name!r} is in the input too, and the driver's controller makes it",
+                hint="delete that template, or give one of the two another name",
+            )
+            yield index, problem
+
+
+def _template_name(manifest: Mapping[str, Any]) -> str | None:
+    """The template that a ComputeDomain names; None for other objects, and where it is not told."""
+    if manifest.get("kind") != KIND or manifest.get("apiVersion") != API_VERSION:
+        return None
+    value: object = manifest.get("spec")
+    for step in ("channel", "resourceClaimTemplate", "name"):
+        value = _mapping(value).get(step)
+    return value if isinstance(value, str) and value not in ("", UNKNOWN, SECRET) else None
+
+
+def _namespace(manifest: Mapping[str, Any]) -> str:
+    return str(_mapping(manifest.get("metadata")).get("namespace") or "default")
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _check_choice(path: str, value: object, choices: Collection[str]) -> list[Problem]:
+    if value is None or value in choices:
+        return []
+    if not isinstance(value, str):
+        return [wrong_type(path, value, f"one of {', '.join(choices)}", "give a plain string")]
+    near = difflib.get_close_matches(value.lower()[:80], {each.lower(): each for each in choices}, n=1)
+    meant = next((each for each in choices if near and each.lower() == near[0]), "")
+    return [
+        Problem(
+            path=path,
+            code="unsupported-value",
+            message=f"{value[:80]!r} is none of {', '.join(choices)}",
+            hint=f"did you mean {meant!r}?" if meant else f'write {path}="{next(iter(choices))}"',
+        )
+    ]
+
+
+def _option(path: str, message: str, hint: str) -> Problem:
+    return Problem(path=path, code="compute-domain-option", message=message, hint=hint)
