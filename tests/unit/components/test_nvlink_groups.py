@@ -132,14 +132,20 @@ def test_all_of_a_rack_is_accepted(minor: str):
     made = channel_template(domain)
     assert made is not None
     assert list(check_template_names(objects)) == []
-    assert validate([*objects, made], ClusterTarget(kubernetes=minor)) == ()
+    target = ClusterTarget(kubernetes=minor)
+    assert validate(objects, target) == validate([made], target) == ()
+
+
+def test_a_template_of_ones_own_under_the_name_of_the_channels_is_refused():
+    objects = list(by_kind(run(lambda: job(JOB, rack()))).values())
+    (made,) = [each for each in map(channel_template, objects) if each]
+    assert [each.code for each in validate([*objects, made])] == ["channel-template-taken"]
 
 
 @pytest.mark.parametrize(("fleet", "verdict"), [("gb200-nvl72", "fits"), ("gb300-nvl72", "does-not-fit")])
 def test_a_rack_of_pods_takes_the_gpus_and_the_channel_of_every_node(fleet: str, verdict: str):
     objects = list(by_kind(run(lambda: job(JOB, rack()))).values())
-    made = [each for each in map(channel_template, objects) if each]
-    (placed,) = place([*objects, *made], load_fleet(fleet)).workloads
+    (placed,) = place(objects, load_fleet(fleet)).workloads
     assert placed.verdict == verdict
     for node in placed.nodes:
         assert sorted(each.device for each in node.devices) == ["channel-0", *(f"gpu-{i}" for i in range(4))]
