@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from dra_infra.components.device_classes import GpuDeviceClass as GpuDeviceClass
     from dra_infra.components.mig_partitions import MigPartition as MigPartition
     from dra_infra.components.nvlink_groups import NvlinkGroup as NvlinkGroup
+    from dra_infra.components.platform import GpuPlatform as GpuPlatform
+    from dra_infra.components.platform_drivers import DraDriver as DraDriver
+    from dra_infra.components.platform_drivers import ExampleDriver as ExampleDriver
+    from dra_infra.components.platform_drivers import GpuOperator as GpuOperator
     from dra_infra.components.shared_gpus import SharedGpu as SharedGpu
     from dra_infra.errors import Problem as Problem
     from dra_infra.model.target import ClusterTarget as ClusterTarget
@@ -67,17 +71,21 @@ _HOMES = {
     "DeviceConfig": "dra_infra.specs.device_configs",
     "DeviceRequest": "dra_infra.specs.requests",
     "DistinctAttribute": "dra_infra.specs.requests",
+    "DraDriver": "dra_infra.components.platform_drivers",
+    "ExampleDriver": "dra_infra.components.platform_drivers",
     "ExampleGpuConfig": "dra_infra.specs.device_configs",
     "GpuClaim": "dra_infra.components.claims",
     "GpuClaimTemplate": "dra_infra.components.claims",
     "GpuConfig": "dra_infra.specs.device_configs",
     "GpuDeviceClass": "dra_infra.components.device_classes",
+    "GpuOperator": "dra_infra.components.platform_drivers",
+    "GpuPlatform": "dra_infra.components.platform",
     "MatchAttribute": "dra_infra.specs.requests",
     "MigDeviceConfig": "dra_infra.specs.device_configs",
     "MigPartition": "dra_infra.components.mig_partitions",
     "Mps": "dra_infra.specs.device_configs",
-    "OpaqueConfig": "dra_infra.specs.device_configs",
     "NvlinkGroup": "dra_infra.components.nvlink_groups",
+    "OpaqueConfig": "dra_infra.specs.device_configs",
     "Problem": "dra_infra.errors",
     "Selector": "dra_infra.cel",
     "SharedGpu": "dra_infra.components.shared_gpus",

@@ -219,8 +219,9 @@ class DeviceClaimComponent(Component):
         # Classes of the same program go first: the API server does not check that a class exists, but a pod
         # created in between would wait for it. An option rather than a property, so that nothing cascades.
         named: list[Any] = [leaf.device_class for _, leaf in leaves_of(asked)]
-        own = dict.fromkeys(each for each in named if isinstance(each, Component))
-        classes = [child for each in own for child in each.resources.values()]
+        # A class of the program, or one that a platform of the program installs; a resource is taken once.
+        children = {id(child): child for each in named for child in getattr(each, "resources", {}).values()}
+        classes = list(children.values())
         options = pulumi.ResourceOptions(parent=self, depends_on=classes or None)
         if self._delete_first:
             # The provider's own list of immutable fields does not know these kinds.

@@ -10,6 +10,7 @@ from dra_infra.catalog.charts import charts, value_types
 from dra_infra.catalog.driver_gates import driver_needs, gates_of
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.gpus import capabilities
+from dra_infra.catalog.platforms import chart_rules, matrix, platforms
 from dra_infra.catalog.records import fleet_kinds, gpu_products
 from dra_infra.catalog.systems import systems
 from dra_infra.catalog.vocabulary import misnomers, product_memory, read_data
@@ -19,6 +20,9 @@ DATA = resources.files("dra_infra.catalog") / "data"
 # What reads a file and checks it against its record; a file that nothing here reads is one that nobody checks.
 READERS = {
     "capabilities.yaml": capabilities,
+    "chart_rules.yaml": lambda: [
+        chart_rules(each) for each in ("NVIDIA DRA driver", "GPU Operator", "DRA example driver")
+    ],
     "charts.yaml": charts,
     "driver_gates.yaml": lambda: gates_of("0.5"),
     "driver_releases.yaml": driver_needs,
@@ -26,6 +30,8 @@ READERS = {
     "fleets.yaml": fleet_kinds,
     "gpus.yaml": gpu_products,
     "misnomers.yaml": lambda: (misnomers("attributes"), misnomers("domains")),
+    "platform_matrix.yaml": matrix,
+    "platforms.yaml": platforms,
     "product_names.yaml": product_memory,
     "systems.yaml": systems,
 }
@@ -33,11 +39,13 @@ READERS = {
 READ_ELSEWHERE = {"mig_profiles.yaml", "mig_devices.yaml", "device_configs.yaml"}
 ENTRIES = [
     "capabilities.yaml",
+    "chart_rules.yaml",
     "charts.yaml",
     "driver_releases.yaml",
     "drivers.yaml",
     "fleets.yaml",
     "gpus.yaml",
+    "platforms.yaml",
     "systems.yaml",
 ]
 

@@ -1,0 +1,124 @@
+"""Kubernetes platforms, what charts refuse of their values, and which versions go together: facts for installations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dra_infra.catalog.charts import Product
+from dra_infra.catalog.records import Fact
+from dra_infra.catalog.vocabulary import read_data
+
+ANY = "*"
+"""In a rule: any value that is not empty."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class NodeLabel(_Record):
+    """A label that GPU nodes of a platform need, with the reason."""
+
+    value: str
+    why: str
+
+
+class Platform(Fact):
+    """What an installation does otherwise on a platform.
+
+    Args:
+        kernel_driver: Who installs NVIDIA's kernel driver by default.
+        operator: Arguments of `GpuOperator` that stand where the user writes nothing.
+        driver: The same of `DraDriver`.
+        example: The same of `ExampleDriver`.
+        node_labels: Labels that GPU nodes need.
+    """
+
+    title: str
+    kernel_driver: Literal["operator", "nodes"]
+    operator: Mapping[str, Any] = {}
+    driver: Mapping[str, Any] = {}
+    example: Mapping[str, Any] = {}
+    node_labels: Mapping[str, NodeLabel] = {}
+
+
+class ValueRule(_Record):
+    """Values that a chart refuses together: broken when `when` holds and `unless` does not."""
+
+    when: Mapping[str, Any] = Field(min_length=1)
+    unless: Mapping[str, Any] = {}
+    because: str
+    hint: str
+
+
+class IgnoredValues(_Record):
+    """Values below a path that nothing reads unless a condition holds."""
+
+    below: str
+    unless: Mapping[str, Any]
+    because: str
+    hint: str
+
+
+class ChartRules(Fact):
+    """What the charts of a product expect of values beyond keys and types; paths are those of the values."""
+
+    defaults: Mapping[str, Any]
+    choices: Mapping[str, tuple[str, ...]] = {}
+    rules: tuple[ValueRule, ...] = ()
+    ignored: tuple[IgnoredValues, ...] = ()
+
+
+class DriverInstallation(Fact):
+    """What an installation of the NVIDIA DRA driver depends on; see the comments of `platform_matrix.yaml`."""
+
+    kubernetes_documented: str
+    renamed: str
+    controller_on_control_plane_until: str
+    eviction_label: str
+    eviction_variable: str
+    images: Mapping[str, str]
+
+
+class GpuClusterNeeds(Fact):
+    """The oldest versions with which a GPUCluster works."""
+
+    operator: str
+    kubernetes: str
+    kernel_driver: str
+
+
+class OperatorSupport(Fact):
+    """The newest Kubernetes that a line of the operator supports."""
+
+    kubernetes_newest: str
+
+
+class Matrix(_Record):
+    """Which versions go together on one cluster."""
+
+    driver: DriverInstallation
+    gpu_cluster: GpuClusterNeeds
+    operators: Mapping[str, OperatorSupport]
+
+
+@cache
+def platforms() -> Mapping[str, Platform]:
+    """Every platform that is known, by name."""
+    return {name: Platform.model_validate(entry) for name, entry in read_data("platforms.yaml").items()}
+
+
+@cache
+def chart_rules(product: Product) -> ChartRules:
+    """What the charts of a product expect of their values."""
+    return ChartRules.model_validate(read_data("chart_rules.yaml")[product])
+
+
+@cache
+def matrix() -> Matrix:
+    """Which versions go together on one cluster."""
+    return Matrix.model_validate(read_data("platform_matrix.yaml"))

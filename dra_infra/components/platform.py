@@ -1,0 +1,139 @@
+"""GpuPlatform: what a cluster needs before it has GPUs to claim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+import pulumi
+
+from dra_infra.components.component import present, reports_unknown_arguments
+from dra_infra.components.platform_arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs
+from dra_infra.components.platform_charts import ChartComponent, Definitions, Installed, InstalledClass
+from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.model.target import ClusterTarget
+from dra_infra.specs.platform.whole import PARTS, WholePlatform, compile_platform, read_part
+
+PlatformName = Literal["aks", "gke", "eks", "kubeadm", "kind"]
+
+_MADE_FIRST: Final = "driver"
+"""Whose CRDs count where the operator brings definitions of the same names."""
+
+
+class GpuPlatform(ChartComponent):
+    """The GPU Operator, the NVIDIA DRA driver and the example driver on one cluster, in order and checked together.
+
+    What you write nowhere follows from the platform (`dra_infra/catalog/data/platforms.yaml`), and for the DRA driver
+    from the operator: where the kernel driver is, that the device plugin is off, the label for eviction.
+
+    Args:
+        name: Name of the component; its parts are called `<name>-operator`, `<name>-driver` and `<name>-example`.
+        platform: What the cluster is.
+        driver: Arguments of `DraDriver`, a version, True for the newest, None for none.
+        operator: Arguments of `GpuOperator`, a version, True for the newest, None for none.
+        example: Arguments of `ExampleDriver`, a version, True for the newest.
+        gpu_pools: Labels of the nodes of each GPU pool; what the installation needs and they lack is told.
+        target: The cluster to install on; else the parent's, else the stack's.
+        opts: Pulumi resource options.
+
+    Attributes:
+        installed: What is installed, by `"operator"`, `"driver"`, `"example"`.
+        device_classes: The DeviceClasses of all parts, by name, for `device_class=` of claims.
+        node_labels: Labels that GPU nodes need.
+
+    Example:
+        ```python
+        platform = dra.GpuPlatform("gpus", platform="aks", operator="26.3.3", driver={"compute_domains": False})
+        notebook = dra.GpuClaim("notebook", device_class=platform.device_classes["gpu.nvidia.com"])
+        ```
+    """
+
+    installed: Mapping[str, Installed]
+    device_classes: Mapping[str, InstalledClass]
+    node_labels: Mapping[str, Any]
+
+    @reports_unknown_arguments
+    def __init__(
+        self,
+        name: str,
+        *,
+        platform: PlatformName | None = None,
+        driver: DraDriverArgs | str | bool | None = True,
+        operator: GpuOperatorArgs | str | bool | None = None,
+        example: ExampleDriverArgs | str | bool | None = None,
+        gpu_pools: Mapping[str, Mapping[str, str]] | None = None,
+        target: ClusterTarget | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(name, inputs=present({"platform": platform}), target=target, opts=opts)
+        self.installed, self.device_classes, self.node_labels = {}, {}, {}
+        problems: list[Problem] = []
+        parts: dict[str, dict[str, Any] | None] = {}
+        crds: dict[str, Definitions] = {}
+        for part, given in zip(PARTS, (operator, driver, example), strict=True):
+            parts[part], wrong = read_part(part, given)
+            crds[part], unread = self.read_crds(parts[part] or {})
+            problems += [*wrong, *(problem.below(part) for problem in unread)]
+        whole: WholePlatform | None = None
+        try:
+            line = self.pins(None).releases["gpu.nvidia.com"].line
+            whole = compile_platform(platform, parts, target=self.target, line=line, gpu_pools=gpu_pools)
+        except InvalidSpecError as error:
+            problems += error.problems
+        problems += whole.warnings if whole else ()
+        errors = [problem for problem in problems if problem.severity == "error"]
+        self.warn([problem for problem in problems if problem.severity == "warning"])
+        if errors or self.broken or whole is None:
+            self.report(errors)
+            self.register_outputs({})
+            return
+        self._install(whole, parts, crds)
+
+    def _install(
+        self,
+        whole: WholePlatform,
+        parts: Mapping[str, Mapping[str, Any] | None],
+        crds: Mapping[str, Definitions],
+    ) -> None:
+        made = {part: self._make_crds(part, parts[part] or {}, crds) for part in whole.parts}
+        # Before every release: one that brings a CRD of the same name would make it first.
+        before: list[pulumi.Resource] = [each for part in made.values() for each in part]
+        installed: dict[str, Installed] = {}
+        for part, installation in whole.parts.items():
+            installed[part] = self.install(
+                f"{self._component_name}-{part}",
+                installation,
+                parts[part] or {},
+                before=before,
+                skip_crds=bool(crds[part].objects or crds[part].addresses),
+            )
+            # A shared namespace is made by the first of them, and drivers follow the operator.
+            before = [*before, *installed[part].resources.values()]
+        self.installed, self.node_labels = installed, whole.node_labels
+        self.resources = {
+            f"{part} {kind}": resource
+            for part, each in installed.items()
+            for kind, resource in each.resources.items()
+        }
+        self.device_classes = {
+            name: found for each in installed.values() for name, found in each.device_classes.items()
+        }
+        self.register_outputs(
+            {
+                "deviceClasses": list(self.device_classes),
+                "namespaces": {part: each.namespace for part, each in installed.items()},
+                "nodeLabels": dict(self.node_labels),
+            }
+        )
+
+    def _make_crds(
+        self, part: str, arguments: Mapping[str, Any], crds: Mapping[str, Definitions]
+    ) -> list[pulumi.Resource]:
+        taken = (
+            {each["metadata"]["name"] for each in crds[_MADE_FIRST].objects} if part != _MADE_FIRST else set()
+        )
+        own = Definitions(
+            tuple(each for each in crds[part].objects if each["metadata"]["name"] not in taken),
+            crds[part].addresses,
+        )
+        return self.make_crds(f"{self._component_name}-{part}", own, keep=arguments.get("keep_crds", True))

@@ -1,0 +1,188 @@
+"""What goes wrong with an installation of the NVIDIA DRA driver whose values are right one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dra_infra.catalog.charts import charts
+from dra_infra.catalog.driver_gates import check_gates, gate_states
+from dra_infra.catalog.drivers import drivers
+from dra_infra.catalog.platforms import matrix
+from dra_infra.errors import Problem
+from dra_infra.model.target import ClusterTarget
+from dra_infra.specs.arguments import is_output, shorten
+from dra_infra.specs.platform.releases import ChosenRelease, choose_release, numbers
+from dra_infra.specs.platform.values import Values
+from dra_infra.specs.platform.versions import check_gates_on_kubernetes
+
+GPUS, CONSENT = "resources.gpus.enabled", "gpuResourcesEnabledOverride"
+COMPUTE_DOMAINS = "resources.computeDomains.enabled"
+
+
+def known_gates(values: Values, path: str = "featureGates") -> dict[str, Any]:
+    """The gates that are written, without those that are only known later."""
+    gates = values.get(path)
+    if not isinstance(gates, Mapping):
+        return {}
+    return {str(name): value for name, value in gates.items() if not is_output(value)}
+
+
+def check_driver_gates(
+    values: Values, line: str, target: ClusterTarget, path: str = "featureGates"
+) -> Iterator[Problem]:
+    """The gates against each other, the release and Kubernetes, at `gates.<name>`."""
+    if line not in drivers()["gpu.nvidia.com"].by_line:
+        return
+    gates = known_gates(values, path)
+    for problem in check_gates(line, gates):
+        yield replace(problem, path=values.where(f"{path}.{problem.path}"))
+    sound = {name: value for name, value in gates.items() if isinstance(value, bool)}
+    for name, problem in check_gates_on_kubernetes(line, sound, target):
+        yield replace(problem, path=values.where(f"{path}.{name}"))
+
+
+def check_consent(values: Values) -> Iterator[Problem]:
+    """The chart fails with GPUs on and no word that the device plugin is off: `gpu-resources-consent`."""
+    if values.get(GPUS) is True and values.get(CONSENT) is False:
+        yield Problem(
+            path=values.where(CONSENT),
+            code="gpu-resources-consent",
+            message="the chart fails while resources.gpus.enabled is true and nobody says that the device plugin is off",
+            hint="write gpu_resources_enabled_override=True once no device plugin runs on these nodes, or gpus=False",
+        )
+
+
+def check_gated_values(values: Values, line: str) -> Iterator[Problem]:
+    """Values that a gate must unlock: `driver-gate-off`; and what the plugin stops on: `unsupported-value`."""
+    if line not in drivers()["gpu.nvidia.com"].by_line:
+        return
+    states = gate_states(
+        line, {name: value for name, value in known_gates(values).items() if isinstance(value, bool)}
+    )
+    shares, mode = "consumableShares", "resources.computeDomains.imex.mode"
+    asked = values.get(shares) if values.is_written(shares) else ""
+    if values.release.knows(shares) and not is_output(asked) and asked not in (None, "", "disabled"):
+        if not (
+            asked in ("memory", "unlimited")
+            or (str(asked).isascii() and str(asked).isdigit() and int(str(asked)) > 0)
+        ):
+            yield Problem(
+                path=values.where(shares),
+                code="unsupported-value",
+                message=f"{shorten(asked)} is no way to share devices, and the plugin stops on it",
+                hint='write "memory", "unlimited", "disabled", or how many shares a device has',
+            )
+        elif states.get("ConsumableShares") is False:
+            yield _gate_off(values.where(shares), "consumableShares", "ConsumableShares", "the plugin stops")
+    if values.get(mode) == "hostManaged" and states.get("HostManagedIMEXDaemon") is False:
+        yield _gate_off(
+            values.where(mode), "imex.mode hostManaged", "HostManagedIMEXDaemon", "the chart fails"
+        )
+
+
+def check_api_version(values: Values, target: ClusterTarget) -> Iterator[Problem]:
+    """A pinned version of resource.k8s.io that the target does not serve: `version-not-served`."""
+    pinned = values.get("resourceApiVersion") if values.is_written("resourceApiVersion") else None
+    group, _, version = str(pinned).partition("/")
+    if (
+        group == "resource.k8s.io"
+        and version in ("v1", "v1beta2", "v1beta1")
+        and version not in target.serves
+    ):
+        yield Problem(
+            path=values.where("resourceApiVersion"),
+            code="version-not-served",
+            message=f"the target does not serve {pinned}",
+            hint='leave it out: the driver takes the newest that is served, or write "resource.k8s.io/v1"',
+        )
+
+
+def check_image(values: Values) -> Iterator[Problem]:
+    """An image that is not of this chart and version: `version-matrix`."""
+    release, images = values.release, matrix().driver.images
+    tag = values.get("image.tag")
+    two = numbers(tag)[:2] if isinstance(tag, str) and tag else ()
+    if two and release.line and two != numbers(release.line):
+        yield _image(values.where("image.tag"), f"the tag {shorten(tag)}", release)
+    repository = values.get("image.repository")
+    last = repository.rpartition("/")[2] if isinstance(repository, str) else ""
+    if last in images.values() and last != images[release.name]:
+        yield _image(values.where("image.repository"), f"the image {shorten(repository)}", release)
+
+
+def check_upgrade(values: Values, installed: object, *, with_crds: bool) -> Iterator[Problem]:
+    """From a version that is installed to this one: `chart-upgrade`.
+
+    Source: the upgrade guide of the driver 0.4: its checkpoint cannot be read by older lines, and selectors of the
+    objects contain the name of the chart, which changed.
+    """
+    if installed is None:
+        return
+    before = choose_release("NVIDIA DRA driver", installed)
+    if isinstance(before, Problem):
+        yield replace(before, path="upgrade_from")
+        return
+    release, old = values.release, before.name
+    if before.line == release.line:
+        return
+    if release.name != old and list(charts()).index(old) > list(charts()).index(release.name):
+        yield Problem(
+            path="version",
+            code="chart-upgrade",
+            message=f"there is no way back from {before.version} to {release.version}: it cannot read the checkpoint of the newer one",
+            hint=f"stay with a version from {matrix().driver.renamed} on",
+        )
+        return
+    if (
+        release.name != old
+        and values.get("nameOverride") != old
+        and not is_output(values.get("nameOverride"))
+    ):
+        yield Problem(
+            path=values.where("nameOverride"),
+            code="chart-upgrade",
+            message=f"the chart is called {release.name} from {matrix().driver.renamed} on, and the selectors of objects of {before.version} cannot change with it",
+            hint=f'write name_override="{old}", and keep it',
+        )
+    if not with_crds:
+        yield Problem(
+            path="crds",
+            code="chart-upgrade",
+            message=f"Helm does not upgrade the CRDs of {before.version} to those of {release.version}",
+            hint='write crds="crds/", a folder with the CRDs of the new version: they are applied before the chart',
+            severity="error" if release.name != old else "warning",
+        )
+
+
+def namespace_of(values: Values) -> str:
+    """Where the driver is installed by default: an installation that keeps its older name stays where it was."""
+    name = values.get("nameOverride")
+    known = charts().get(name) if isinstance(name, str) else None
+    return (known if known and known.product == values.release.product else values.release.chart).namespace
+
+
+def keeps_to_control_plane(release: ChosenRelease) -> bool:
+    """Whether the chart by default requires control plane nodes for the controller."""
+    order = list(drivers()["gpu.nvidia.com"].by_line)
+    last = matrix().driver.controller_on_control_plane_until
+    return release.line in order and order.index(release.line) <= order.index(last)
+
+
+def _gate_off(path: str, what: str, gate: str, then: str) -> Problem:
+    return Problem(
+        path=path,
+        code="driver-gate-off",
+        message=f"{what} needs the driver's gate {gate}, else {then}",
+        hint=f"write gates={{'{gate}': True}}",
+    )
+
+
+def _image(path: str, what: str, release: ChosenRelease) -> Problem:
+    return Problem(
+        path=path,
+        code="version-matrix",
+        message=f"{what} is not of {release.name} {release.version}",
+        hint="leave it out: the chart names its own image",
+    )
