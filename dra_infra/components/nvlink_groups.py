@@ -10,8 +10,8 @@ import pulumi
 from dra_infra.catalog.pins import newest
 from dra_infra.cel import Selector
 from dra_infra.components import pod_specs, pod_templates
-from dra_infra.components.claims import CommonArguments, DeviceClaimComponent
 from dra_infra.components.component import Replace, depending_on, present, reports_unknown_arguments
+from dra_infra.components.device_claims import CommonArguments, DeviceClaimComponent
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.report import failing_output
 from dra_infra.errors import InvalidSpecError, Problem

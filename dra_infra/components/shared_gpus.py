@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pulumi
 
 from dra_infra.cel import Selector
-from dra_infra.components.claims import CommonArguments, DeviceClaimComponent
 from dra_infra.components.component import Replace, reports_unknown_arguments
+from dra_infra.components.device_claims import CommonArguments, DeviceClaimComponent
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.target import ClusterTarget
 from dra_infra.specs.device_classes import NVIDIA_DRIVER

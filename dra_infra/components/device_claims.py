@@ -1,0 +1,269 @@
+"""What all claims are made of: the object from what is asked for, and its place in pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import pulumi
+
+from dra_infra.catalog.pins import newest
+from dra_infra.components import pod_specs
+from dra_infra.components.component import (
+    Component,
+    Replace,
+    depending_on,
+    has_outputs,
+    present,
+)
+from dra_infra.components.kubernetes_object import KubernetesObject
+from dra_infra.components.report import failing_output
+from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.model.device_class import API_VERSION
+from dra_infra.specs.attachments import choose_containers
+from dra_infra.specs.claims import SHORTHAND_REQUEST, compile_claim, leaves_of
+from dra_infra.specs.device_configs import DeviceConfig
+from dra_infra.specs.object_names import check_component_name, check_object_name, name_by_content
+from dra_infra.specs.request_records import class_name_of
+from dra_infra.specs.requests import Constraint, DeviceRequest
+
+PodSpec = TypeVar("PodSpec")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommonArguments:
+    """The arguments that all claims have; `GpuClaimTemplate` says what each is."""
+
+    namespace: pulumi.Input[str] | None = None
+    object_name: pulumi.Input[str] | None = None
+    labels: Mapping[str, pulumi.Input[str]] | None = None
+    annotations: Mapping[str, pulumi.Input[str]] | None = None
+    replace: Replace | None = None
+    driver_release: str | None = None
+    driver_gates: Mapping[str, bool] | None = None
+
+
+class DeviceClaimComponent(Component):
+    """What all claims and claim templates share; a subclass takes the arguments and calls `make`."""
+
+    _shared: bool = False
+    """Whether pods share one ResourceClaim; else each pod gets a claim of its own from a template."""
+
+    object_name: str | pulumi.Output[str]
+    namespace: str | pulumi.Output[str]
+
+    def make(
+        self,
+        asked: Sequence[DeviceRequest],
+        constraints: Sequence[Constraint] = (),
+        configs: Sequence[DeviceConfig] = (),
+        *,
+        common: CommonArguments,
+        problems: Sequence[Problem] = (),
+        shorthand: bool = False,
+        shared: bool = False,
+        arguments: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Compile what is asked for, and register the object; with problems, report them all and register none.
+
+        Args:
+            asked: The requests.
+            constraints: What the devices share or must not share.
+            configs: How drivers set the devices up.
+            common: The arguments that all claims have.
+            problems: What was found wrong with the arguments before.
+            shorthand: Whether the user wrote the only request as arguments of the component.
+            shared: Whether to make one ResourceClaim for all pods instead of a template.
+            arguments: What paths begin with, and the argument of the component that it stands for; first match counts.
+        """
+        self._shared = shared
+        name, namespace, object_name = self._component_name, common.namespace, common.object_name
+        self._delete_first = common.replace == "delete-first"
+        self.object_name = object_name if object_name is not None else name  # type: ignore[assignment]  # Input is wider
+        self.namespace = namespace if namespace is not None else ""  # type: ignore[assignment]  # Input is wider
+        found: list[Problem] = [
+            *check_component_name(name),
+            *self.check_inputs(
+                namespace=namespace,
+                labels=common.labels,
+                annotations=common.annotations,
+                replace=common.replace,
+            ),
+            *problems,
+        ]
+        if object_name is not None and not isinstance(object_name, pulumi.Output):
+            found += check_object_name(object_name)
+        self._requests = tuple(str(getattr(request, "name", "")) for request in asked)
+        try:
+            pins = self.pins(common.driver_release)
+        except InvalidSpecError as error:
+            found += error.problems
+            pins = newest()
+        try:
+            spec = compile_claim(
+                asked,
+                constraints,
+                configs,
+                target=self.target,
+                pins=pins,
+                gates=common.driver_gates,
+                shorthand=shorthand,
+            )
+        except InvalidSpecError as error:
+            found += [_in_terms_of(arguments, problem) for problem in error.problems]
+        if found or self.broken:
+            self.report(found)
+            self.register_outputs({})
+            return
+        claim_spec = _put_inputs(spec.to_manifest(), asked, configs)
+        immutable = claim_spec if shared else {"spec": claim_spec}
+        if object_name is None:
+            self.object_name = _named(name, immutable)
+        metadata = present(
+            {
+                "name": self.object_name,
+                "namespace": namespace,
+                "labels": common.labels,
+                "annotations": common.annotations,
+            }
+        )
+        manifest = {"apiVersion": API_VERSION, "kind": self._kind, "metadata": metadata, "spec": immutable}
+        if not self.is_accepted(manifest):
+            self.register_outputs({})
+            return
+        child = KubernetesObject(name, manifest, self._child_options(asked))
+        self.resources = {self._kind: child}
+        if namespace is None:
+            self.namespace = child.metadata.apply(lambda found: (found or {}).get("namespace") or "default")
+        self.register_outputs({"objectName": self.object_name, "namespace": self.namespace})
+
+    @property
+    def _kind(self) -> str:
+        return "ResourceClaim" if self._shared else "ResourceClaimTemplate"
+
+    @property
+    def _entry_field(self) -> str:
+        """The field of a pod's entry that takes the object's name."""
+        return "resource_claim_name" if self._shared else "resource_claim_template_name"
+
+    def attach(
+        self,
+        pod_spec: PodSpec,
+        containers: str | Sequence[str] | None = None,
+        *,
+        request: str | None = None,
+    ) -> PodSpec:
+        """A copy of a pod spec whose containers use this claim; the given one is left as it is.
+
+        The pod's entry is named after the component. It carries a dependency on the object, so that the engine
+        makes the object first, except under `replace="delete-first"`, where the dependency would have the engine
+        delete the workload too: give the workload `depends_on` there.
+
+        A Job's template and a bare pod are immutable: when the claim changes, the Job is replaced.
+
+        Args:
+            pod_spec: A pod spec or pod template: a dict in either spelling, `PodSpecArgs`, `PodTemplateSpecArgs`.
+            containers: Names of the containers and init containers that use the devices. May be left out when the
+                pod has one container.
+            request: Give the containers only the devices of this request.
+
+        Problems are reported for the run, with codes `unknown-container`, `containers-not-named`,
+        `unknown-request`, `claim-attached-twice`, `wrong-type`.
+        """
+        entry = str(self._component_name)
+        try:
+            pod, in_template = pod_specs.pod_spec_of(pod_spec)
+            view = pod_specs.view_pod(pod)
+        except InvalidSpecError as error:
+            self.report([problem.below("attach") for problem in error.problems])
+            return pod_spec
+        try:
+            names = choose_containers(
+                view,
+                entry=entry,
+                requests=self._requests or (SHORTHAND_REQUEST,),
+                containers=containers,
+                request=request,
+            )
+        except InvalidSpecError as error:
+            # From here on the component counts as broken: the entry fails, so that no pod without devices is made.
+            self.report([problem.below("attach") for problem in error.problems])
+            names = ()
+        present_entry = pod_specs.find_entry(pod, entry)
+        if present_entry is None:
+            pod = pod_specs.add_entry(pod, {"name": entry, self._entry_field: self._name_for_pods()})
+        elif not self._is_own(present_entry):
+            self.report([_entry_taken(entry)])
+        pod = pod_specs.add_container_claims(pod, names, present({"name": entry, "request": request}))
+        # `replaced` copies the type that it is given.
+        return pod_specs.replaced(pod_spec, "spec", pod) if in_template else pod  # type: ignore[no-any-return]
+
+    def _is_own(self, entry: Any) -> bool:
+        """Whether a pod's entry of our name is ours: one of another kind or with another name is someone else's."""
+        named = pod_specs.read(entry, self._entry_field)
+        return named is not None and (not isinstance(named, str) or named == self.object_name)
+
+    def _name_for_pods(self) -> str | pulumi.Output[str]:
+        if self.broken:
+            return failing_output()
+        if self._delete_first:
+            return self.object_name
+        return depending_on(self.object_name, self.resources[self._kind])
+
+    def _child_options(self, asked: Sequence[DeviceRequest]) -> pulumi.ResourceOptions:
+        # Classes of the same program go first: the API server does not check that a class exists, but a pod
+        # created in between would wait for it. An option rather than a property, so that nothing cascades.
+        named: list[Any] = [leaf.device_class for _, leaf in leaves_of(asked)]
+        # A class of the program, or one that a platform of the program installs; a resource is taken once.
+        children = {id(child): child for each in named for child in getattr(each, "resources", {}).values()}
+        classes = list(children.values())
+        options = pulumi.ResourceOptions(parent=self, depends_on=classes or None)
+        if self._delete_first:
+            # The provider's own list of immutable fields does not know these kinds.
+            options.replace_on_changes = ["spec"]
+            options.delete_before_replace = True
+        return options
+
+
+def _in_terms_of(arguments: Mapping[str, str], problem: Problem) -> Problem:
+    for place, argument in arguments.items():
+        if problem.path == place or problem.path.startswith((f"{place}.", f"{place}[")):
+            return replace(problem, path=argument + problem.path.removeprefix(place))
+    return problem
+
+
+def _entry_taken(entry: str) -> Problem:
+    return Problem(
+        path="attach",
+        code="duplicate-claim",
+        message=f"the pod has an entry {entry!r} for another claim",
+        hint="pods know a claim by its component's name: give one of the two components another name",
+    )
+
+
+def _named(name: str, immutable: Mapping[str, Any]) -> str | pulumi.Output[str]:
+    """The name by content; an Output only while something in it is one."""
+    if not has_outputs(immutable):
+        return name_by_content(name, immutable)
+    return pulumi.Output.from_input(immutable).apply(lambda known: name_by_content(name, known))
+
+
+def _put_inputs(
+    spec: dict[str, Any], asked: Sequence[DeviceRequest], configs: Sequence[DeviceConfig]
+) -> dict[str, Any]:
+    """*spec* with classes and configs as they were given: Outputs in place of the compiler's markers."""
+    devices = spec["devices"]
+    leaves = [
+        leaf
+        for request in devices["requests"]
+        for leaf in request.get("firstAvailable") or [request["exactly"]]
+    ]
+    for record, (_, leaf) in zip(leaves, leaves_of(asked), strict=True):
+        record["deviceClassName"] = class_name_of(leaf.device_class)
+    for record, config in zip(devices.get("config", ()), configs, strict=True):
+        parameters = config.to_parameters()
+        if has_outputs(parameters):
+            record["opaque"]["parameters"] = parameters
+    return spec
