@@ -22,7 +22,8 @@ PROVIDER_VARIABLE: Final = "DRA_INFRA_PROVIDER"
 VENDOR: Final = "vendor"
 STAND_IN: Final = "stand-in"
 
-CLI_BINARIES: Final = ("pulumi", "pulumi-language-yaml")
+CLI_BINARIES: Final = ("pulumi", "pulumi-language-yaml", "helm")
+"""On the PATH of every run; the stand-in provider installs charts with that helm."""
 TOOLS: Final = Path(__file__).resolve().parent
 LANGUAGE_HOST: Final = TOOLS / "language_host" / "pulumi-language-python"
 PROVIDER: Final = TOOLS / "kubernetes_provider" / "pulumi-resource-kubernetes"
@@ -90,7 +91,7 @@ def assemble(
         directory: Created if missing. State lies in it too, so a fresh one has no stacks.
         python: Interpreter with the SDK, for the hosts and for programs that name no virtual environment;
             default: this process's own.
-        binaries: Finds the CLI and the YAML host; the default takes what `make tools` built.
+        binaries: Finds the CLI, the YAML host and helm; the default takes what `make tools` built.
         provider: `stand-in`, or `vendor` for a plugin that the caller's PATH or Pulumi cache has.
 
     Raises:

@@ -21,6 +21,9 @@ from dra_infra.specs.requests import ClassRef
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 
+_FORCE = "pulumi.com/patchForce"
+"""Annotation by which the provider takes fields over from other managers, instead of failing with a conflict."""
+
 
 class NamespaceObject(pulumi.CustomResource):
     """A Namespace, whose type token has the name of its group where its apiVersion has none."""
@@ -119,7 +122,7 @@ class ChartComponent(Component):
         made: list[pulumi.Resource] = []
         for each in crds.objects:
             options = pulumi.ResourceOptions(parent=self, retain_on_delete=keep or None)
-            made.append(KubernetesObject(f"{name}-{each['metadata']['name']}", each, options))
+            made.append(KubernetesObject(f"{name}-{each['metadata']['name']}", _owned(each), options))
         for number, address in enumerate(crds.addresses):
             from pulumi_kubernetes.yaml.v2 import ConfigFile
 
@@ -186,6 +189,13 @@ class ChartComponent(Component):
             },
             resources=resources,
         )
+
+
+def _owned(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """A definition whose fields the provider takes over from Helm, which may have made it before an import."""
+    metadata = definition["metadata"]
+    annotations = {_FORCE: "true", **(metadata.get("annotations") or {})}
+    return {**definition, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _has_null(value: Any) -> bool:

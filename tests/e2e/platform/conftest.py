@@ -39,15 +39,9 @@ def chart(testdata: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
     return lambda name, version: provide(folder, name, version, testdata)
 
 
-@pytest.fixture(scope="session")
-def helm_path(home: PulumiHome, binaries: Callable[[str], Path]) -> str:
-    """PATH of an engine whose Kubernetes provider finds helm."""
-    return os.pathsep.join([str(binaries("helm").parent), home.environment["PATH"]])
-
-
 @pytest.fixture
 def make_platform_lab(
-    home: PulumiHome, helm_path: str, tmp_path_factory: pytest.TempPathFactory
+    home: PulumiHome, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[ControlPlane], Lab]:
     """Makes projects on a cluster; releases make their namespaces themselves."""
 
@@ -56,7 +50,7 @@ def make_platform_lab(
             tmp_path_factory.mktemp("platform"),
             home=home,
             namespace="platform",
-            environment={"KUBECONFIG": str(plane.kubeconfig), "PATH": helm_path},
+            environment={"KUBECONFIG": str(plane.kubeconfig)},
         )
 
     return make

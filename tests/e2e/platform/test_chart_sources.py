@@ -106,9 +106,9 @@ def test_a_chart_that_is_not_there_fails_the_preview_by_its_name(platform_lab: L
 
 
 def test_without_a_cluster_a_preview_looks_at_the_chart_and_an_update_fails(
-    home: PulumiHome, helm_path: str, tmp_path: Path, archive: Path
+    home: PulumiHome, tmp_path: Path, archive: Path
 ) -> None:
-    environment = {"KUBECONFIG": str(tmp_path / "absent"), "PATH": helm_path}
+    environment = {"KUBECONFIG": str(tmp_path / "absent")}
     lab = Lab.create(tmp_path / "lab", home=home, namespace="offline", environment=environment)
     lab.write(program(str(archive)))
 

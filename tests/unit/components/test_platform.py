@@ -129,6 +129,9 @@ def test_crds_go_before_the_chart_and_stay_when_it_goes(registered: Registered, 
     assert f"{DEFINITION}::{name}" in registered.dependencies(RELEASE, "dra")
     assert registered.inputs(RELEASE, "dra")["skipCrds"] is True
     assert registered.requests[DEFINITION, name].retainOnDelete is True
+    # Helm may have made it before an import; its fields are taken over then.
+    annotations = registered.inputs(DEFINITION, name)["metadata"]["annotations"]
+    assert annotations == {"pulumi.com/patchForce": "true"}
 
 
 def test_crds_that_are_not_kept_go_with_the_program(registered: Registered, tmp_path: Path):

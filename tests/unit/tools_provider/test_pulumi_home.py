@@ -15,7 +15,7 @@ from tools.pulumi_home import PROVIDER_VARIABLE, assemble, choose_provider
 def binaries(tmp_path: Path) -> Path:
     folder = tmp_path / "binaries"
     folder.mkdir()
-    for name in ("pulumi", "pulumi-language-yaml"):
+    for name in ("pulumi", "pulumi-language-yaml", "helm"):
         (folder / name).write_text("#!/bin/sh\n")
         (folder / name).chmod(0o755)
     return folder
@@ -27,6 +27,7 @@ def test_everything_the_engine_looks_for_lies_beside_it(tmp_path: Path, binaries
     beside = home.pulumi.parent
     assert not home.pulumi.is_symlink()
     assert {path.name for path in beside.iterdir()} == {
+        "helm",
         "pulumi",
         "pulumi-language-python",
         "pulumi-language-yaml",
