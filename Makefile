@@ -44,9 +44,9 @@ typecheck: $(STAMP) ## Check types for the oldest and the newest Python
 layers: $(STAMP) ## Check that imports point only downwards
 	@$(BIN)/lint-imports --no-cache
 
-golden: $(STAMP) ## Rewrite the golden files from what the code does now; read the diff before you commit
+golden: $(STAMP) ## Rewrite golden files and docs/components.md from what the code does now; read the diff before you commit
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -m "not e2e" || true
-	@git status --short -- '*golden*' '*expected.yaml'
+	@git status --short -- '*golden*' '*expected.yaml' docs/components.md
 
 golden-costs: $(STAMP) ## Rewrite the recorded CEL costs from what Kubernetes' packages say (needs: make tools)
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -n0 -m e2e tests/e2e/judges/test_cost_table.py

@@ -97,14 +97,18 @@ class GpuClaimTemplate(_AskedComponent):
     Args:
         name: Name of the component, of the pods' entry, and the stem of the object's name: a DNS label.
         device_class: A `GpuDeviceClass`, `dra.class_ref(...)`, or the name of a class.
-        count: Number of devices (1 when left out), or `"all"` for every matching device of a node.
+        count: Number of devices, at most 32 (1 when left out), or `"all"` for every matching device of a node.
         select: What each device must pass beyond the class.
         first_available: Alternatives instead of a class, the best first: `dra.Alternative("h100", device_class=...)`.
-        tolerations: Taints of devices that do not matter.
-        capacity: What is taken of a device that claims share: `{"memory": "20Gi"}`.
-        admin_access: Look at devices that others use, for monitoring.
-        requests: Several requests, or one with a name of your own.
-        constraints: What the devices share or must not share.
+        tolerations: Taints of devices that do not matter, `[dra.Toleration(key="gpu.nvidia.com/xid")]`. Needs the gate
+            DRADeviceTaints, on by default from Kubernetes 1.36.
+        capacity: What each device must have left, and what is taken of one that several claims share, as Kubernetes
+            quantities: `{"memory": "20Gi"}`. Needs the gate DRAConsumableCapacity, on by default from Kubernetes 1.36.
+        admin_access: Look at devices that others use, for monitoring, in a namespace with the label
+            `resource.kubernetes.io/admin-access: "true"`.
+        requests: Several `dra.DeviceRequest`, or one with a name of your own, at most 32.
+        constraints: What the devices share or must not share: `[dra.MatchAttribute(dra.gpu.product)]`,
+            `[dra.pair("gpu", "nic")]`.
         configs: How drivers set the devices up: `dra.GpuConfig(sharing=dra.TimeSlicing(interval="Long"))`.
         namespace: Namespace of the object; the provider's default when left out.
         object_name: Name of the object. Left out, it is the component's name and a hash of the spec, so that a
@@ -114,7 +118,8 @@ class GpuClaimTemplate(_AskedComponent):
         annotations: Annotations of the object.
         replace: `"delete-first"` deletes an object with an explicit name before it makes the new one.
         driver_release: Release of the drivers, `"25.8"` or `"0.5"`; else the stack's `dra-infra:driver`, else the newest.
-        driver_gates: Feature gates that the NVIDIA driver is given, where configs need to be checked against them.
+        driver_gates: Feature gates that the NVIDIA driver is given, as in its chart: `{"MPSSupport": True}`. What needs a
+            gate is checked against them; left out, nothing is said of gates.
         target: The cluster to compile for; else the parent's, else the stack's.
         opts: Pulumi resource options.
 

@@ -27,12 +27,14 @@ class GpuDeviceClass(Component, NamedClass):
         name: Name of the component, and of the object unless `object_name` is given.
         select: What each GPU must pass, such as `dra.gpu.product.contains("H100")`. None takes all of the driver's.
         driver: The DRA driver. For `gpu.nvidia.com` the class takes whole GPUs, as the driver's own class does.
-        configs: How the driver sets the GPUs up, unless a claim says otherwise.
+        configs: How the driver sets the GPUs up, unless a claim says otherwise:
+            `[dra.GpuConfig(sharing=dra.TimeSlicing(interval="Long"))]`.
         extended_resource_name: What pods may ask for in place of a claim, such as `example.com/h100`. Needs the gate
             DRAExtendedResource, on by default from Kubernetes 1.36.
         driver_release: Release of the drivers, `"25.8"` or `"0.5"`; else the stack's `dra-infra:driver`, else the newest.
-        driver_gates: Feature gates that the NVIDIA driver is given, where configs need to be checked against them.
-        object_name: Name of the DeviceClass object.
+        driver_gates: Feature gates that the NVIDIA driver is given, as in its chart: `{"MPSSupport": True}`. What needs a
+            gate is checked against them; left out, nothing is said of gates.
+        object_name: Name of the DeviceClass object; the component's name when left out.
         labels: Labels of the object.
         annotations: Annotations of the object.
         target: The cluster to compile for; else the parent's, else the stack's.

@@ -43,13 +43,16 @@ class MigPartition(DeviceClaimComponent):
         tolerations: Taints of devices that do not matter.
         configs: How the driver sets the devices up: `dra.MigDeviceConfig(sharing=dra.Mps())`.
         shared: Make a ResourceClaim: all pods that refer to it use the same devices, on one node.
-        namespace: As for `GpuClaimTemplate`, like all that follow.
-        object_name: Name of the object.
+        namespace: Namespace of the object; the provider's default when left out.
+        object_name: Name of the object. Left out, it is the component's name and a hash of the spec, so that a
+            change makes a new object and workloads roll over to it. An explicit name is kept, and a change of the
+            spec is then refused by the API server unless `replace="delete-first"`.
         labels: Labels of the object.
         annotations: Annotations of the object.
         replace: `"delete-first"` deletes an object with an explicit name before it makes the new one.
-        driver_release: Release of the driver, `"25.8"` or `"0.5"`.
-        driver_gates: Feature gates that the driver is given.
+        driver_release: Release of the drivers, `"25.8"` or `"0.5"`; else the stack's `dra-infra:driver`, else the newest.
+        driver_gates: Feature gates that the NVIDIA driver is given, as in its chart: `{"MPSSupport": True}`. What needs a
+            gate is checked against them; left out, nothing is said of gates.
         target: The cluster to compile for; else the parent's, else the stack's.
         opts: Pulumi resource options.
 

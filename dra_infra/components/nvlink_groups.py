@@ -56,18 +56,19 @@ class NvlinkGroup(DeviceClaimComponent):
         on: The system, `"hgx-h100"` or `"gb200-nvl72"`; `dra-infra catalog systems` lists them.
         gpu: The product, `"B200"`: enough where every server that takes it joins it, else beside `on`.
         gpus_per_pod: GPUs of each pod; left out, one pod where a node has enough, else as many as divide the group.
-        device_class: The class of the GPUs.
+        device_class: The class of the GPUs: a `GpuDeviceClass`, `dra.class_ref(...)`, or the name of a class.
         select: What each GPU must pass beyond being of the product.
         tolerations: Taints of devices that do not matter.
         allocation_mode: `"All"` gives the pods every IMEX channel of the ComputeDomain; `"Single"` is the default.
         imex_mode: The driver chart's `resources.computeDomains.imex.mode`, where it is not `"driverManaged"`.
-        namespace: Namespace of the objects; the provider's default when left out.
+        namespace: Namespace of the object; the provider's default when left out.
         object_name: Name of the objects. Left out, names end in a hash of what they are made of, as those of claims do.
-        labels: Labels of the objects.
-        annotations: Annotations of the objects.
-        replace: `"delete-first"` deletes objects with an explicit name before it makes new ones.
-        driver_release: Release of the NVIDIA driver, `"0.5"`; else the stack's, else the newest.
-        driver_gates: Feature gates that the driver is given, as in its chart.
+        labels: Labels of the object.
+        annotations: Annotations of the object.
+        replace: `"delete-first"` deletes an object with an explicit name before it makes the new one.
+        driver_release: Release of the drivers, `"25.8"` or `"0.5"`; else the stack's `dra-infra:driver`, else the newest.
+        driver_gates: Feature gates that the NVIDIA driver is given, as in its chart: `{"MPSSupport": True}`. What needs a
+            gate is checked against them; left out, nothing is said of gates.
         target: The cluster to compile for; else the parent's, else the stack's.
         opts: Pulumi resource options.
 

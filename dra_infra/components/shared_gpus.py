@@ -29,18 +29,22 @@ class SharedGpu(DeviceClaimComponent):
         name: Name of the component, of the pods' entry, and the stem of the object's name: a DNS label.
         device_class: A `GpuDeviceClass`, `dra.class_ref(...)`, or the name of a class.
         select: What the GPU must pass beyond the class.
-        across: Who shares a whole GPU.
-        consumers: Pods that will use it, to be checked against what a claim serves; under `across="pods"`.
-        sharing: `dra.TimeSlicing(interval="Long")` or `dra.Mps(active_thread_percentage=25)`.
-        memory: Memory of the GPU that each claim takes, `"20Gi"`.
+        across: Who shares a whole GPU: the `"containers"` of each pod, or `"pods"` on one node.
+        consumers: How many pods will use it, at most 256, to be checked; under `across="pods"`.
+        sharing: How the driver divides a whole GPU: `dra.TimeSlicing(interval="Long")` or
+            `dra.Mps(active_thread_percentage=25)`; left out, processes take turns as the GPU does by default.
+        memory: Memory of the GPU that each claim takes, a Kubernetes quantity: `"20Gi"`.
         shares: Shares of the GPU that each claim takes, of those that the driver is set to make (`consumableShares`).
         namespace: Namespace of the object; the provider's default when left out.
-        object_name: As in `GpuClaimTemplate`.
+        object_name: Name of the object. Left out, it is the component's name and a hash of the spec, so that a
+            change makes a new object and workloads roll over to it. An explicit name is kept, and a change of the
+            spec is then refused by the API server unless `replace="delete-first"`.
         labels: Labels of the object.
         annotations: Annotations of the object.
-        replace: As in `GpuClaimTemplate`.
-        driver_release: As in `GpuClaimTemplate`.
-        driver_gates: Feature gates that the NVIDIA driver is given, to check *sharing* and parts against them.
+        replace: `"delete-first"` deletes an object with an explicit name before it makes the new one.
+        driver_release: Release of the drivers, `"25.8"` or `"0.5"`; else the stack's `dra-infra:driver`, else the newest.
+        driver_gates: Feature gates that the NVIDIA driver is given, as in its chart: `{"MPSSupport": True}`. What needs a
+            gate is checked against them; left out, nothing is said of gates.
         target: The cluster to compile for; else the parent's, else the stack's.
         opts: Pulumi resource options.
 

@@ -77,11 +77,12 @@ class Alternative:
 
     Args:
         name: Name of the alternative, a DNS label; configs and constraints refer to it as `request/alternative`.
-        device_class: As in `DeviceRequest`.
-        count: As in `DeviceRequest`.
-        select: As in `DeviceRequest`.
-        tolerations: As in `DeviceRequest`.
-        capacity: As in `DeviceRequest`.
+        device_class: A `GpuDeviceClass`, `class_ref(...)`, or the name of a class.
+        count: Number of devices, or `"all"` for every matching device of the node.
+        select: What each device must pass beyond the class.
+        tolerations: Taints of devices that do not matter, at most 16.
+        capacity: What each device must have left, and what is taken of one that several claims share:
+            `{"memory": "20Gi"}`.
     """
 
     name: str
@@ -127,7 +128,7 @@ class MatchAttribute:
 
     Args:
         attribute: `dra.gpu.product`, or a name with its domain such as `"gpu.nvidia.com/productName"`.
-        requests: Names of requests.
+        requests: Names of requests, alternatives as `request/alternative`; none for all.
 
     A device without the attribute never satisfies the constraint.
     """
@@ -144,7 +145,7 @@ class DistinctAttribute:
 
     Args:
         attribute: `dra.gpu.pcie_root`, or a name with its domain.
-        requests: Names of requests.
+        requests: Names of requests, alternatives as `request/alternative`; none for all.
     """
 
     attribute: Attribute | str
