@@ -9,7 +9,13 @@ import pulumi
 
 from dra_infra.components.component import present, reports_unknown_arguments
 from dra_infra.components.platform_arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs
-from dra_infra.components.platform_charts import ChartComponent, Definitions, Installed, InstalledClass
+from dra_infra.components.platform_charts import (
+    ChartComponent,
+    Definitions,
+    Installed,
+    InstalledClass,
+    InstalledClasses,
+)
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.target import ClusterTarget
 from dra_infra.specs.platform.whole import PARTS, WholePlatform, compile_platform, read_part
@@ -66,7 +72,7 @@ class GpuPlatform(ChartComponent):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(name, inputs=present({"platform": platform}), target=target, opts=opts)
-        self.installed, self.device_classes, self.node_labels = {}, {}, {}
+        self.installed, self.device_classes, self.node_labels = {}, InstalledClasses(), {}
         problems: list[Problem] = []
         parts: dict[str, dict[str, Any] | None] = {}
         crds: dict[str, Definitions] = {}
@@ -115,9 +121,9 @@ class GpuPlatform(ChartComponent):
             for part, each in installed.items()
             for kind, resource in each.resources.items()
         }
-        self.device_classes = {
-            name: found for each in installed.values() for name, found in each.device_classes.items()
-        }
+        self.device_classes = InstalledClasses(
+            {name: found for each in installed.values() for name, found in each.device_classes.items()}
+        )
         self.register_outputs(
             {
                 "deviceClasses": list(self.device_classes),

@@ -57,6 +57,23 @@ class InstalledClass(ClassRef):
     resources: Mapping[str, pulumi.Resource] = field(default_factory=dict)
 
 
+class InstalledClasses(dict[str, InstalledClass]):
+    """The classes that a component brings, by name; one with problems has any, so that theirs are the only ones told.
+
+    Raises:
+        KeyError: From `[...]`, with the names that there are, for another one.
+    """
+
+    def __init__(self, classes: Mapping[str, InstalledClass] | None = None) -> None:
+        super().__init__(classes or {})
+        self._has_any = classes is None
+
+    def __missing__(self, name: str) -> InstalledClass:
+        if self._has_any:
+            return InstalledClass(name)
+        raise KeyError(f"{name} is not installed; the classes are {', '.join(self) or 'none'}")
+
+
 @dataclass(frozen=True, eq=False)
 class Installed:
     """An installed chart.
@@ -183,10 +200,12 @@ class ChartComponent(Component):
             namespace=installation.namespace.name,
             version=installation.release.version,
             line=installation.release.line,
-            device_classes={
-                shipped.name: InstalledClass(shipped.name, (driver, shipped.selects), only)
-                for driver, shipped in installation.classes
-            },
+            device_classes=InstalledClasses(
+                {
+                    shipped.name: InstalledClass(shipped.name, (driver, shipped.selects), only)
+                    for driver, shipped in installation.classes
+                }
+            ),
             resources=resources,
         )
 

@@ -10,7 +10,7 @@ import pulumi
 
 from dra_infra.components.component import present, reports_unknown_arguments
 from dra_infra.components.platform_arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs, takes
-from dra_infra.components.platform_charts import ChartComponent, InstalledClass
+from dra_infra.components.platform_charts import ChartComponent, InstalledClass, InstalledClasses
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.target import ClusterTarget
 from dra_infra.specs.arguments import wrong_type
@@ -51,7 +51,7 @@ class ChartInstallation(ChartComponent):
             self._component_name,
             "",
             "",
-            {},
+            InstalledClasses(),
         )
         given = present(arguments)
         crds, problems = self.read_crds(given)

@@ -28,3 +28,22 @@ dra.GpuClaimTemplate("t", device_class=h100, cuont=4)  # type: ignore[call-arg]
 dra.GpuClaimTemplate("t", device_class=h100, count="some")  # type: ignore[arg-type]
 dra.GpuClaimTemplate("t", device_class=h100, replace="later")  # type: ignore[arg-type]
 dra.GpuClaimTemplate("t", h100)  # type: ignore[call-arg]
+
+platform = dra.GpuPlatform(
+    "gpus",
+    platform="aks",
+    operator={"version": "26.3.3", "eviction_label": "nvidia.com/dra-kubelet-plugin"},
+    driver={"version": "0.4.1", "compute_domains": False, "gates": {"TimeSlicingSettings": True}},
+    gpu_pools={"a100": {"nvidia.com/dra-kubelet-plugin": "true"}},
+)
+assert_type(platform, dra.GpuPlatform)
+dra.GpuClaim("of-platform", device_class=platform.device_classes["gpu.nvidia.com"])
+operator = dra.GpuOperator("gpu-operator", version="26.7.0", device_plugin=False)
+dra.DraDriver("dra-driver", operator=operator, controller_replicas=pulumi.Output.from_input(2))
+dra.ExampleDriver("example", devices_per_node=4, values={"image": {"tag": "v0.4.0"}})
+
+dra.GpuPlatform("p", platform="azure")  # type: ignore[arg-type]
+dra.GpuPlatform("p", platform="aks", driver={"compute_domain": False})  # type: ignore[arg-type]
+dra.GpuOperator("o", device_plugins=False)  # type: ignore[call-arg]
+dra.DraDriver("d", imex_mode="driver")  # type: ignore[arg-type]
+dra.ExampleDriver("e", devices_per_node="four")  # type: ignore[arg-type]

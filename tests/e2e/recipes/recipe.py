@@ -19,6 +19,7 @@ class Recipe:
         replacing: A change that needs new objects.
         operations: What the engine does to each resource for the second change, by name.
         placed: Whether placement answers for it; what it does not model yet must be refused by name.
+        charts: Name and version of the charts that it installs; stand-ins of them, or the user's own, take their place.
     """
 
     example: str
@@ -28,6 +29,7 @@ class Recipe:
     replacing: Edit
     operations: dict[str, tuple[str, ...]]
     placed: bool = True
+    charts: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         return self.example
@@ -140,5 +142,14 @@ RECIPES = (
         updated="server",
         replacing=("gpus=4", "gpus=2"),
         operations={"four": REPLACED, "server": ROLLED},
+    ),
+    Recipe(
+        example="11-aks-platform",
+        fleet="a100-80gb",
+        in_place=('"compute_domains": False', '"compute_domains": False, "log_verbosity": 6'),
+        updated="gpus-driver",
+        replacing=('GpuClaimTemplate("shared", ', 'GpuClaimTemplate("shared", count=2, '),
+        operations={"shared": REPLACED, "assistant": ROLLED},
+        charts=(("gpu-operator", "26.3.3"), ("dra-driver-nvidia-gpu", "0.4.1")),
     ),
 )

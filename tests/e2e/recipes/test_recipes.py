@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,9 @@ from dra_infra.catalog import load_fleet
 from dra_infra.engine.synth import synth
 from dra_infra.model.program import Program
 from dra_infra.simulation import place
+from tests.e2e.platform import charts
 from tests.e2e.recipes import bench
-from tests.e2e.recipes.recipe import RECIPES, Recipe
+from tests.e2e.recipes.recipe import RECIPES, Edit, Recipe
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
 from tools.engine_cli import Stack
 from tools.pulumi_home import PulumiHome
@@ -35,12 +37,18 @@ def test_a_recipe_from_preview_to_destroy(
     fleet = load_fleet(recipe.fleet)
     project = tmp_path / "project"
     bench.copy_example(EXAMPLES / recipe.example, project, home)
+    for name, version in recipe.charts:
+        bench.edit(project, _from_here(name, version, tmp_path / "charts"))
     with (
         ControlPlane(binaries=binaries) as plane,
         NodeStandIn(plane.connection, finish_jobs=False) as nodes,
         plane.api() as api,
     ):
-        create_fleet(api, fleet.to_manifests())
+        # Of a platform that the example installs, the charts bring the classes.
+        made = [
+            each for each in fleet.to_manifests() if not (recipe.charts and each["kind"] == "DeviceClass")
+        ]
+        create_fleet(api, made)
         present_before = _names(api)
         state = tmp_path / "state"
         state.mkdir()
@@ -95,6 +103,17 @@ def test_a_recipe_from_preview_to_destroy(
         assert [each["type"] for each in stack.export().get("resources", [])] == []
         for kind, names in _names(api).items():
             assert names == present_before[kind], kind
+
+
+def _from_here(name: str, version: str, folder: Path) -> Edit:
+    """The change that installs a chart from this machine."""
+    testdata = charts.find_testdata(os.environ)
+    if testdata is None:
+        pytest.skip(
+            f"NOT RUN: {name} {version} is made of the values of the real chart; set {charts.TESTDATA}"
+        )
+    written = f'"version": "{version}"'
+    return written, f'{written}, "chart": "{charts.provide(folder, name, version, testdata).path}"'
 
 
 def _deploy_and_compare(stack: Stack, api: Api, nodes: NodeStandIn, program: Program, recipe: Recipe) -> None:

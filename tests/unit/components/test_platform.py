@@ -14,6 +14,7 @@ from dra_infra.components.report import judged_at_end
 from dra_infra.engine.monitor import Monitor
 from dra_infra.engine.synth import synth_function
 from dra_infra.engine.values import fields_to_plain
+from dra_infra.errors import ProgramError
 from dra_infra.model.program import UNKNOWN, Program
 from dra_infra.specs.platform.settings import DRIVER_EXTRA, EXAMPLE, OPERATOR, SHARED, driver_settings
 
@@ -413,3 +414,31 @@ def test_the_documentation_runs(
     program = run(lambda: exec(text, {"dra": dra}))  # noqa: S102  (our own documentation)
     assert [problem for problem in program.problems if problem.severity == "error"] == []
     assert registered.names(RELEASE)
+
+
+def test_of_a_platform_with_problems_only_those_are_told():
+    def body() -> None:
+        wrong = {"values": {"resources-computeDomains": {"enabled": False}}}
+        platform = dra.GpuPlatform("p", platform="aks", operator=True, driver=wrong)
+        driver = dra.DraDriver("d", version="0.4.1")
+        for index, each in enumerate((platform, driver)):
+            dra.GpuClaim(f"claim-{index}", device_class=each.device_classes["gpu.nvidia.com"])
+
+    errors = {path: code for path, (code, severity) in codes(run(body)).items() if severity == "error"}
+    assert errors == {
+        'GpuPlatform("p").driver.values.resources-computeDomains': "unknown-chart-value",
+        'DraDriver("d").gpu_resources_enabled_override': "gpu-resources-consent",
+    }
+
+
+def test_a_class_that_nothing_installs_is_told_with_those_that_are():
+    def body() -> None:
+        platform = dra.GpuPlatform("p", platform="kind", driver=None, example=True)
+        dra.GpuClaim("claim", device_class=platform.device_classes["gpu.nvidia.com"])
+
+    with pytest.raises(ProgramError) as failure:
+        run(body)
+
+    (problem,) = failure.value.problems
+    assert problem.code == "program-raised"
+    assert "gpu.nvidia.com is not installed; the classes are gpu.example.com" in problem.message
