@@ -23,6 +23,19 @@ DISCOVERY: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 Json = dict[str, Any]
 
 
+def encode(body: object) -> str:
+    """Write *body* as clients in Go do, and so the vendor's provider: keys sorted, compact, safe inside HTML.
+
+    The bytes matter. The API server keeps the opaque parameters of a claim as they came, and writes them anew for every
+    strategic patch and every server-side apply. Where that gives other bytes, the spec "is immutable" from then on: not
+    even a finalizer can be taken off, and the claim is never gone.
+    """
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
 class RefusedError(Exception):
     """The API server refused a request.
 
@@ -192,7 +205,7 @@ class ApiServer:
         content_type: str = "application/json",
         accept: str = "*/*",
     ) -> Json:
-        content = None if body is None else json.dumps(body)
+        content = None if body is None else encode(body)
         try:
             response = self._client.request(
                 method,

@@ -26,6 +26,16 @@ DELETED_FIRST = (
 NAME_AS_OUTPUT = 'deployment("app", claim.metadata["name"])\n'
 NAME_AS_STRING = 'deployment("app", "claim", opts=ResourceOptions(depends_on=[claim]))\n'
 AUTONAMED = 'claim = claim_template("claim", {count}, opts=ResourceOptions(replace_on_changes=["spec"]))\n'
+PARAMETERS = {
+    "kind": "Zürich",
+    "text": "<&>",
+    **{f"key-{number}": {"b": 25, "a": None} for number in range(9, 0, -1)},
+}
+WITH_PARAMETERS = f"""
+k8s.resource.v1.ResourceClaim("claim", metadata={{"name": "claim", "namespace": NAMESPACE}}, spec={{"devices": {{
+    "requests": [{{"name": "gpu", "exactly": {{"deviceClassName": "any"}}}}],
+    "config": [{{"opaque": {{"driver": "example.com", "parameters": {PARAMETERS}}}}}]}}}})
+"""
 NAMED_BY_CONTENT = 'claim = claim_template("claim", {count}, name="claim-with-{count}")\n'
 
 
@@ -138,3 +148,14 @@ def test_a_name_by_content_lets_the_server_judge_the_new_object_in_preview(lab: 
 
     assert preview.exit_code == 1
     assert "spec.devices.requests[0].exactly.count: Invalid value: -1" in preview.text
+
+
+def test_a_claim_with_parameters_takes_labels_of_others_and_goes(lab: Lab, cluster_api: Api) -> None:
+    lab.up(WITH_PARAMETERS)
+
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
+    labelled = {"name": "claim", "namespace": lab.namespace, "labels": {"team": "ml"}}
+    cluster_api.apply({**claim, "metadata": labelled}, field_manager="somebody-else")
+    lab.up("")
+
+    assert cluster_api.list("resource.k8s.io/v1/ResourceClaim", namespace=lab.namespace) == []
