@@ -14,31 +14,24 @@ import pulumi
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.specs.attachments import ContainerView, PodView
 
-_CAMEL = {
-    "containers": "containers",
-    "init_containers": "initContainers",
-    "resource_claims": "resourceClaims",
-    "resource_claim_name": "resourceClaimName",
-    "resource_claim_template_name": "resourceClaimTemplateName",
-    "resources": "resources",
-    "claims": "claims",
-    "name": "name",
-    "request": "request",
-    "spec": "spec",
-}
+
+def camel(field: str) -> str:
+    """The name of a field as Kubernetes spells it."""
+    first, *others = field.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def read(value: Any, field: str) -> Any:
     """The field *field* (snake_case) of a dict in either spelling, or of a Pulumi args object; None when unset."""
     if isinstance(value, Mapping):
-        return value.get(_CAMEL[field], value.get(field))
+        return value.get(camel(field), value.get(field))
     return getattr(value, field, None)
 
 
 def replaced(value: Any, field: str, new: Any) -> Any:
     """A copy of *value*, of the same type, with *field* set."""
     if isinstance(value, Mapping):
-        spelling = field if field in value else _CAMEL[field]
+        spelling = field if field in value else camel(field)
         return type(value)({**value, spelling: new})  # type: ignore[call-arg]  # dict and its subclasses
     result = copy.copy(value)
     setattr(result, field, new)
@@ -112,7 +105,7 @@ def find_entry(pod: Any, name: str) -> Any:
 
 def add_entry(pod: Any, entry: Mapping[str, Any]) -> Any:
     """A copy of *pod* with one more entry of `resourceClaims`, whose fields are given in snake_case."""
-    spelled = {_CAMEL[field]: value for field, value in entry.items()}
+    spelled = {camel(field): value for field, value in entry.items()}
     return replaced(pod, "resource_claims", [*(read(pod, "resource_claims") or ()), spelled])
 
 

@@ -5,15 +5,14 @@ Everything here reads and copies; nothing is changed in place.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pulumi
 
+from dra_infra.components import pod_specs
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.specs.arguments import wrong_type
-from dra_infra.specs.nvlink_targets import PLAIN_HINT
+from dra_infra.specs.arguments import PLAIN_HINT, wrong_type
 from dra_infra.specs.nvlink_workloads import WorkloadView
 
 _TEMPLATES: Final = (
@@ -86,10 +85,7 @@ def read(value: Any, path: Sequence[str]) -> Any:
     for field in path:
         if isinstance(value, pulumi.Output):
             return None
-        if isinstance(value, Mapping):
-            value = value.get(_camel(field), value.get(field))
-        else:
-            value = getattr(value, field, None)
+        value = pod_specs.read(value, field)
     return value
 
 
@@ -99,13 +95,7 @@ def replaced(value: Any, path: Sequence[str], new: Any) -> Any:
         return new
     field, rest = path[0], path[1:]
     inner = replaced(read(value, (field,)), rest, new) if rest else new
-    if value is None:
-        return {_camel(field): inner}
-    if isinstance(value, Mapping):
-        return type(value)({**value, field if field in value else _camel(field): inner})  # type: ignore[call-arg]  # dict and its subclasses
-    result = copy.copy(value)
-    setattr(result, field, inner)
-    return result
+    return pod_specs.replaced({} if value is None else value, field, inner)
 
 
 def _plain(template: Any, path: Sequence[str]) -> Any:
@@ -116,8 +106,3 @@ def _plain(template: Any, path: Sequence[str]) -> Any:
                 [wrong_type(".".join(path[:depth]) or "template", part, "a plain value", PLAIN_HINT)]
             )
     return part
-
-
-def _camel(field: str) -> str:
-    first, *others = field.split("_")
-    return first + "".join(map(str.capitalize, others))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from dra_infra.errors import Problem
+
+PLAIN_HINT: Final = "this decides the structure: give a plain value, not a Pulumi Output"
+"""What to do about a Pulumi Output where the value must be known while the program runs."""
 
 
 def wrong_type(path: str, value: object, expected: str, hint: str = "") -> Problem:

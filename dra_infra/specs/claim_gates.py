@@ -35,18 +35,26 @@ def check_gates(
                 yield from _check(each, f"{prefix}first_available[{place}].", target)
     for index, constraint in enumerate(constraints if isinstance(constraints, Sequence) else ()):
         if isinstance(constraint, DistinctAttribute):
-            yield from _off(f"constraints[{index}]", "distinctAttribute", "DRAConsumableCapacity", target)
+            yield from check_gate(f"constraints[{index}]", "distinctAttribute", "DRAConsumableCapacity", target)
 
 
 def _check(asked: DeviceRequest | Alternative, prefix: str, target: ClusterTarget) -> Iterator[Problem]:
     for argument, gate in _ARGUMENTS.items():
         if getattr(asked, argument, None):
-            yield from _off(f"{prefix}{argument}", argument, gate, target)
+            yield from check_gate(f"{prefix}{argument}", argument, gate, target)
 
 
-def _off(path: str, what: str, gate: str, target: ClusterTarget) -> Iterator[Problem]:
-    (release,) = target.releases
-    if release.enabled(gate):
+def check_gate(path: str, what: str, gate: str, target: ClusterTarget) -> Iterator[Problem]:
+    """Whether a target that names its minor has a gate on: `needs-newer-kubernetes`.
+
+    Args:
+        path: The argument that needs it.
+        what: What a server without the gate clears.
+        gate: Name of the gate.
+        target: The cluster; nothing is said of one without a minor.
+    """
+    release = target.releases[0]
+    if target.kubernetes is None or release.enabled(gate):
         return
     newer = next(
         (

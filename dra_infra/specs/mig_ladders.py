@@ -11,9 +11,8 @@ from typing import Final
 from dra_infra.catalog.mig import MigProfile, mig_products, mig_profiles_of, placements_of
 from dra_infra.errors import Problem
 from dra_infra.model.quantity import Quantity
-from dra_infra.specs.arguments import is_output, wrong_type
+from dra_infra.specs.arguments import PLAIN_HINT, is_output, wrong_type
 from dra_infra.specs.mig_profiles import products_of
-from dra_infra.specs.mig_wishes import PLAIN_HINT
 from dra_infra.specs.request_records import MAX_ALTERNATIVES
 
 _MIB: Final = 2**20

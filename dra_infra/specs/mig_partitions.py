@@ -14,7 +14,7 @@ from dra_infra.cel import Selector, gpu
 from dra_infra.cel.check import check_expression
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.target import ClusterTarget
-from dra_infra.specs.claim_gates import check_gates
+from dra_infra.specs.claim_gates import check_gate, check_gates
 from dra_infra.specs.mig_ladders import check_found, check_size, smallest_profiles
 from dra_infra.specs.mig_placements import check_placement
 from dra_infra.specs.mig_profiles import check_profile, products_of, products_with_mig, profile_test
@@ -179,15 +179,7 @@ def _check_dynamic(
     if unknown:
         yield from (replace(each, path="dynamic") for each in unknown)
         return
-    gate = gates_of(line)[_DYNAMIC].kubernetes
-    # Without a minor nothing is said: a part of those that are meant has it.
-    if target.kubernetes is not None and not target.releases[0].enabled(gate):
-        yield Problem(
-            path="dynamic",
-            code="needs-newer-kubernetes",
-            message=f"DynamicMIG needs {gate}, which is off on Kubernetes {target.kubernetes}",
-            hint=f"where the cluster has it on, set gates={{{gate!r}: True}} on the target; else use static MIG",
-        )
+    yield from check_gate("dynamic", "what DynamicMIG publishes", gates_of(line)[_DYNAMIC].kubernetes, target)
     reads = check_expression(wish.select.expression()).reads if isinstance(wish.select, Selector) else ()
     for read in reads:
         if (read.kind, f"{read.domain}/{read.identifier}") in _static_only(line):

@@ -6,13 +6,11 @@ import difflib
 import operator
 from functools import lru_cache, reduce
 
-from dra_infra.catalog.gpus import find_products, nearest_product
 from dra_infra.catalog.mig import find_mig_profile, mig_products, mig_profiles_of
 from dra_infra.catalog.vocabulary import mig_profiles
 from dra_infra.cel import Selector, gpu
 from dra_infra.errors import Problem
-from dra_infra.specs.arguments import is_output, wrong_type
-from dra_infra.specs.mig_wishes import PLAIN_HINT
+from dra_infra.specs.product_names import read_products
 
 
 def products_with_mig(written: object) -> tuple[list[Problem], tuple[str, ...]]:
@@ -23,15 +21,9 @@ def products_with_mig(written: object) -> tuple[list[Problem], tuple[str, ...]]:
     """
     if written is None:
         return [], mig_products()
-    if not isinstance(written, str):
-        hint = PLAIN_HINT if is_output(written) else 'write gpu="H100"'
-        return [wrong_type("gpu", written, "the name of a GPU", hint)], ()
-    found = find_products(written)
-    if not found:
-        near = nearest_product(written)
-        hint = f'did you mean "{near}"?' if near else "`dra-infra catalog gpus` lists what is known"
-        message = f"no GPU that is known here is called {written[:80]!r}"
-        return [Problem(path="gpu", code="product-not-known", message=message, hint=hint)], ()
+    problems, found = read_products(written, example="H100")
+    if problems:
+        return problems, ()
     products = tuple(sorted(set(found) & set(mig_products())))
     if products:
         return [], products

@@ -8,10 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.errors import Problem
 from dra_infra.model import names
-from dra_infra.specs.arguments import is_list, is_output, wrong_type
+from dra_infra.specs.arguments import PLAIN_HINT, is_list, is_output, wrong_type
 from dra_infra.specs.claims import MAX_LIST
-
-PLAIN_HINT: Final = "this decides the structure: give a plain value, not a Pulumi Output"
 
 MIG_REQUEST: Final = "mig"
 """Name of the one request of a partition; those of several without names of their own are `mig-0`, `mig-1`."""

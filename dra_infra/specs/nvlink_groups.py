@@ -15,7 +15,7 @@ from dra_infra.catalog.driver_gates import check_gates, gate_states
 from dra_infra.catalog.systems import System
 from dra_infra.cel import Selector, gpu
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.specs.arguments import is_output, wrong_type
+from dra_infra.specs.arguments import PLAIN_HINT, is_output, wrong_type
 from dra_infra.specs.nvlink_refusals import (
     PARTITION_GATE,
     larger_than_group,
@@ -28,7 +28,7 @@ from dra_infra.specs.nvlink_refusals import (
     too_large_or_many,
     uneven,
 )
-from dra_infra.specs.nvlink_targets import PLAIN_HINT, NvlinkTarget, largest_pod, read_target
+from dra_infra.specs.nvlink_targets import NvlinkTarget, largest_pod, read_target
 from dra_infra.specs.requests import Constraint, MatchAttribute
 
 NvlinkPromise = Literal["count", "partition", "compute-domain"]

@@ -6,13 +6,13 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from dra_infra.catalog.gpus import find_products, nearest_product
+from dra_infra.catalog.gpus import find_products
 from dra_infra.catalog.records import gpu_products
 from dra_infra.catalog.systems import System, systems, systems_with
 from dra_infra.errors import Problem
-from dra_infra.specs.arguments import is_output, wrong_type
+from dra_infra.specs.arguments import PLAIN_HINT, is_output, wrong_type
+from dra_infra.specs.product_names import read_products
 
-PLAIN_HINT = "this decides the structure: give a plain value, not a Pulumi Output"
 _MOST_NAMED = 3
 """How many systems a hint names."""
 
@@ -72,7 +72,7 @@ def read_target(on: object, gpu: object, *, gpus: int) -> tuple[list[Problem], N
         )
         return [problem], NvlinkTarget(systems={}, products=())
     found, named = _read_system(on)
-    problems, products = _read_product(gpu)
+    problems, products = ([], ()) if gpu is None else read_products(gpu, example="B200")
     problems = [*found, *problems]
     if not problems and named and gpu is not None:
         (system,) = named.values()
@@ -139,18 +139,3 @@ def _read_system(on: object) -> tuple[list[Problem], dict[str, System]]:
     hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(systems())}"
     message = f"{on[:80]!r} is no system that is known here"
     return [Problem(path="on", code="unknown-system", message=message, hint=hint)], {}
-
-
-def _read_product(gpu: object) -> tuple[list[Problem], tuple[str, ...]]:
-    if gpu is None:
-        return [], ()
-    if not isinstance(gpu, str):
-        hint = PLAIN_HINT if is_output(gpu) else 'write gpu="B200"'
-        return [wrong_type("gpu", gpu, "the name of a GPU", hint)], ()
-    found = find_products(gpu)
-    if found:
-        return [], found
-    near = nearest_product(gpu)
-    hint = f'did you mean "{near}"?' if near else "`dra-infra catalog gpus` lists what is known"
-    message = f"no GPU that is known here is called {gpu[:80]!r}"
-    return [Problem(path="gpu", code="product-not-known", message=message, hint=hint)], ()

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dra_infra.errors import Problem
-from dra_infra.specs.arguments import is_output, wrong_type
+from dra_infra.specs.arguments import PLAIN_HINT, is_output, wrong_type
 from dra_infra.specs.compute_domains import CLIQUE_LABEL
 from dra_infra.specs.nvlink_groups import NvlinkPlan
-from dra_infra.specs.nvlink_targets import PLAIN_HINT
 
 GROUP_LABEL: Final = "dra-infra/nvlink-group"
 """Label of the pods of a group, by which they find each other."""
