@@ -224,6 +224,8 @@ CODES: dict[str, str] = {
     "unknown-chart-version": "a product has no such version, or the version is one of another chart",
     "value-set-twice": "a value of a chart is written by an argument and again under values",
     "chart-template-fails": "the templates of a chart refuse values that exclude or need each other",
+    "helm-not-found": "charts are to be rendered, and there is no helm",
+    "chart-not-rendered": "helm cannot get a chart, or its templates or schema refuse the values",
     "chart-value-unused": "nothing reads a value of a chart, because another one turns its reader off",
     "gpu-resources-consent": "the DRA driver gives out GPUs, and nobody says that the device plugin is off",
     "device-plugin-beside-dra": "the device plugin and the DRA driver both give out the GPUs of a node",

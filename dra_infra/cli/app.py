@@ -42,6 +42,12 @@ FleetName = Annotated[
         "Else the stack's dra-infra:fleet.",
     ),
 ]
+Charts = Annotated[
+    bool,
+    typer.Option(
+        "--charts", help="Also what Helm releases make, rendered by helm; it may fetch their charts."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -69,6 +75,7 @@ def synth(
     stack: Stack = None,
     config: Setting = None,
     timeout: Timeout = 60.0,
+    charts: Charts = False,
     json: Json = False,
 ) -> None:
     """Run a program in process, without CLI, network or cluster, and print its objects as YAML.
@@ -81,7 +88,8 @@ def synth(
     """  # noqa: D301  (click reads the character)
     from dra_infra.cli.synth import run
 
-    _exit(run(directory, stack=stack, config=_settings(config), timeout=timeout, as_json=json))
+    settings = _settings(config)
+    _exit(run(directory, stack=stack, config=settings, timeout=timeout, as_json=json, charts=charts))
 
 
 @app.command()
@@ -117,6 +125,7 @@ def review(
     stack: Stack = None,
     config: Setting = None,
     timeout: Timeout = 60.0,
+    charts: Charts = False,
     output: Annotated[
         str, typer.Option("--format", help="text, markdown, json or html, on standard output.")
     ] = "text",
@@ -145,6 +154,7 @@ def review(
             timeout=timeout,
             output=output,
             files={"html": html, "markdown": markdown},
+            charts=charts,
         )
     )
 

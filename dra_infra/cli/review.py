@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dra_infra.cli.settings import choose_fleet
+from dra_infra.engine.charts import with_charts
 from dra_infra.engine.isolated import RunningSynth
 from dra_infra.engine.project import find_root
 from dra_infra.engine.revision import archived
@@ -34,6 +35,7 @@ def run(
     timeout: float,
     output: str,
     files: Mapping[str, Path | None],
+    charts: bool = False,
 ) -> int:
     """Print the review; 1 when it has problems or something no longer fits.
 
@@ -57,6 +59,8 @@ def run(
         before, after = compile_both(
             base_root, root, base_label=base, stack=stack, config=config, timeout=timeout
         )
+        if charts:
+            before, after = with_charts(before, base_root), with_charts(after, root)
     result = compare(before, after, base_label=base, fleet=chosen)
     for form, file in files.items():
         if file is not None:

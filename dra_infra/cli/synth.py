@@ -7,17 +7,27 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dra_infra.cli.printing import print_not_seen, print_problems, write_output
+from dra_infra.engine.charts import with_charts
 from dra_infra.engine.isolated import program_to_json
+from dra_infra.engine.project import find_root
 from dra_infra.engine.synth import synth
 from dra_infra.model import yaml
 from dra_infra.validation import check_program
 
 
 def run(
-    directory: Path, *, stack: str | None, config: Mapping[str, str], timeout: float, as_json: bool
+    directory: Path,
+    *,
+    stack: str | None,
+    config: Mapping[str, str],
+    timeout: float,
+    as_json: bool,
+    charts: bool = False,
 ) -> int:
     """Print the objects of a program; 1 when it has problems, and then no objects."""
     program = synth(directory, stack=stack, config=config, timeout=timeout)
+    if charts:
+        program = with_charts(program, find_root(directory))
     problems = [
         # Which classes a cluster has is not known here; `simulate` asks the fleet.
         problem

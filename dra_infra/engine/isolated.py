@@ -20,7 +20,7 @@ from typing import Any
 
 from dra_infra.engine.synth import DEFAULT_TIMEOUT, synth
 from dra_infra.errors import Place, Problem, ProblemsError, ProgramError
-from dra_infra.model.program import NotSeen, Program, ProgramObject
+from dra_infra.model.program import NotSeen, Program, ProgramObject, ProgramRelease
 from dra_infra.model.target import ClusterTarget
 
 _GRACE = 10.0
@@ -102,7 +102,7 @@ class RunningSynth:
 def program_to_json(program: Program) -> dict[str, Any]:
     """*program* as JSON data."""
     data = dataclasses.asdict(program)
-    for each in data["objects"]:
+    for each in [*data["objects"], *data["releases"]]:
         if each["target"] is not None:
             each["target"]["serves"] = sorted(each["target"]["serves"])
     return data
@@ -124,15 +124,21 @@ def program_from_json(data: Mapping[str, Any]) -> Program:
         problems=tuple(_problem(each) for each in data["problems"]),
         kubernetes=data["kubernetes"],
         driver=data["driver"],
+        releases=tuple(map(_release, data["releases"])),
         resources=tuple(data["resources"]),
     )
 
 
 def _object(data: Mapping[str, Any]) -> ProgramObject:
-    target = data["target"]
-    if target is not None:
-        target = ClusterTarget(**{**target, "serves": frozenset(target["serves"])})
-    return ProgramObject(**{**data, "place": _place(data["place"]), "target": target})
+    return ProgramObject(**{**data, "place": _place(data["place"]), "target": _target(data["target"])})
+
+
+def _release(data: Mapping[str, Any]) -> ProgramRelease:
+    return ProgramRelease(**{**data, "place": _place(data["place"]), "target": _target(data["target"])})
+
+
+def _target(data: Mapping[str, Any] | None) -> ClusterTarget | None:
+    return ClusterTarget(**{**data, "serves": frozenset(data["serves"])}) if data is not None else None
 
 
 def _problem(data: Mapping[str, Any]) -> Problem:

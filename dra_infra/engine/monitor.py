@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
 
+from dra_infra.engine.charts import RELEASE_TYPE
 from dra_infra.engine.failures import is_of_program
 from dra_infra.engine.values import SIGNATURE_KEY, UNKNOWN_VALUE, fields_to_plain
 from dra_infra.errors import Place
@@ -85,7 +86,7 @@ class Monitor:
             type=request.type,
             name=request.name,
             parent=request.parent,
-            inputs=fields_to_plain(request.object),
+            inputs=fields_to_plain(request.object, nulls=request.type == RELEASE_TYPE),
             custom=request.custom,
             remote=request.remote,
             replace_on_changes=tuple(request.replaceOnChanges),

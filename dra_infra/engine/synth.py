@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dra_infra.catalog.pins import read_pins
+from dra_infra.engine.charts import read_release
 from dra_infra.engine.failures import ProgramTimeoutError, explain
 from dra_infra.engine.project import Project, load_project
 from dra_infra.engine.surroundings import (
@@ -136,12 +137,14 @@ def _with_trace(error: BaseException, calls: Any) -> BaseException:
 def _collect(
     project: Project, monitor: Any, problems: tuple[Problem, ...], targets: Mapping[str, ClusterTarget]
 ) -> Program:
-    objects = []
+    objects, releases = [], []
     for registration in monitor.registrations.values():
         if not registration.custom or not registration.type.startswith(_KUBERNETES):
             continue
         if registration.type.startswith(_MADE_BY_PROVIDER):
             monitor.note_made_by_provider(registration)
+            if found := read_release(registration, targets.get(registration.component)):
+                releases.append(found)
             continue
         delete_first = registration.delete_before_replace and "spec" in registration.replace_on_changes
         objects.append(
@@ -174,6 +177,7 @@ def _collect(
         problems=in_reading_order([*problems, *duplicates]),
         kubernetes=_supported(project.config.get("dra-infra:kubernetes")),
         driver=_known(project.config.get("dra-infra:driver") or "newest"),
+        releases=tuple(sorted(releases, key=lambda each: each.urn)),
         resources=tuple(sorted(monitor.registrations)),
     )
 

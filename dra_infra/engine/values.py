@@ -18,13 +18,18 @@ UNKNOWN_VALUE = UNDECRYPTABLE
 """The engine's text for a value that is not known in a preview."""
 
 
-def to_plain(value: struct_pb2.Value) -> Any:
-    """Plain JSON data; whole numbers become int, secrets `SECRET`, unknown values `UNKNOWN`."""
+def to_plain(value: struct_pb2.Value, *, nulls: bool = False) -> Any:
+    """Plain JSON data; whole numbers become int, secrets `SECRET`, unknown values `UNKNOWN`.
+
+    Args:
+        value: Of the wire.
+        nulls: Keep fields that are null: in the values of a chart they take defaults away.
+    """
     kind = value.WhichOneof("kind")
     if kind == "struct_value":
-        return _struct_to_plain(value.struct_value)
+        return _struct_to_plain(value.struct_value, nulls=nulls)
     if kind == "list_value":
-        return [to_plain(item) for item in value.list_value.values]
+        return [to_plain(item, nulls=nulls) for item in value.list_value.values]
     if kind == "string_value":
         return _text_to_plain(value.string_value)
     if kind == "number_value":
@@ -35,9 +40,9 @@ def to_plain(value: struct_pb2.Value) -> Any:
     return None
 
 
-def fields_to_plain(struct: struct_pb2.Struct) -> dict[str, Any]:
-    """The fields of a resource, without those that are not set."""
-    plain = {key: to_plain(value) for key, value in struct.fields.items()}
+def fields_to_plain(struct: struct_pb2.Struct, *, nulls: bool = False) -> dict[str, Any]:
+    """The fields of a resource, without those that are not set; *nulls* keeps those inside that are null."""
+    plain = {key: to_plain(value, nulls=nulls) for key, value in struct.fields.items()}
     return {key: value for key, value in plain.items() if value is not None}
 
 
@@ -48,16 +53,17 @@ def _text_to_plain(text: str) -> str:
     return text.replace(UNKNOWN_VALUE, SECRET) if UNKNOWN_VALUE in text else text
 
 
-def _struct_to_plain(struct: struct_pb2.Struct) -> Any:
+def _struct_to_plain(struct: struct_pb2.Struct, *, nulls: bool) -> Any:
     if SIGNATURE_KEY not in struct.fields:
-        return {key: plain for key, value in struct.fields.items() if (plain := to_plain(value)) is not None}
+        found = {key: to_plain(value, nulls=nulls) for key, value in struct.fields.items()}
+        return {key: plain for key, plain in found.items() if nulls or plain is not None}
     signature = struct.fields[SIGNATURE_KEY].string_value
     if signature == _SECRET_SIGNATURE:
         return SECRET
     if signature == _OUTPUT_SIGNATURE:
         if struct.fields["secret"].bool_value:
             return SECRET
-        return to_plain(struct.fields["value"]) if "value" in struct.fields else UNKNOWN
+        return to_plain(struct.fields["value"], nulls=nulls) if "value" in struct.fields else UNKNOWN
     if signature == _RESOURCE_SIGNATURE:
         return struct.fields["urn"].string_value
     # Assets and archives: their content is not part of a Kubernetes object.

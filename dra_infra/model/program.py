@@ -7,7 +7,7 @@ read them. They hold no Pulumi type.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dra_infra.errors import Place, Problem
@@ -35,6 +35,7 @@ class ProgramObject:
         replacement: What the program asked the engine to do on a change that needs a new object.
         place: Where the user wrote it.
         target: The cluster that its component compiles for, where that is another than the stack's.
+        chart: Where Helm makes it, the chart; Helm changes objects in place.
     """
 
     urn: str
@@ -43,6 +44,7 @@ class ProgramObject:
     replacement: Replacement = "provider"
     place: Place | None = None
     target: ClusterTarget | None = None
+    chart: str = ""
 
     @property
     def ref(self) -> ObjectRef:
@@ -54,6 +56,37 @@ class ProgramObject:
             name=str(metadata.get("name") or UNKNOWN),
             namespace=str(metadata.get("namespace") or ""),
         )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProgramRelease:
+    """A Helm release that a program asks for; its objects come from its chart.
+
+    Args:
+        urn: Pulumi's identity of the resource.
+        name: Of the release.
+        namespace: Where it goes.
+        chart: A name, an address, or a path from the folder of the program.
+        repository: Where a name is looked up; empty for an address or a path.
+        version: Of the chart; empty for the newest, or what lies at a path.
+        values: Plain JSON data as the chart gets it, nulls too; `UNKNOWN` and `SECRET` as in manifests.
+        has_crds: Whether Helm installs the CRDs of the chart.
+        component: The dra-infra component it comes from; empty for the user's own.
+        place: Where the user wrote it.
+        target: The cluster that its component compiles for, where that is another than the stack's.
+    """
+
+    urn: str
+    name: str
+    namespace: str
+    chart: str
+    repository: str = ""
+    version: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    has_crds: bool = True
+    component: str = ""
+    place: Place | None = None
+    target: ClusterTarget | None = None
 
 
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)
@@ -81,5 +114,7 @@ class Program:
     """The Kubernetes minor that the stack is for (`dra-infra:kubernetes`), when it says."""
     driver: str = "newest"
     """The release of the drivers that the stack is for (`dra-infra:driver`)."""
+    releases: tuple[ProgramRelease, ...] = ()
+    """Helm releases, sorted by URN; their objects are not among `objects`."""
     resources: tuple[str, ...] = ()
     """URNs of every registered resource, components included, sorted."""

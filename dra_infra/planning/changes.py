@@ -153,6 +153,8 @@ def _compare(before: ProgramObject | None, after: ProgramObject | None) -> Chang
 
 
 def _find_replacing(before: ProgramObject, after: ProgramObject) -> tuple[str, ...]:
+    if after.chart:
+        return ()
     fields = find_replacing_fields(before.manifest, after.manifest)
     if fields or after.replacement != "delete-first":
         return fields

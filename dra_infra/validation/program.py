@@ -16,6 +16,8 @@ def check_program(
 ) -> tuple[Problem, ...]:
     """Check every object of *program*; in reading order, with the place of the object where the run knows it.
 
+    Of what a chart makes, only what the API server refuses is told: advice is for its author.
+
     Args:
         program: What a run gave.
         target: The cluster of objects that have none of their own; None takes the stack's setting, else the oldest
@@ -29,5 +31,7 @@ def check_program(
     found = check_objects(manifests, target, driver=program.driver, classes=classes, targets=targets)
     for index, problem in found:
         each = program.objects[index]
+        if each.chart and problem.severity == "warning":
+            continue
         problems.append(problem.below(each.component or str(each.ref)).at(each.place))
     return in_reading_order(problems)

@@ -194,3 +194,20 @@ def test_an_object_that_pulumi_names_is_replaced_new_one_first(make):
     after = make.workload("Job", "", make.pod_spec(image="new"))
     (change,) = changes(make, [before], [after])
     assert (change.action, change.order, change.ref.name) == ("replaced", "create-first", "[unknown]")
+
+
+def test_helm_changes_in_place_what_the_provider_would_replace():
+    def config_map(text: str, chart: str) -> Program:
+        metadata = {"name": "values", "namespace": "gpu"}
+        manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": text}}
+        urn = "urn:pulumi:s::p::kubernetes:v1:ConfigMap::values"
+        return Program(
+            project="p", stack="s", objects=(ProgramObject(urn=urn, manifest=manifest, chart=chart),)
+        )
+
+    def action(chart: str) -> str:
+        (change,) = compare_programs(config_map("1", chart), config_map("2", chart))
+        return change.action
+
+    assert action("") == "replaced"
+    assert action("gpu-operator") == "changed"

@@ -173,6 +173,20 @@ def test_a_field_that_the_old_minor_ignores_is_a_warning():
     )
 
 
+def test_of_what_a_chart_makes_only_what_the_server_refuses_is_told():
+    advised = changed(CLASS, "spec.extendedResourceName", "example.com/gpu")
+    wrong = changed(advised, "spec.selectors", [{"cel": {"expression": "device.driver =="}}])
+
+    def codes(manifest: Mapping[str, Any], chart: str) -> set[str]:
+        made = ProgramObject(urn="urn:0", manifest=manifest, chart=chart)
+        program = Program(project="p", stack="s", kubernetes="1.34", objects=(made,))
+        return {problem.code for problem in check_program(program)}
+
+    assert codes(advised, "") == {"field-dropped"}
+    assert codes(advised, "dra-driver-nvidia-gpu") == set()
+    assert codes(wrong, "dra-driver-nvidia-gpu") == codes(wrong, "") - {"field-dropped"} != set()
+
+
 def test_a_marker_of_an_unknown_value_breaks_no_rule():
     template = changed(TEMPLATE, f"{REQUEST}.exactly.count", "[unknown]")
     template = changed(template, f"{REQUEST}.exactly.deviceClassName", "[unknown]")
