@@ -247,6 +247,7 @@ CODES: dict[str, str] = {
     "too-many-consumers": "more pods are to share a claim than the API server takes",
     "config-overridden": "a config, or a field of one, never counts, because a later config replaces it whole",
     "config-refused-by-webhook": "a claim has a config that the webhook of the driver refuses",
+    "extended-resource-not-served": "a pod asks for nvidia.com/gpu where no class and no device plugin serves it",
     # review
     "file-unreadable": "a file or folder is not there, may not be read, or holds nothing to read",
     "not-utf-8": "a file is not UTF-8",

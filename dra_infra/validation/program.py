@@ -8,6 +8,7 @@ from dra_infra.errors import Problem, in_reading_order
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.program import Program
 from dra_infra.model.target import ClusterTarget
+from dra_infra.validation.installed import check_installed
 from dra_infra.validation.objects import check_objects
 
 
@@ -29,9 +30,16 @@ def check_program(
     targets = {index: each.target for index, each in enumerate(program.objects) if each.target is not None}
     manifests = [each.manifest for each in program.objects]
     found = check_objects(manifests, target, driver=program.driver, classes=classes, targets=targets)
-    for index, problem in found:
+    for index, problem in (*found, *check_installed(program)):
         each = program.objects[index]
         if each.chart and problem.severity == "warning":
             continue
         problems.append(problem.below(each.component or str(each.ref)).at(each.place))
     return in_reading_order(problems)
+
+
+def _on_fleet(
+    manifests: Sequence[Mapping[str, Any]], fleet: Fleet | None, target: ClusterTarget, program: Program
+) -> Iterator[tuple[int | None, Problem]]:
+    if fleet is not None:
+        yield from check_on_fleet(manifests, fleet, target, driver=program.driver)
