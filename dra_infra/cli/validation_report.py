@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_infra.errors import CODES, Place, Problem
-
-_DOCUMENTATION: Final = "docs/errors.md"
-_NOT_XML: Final = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-"""What XML 1.0 cannot hold, not even escaped."""
-
-_ESCAPES: Final = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\r": "&#13;"}
-)
-# The standard library's own escapes bring its HTTP client and TLS along, a tenth of the time of a short run.
+from dra_infra.errors import Place, Problem
+from dra_infra.model.junit import TestCase, write_junit
+from dra_infra.model.sarif import Finding, write_sarif
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,32 +71,17 @@ def render_json(report: ValidationReport) -> str:
 
 def render_sarif(report: ValidationReport) -> str:
     """SARIF 2.1.0, for code scanning."""
-    codes = sorted({problem.code for problem in report.problems})
-    rules = [
-        {
-            "id": code,
-            "shortDescription": {"text": CODES[code]},
-            "help": {"text": f"{CODES[code]}; see {_DOCUMENTATION}, section {code}"},
-        }
-        for code in codes
-    ]
-    results = [
-        {
-            "ruleId": problem.code,
-            "ruleIndex": codes.index(problem.code),
-            "level": problem.severity,
-            "message": {"text": _told(problem)},
-            "locations": [{"physicalLocation": _location(problem.place)}],
-        }
-        for problem in report.problems
-    ]
-    driver = {"name": "dra-infra", "rules": rules}
-    data = {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
-    }
-    return json.dumps(data, indent=2)
+    return write_sarif(
+        [
+            Finding(
+                code=problem.code,
+                level=problem.severity,
+                message=_told(problem),
+                place=problem.place or Place(file=""),
+            )
+            for problem in report.problems
+        ]
+    )
 
 
 def render_junit(report: ValidationReport) -> str:
@@ -116,22 +93,20 @@ def render_junit(report: ValidationReport) -> str:
         near = [start for start in starts if start.file == place.file and start <= place]
         key = next((each for each in cases if near and each[0] == near[-1]), (place, "document"))
         cases.setdefault(key, []).append(problem)
-    failed = sum(any(each.severity == "error" for each in found) for found in cases.values())
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
-    lines.append(f'<testsuite name="dra-infra validate" tests="{len(cases)}" failures="{failed}">')
-    for (place, name), found in sorted(cases.items()):
-        attributes = f"classname={_xml(place.file)} name={_xml(name)}"
-        errors = [each for each in found if each.severity == "error"]
-        warnings = [each for each in found if each.severity != "error"]
-        lines.append(f"  <testcase {attributes}>")
-        lines += [
-            f"    <failure type={_xml(each.code)} message={_xml(f'{each.place}: {_told(each)}')}/>"
-            for each in errors
-        ]
-        lines += [f"    <system-out>{_text(str(each))}</system-out>" for each in warnings]
-        lines.append("  </testcase>")
-    lines.append("</testsuite>")
-    return "\n".join(lines)
+    return write_junit(
+        "dra-infra validate",
+        [
+            TestCase(
+                group=place.file,
+                name=name,
+                failures=[
+                    (each.code, f"{each.place}: {_told(each)}") for each in found if each.severity == "error"
+                ],
+                remarks=[str(each) for each in found if each.severity != "error"],
+            )
+            for (place, name), found in sorted(cases.items())
+        ],
+    )
 
 
 def render_github(report: ValidationReport) -> str:
@@ -163,14 +138,6 @@ def _place(place: Place | None) -> dict[str, Any]:
     return {"file": place.file, "line": place.line, "column": place.column}
 
 
-def _location(place: Place | None) -> dict[str, Any]:
-    place = place or Place(file="")
-    location: dict[str, Any] = {"artifactLocation": {"uri": place.file}}
-    if place.line:
-        location["region"] = {"startLine": place.line, "startColumn": max(place.column, 1)}
-    return location
-
-
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
@@ -181,11 +148,3 @@ def _property(text: str) -> str:
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _xml(text: str) -> str:
-    return f'"{_text(text)}"'.replace("\n", "&#10;")
-
-
-def _text(text: str) -> str:
-    return re.sub(_NOT_XML, "\ufffd", text).translate(_ESCAPES)

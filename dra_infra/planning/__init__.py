@@ -1,6 +1,6 @@
 """Before and after side by side: changes, dangers, placements, and the reports of them.
 
-Pure: two runs of a program and two placements in, one `Review` out, and text in four forms from that. Compiling the
+Pure: two runs of a program and two placements in, one `Review` out, and text in six forms from that. Compiling the
 programs, placing pods, reading and writing files belong to others.
 """
 
@@ -10,9 +10,11 @@ from dra_infra.planning.changes import Change
 from dra_infra.planning.dangers import Danger
 from dra_infra.planning.html_report import render_html
 from dra_infra.planning.json_report import render_json
+from dra_infra.planning.junit_report import render_junit
 from dra_infra.planning.markdown_report import render_markdown
 from dra_infra.planning.placements import WorkloadReview
 from dra_infra.planning.reviews import Review, review
+from dra_infra.planning.sarif_report import render_sarif
 from dra_infra.planning.text_report import render_text
 
 __all__ = [
@@ -22,7 +24,9 @@ __all__ = [
     "WorkloadReview",
     "render_html",
     "render_json",
+    "render_junit",
     "render_markdown",
+    "render_sarif",
     "render_text",
     "review",
 ]

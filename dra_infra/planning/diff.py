@@ -10,6 +10,7 @@ from typing import Any, Final
 import yaml as pyyaml
 
 from dra_infra.model import yaml
+from dra_infra.planning.noise import mask_secrets, without_noise
 
 CONTEXT: Final = 3
 """Unchanged lines that are shown around a change."""
@@ -39,9 +40,13 @@ def diff_manifests(
 ) -> tuple[Hunk, ...]:
     """The hunks that lead from *before* to *after*; None stands for an object that is not there.
 
-    Both sides are written in the canonical order of keys, so that only a difference of values shows.
+    Both sides are written in the canonical order of keys and without noise, so that only a difference of meaning shows.
+    Values of Secrets never show, only that they change.
     """
-    old, new = _lines(before), _lines(after)
+    if before == after:
+        return ()
+    before, after = mask_secrets(before, after)
+    old, new = (_lines(None if side is None else without_noise(side)) for side in (before, after))
     if old == new:
         return ()
     groups = _group(_opcodes(old, new), context)
@@ -56,7 +61,21 @@ _Opcode = tuple[str, int, int, int, int]
 
 
 def _lines(manifest: Mapping[str, Any] | None) -> list[str]:
-    return [] if manifest is None else yaml.write_manifest(manifest).splitlines()
+    if manifest is None:
+        return []
+    try:
+        return yaml.write_manifest(manifest).splitlines()
+    except UnicodeEncodeError:
+        # JSON can hold half of a character pair, YAML cannot.
+        return yaml.write_manifest(_spell_halves(manifest)).splitlines()
+
+
+def _spell_halves(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {_spell_halves(key): _spell_halves(item) for key, item in value.items()}
+    return [_spell_halves(item) for item in value] if isinstance(value, list) else value
 
 
 def _opcodes(old: list[str], new: list[str]) -> Sequence[_Opcode]:

@@ -1,4 +1,7 @@
-"""A review as JSON, for programs. `schema` changes when a field is taken away or changes its meaning."""
+"""A review as JSON, for programs. `schema` changes when a field is taken away or changes its meaning.
+
+`schemas/review-v1.json` describes every field.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import json
 import re
 from typing import Any, Final
 
-from dra_infra.errors import Problem
+from dra_infra.errors import Place, Problem
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.planning.changes import Change
 from dra_infra.planning.dangers import Danger
@@ -20,14 +23,14 @@ MAX_NODES: Final = 32
 """Names of nodes per workload; `nodeCount` counts all of them."""
 
 _HIDDEN: Final = re.compile(
-    r"[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb]"
+    r"[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb]"
 )
 
 
 def render_json(review: Review) -> str:
     """The review as one JSON object with sorted keys; ends with a line break.
 
-    Letters stay as they are; characters that could steer a terminal are written as escapes.
+    Letters stay as they are; characters that could steer a terminal, and halves of pairs, are written as escapes.
     """
     text = json.dumps(describe_review(review), ensure_ascii=False, indent=2, sort_keys=True)
     return _HIDDEN.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n"
@@ -57,14 +60,13 @@ def describe_review(review: Review) -> dict[str, Any]:
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
-    place = problem.place
     return {
         "path": problem.path,
         "code": problem.code,
         "message": problem.message,
         "hint": problem.hint,
         "severity": problem.severity,
-        "place": {"file": place.file, "line": place.line, "column": place.column} if place else None,
+        "place": _place(problem.place),
     }
 
 
@@ -88,6 +90,7 @@ def _change(change: Change) -> dict[str, Any]:
         "replacing": list(change.replacing),
         "order": change.order,
         "refused": list(change.refused),
+        "place": _place(change.place),
         "diff": [{"path": hunk.path, "lines": list(hunk.lines)} for hunk in change.diff],
     }
 
@@ -149,6 +152,10 @@ def _node(node: NodePlacement) -> dict[str, Any]:
             for choice in node.devices
         ],
     }
+
+
+def _place(place: Place | None) -> dict[str, Any] | None:
+    return {"file": place.file, "line": place.line, "column": place.column} if place else None
 
 
 def _ref(ref: ObjectRef) -> dict[str, str]:

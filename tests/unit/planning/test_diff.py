@@ -96,3 +96,14 @@ def test_texts_too_long_to_compare_line_by_line_still_lead_to_after():
     hunks = diff.diff_manifests(before, after)
     assert apply(hunks, before) == write_manifest(after).splitlines()
     assert hunks[0].lines[0] == " a: 1"
+
+
+def test_half_of_a_character_pair_is_spelled_out():
+    """JSON can hold one, and the diff is written as YAML, which cannot."""
+    (hunk,) = diff.diff_manifests({"kind": "a"}, {"kind": "\ud800", "list": ["\udfff", 1]})
+    assert [line for line in hunk.lines if line.startswith("+")] == [
+        "+kind: \\ud800",
+        "+list:",
+        "+- \\udfff",
+        "+- 1",
+    ]

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from dra_infra.planning import render_html, render_json, render_markdown, render_text
+from dra_infra.planning import (
+    render_html,
+    render_json,
+    render_junit,
+    render_markdown,
+    render_sarif,
+    render_text,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 FORMS = {
@@ -17,6 +24,8 @@ FORMS = {
     "review.md": render_markdown,
     "review.json": render_json,
     "review.html": render_html,
+    "review.sarif": render_sarif,
+    "review.xml": render_junit,
 }
 
 
@@ -37,10 +46,10 @@ def test_reports_do_not_depend_on_the_hash_seed_or_the_environment(seed):
         f"spec = importlib.util.spec_from_file_location('sample', {str(Path(__file__).with_name('conftest.py'))!r})\n"
         "module = importlib.util.module_from_spec(spec)\n"
         "spec.loader.exec_module(module)\n"
-        "from dra_infra.planning import render_html, render_json, render_markdown, render_text\n"
+        "from dra_infra import planning\n"
         "review = module.a_sample()\n"
-        "forms = (render_text, render_markdown, render_json, render_html)\n"
-        "sys.stdout.buffer.write(''.join(form(review) for form in forms).encode())\n"
+        f"forms = {[form.__name__ for form in FORMS.values()]!r}\n"
+        "sys.stdout.buffer.write(''.join(getattr(planning, form)(review) for form in forms).encode())\n"
     )
     environment = {"PATH": os.environ["PATH"], "PYTHONHASHSEED": seed, "COLUMNS": "40", "FORCE_COLOR": "1"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
