@@ -52,11 +52,14 @@ def targets_of_run() -> dict[str, ClusterTarget]:
 
 def report(problems: Iterable[Problem]) -> None:
     """Add *problems* to those of the run; the first ones make the run fail at its end."""
+    found = list(problems)
+    if not found:
+        return
     run = problems_of_run()
     is_first = not run
     place = find_user_place()
-    run.extend(problem if problem.place else problem.at(place) for problem in problems)
-    if is_first and run:
+    run.extend(problem if problem.place else problem.at(place) for problem in found)
+    if is_first:
         failing_output()
 
 
