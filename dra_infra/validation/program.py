@@ -36,10 +36,3 @@ def check_program(
             continue
         problems.append(problem.below(each.component or str(each.ref)).at(each.place))
     return in_reading_order(problems)
-
-
-def _on_fleet(
-    manifests: Sequence[Mapping[str, Any]], fleet: Fleet | None, target: ClusterTarget, program: Program
-) -> Iterator[tuple[int | None, Problem]]:
-    if fleet is not None:
-        yield from check_on_fleet(manifests, fleet, target, driver=program.driver)

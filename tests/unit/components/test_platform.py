@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pulumi_kubernetes as k8s
 import pytest
 
 import dra_infra as dra
+from dra_infra.catalog import load_fleet
 from dra_infra.components.platform_arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs
 from dra_infra.components.report import judged_at_end
 from dra_infra.engine.monitor import Monitor
@@ -442,3 +444,20 @@ def test_a_class_that_nothing_installs_is_told_with_those_that_are():
     (problem,) = failure.value.problems
     assert problem.code == "program-raised"
     assert "gpu.nvidia.com is not installed; the classes are gpu.example.com" in problem.message
+
+
+def test_pools_may_be_the_nodes_of_a_cluster_that_was_printed(tmp_path: Path):
+    room = {"allocatable": {"cpu": "64", "memory": "512Gi", "pods": "110"}}
+    nodes = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": room}
+        for name, labels in (("old", {"kubernetes.io/os": "linux"}), ("new", {LABEL: "true"}))
+    ]
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+
+    def body() -> None:
+        pools = {each.name: each.labels for each in load_fleet(str(file)).nodes}
+        operator = {"version": "26.3.3", "eviction_label": LABEL}
+        dra.GpuPlatform("p", platform="aks", operator=operator, driver="0.4.1", gpu_pools=pools)
+
+    assert codes(run(body)) == {'GpuPlatform("p").gpu_pools.old': ("node-labels-missing", "warning")}
