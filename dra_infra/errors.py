@@ -118,6 +118,9 @@ CODES: dict[str, str] = {
     # components
     "wrong-type": "an argument or field has a value of another type",
     "unknown-argument": "a component has no such argument",
+    "alias-of-another-kind": "an alias names a kind of object that the component does not make",
+    "import-of-another-name": "the object to import is not the one that the component makes",
+    "ignored-content": "options ignore changes of what the object's name is made of",
     "missing-argument": "an argument that is needed is not given",
     "invalid-name": "a name is not in the format that Kubernetes asks for",
     "count-below-one": "a request asks for no device",

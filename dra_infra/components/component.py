@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 import pulumi
 
 from dra_infra.catalog.pins import Pins, read_pins
+from dra_infra.components.object_options import take_object_options
 from dra_infra.components.report import judged_at_end, report, targets_of_run
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.program import UNKNOWN
@@ -70,6 +71,7 @@ class Component(pulumi.ComponentResource):
         self, name: str, *, inputs: Mapping[str, Any], target: object, opts: pulumi.ResourceOptions | None
     ) -> None:
         self._component_name = name
+        opts, self._object_options = take_object_options(self, opts)
         super().__init__(f"dra-infra:index:{type(self).__name__}", str(name), dict(inputs), opts)
         self.resources = {}
         self._problems: list[Problem] = [*self._misspelt]

@@ -95,6 +95,7 @@ class DeviceClaimComponent(Component):
         ]
         if object_name is not None and not isinstance(object_name, pulumi.Output):
             found += check_object_name(object_name)
+        found += self._object_options.check(self._kinds, named_by_content=object_name is None)
         self._requests = tuple(str(getattr(request, "name", "")) for request in asked)
         try:
             pins = self.pins(common.driver_release)
@@ -121,6 +122,10 @@ class DeviceClaimComponent(Component):
         immutable = claim_spec if shared else {"spec": claim_spec}
         if object_name is None:
             self.object_name = _named(name, immutable)
+        if wrong := self._object_options.check_import(self.object_name, namespace):
+            self.report(wrong)
+            self.register_outputs({})
+            return
         metadata = present(
             {
                 "name": self.object_name,
@@ -142,6 +147,11 @@ class DeviceClaimComponent(Component):
     @property
     def _kind(self) -> str:
         return "ResourceClaim" if self._shared else "ResourceClaimTemplate"
+
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        """The kinds of all objects that the component makes."""
+        return (self._kind,)
 
     @property
     def _entry_field(self) -> str:

@@ -75,6 +75,8 @@ class GpuDeviceClass(Component, NamedClass):
             problems += check_object_name(name, path="name")
         elif not isinstance(object_name, pulumi.Output):
             problems += check_object_name(object_name)
+        problems += self._object_options.check(("DeviceClass",))
+        problems += self._object_options.check_import(self.object_name)
         try:
             spec = compile_class(
                 select,

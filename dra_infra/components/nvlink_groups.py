@@ -88,6 +88,7 @@ class NvlinkGroup(DeviceClaimComponent):
     """
 
     _kind = "ResourceClaimTemplate"
+    _kinds = ("ResourceClaimTemplate", KIND)
     _entry_field = "resource_claim_template_name"
 
     pods: int

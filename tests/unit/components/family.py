@@ -1,0 +1,98 @@
+"""Every component with arguments that make all of its children, for tests of what all components have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+
+import dra_infra as dra
+from dra_infra.components.component import Component
+from dra_infra.engine.monitor import Monitor
+from dra_infra.engine.synth import synth_function
+from dra_infra.model.program import Program
+
+_GPU = "gpu.example.com"
+
+FAMILY: dict[str, tuple[type[Component], dict[str, Any]]] = {
+    "GpuDeviceClass": (dra.GpuDeviceClass, {}),
+    "GpuClaim": (dra.GpuClaim, {"device_class": _GPU}),
+    "GpuClaimTemplate": (dra.GpuClaimTemplate, {"device_class": _GPU}),
+    "MigPartition": (dra.MigPartition, {"profile": "1g.10gb"}),
+    "MigPartition shared": (dra.MigPartition, {"profile": "1g.10gb", "shared": True}),
+    "NvlinkGroup on a board": (dra.NvlinkGroup, {"gpus": 4, "on": "hgx-h100"}),
+    "NvlinkGroup over a rack": (dra.NvlinkGroup, {"gpus": 72, "on": "gb200-nvl72"}),
+    "SharedGpu": (dra.SharedGpu, {}),
+    "SharedGpu across pods": (dra.SharedGpu, {"across": "pods"}),
+    "DraDriver": (dra.DraDriver, {"gpu_resources_enabled_override": True}),
+    "ExampleDriver": (dra.ExampleDriver, {}),
+    "GpuOperator": (dra.GpuOperator, {}),
+    "GpuPlatform": (dra.GpuPlatform, {"platform": "kubeadm", "operator": True}),
+}
+"""A row for each component, and for each kind of object that it may make. A new component needs a row here."""
+
+CLAIMS = [row for row, (made, _) in FAMILY.items() if hasattr(made, "attach")]
+OBJECTS = ["GpuDeviceClass", *CLAIMS]
+"""Rows of components that make objects of Kubernetes, not releases of charts."""
+
+
+def make(row: str, name: str = "it", **more: Any) -> Component:
+    """The component of a row."""
+    made, arguments = FAMILY[row]
+    return made(name, **{**arguments, **more})  # type: ignore[call-arg]  # each has its own arguments
+
+
+class Registered:
+    """What a program asked the engine for."""
+
+    def __init__(self) -> None:
+        self.requests: list[Any] = []
+
+    @property
+    def component(self) -> Any:
+        """The request of the one component of ours."""
+        (found,) = [each for each in self.requests if each.type.startswith("dra-infra:")]
+        return found
+
+    @property
+    def children(self) -> list[Any]:
+        """The requests of what the component made."""
+        found = [each for each in self.requests if "dra-infra:index:" in each.parent]
+        assert found
+        return found
+
+    @property
+    def main(self) -> list[Any]:
+        """The children that the component is about."""
+        return [each for each in self.children if each.type != "kubernetes:core/v1:Namespace"]
+
+
+def run(body: Callable[[], Any]) -> tuple[Program, Registered]:
+    """Run a program as `synth` does, on the newest Kubernetes, and note what it registers."""
+    seen, register = Registered(), Monitor.RegisterResource
+
+    def note(self: Monitor, request: Any) -> Any:
+        seen.requests.append(request)
+        return register(self, request)
+
+    Monitor.RegisterResource = note  # type: ignore[method-assign]  # put back below
+    try:
+        program = synth_function(body, config={"dra-infra:kubernetes": "1.37", "dra-infra:driver": "0.5"})
+    finally:
+        Monitor.RegisterResource = register  # type: ignore[method-assign]
+    return program, seen
+
+
+def registered(row: str, /, **more: Any) -> Registered:
+    """What the component of a row registers, without a problem."""
+    program, seen = run(lambda: make(row, **more))
+    assert [str(each) for each in program.problems if each.severity == "error"] == []
+    return seen
+
+
+def with_options(row: str, make_options: Callable[[], dict[str, Any]]) -> Registered:
+    """The same with options, which may be resources of the program."""
+    program, seen = run(lambda: make(row, opts=pulumi.ResourceOptions(**make_options())))
+    assert [str(each) for each in program.problems if each.severity == "error"] == []
+    return seen
