@@ -120,7 +120,7 @@ def _check(program: Program, fleet: Fleet | None) -> tuple[Problem, ...]:
     if fleet is None:
         # Which classes the cluster has is not known, so none can be said to be missing.
         return tuple(each for each in check_program(program) if each.code != "class-not-known")
-    return check_program(program, classes=fleet.classes)
+    return check_program(program, fleet=fleet)
 
 
 def _render(result: Review, form: str) -> str:

@@ -46,7 +46,7 @@ def run(
             ]
         )
     program = synth(directory, stack=stack, config=config, timeout=timeout)
-    problems = check_program(program, classes=chosen.classes)
+    problems = check_program(program, fleet=chosen)
     print_not_seen(program.not_seen)
     print_problems(problems)
     if any(problem.severity == "error" for problem in problems):

@@ -13,10 +13,12 @@ from typing import Any, Final
 from dra_infra.errors import Problem
 from dra_infra.model.decoding import can_decode, decode
 from dra_infra.model.device_class import DeviceClass
+from dra_infra.model.fleet import Fleet
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.pods import decode_pod_claims, find_pod_templates
 from dra_infra.model.target import ClusterTarget, Release
 from dra_infra.validation.advice import REFERENCES, Pins, Surroundings, advise, advise_pods, read_pins
+from dra_infra.validation.expressions import environment_of
 from dra_infra.validation.markers import is_told, without_markers
 from dra_infra.validation.pod_claims import check_pod_claims
 from dra_infra.validation.problems import problem_of, problems_of, unreadable
@@ -102,8 +104,10 @@ def check_objects(
     if any(manifest.get("kind") == "ComputeDomain" for manifest in objects):
         # Few inputs hold one, and the module takes its time to load.
         from dra_infra.specs.compute_domains import check_template_names
+        from dra_infra.validation.advice.compute_domains import advise_compute_domains
 
         yield from check_template_names(objects)
+        yield from advise_compute_domains(objects, pins)
     # One object after the other, so that what is known of its expressions is still at hand for the advice.
     for index, manifest in enumerate(objects):
         chosen = targets.get(index, target)
@@ -113,6 +117,31 @@ def check_objects(
             yield index, problem
         for problem in _advise(manifest, findings[-1].record, releases[-1], surroundings, pins):
             yield index, problem
+
+
+def check_on_fleet(
+    objects: Sequence[Mapping[str, Any]], fleet: Fleet, target: ClusterTarget, *, driver: str = "newest"
+) -> Iterator[tuple[int | None, Problem]]:
+    """Advice on *objects* for the hardware that they are meant for.
+
+    Args:
+        objects: Manifests as plain JSON data.
+        fleet: The hardware.
+        target: The cluster.
+        driver: Release line of NVIDIA's driver whose attributes count.
+
+    Returns:
+        Pairs of an object's position, or None for the fleet itself, and a warning.
+    """
+    # Loaded where a fleet is named: validation starts faster without.
+    from dra_infra.validation.advice.fleets import advise_on_fleet
+
+    release = target.releases[-1]
+    surroundings = Surroundings.gather(objects, classes=(*fleet.classes, *_classes(objects, release)))
+    pins = read_pins(driver)
+    yield from advise_on_fleet(
+        objects, fleet, environment=environment_of(release), pins=pins, surroundings=surroundings
+    )
 
 
 def _classes(objects: Sequence[Mapping[str, Any]], release: Release) -> Iterator[DeviceClass]:

@@ -131,7 +131,9 @@ def _advise_constraint(
         yield _spoken(finding, field).at(f"{path}.{field}")
     size = _PARTITIONS.get(name) if constraint.match_attribute else None
     if size is not None and not any(findings):
-        yield from _check_partition(size, bound, f"{path}.{field}")
+        others = [leaf for leaves in requests for leaf in leaves if leaf not in bound]
+        beside = [leaf for leaf in others if any(each.driver == domain for each in reached[leaf.name].known)]
+        yield from _check_partition(size, bound, beside, f"{path}.{field}")
 
 
 def _judge_name(place: Place, reach: Reach, context: Context) -> Finding | None:
@@ -158,7 +160,9 @@ def _spoken(finding: Finding, field: str) -> Finding:
     return finding
 
 
-def _check_partition(size: int, bound: Sequence[Leaf], path: str) -> Iterator[Problem]:
+def _check_partition(
+    size: int, bound: Sequence[Leaf], beside: Sequence[Leaf], path: str
+) -> Iterator[Problem]:
     counts = {leaf.name.partition("/")[0]: leaf.count for leaf in bound if not leaf.is_all}
     total = sum(counts.values())
     if counts and total != size and not any("/" in leaf.name for leaf in bound):
@@ -168,6 +172,13 @@ def _check_partition(size: int, bound: Sequence[Leaf], path: str) -> Iterator[Pr
             f"write count: {size}, or matchAttribute: gpu.nvidia.com/partition{total}"
             if total in _PARTITIONS.values()
             else f"write count: {size}",
+        ).at(path)
+    elif beside:
+        yield Finding(
+            "partition-size",
+            f"{beside[0].name} asks for GPUs beside the partition of {size}: the driver prepares claims of one whole "
+            "partition only",
+            f"move {beside[0].name} to a claim of its own",
         ).at(path)
 
 
