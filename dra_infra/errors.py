@@ -291,6 +291,7 @@ CODES: dict[str, str] = {
     "no-device-matches": "no device on a node passes the selectors of a request",
     "too-few-devices": "a node has too few devices that match",
     "constraint-not-met": "no choice of devices on a node meets the constraints of a claim",
+    "devices-in-use": "enough devices of a node match, but pods that run already hold too many of them",
     "device-tainted": "devices match but have taints that the request does not tolerate",
     "all-devices-blocked": "a request for all devices cannot have all of them",
     "allocation-aborted": "the scheduler gives up on the pod with an error, on every node",

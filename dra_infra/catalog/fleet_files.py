@@ -6,7 +6,7 @@ Objects are those that `kubectl get nodes,resourceslices,deviceclasses -o yaml` 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,9 +51,7 @@ def read_fleet_file(path: str) -> Fleet | list[NodeGroup]:
     documents = _read(path)
     if len(documents) == 1 and TOP_KEY in documents[0]:
         return read_node_groups(documents[0], path)
-    contents = _Contents()
-    for index, manifest in enumerate(_objects(documents)):
-        _take(manifest, f"{path}[{index}]", contents)
+    contents = _gather(_objects(documents), path)
     if not contents.nodes and not contents.problems:
         contents.problems.append(
             Problem(
@@ -63,17 +61,46 @@ def read_fleet_file(path: str) -> Fleet | list[NodeGroup]:
                 hint="write it with: kubectl get nodes,resourceslices,deviceclasses -o yaml, or as nodeGroups",
             )
         )
-    if contents.problems:
-        raise FleetError(contents.problems)
-    return Fleet(
-        name=path,
-        nodes=tuple(contents.nodes[name] for name in sorted(contents.nodes)),
-        slices=tuple(contents.slices[name] for name in sorted(contents.slices)),
-        classes=tuple(contents.classes[name] for name in sorted(contents.classes)),
-        notes=tuple(
+    return _as_fleet(
+        contents,
+        path,
+        (
             f"{count} {kind} in {path} not taken into account: every node and device counts as free"
             for kind, count in sorted(contents.others.items())
         ),
+    )
+
+
+def gather_fleet(manifests: Iterable[Mapping[str, Any]], name: str, *, notes: Iterable[str] = ()) -> Fleet:
+    """A fleet from Nodes, ResourceSlices and DeviceClasses, which may be none.
+
+    Args:
+        manifests: The objects; others are passed over.
+        name: What the fleet is called.
+        notes: What its answers leave out.
+
+    Raises:
+        FleetError: `fleet-object`.
+    """
+    return _as_fleet(_gather(manifests, name), name, notes)
+
+
+def _gather(manifests: Iterable[Mapping[str, Any]], path: str) -> _Contents:
+    contents = _Contents()
+    for index, manifest in enumerate(manifests):
+        _take(manifest, f"{path}[{index}]", contents)
+    return contents
+
+
+def _as_fleet(contents: _Contents, name: str, notes: Iterable[str]) -> Fleet:
+    if contents.problems:
+        raise FleetError(contents.problems)
+    return Fleet(
+        name=name,
+        nodes=tuple(contents.nodes[node] for node in sorted(contents.nodes)),
+        slices=tuple(contents.slices[slice_] for slice_ in sorted(contents.slices)),
+        classes=tuple(contents.classes[class_] for class_ in sorted(contents.classes)),
+        notes=tuple(notes),
     )
 
 

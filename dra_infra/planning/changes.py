@@ -10,6 +10,7 @@ from dra_infra.errors import Place
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.program import UNKNOWN, Program, ProgramObject
 from dra_infra.planning.diff import Hunk, diff_manifests
+from dra_infra.planning.noise import without_noise
 from dra_infra.planning.replacement import find_replacing_fields, get_field, group_of, is_claim_kind
 
 Action = Literal["replaced", "deleted", "changed", "created"]
@@ -155,7 +156,7 @@ def _compare(before: ProgramObject | None, after: ProgramObject | None) -> Chang
 def _find_replacing(before: ProgramObject, after: ProgramObject) -> tuple[str, ...]:
     if after.chart:
         return ()
-    fields = find_replacing_fields(before.manifest, after.manifest)
+    fields = find_replacing_fields(without_noise(before.manifest), without_noise(after.manifest))
     if fields or after.replacement != "delete-first":
         return fields
     return _find_refused(before, after)

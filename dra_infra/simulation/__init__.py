@@ -11,12 +11,14 @@ from dra_infra.simulation.placement import (
     WorkloadPlacement,
 )
 from dra_infra.simulation.scheduling import place, place_claim
+from dra_infra.simulation.taken import Taken
 
 __all__ = [
     "DeviceChoice",
     "NodePlacement",
     "Placement",
     "Reason",
+    "Taken",
     "WorkloadPlacement",
     "place",
     "place_claim",

@@ -40,13 +40,20 @@ class ClusterState:
         inventory: Devices and nodes.
         grouping: Finds the groups of nodes for the claims of a pod.
         amounts: What each node offers.
+        used: Per node, positions of the devices that are taken from the start, as a bit mask.
     """
 
-    def __init__(self, inventory: Inventory, grouping: NodeGrouping, amounts: Sequence[Amounts]) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        grouping: NodeGrouping,
+        amounts: Sequence[Amounts],
+        used: Sequence[int] = (),
+    ) -> None:
         self._inventory = inventory
         self._grouping = grouping
         self._amounts = amounts
-        self._used: dict[int, int] = defaultdict(int)
+        self._used: dict[int, int] = defaultdict(int, {node: mask for node, mask in enumerate(used) if mask})
         self._free: dict[int, Amounts] = {}
         self._claims: dict[ObjectRef, HeldClaim] = {}
         self._users: dict[int, list[tuple[int, int]]] | None = None

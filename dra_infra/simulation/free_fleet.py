@@ -11,6 +11,7 @@ from dra_infra.simulation.inventory import Inventory
 from dra_infra.simulation.node_groups import NodeGrouping, NodeGroups
 from dra_infra.simulation.outcomes import Aborted, Allocated, Halt, Impossible
 from dra_infra.simulation.pod_resources import Amounts, find_shortage, node_amounts
+from dra_infra.simulation.taken import NOTHING, Taken
 from dra_infra.simulation.workloads import PodPlan
 
 PODS_LIMIT = 10_000
@@ -40,6 +41,7 @@ class FreeAnswer:
         refused: Nodes that the filters refuse, by text.
         short: Nodes with too little of a resource, by resource and what the node has.
         failed: Nodes without a choice of devices, by group.
+        busy: Nodes that would do, but too many of their devices are taken; by group.
         halted: Nodes at which the answer ends, by group.
     """
 
@@ -48,6 +50,7 @@ class FreeAnswer:
     refused: dict[str, Tally] = field(default_factory=dict)
     short: dict[tuple[str, int], Tally] = field(default_factory=dict)
     failed: dict[int, Tally] = field(default_factory=dict)
+    busy: dict[int, Tally] = field(default_factory=dict)
     halted: dict[int, tuple[Halt, Tally]] = field(default_factory=dict)
 
     @property
@@ -55,7 +58,7 @@ class FreeAnswer:
         """How many nodes the filters let through."""
         return (
             len(self.candidates)
-            + sum(tally.count for tally in (*self.short.values(), *self.failed.values()))
+            + sum(tally.count for tally in (*self.short.values(), *self.failed.values(), *self.busy.values()))
             + sum(tally.count for _, tally in self.halted.values())
         )
 
@@ -80,23 +83,24 @@ class Capacity:
 class FreeFleet:
     """Answers for single workloads, equal questions once."""
 
-    def __init__(self, inventory: Inventory, grouping: NodeGrouping) -> None:
+    def __init__(self, inventory: Inventory, grouping: NodeGrouping, taken: Taken = NOTHING) -> None:
         self.inventory = inventory
         self.grouping = grouping
+        self.used = taken.masks(inventory)
         by_shape: dict[tuple[tuple[str, str], ...], Amounts] = {}
         self.amounts: list[Amounts] = []
         for node in inventory.nodes:
             shape = tuple(sorted(node.allocatable.items()))
             if shape not in by_shape:
                 by_shape[shape] = node_amounts(node.allocatable)
-            self.amounts.append(by_shape[shape])
+            self.amounts.append(taken.left_of(node.name, by_shape[shape]))
         self._refusals: dict[str, list[str]] = {}
         self._answers: dict[tuple[object, ...], FreeAnswer] = {}
         self._capacities: dict[tuple[object, ...], Capacity] = {}
 
     def state(self) -> ClusterState:
-        """The fleet with nothing on it."""
-        return ClusterState(self.inventory, self.grouping, self.amounts)
+        """The fleet with nothing on it but what was taken before."""
+        return ClusterState(self.inventory, self.grouping, self.amounts, self.used)
 
     def refusals(self, plan: PodPlan) -> list[str]:
         """Per node why the node filters refuse the pod, empty where they do not."""
@@ -123,11 +127,13 @@ class FreeFleet:
                 answer.short.setdefault(key, Tally()).add(node)
                 continue
             group = groups.numbers[node]
-            outcome = groups.allocator(group).allocate(0)
+            outcome = groups.allocator(group).allocate(self.used[node])
             if isinstance(outcome, Allocated):
                 answer.candidates.append(node)
             elif isinstance(outcome, Impossible):
-                answer.failed.setdefault(group, Tally()).add(node)
+                of_free = groups.allocator(group).allocate(0) if self.used[node] else outcome
+                tallies = answer.failed if isinstance(of_free, Impossible) else answer.busy
+                tallies.setdefault(group, Tally()).add(node)
             else:
                 answer.halted.setdefault(group, (outcome, Tally()))[1].add(node)
         if any(isinstance(halt, Aborted) for halt, _ in answer.halted.values()):
@@ -151,12 +157,12 @@ class FreeFleet:
     def _fill_nodes(self, plan: PodPlan) -> Capacity:
         """Each kind of node by itself, for nothing on one node takes anything from another."""
         answer = self.answer(plan)
-        kinds: Counter[tuple[int, int]] = Counter()
+        kinds: Counter[tuple[int, int, int]] = Counter()
+        first: dict[tuple[int, int, int], int] = {}
         for node in answer.candidates:
-            kinds[answer.groups.numbers[node], id(self.amounts[node])] += 1
-        first: dict[tuple[int, int], int] = {}
-        for node in reversed(answer.candidates):
-            first[answer.groups.numbers[node], id(self.amounts[node])] = node
+            kind = self._kind(answer, node)
+            kinds[kind] += 1
+            first.setdefault(kind, node)
         pods = 0
         halts: list[tuple[int, Halt]] = []
         for kind, count in kinds.items():
@@ -175,10 +181,10 @@ class FreeFleet:
         """From each kind of first node, for the first pod decides where the claim is."""
         answer = self.answer(plan)
         eligible = [node for node, refusal in enumerate(self.refusals(plan)) if not refusal]
-        seen: set[tuple[int, int]] = set()
+        seen: set[tuple[int, int, int]] = set()
         fills: list[tuple[int, Halt | None]] = []
         for node in answer.candidates:
-            kind = (answer.groups.numbers[node], id(self.amounts[node]))
+            kind = self._kind(answer, node)
             if kind in seen and not self.inventory.shared:
                 continue
             seen.add(kind)
@@ -194,6 +200,10 @@ class FreeFleet:
             ((pods, halt) for pods, halt in sorted(fills, key=lambda each: each[0]) if halt), (0, None)
         )
         return Capacity(max(pods for pods, _ in fills), min(pods for pods, _ in fills), halt, before)
+
+    def _kind(self, answer: FreeAnswer, node: int) -> tuple[int, int, int]:
+        """Equal for nodes that take the same pods."""
+        return answer.groups.numbers[node], id(self.amounts[node]), self.used[node]
 
     def _fill_one(self, plan: PodPlan, state: ClusterState, nodes: Sequence[int]) -> tuple[int, Halt | None]:
         """Place pods one by one, each on the first of the nodes that takes it, until none does."""

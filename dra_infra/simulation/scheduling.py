@@ -19,16 +19,18 @@ from dra_infra.simulation.node_groups import NodeGrouping
 from dra_infra.simulation.outcomes import Aborted, NotDecided
 from dra_infra.simulation.placement import Placement, Reason, Verdict, WorkloadPlacement
 from dra_infra.simulation.pod_resources import show_amount
+from dra_infra.simulation.taken import NOTHING, Taken
 from dra_infra.simulation.workloads import PodPlan, ProgramObjects, Workload, find_workloads, plan_claim
 
 
-def place(manifests: Sequence[Mapping[str, Any]], fleet: Fleet) -> Placement:
+def place(manifests: Sequence[Mapping[str, Any]], fleet: Fleet, *, taken: Taken = NOTHING) -> Placement:
     """Where the pods of a program can go.
 
     Args:
         manifests: The objects of the program; those that decide nothing here are passed over. The program's classes
             come before the fleet's of the same name. Values that are not known hold `UNKNOWN`.
-        fleet: What to place them on; every node and device of it is free.
+        fleet: What to place them on.
+        taken: What is not free of it.
 
     Returns:
         One answer per workload whose pods use claims. Nothing is raised for what a program or fleet holds: what
@@ -36,7 +38,7 @@ def place(manifests: Sequence[Mapping[str, Any]], fleet: Fleet) -> Placement:
     """
     objects = ProgramObjects(manifests, fleet.classes)
     workloads, notes = find_workloads(objects)
-    scheduler = _Scheduler(fleet)
+    scheduler = _Scheduler(fleet, taken)
     alone = [scheduler.place_alone(workload) for workload in workloads]
     joint = place_together(scheduler.free, workloads)
     placed = tuple(replace(answer, pods=pods) for answer, pods in zip(alone, joint, strict=True))
@@ -59,10 +61,10 @@ def place_claim(manifests: Sequence[Mapping[str, Any]], claim: ObjectRef, fleet:
 
 
 class _Scheduler:
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, taken: Taken = NOTHING) -> None:
         self._inventory = gather_inventory(fleet)
         self._matching = DeviceMatching(self._inventory)
-        self.free = FreeFleet(self._inventory, NodeGrouping(self._inventory, self._matching))
+        self.free = FreeFleet(self._inventory, NodeGrouping(self._inventory, self._matching), taken)
         self._findings: dict[tuple[object, ...], Finding] = {}
 
     def place_alone(self, workload: Workload) -> WorkloadPlacement:
@@ -107,6 +109,9 @@ class _Scheduler:
             note(_describe_shortage(plan, resource, amount), tally)
         for group, tally in answer.failed.items():
             note(self._find(plan, answer, group), tally)
+        for tally in answer.busy.values():
+            text = "enough devices match, but running pods hold too many of them"
+            note(Finding("devices-in-use", text), tally)
         for halt, tally in answer.halted.values():
             note(_describe_halt(plan, halt), tally)
         reasons = [

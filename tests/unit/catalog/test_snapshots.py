@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dra_infra.catalog.snapshots import load_snapshot
+from dra_infra.errors import FleetError
+from dra_infra.model.yaml import write_manifests
+
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n"},
+    "status": {"allocatable": {"cpu": "4", "pods": "110"}},
+}
+CLASS = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "c"}, "spec": {}}
+QUOTA = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "q", "namespace": "ml"},
+    "spec": {"hard": {"pods": "4"}},
+}
+SECRET = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {
+        "name": "s",
+        "namespace": "ml",
+        "annotations": {"kubectl.kubernetes.io/last-applied-configuration": '{"data": "aHVudGVyMg=="}'},
+        "managedFields": [{"manager": "hunter2"}],
+    },
+    "data": {"token": "aHVudGVyMg=="},
+    "stringData": {"token": "hunter2"},
+}
+
+
+def test_nodes_and_classes_become_the_fleet_and_the_rest_stays():
+    snapshot = load_snapshot([write_manifests([NODE, CLASS]), json.dumps(QUOTA)])
+    assert [node.name for node in snapshot.fleet.nodes] == ["n"]
+    assert [class_.metadata.name for class_ in snapshot.fleet.classes] == ["c"]
+    assert [each["kind"] for each in snapshot.objects] == ["ResourceQuota"]
+
+
+@pytest.mark.parametrize("kind", ["List", "NodeList"])
+def test_lists_are_opened(kind):
+    items = [{"metadata": NODE["metadata"], "status": NODE["status"]} if kind == "NodeList" else NODE]
+    text = json.dumps({"apiVersion": "v1", "kind": kind, "items": items})
+    assert [node.name for node in load_snapshot([text]).fleet.nodes] == ["n"]
+
+
+def test_an_object_that_is_in_two_texts_counts_once_as_the_last_has_it():
+    newer = {**QUOTA, "spec": {"hard": {"pods": "5"}}}
+    snapshot = load_snapshot([write_manifests([NODE, NODE, QUOTA]), write_manifests([NODE, newer])])
+    assert len(snapshot.fleet.nodes) == 1
+    assert [each["spec"]["hard"] for each in snapshot.objects] == [{"pods": "5"}]
+
+
+def test_values_of_secrets_do_not_get_in():
+    snapshot = load_snapshot([write_manifests([NODE, SECRET])])
+    assert "unter2" not in repr(snapshot.objects)
+    assert "aHVudGVyMg" not in repr(snapshot.objects)
+    assert snapshot.objects[0]["metadata"]["name"] == "s"
+
+
+def test_a_snapshot_without_nodes_is_one_all_the_same():
+    assert load_snapshot([write_manifests([QUOTA])]).fleet.nodes == ()
+
+
+def test_rules_that_taint_devices_are_said_to_be_left_out():
+    rule = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "metadata": {"name": "r"}}
+    (note,) = load_snapshot([write_manifests([NODE, rule])]).fleet.notes
+    assert "DeviceTaintRule" in note
+
+
+@pytest.mark.parametrize(
+    ("texts", "code"),
+    [
+        ([], "fleet-unreadable"),
+        (["# nothing"], "fleet-unreadable"),
+        (["a: [1"], "yaml-syntax"),
+        (["- 1"], "yaml-not-an-object"),
+        (['{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}'], "fleet-object"),
+        (['{"apiVersion": "v1", "kind": "Node"}'], "fleet-object"),
+    ],
+)
+def test_what_is_no_snapshot_is_refused(texts, code):
+    with pytest.raises(FleetError) as caught:
+        load_snapshot(texts)
+    assert code in {problem.code for problem in caught.value.problems}
