@@ -46,10 +46,7 @@ if TYPE_CHECKING:
     from dra_infra.specs.device_configs import ExampleGpuConfig as ExampleGpuConfig
     from dra_infra.specs.device_configs import GpuConfig as GpuConfig
     from dra_infra.specs.device_configs import MigDeviceConfig as MigDeviceConfig
-    from dra_infra.specs.device_configs import Mps as Mps
     from dra_infra.specs.device_configs import OpaqueConfig as OpaqueConfig
-    from dra_infra.specs.device_configs import SpacePartitioning as SpacePartitioning
-    from dra_infra.specs.device_configs import TimeSlicing as TimeSlicing
     from dra_infra.specs.device_configs import VfioDeviceConfig as VfioDeviceConfig
     from dra_infra.specs.requests import Alternative as Alternative
     from dra_infra.specs.requests import ClassRef as ClassRef
@@ -59,6 +56,9 @@ if TYPE_CHECKING:
     from dra_infra.specs.requests import Toleration as Toleration
     from dra_infra.specs.requests import class_ref as class_ref
     from dra_infra.specs.requests import pair as pair
+    from dra_infra.specs.sharing_strategies import Mps as Mps
+    from dra_infra.specs.sharing_strategies import SpacePartitioning as SpacePartitioning
+    from dra_infra.specs.sharing_strategies import TimeSlicing as TimeSlicing
     from dra_infra.validation import validate as validate
 
 __version__ = "0.1.0"
@@ -83,14 +83,14 @@ _HOMES = {
     "MatchAttribute": "dra_infra.specs.requests",
     "MigDeviceConfig": "dra_infra.specs.device_configs",
     "MigPartition": "dra_infra.components.mig_partitions",
-    "Mps": "dra_infra.specs.device_configs",
+    "Mps": "dra_infra.specs.sharing_strategies",
     "NvlinkGroup": "dra_infra.components.nvlink_groups",
     "OpaqueConfig": "dra_infra.specs.device_configs",
     "Problem": "dra_infra.errors",
     "Selector": "dra_infra.cel",
     "SharedGpu": "dra_infra.components.shared_gpus",
-    "SpacePartitioning": "dra_infra.specs.device_configs",
-    "TimeSlicing": "dra_infra.specs.device_configs",
+    "SpacePartitioning": "dra_infra.specs.sharing_strategies",
+    "TimeSlicing": "dra_infra.specs.sharing_strategies",
     "Toleration": "dra_infra.specs.requests",
     "VfioDeviceConfig": "dra_infra.specs.device_configs",
     "attribute": "dra_infra.cel",

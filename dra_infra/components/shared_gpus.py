@@ -12,9 +12,9 @@ from dra_infra.components.device_claims import CommonArguments, DeviceClaimCompo
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.target import ClusterTarget
 from dra_infra.specs.device_classes import NVIDIA_DRIVER
-from dra_infra.specs.device_configs import Mps, TimeSlicing
 from dra_infra.specs.requests import NamedClass
 from dra_infra.specs.shared_gpus import Across, compile_shared_gpu
+from dra_infra.specs.sharing_strategies import Mps, TimeSlicing
 
 
 class SharedGpu(DeviceClaimComponent):

@@ -14,9 +14,10 @@ from dra_infra.model.target import ClusterTarget
 from dra_infra.specs.arguments import is_list, too_many, wrong_type
 from dra_infra.specs.claim_gates import check_gates
 from dra_infra.specs.config_checks import check_claim_configs
+from dra_infra.specs.config_encoding import compile_claim_configs
 from dra_infra.specs.config_matching import ConfiguredRequest
 from dra_infra.specs.constraint_records import compile_constraints
-from dra_infra.specs.device_configs import DeviceConfig, compile_claim_configs
+from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.request_records import check_names, class_name_of, compile_request
 from dra_infra.specs.requests import Alternative, Constraint, DeviceRequest, NamedClass
 

@@ -14,6 +14,7 @@ from dra_infra.catalog.pins import Pins
 from dra_infra.errors import Problem
 from dra_infra.model import names
 from dra_infra.specs.arguments import shorten, too_many, wrong_type
+from dra_infra.specs.config_encoding import known_parameters
 from dra_infra.specs.config_matching import (
     ConfiguredRequest,
     check_class_devices,
@@ -23,7 +24,7 @@ from dra_infra.specs.config_matching import (
 from dra_infra.specs.config_parameters import check_parameters
 from dra_infra.specs.config_precedence import check_precedence
 from dra_infra.specs.config_values import Fault
-from dra_infra.specs.device_configs import DeviceConfig, OpaqueConfig, known_parameters
+from dra_infra.specs.device_configs import DeviceConfig, OpaqueConfig
 
 MAX_CONFIGS = 32
 """Most configs of a claim or a class, and most requests that one names (resource/v1 types.go)."""

@@ -15,8 +15,9 @@ from dra_infra.catalog.device_configs import ConfigField, ConfigKind, configs_of
 from dra_infra.catalog.drivers import DeviceType
 from dra_infra.catalog.pins import Pins
 from dra_infra.errors import Problem
+from dra_infra.specs.config_encoding import known_parameters
 from dra_infra.specs.config_matching import ConfiguredRequest, fits, kind_of
-from dra_infra.specs.device_configs import DeviceConfig, known_parameters
+from dra_infra.specs.device_configs import DeviceConfig
 
 
 class _Candidate(NamedTuple):

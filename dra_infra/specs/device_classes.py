@@ -13,7 +13,8 @@ from dra_infra.model import names
 from dra_infra.model.device_class import CELDeviceSelector, DeviceClassSpec, DeviceSelector
 from dra_infra.specs.arguments import is_list, wrong_type
 from dra_infra.specs.config_checks import check_class_configs
-from dra_infra.specs.device_configs import DeviceConfig, compile_class_configs
+from dra_infra.specs.config_encoding import compile_class_configs
+from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.request_records import compile_selectors
 
 NVIDIA_DRIVER = "gpu.nvidia.com"

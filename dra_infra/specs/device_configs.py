@@ -6,86 +6,11 @@ NVIDIA DRA driver, up to release 0.5, and `api/example.com/resource/gpu/v1alpha1
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from dra_infra.model.device_class import DeviceClassConfiguration, OpaqueDeviceConfiguration
-from dra_infra.model.program import UNKNOWN
-from dra_infra.model.resource_claim import DeviceClaimConfiguration
-from dra_infra.specs.arguments import is_output
-
-_Places = Mapping[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sharing:
-    """How the processes that use a device share it."""
-
-    strategy: ClassVar[str]
-    places: ClassVar[_Places]
-    """Arguments, each with the place of its value in `sharing` of the parameters."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TimeSlicing(Sharing):
-    """Processes take turns on whole GPUs.
-
-    The length of a slice is a setting of the GPU and so holds for all that use it. NVIDIA's driver needs its feature
-    gate TimeSlicingSettings, and GPUs of compute capability 7.0 or newer.
-
-    Args:
-        interval: Length of a slice, as `nvidia-smi compute-policy --set-timeslice` knows it.
-    """
-
-    strategy = "TimeSlicing"
-    places = {"interval": ("timeSlicingConfig", "interval")}  # noqa: RUF012  (the base says what it is)
-
-    interval: Literal["Default", "Short", "Medium", "Long"] = "Default"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mps(Sharing):
-    """Processes share GPUs or MIG devices at the same time, through NVIDIA's Multi-Process Service.
-
-    The driver starts one control daemon per claim and config. Needs its feature gate MPSSupport, and excludes
-    DynamicMIG and ConsumableShares.
-
-    Args:
-        active_thread_percentage: Part of the threads that each process may use, 0 to 100; None for no limit.
-        pinned_device_memory_limit: Device memory that each process may pin, `"10Gi"`, at least 1Mi; None for no limit.
-        per_device_pinned_memory_limit: The same by device, over the one before: by UUID, or by the index of the device
-            in the alphabetical order of the UUIDs that share the config, which nobody knows before.
-        multi_user: Whether processes of different users may share; from driver 0.5 on, compute capability 7.0.
-    """
-
-    strategy = "MPS"
-    places = {  # noqa: RUF012
-        "active_thread_percentage": ("mpsConfig", "defaultActiveThreadPercentage"),
-        "pinned_device_memory_limit": ("mpsConfig", "defaultPinnedDeviceMemoryLimit"),
-        "per_device_pinned_memory_limit": ("mpsConfig", "defaultPerDevicePinnedMemoryLimit"),
-        "multi_user": ("mpsConfig", "multiUser"),
-    }
-
-    active_thread_percentage: int | None = None
-    pinned_device_memory_limit: str | None = None
-    per_device_pinned_memory_limit: Mapping[str, str] | Mapping[int, str] | None = None
-    multi_user: bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SpacePartitioning(Sharing):
-    """The example driver's pretence of equal parts of a GPU.
-
-    Args:
-        partition_count: Number of parts, from 0 on.
-    """
-
-    strategy = "SpacePartitioning"
-    places = {"partition_count": ("spacePartitioningConfig", "partitionCount")}  # noqa: RUF012
-
-    partition_count: int = 1
+from dra_infra.specs.sharing_strategies import Mps, Places, Sharing, SpacePartitioning, TimeSlicing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +24,7 @@ class DeviceConfig:
 
     api_version: ClassVar[str] = "resource.nvidia.com/v1beta1"
     kind_name: ClassVar[str] = ""
-    places: ClassVar[_Places] = {}
+    places: ClassVar[Places] = {}
     """Arguments, each with the place of its value in the parameters."""
     strategies: ClassVar[tuple[type[Sharing], ...]] = ()
     """What `sharing` may be."""
@@ -239,38 +164,6 @@ class OpaqueConfig(DeviceConfig):
     def argument(self, path: Sequence[str]) -> str:
         """The field itself."""
         return ".".join(("parameters", *path))
-
-
-def compile_claim_configs(configs: Sequence[DeviceConfig]) -> list[DeviceClaimConfiguration]:
-    """The `config` of a claim; `UNKNOWN` stands for Pulumi Outputs in the parameters."""
-    return [
-        DeviceClaimConfiguration(requests=list(config.requests) or None, opaque=_opaque(config))
-        for config in configs
-    ]
-
-
-def compile_class_configs(configs: Sequence[DeviceConfig]) -> list[DeviceClassConfiguration]:
-    """The `config` of a class; `UNKNOWN` stands for Pulumi Outputs in the parameters."""
-    return [DeviceClassConfiguration(opaque=_opaque(config)) for config in configs]
-
-
-def known_parameters(config: DeviceConfig) -> Any:
-    """The parameters as plain data, with `UNKNOWN` for each Pulumi Output."""
-    return _known(config.to_parameters())
-
-
-def _opaque(config: DeviceConfig) -> OpaqueDeviceConfiguration:
-    # A round trip, so that tuples are lists and keys are texts, as in the object.
-    parameters = json.loads(json.dumps(known_parameters(config)))
-    return OpaqueDeviceConfiguration(driver=config.driver, parameters=parameters)
-
-
-def _known(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _known(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_known(each) for each in value]
-    return UNKNOWN if is_output(value) else value
 
 
 def _nested(record: DeviceConfig | Sharing) -> dict[str, Any]:

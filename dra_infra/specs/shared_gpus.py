@@ -14,8 +14,9 @@ from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.claims import SHORTHAND_REQUEST
 from dra_infra.specs.device_classes import NVIDIA_DRIVER
-from dra_infra.specs.device_configs import DeviceConfig, GpuConfig, Mps, TimeSlicing
+from dra_infra.specs.device_configs import DeviceConfig, GpuConfig
 from dra_infra.specs.requests import DeviceRequest, NamedClass
+from dra_infra.specs.sharing_strategies import Mps, TimeSlicing
 
 Across = Literal["containers", "pods"]
 """Who shares a whole GPU: the containers of a pod, or pods on one node through one claim."""
