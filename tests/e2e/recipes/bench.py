@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Mapping
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
+import pytest
 import yaml
 
 from dra_infra.model.fleet import Fleet
-from tools.cluster import Api, NodeStandIn
+from tests.e2e.platform import charts
+from tests.e2e.recipes.recipe import Recipe
+from tools.cluster import Api, ApiError, Manifest, NodeStandIn
 from tools.engine_cli import Result, Stack
 from tools.pulumi_home import PulumiHome
 
 CLAIM = "resource.k8s.io/v1/ResourceClaim"
 TEMPLATE = "resource.k8s.io/v1/ResourceClaimTemplate"
 CLASS = "resource.k8s.io/v1/DeviceClass"
+DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 LONG = 60.0
+RETRY_SECONDS = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +37,8 @@ class BoundPod:
     name: str
     owner: str
     node: str
-    devices: tuple[tuple[str, str, str, str], ...]
-    """(entry, request, pool, device) of each."""
+    devices: tuple[tuple[str, str, str, str, str], ...]
+    """(entry, request, driver, pool, device) of each."""
 
 
 def copy_example(source: Path, target: Path, home: PulumiHome) -> None:
@@ -101,7 +109,7 @@ def _bound_pod(api: Api, pod: Mapping[str, Any]) -> BoundPod | None:
         if claim is None or "allocation" not in claim.get("status", {}):
             return None
         devices += [
-            (entry["name"], each["request"], each["pool"], each["device"])
+            (entry["name"], each["request"], each["driver"], each["pool"], each["device"])
             for each in claim["status"]["allocation"]["devices"]["results"]
         ]
     return BoundPod(
@@ -123,8 +131,51 @@ def _owner_of(api: Api, pod: Mapping[str, Any]) -> str:
     return str(owners[0]["name"])
 
 
-def devices_of_nodes(fleet: Fleet) -> dict[str, list[str]]:
-    """The names of each node's devices, in the order of its slices."""
-    return {
-        str(each.spec.node_name): [device.name for device in each.spec.devices or []] for each in fleet.slices
-    }
+def devices_of_nodes(fleet: Fleet) -> dict[tuple[str, str], list[str]]:
+    """The names of each node's devices by node and driver, in the order of its slices."""
+    names: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for each in fleet.slices:
+        names[str(each.spec.node_name), each.spec.driver] += [
+            device.name for device in each.spec.devices or []
+        ]
+    return names
+
+
+def read_definitions(recipe: Recipe, environment: Mapping[str, str]) -> list[Manifest]:
+    """The CustomResourceDefinitions that a recipe needs; where they are not here, its test is skipped and says so."""
+    testdata = charts.find_testdata(environment)
+    if recipe.crds and testdata is None:
+        pytest.skip(
+            f"NOT RUN: {recipe} needs {', '.join(recipe.crds)} of the real driver; set {charts.TESTDATA}"
+        )
+    return [yaml.safe_load((testdata / "crds" / path).read_text()) for path in recipe.crds if testdata]
+
+
+def define(api: Api, definitions: Iterable[Manifest]) -> None:
+    """Have the server serve more kinds; returns when it does."""
+    for definition in definitions:
+        api.create(definition)
+        api.wait_until(DEFINITION, definition["metadata"]["name"], _is_established)
+        spec = definition["spec"]
+        for version in spec["versions"]:
+            _wait_until_served(api, f"{spec['group']}/{version['name']}/{spec['names']['kind']}")
+
+
+def _wait_until_served(api: Api, kind: str) -> None:
+    """Wait out that the storage of an established kind is still being made, which nothing but its answer tells."""
+    deadline = time.monotonic() + LONG
+    while True:
+        try:
+            api.list(kind)
+        except ApiError as error:
+            if error.status != httpx.codes.TOO_MANY_REQUESTS or time.monotonic() > deadline:
+                raise
+            time.sleep(RETRY_SECONDS)
+        else:
+            return
+
+
+def _is_established(definition: Manifest) -> bool:
+    # A young definition has null for its conditions.
+    conditions = definition.get("status", {}).get("conditions") or []
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)

@@ -13,13 +13,16 @@ class Recipe:
 
     Args:
         example: Folder below `examples/`.
-        fleet: Hardware, as users name it.
+        fleet: Hardware, as users name it; a file is one of the example's folder.
         in_place: A change of the program, as (old, new), that only updates the resource `updated`.
         updated: Name of the resource that the first change updates.
         replacing: A change that needs new objects.
         operations: What the engine does to each resource for the second change, by name.
         placed: Whether placement answers for it; what it does not model yet must be refused by name.
         charts: Name and version of the charts that it installs; stand-ins of them, or the user's own, take their place.
+        crds: Files below `crds` of the test data with kinds that the example makes.
+        shared: Whether all of its pods use one claim, and so the same devices.
+        in_order: Whether devices are taken in the order of the slices; not where a constraint passes over some.
     """
 
     example: str
@@ -30,6 +33,9 @@ class Recipe:
     operations: dict[str, tuple[str, ...]]
     placed: bool = True
     charts: tuple[tuple[str, str], ...] = ()
+    crds: tuple[str, ...] = ()
+    shared: bool = False
+    in_order: bool = True
 
     def __str__(self) -> str:
         return self.example
@@ -85,6 +91,7 @@ RECIPES = (
             '"image": "registry.example/cache:1.0", "tty": True',
         ),
         operations={"writer": REPLACED_DELETE_FIRST, "reader": REPLACED_DELETE_FIRST},
+        shared=True,
     ),
     Recipe(
         example="04-at-least-40gib",
@@ -151,5 +158,49 @@ RECIPES = (
         replacing=('GpuClaimTemplate("shared", ', 'GpuClaimTemplate("shared", count=2, '),
         operations={"shared": REPLACED, "assistant": ROLLED},
         charts=(("gpu-operator", "26.3.3"), ("dra-driver-nvidia-gpu", "0.4.1")),
+    ),
+    Recipe(
+        example="12-time-slicing",
+        fleet="hgx-h100 x 2",
+        in_place=('"image": "registry.example/server:1.0"', '"image": "registry.example/server:1.1"'),
+        updated="server",
+        replacing=('"Short"', '"Long"'),
+        operations={"turns": REPLACED, "server": ROLLED},
+        shared=True,
+    ),
+    Recipe(
+        example="13-mps",
+        fleet="a100-40gb, hgx-h100",
+        in_place=('"quarters",\n', '"quarters",\n    labels={"team": "ml"},\n'),
+        updated="quarters",
+        replacing=('"18Gi"', '"16Gi"'),
+        operations={"quarters": REPLACED, "server": ROLLED},
+        shared=True,
+    ),
+    Recipe(
+        example="14-nvl72-training",
+        fleet="gb200-nvl72 driver=0.4",
+        in_place=('NvlinkGroup("rack", ', 'NvlinkGroup("rack", labels={"team": "ml"}, '),
+        updated="rack",
+        replacing=("PODS = 18", "PODS = 9"),
+        operations={"rack": REPLACED, "pretrain": REPLACED_DELETE_FIRST},
+        crds=("dra-driver-nvidia-gpu-v0.4.1/resource.nvidia.com_computedomains.yaml",),
+    ),
+    Recipe(
+        example="15-gpu-with-nic",
+        fleet="fleet.yaml",
+        in_place=('"image": "registry.example/server:1.0"', '"image": "registry.example/server:1.1"'),
+        updated="server",
+        replacing=('DeviceRequest("gpu", ', 'DeviceRequest("gpu", select=dra.gpu.memory >= "79Gi", '),
+        operations={"near": REPLACED, "server": ROLLED},
+        in_order=False,
+    ),
+    Recipe(
+        example="16-example-driver",
+        fleet="example x 2",
+        in_place=('GpuClaimTemplate("single", ', 'GpuClaimTemplate("single", labels={"team": "ml"}, '),
+        updated="single",
+        replacing=('interval="Long"', 'interval="Short"'),
+        operations={"strategies": REPLACED, "two-ways": ROLLED},
     ),
 )

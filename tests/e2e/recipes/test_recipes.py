@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from dra_infra.catalog import load_fleet
 from dra_infra.engine.synth import synth
+from dra_infra.model.fleet import Fleet
 from dra_infra.model.program import Program
 from dra_infra.simulation import place
 from tests.e2e.platform import charts
 from tests.e2e.recipes import bench
+from tests.e2e.recipes.compute_domains import COMPUTE_DOMAIN, ComputeDomainStandIn, is_made_here
 from tests.e2e.recipes.recipe import RECIPES, Edit, Recipe
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
 from tools.engine_cli import Stack
@@ -34,7 +37,8 @@ def test_every_example_is_a_recipe():
 def test_a_recipe_from_preview_to_destroy(
     recipe: Recipe, home: PulumiHome, binaries: Callable[[str], Path], tmp_path: Path
 ):
-    fleet = load_fleet(recipe.fleet)
+    fleet = _fleet(recipe)
+    definitions = bench.read_definitions(recipe, os.environ)
     project = tmp_path / "project"
     bench.copy_example(EXAMPLES / recipe.example, project, home)
     for name, version in recipe.charts:
@@ -43,7 +47,11 @@ def test_a_recipe_from_preview_to_destroy(
         ControlPlane(binaries=binaries) as plane,
         NodeStandIn(plane.connection, finish_jobs=False) as nodes,
         plane.api() as api,
+        ExitStack() as more,
     ):
+        bench.define(api, definitions)
+        if recipe.crds:
+            more.enter_context(ComputeDomainStandIn(api))
         # Of a platform that the example installs, the charts bring the classes.
         made = [
             each for each in fleet.to_manifests() if not (recipe.charts and each["kind"] == "DeviceClass")
@@ -94,15 +102,22 @@ def test_a_recipe_from_preview_to_destroy(
             for each in synth(project, stack="dev").objects
             if each.ref.kind == "ResourceClaimTemplate"
         }
-        assert {each["metadata"]["name"] for each in api.list(bench.TEMPLATE)} == wanted
+        made = {each["metadata"]["name"] for each in api.list(bench.TEMPLATE) if not is_made_here(each)}
+        assert made == wanted
 
         stack.refresh("--expect-no-changes").check()
         stack.preview("--expect-no-changes").check()
 
         stack.destroy().check()
+        assert not recipe.crds or api.list(COMPUTE_DOMAIN) == []
         assert [each["type"] for each in stack.export().get("resources", [])] == []
         for kind, names in _names(api).items():
             assert names == present_before[kind], kind
+
+
+def _fleet(recipe: Recipe) -> Fleet:
+    is_file = recipe.fleet.endswith(".yaml")
+    return load_fleet(str(EXAMPLES / recipe.example / recipe.fleet) if is_file else recipe.fleet)
 
 
 def _from_here(name: str, version: str, folder: Path) -> Edit:
@@ -118,7 +133,7 @@ def _from_here(name: str, version: str, folder: Path) -> Edit:
 
 def _deploy_and_compare(stack: Stack, api: Api, nodes: NodeStandIn, program: Program, recipe: Recipe) -> None:
     """`up`, and the scheduler's answer beside ours: the node is a candidate, and the devices are those we named."""
-    fleet = load_fleet(recipe.fleet)
+    fleet = _fleet(recipe)
     placement = place([each.manifest for each in program.objects], fleet)
     assert placement.workloads
     assert {each.verdict for each in placement.workloads} == {"fits" if recipe.placed else "not-decided"}
@@ -133,19 +148,21 @@ def _deploy_and_compare(stack: Stack, api: Api, nodes: NodeStandIn, program: Pro
         assert all(pod.node and pod.devices for pod in pods)
         return
     names = bench.devices_of_nodes(fleet)
-    by_node: dict[str, set[str]] = defaultdict(set)
+    by_node: dict[tuple[str, str], set[str]] = defaultdict(set)
     for pod in pods:
         assert pod.node in candidates[pod.owner], f"{pod} is not on one of {sorted(candidates[pod.owner])}"
-        by_node[pod.node].update(device for *_, device in pod.devices)
-    if len(pods) == 1 or recipe.example == "03-claim-for-two-pods":
+        for _, _, driver, _, device in pod.devices:
+            by_node[pod.node, driver].add(device)
+    if len(pods) == 1 or recipe.shared:
         for pod in pods:
             named = [
-                (each.entry, each.request, each.pool, each.device) for each in candidates[pod.owner][pod.node]
+                (each.entry, each.request, each.driver, each.pool, each.device)
+                for each in candidates[pod.owner][pod.node]
             ]
             assert list(pod.devices) == named
     # Where several pods share a node, which came first is the scheduler's choice; first fit fills it in order.
-    for node, devices in by_node.items():
-        assert devices == set(names[node][: len(devices)])
+    for where, devices in by_node.items():
+        assert not recipe.in_order or devices == set(names[where][: len(devices)])
 
 
 def _preview_shows(stack: Stack, operations: dict[str, tuple[str, ...]]) -> None:
