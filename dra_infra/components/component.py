@@ -17,10 +17,22 @@ from dra_infra.components.report import judged_at_end, report, targets_of_run
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.program import UNKNOWN
 from dra_infra.model.target import ClusterTarget, check_target
+from dra_infra.specs.arguments import wrong_type
+from dra_infra.specs.shared_arguments import (
+    check_annotations,
+    check_driver,
+    check_labels,
+    check_namespace,
+    check_resource_name,
+    is_text,
+)
 from dra_infra.validation import check_object
 
 Replace = Literal["delete-first"]
 """How an object with an explicit name is changed: the old one is deleted before the new one is made."""
+
+_SHOWN = 253
+"""Most characters of a name in problems; no object has a longer one."""
 
 _Init = TypeVar("_Init", bound=Callable[..., None])
 
@@ -36,7 +48,7 @@ def reports_unknown_arguments(init: _Init) -> _Init:
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
         given = [*args, *([kwargs.pop("name")] if "name" in kwargs else [])]
         unknown = [argument for argument in kwargs if argument not in parameters]
-        label = f'{type(self).__name__}("{given[0]}")' if given else type(self).__name__
+        label = label_of(self, given[0]) if given else type(self).__name__
         problems = [_unknown_argument(label, argument, known) for argument in unknown]
         if len(given) != 1:
             problems.append(
@@ -47,11 +59,17 @@ def reports_unknown_arguments(init: _Init) -> _Init:
                     hint=f'write {type(self).__name__}("name", ...) and give everything else by keyword',
                 )
             )
+        wrong: list[Problem] = []
+        if "driver_release" in parameters:
+            wrong += check_driver(kwargs.get("driver_release"), kwargs.get("driver_gates"))
+        left_out = {problem.path.partition("[")[0] for problem in wrong}
+        problems += [problem.below(label) for problem in wrong]
         if problems:
             report(problems)
             self._misspelt = problems
         # The rest of the arguments is still checked: one look fixes all.
-        init(self, *(given[:1] or ("unnamed",)), **{key: kwargs[key] for key in kwargs if key in parameters})
+        kept = {key: kwargs[key] for key in kwargs if key in parameters and key not in left_out}
+        init(self, *(given[:1] or ("unnamed",)), **kept)
 
     return checked  # type: ignore[return-value]  # functools.wraps keeps the signature, which no type can say
 
@@ -71,16 +89,19 @@ class Component(pulumi.ComponentResource):
         self, name: str, *, inputs: Mapping[str, Any], target: object, opts: pulumi.ResourceOptions | None
     ) -> None:
         self._component_name = name
+        refused = check_resource_name(name)
+        registered = "unnamed" if refused else name
         opts, self._object_options = take_object_options(self, opts)
-        super().__init__(f"dra-infra:index:{type(self).__name__}", str(name), dict(inputs), opts)
+        super().__init__(f"dra-infra:index:{type(self).__name__}", registered, _sendable(inputs), opts)
         self.resources = {}
         self._problems: list[Problem] = [*self._misspelt]
+        self.report(refused)
         self._target = self._resolve_target(target, opts)
 
     @property
     def label(self) -> str:
         """How problems name the component: `GpuClaimTemplate("trainer")`."""
-        return f'{type(self).__name__}("{self._component_name}")'
+        return label_of(self, self._component_name)
 
     @property
     def broken(self) -> bool:
@@ -139,21 +160,10 @@ class Component(pulumi.ComponentResource):
         replace: object = None,
     ) -> list[Problem]:
         """Check the arguments that most components share."""
-        problems = []
-        if namespace is not None and not isinstance(namespace, (str, pulumi.Output)):
-            problems.append(_wrong_type("namespace", namespace, "a string"))
-        for path, mapping in (("labels", labels), ("annotations", annotations)):
-            if mapping is not None and not isinstance(mapping, (Mapping, pulumi.Output)):
-                problems.append(_wrong_type(path, mapping, "a mapping of strings"))
-        if replace not in (None, "delete-first"):
-            problems.append(
-                Problem(
-                    path="replace",
-                    code="wrong-type",
-                    message=f"{replace!r} is not a way to replace",
-                    hint='leave it out, or write replace="delete-first"',
-                )
-            )
+        problems = [*check_namespace(namespace), *check_labels(labels), *check_annotations(annotations)]
+        if replace is not None and not (isinstance(replace, str) and replace == "delete-first"):
+            hint = 'leave it out, or write replace="delete-first"'
+            problems.append(wrong_type("replace", replace, "a way to replace", hint))
         return problems
 
     def _resolve_target(self, target: object, opts: pulumi.ResourceOptions | None) -> ClusterTarget:
@@ -169,7 +179,7 @@ class Component(pulumi.ComponentResource):
         if isinstance(target, ClusterTarget):
             found = target
         elif target is not None:
-            self.report([_wrong_type("target", target, "a ClusterTarget")])
+            self.report([wrong_type("target", target, "a ClusterTarget")])
             return ClusterTarget()
         else:
             parent = opts.parent if opts else None
@@ -181,6 +191,15 @@ class Component(pulumi.ComponentResource):
             self.report([problem.below("target") for problem in problems])
             return ClusterTarget()
         return found
+
+
+def label_of(component: object, name: object) -> str:
+    """How problems name a component, in text that can be printed whatever the name is."""
+    kind = type(component).__name__
+    if not isinstance(name, str):
+        return f"{kind}({type(name).__name__})"
+    written = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
+    return f'{kind}("{written.encode(errors="backslashreplace").decode()}")'
 
 
 def depending_on(value: Any, resource: pulumi.Resource) -> pulumi.Output[Any]:
@@ -205,6 +224,15 @@ def has_outputs(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(map(has_outputs, value))
 
 
+def _sendable(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """*inputs* without what is of a wrong type, which is a problem already and could not be registered."""
+    return {
+        key: value
+        for key, value in inputs.items()
+        if isinstance(value, (bool, pulumi.Output)) or (isinstance(value, str) and is_text(value))
+    }
+
+
 def _without_outputs(value: Any) -> Any:
     if isinstance(value, pulumi.Output):
         return UNKNOWN
@@ -220,10 +248,4 @@ def _unknown_argument(label: str, name: str, known: Sequence[str]) -> Problem:
         code="unknown-argument",
         message=f"there is no argument {name!r}",
         hint=f"did you mean {near[0]!r}?" if near else f"arguments are {', '.join(known)}",
-    )
-
-
-def _wrong_type(path: str, value: object, expected: str) -> Problem:
-    return Problem(
-        path=path, code="wrong-type", message=f"{value!r} ({type(value).__name__}) is not {expected}"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -69,7 +69,7 @@ class ClusterTarget:
     serves: frozenset[str] = frozenset({"v1"})
 
     def __hash__(self) -> int:
-        return hash((self.kubernetes, *sorted(self.gates.items()), self.serves))
+        return hash((self.kubernetes, *sorted(self.gates.items()), frozenset(self.serves)))
 
     @property
     def minors(self) -> tuple[str, ...]:
@@ -91,10 +91,34 @@ class ClusterTarget:
 
 
 def check_target(target: ClusterTarget) -> tuple[Problem, ...]:
-    """What is wrong with *target*: `unknown-kubernetes`, `unknown-gate`, `locked-gate` or `gate-needs-gate`."""
+    """What is wrong with *target*: `wrong-type`, `unknown-kubernetes`, `unknown-gate`, `locked-gate`, `gate-needs-gate`."""
+    if wrong := tuple(_check_types(target)):
+        return wrong
     if target.kubernetes is not None and target.kubernetes not in SUPPORTED_MINORS:
         return (_unknown_minor(target.kubernetes),)
     return tuple(_check_gates(target))
+
+
+def _check_types(target: ClusterTarget) -> Iterator[Problem]:
+    """What a type checker would say; the rest is only asked when nothing is wrong here."""
+    kubernetes: object = target.kubernetes
+    if kubernetes is not None and not isinstance(kubernetes, str):
+        yield _wrong_type("kubernetes", kubernetes, "a minor version", 'write kubernetes="1.37"')
+    gates: object = target.gates
+    hint = 'write gates={"DRADeviceTaints": True}'
+    if not isinstance(gates, Mapping):
+        yield _wrong_type("gates", gates, "a mapping of gates to True or False", hint)
+    elif odd := [name for name in gates if not isinstance(name, str)]:
+        yield _wrong_type("gates", odd[0], "the name of a gate", hint)
+    serves: object = target.serves
+    if not isinstance(serves, Set) or not all(isinstance(each, str) for each in serves):
+        yield _wrong_type("serves", serves, "a set of versions", 'write serves=frozenset({"v1"})')
+
+
+def _wrong_type(path: str, value: object, expected: str, hint: str) -> Problem:
+    # By its type: things without a literal have an address, which is another one in each run.
+    message = f"a value of type {type(value).__name__} is not {expected}"
+    return Problem(path=path, code="wrong-type", message=message, hint=hint)
 
 
 @lru_cache(maxsize=64)
@@ -107,12 +131,13 @@ def _release(minor: str, changes: tuple[tuple[str, bool], ...]) -> Release:
 
 
 def _check_gates(target: ClusterTarget) -> Iterator[Problem]:
-    for name, enabled in sorted(target.gates.items()):
+    for name in sorted(target.gates):
+        enabled: object = target.gates[name]
         if not isinstance(enabled, bool):
             yield Problem(
                 path=f"gates[{name!r}]",
                 code="wrong-type",
-                message=f"{enabled!r} is not True or False",
+                message=f"{enabled!r:.80} is not True or False",
                 hint=f"write gates={{{name!r}: True}}",
             )
         elif name not in GATES:
@@ -141,7 +166,9 @@ def _check_gate(name: str, minor: str, target: ClusterTarget) -> Iterator[Proble
             message=f"{name} is locked to {str(states[minor].default).lower()} in Kubernetes {minor}",
             hint="leave it out",
         )
-    release = _release(minor, tuple(sorted(target.gates.items())))
+    given: Mapping[str, object] = target.gates
+    sound = {each: on for each, on in given.items() if isinstance(on, bool)}
+    release = _release(minor, tuple(sorted(sound.items())))
     if enabled and (missing := _missing_needs(name, release)):
         yield Problem(
             path=f"gates[{name!r}]",

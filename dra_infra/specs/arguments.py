@@ -38,5 +38,6 @@ def is_output(value: object) -> bool:
 
 def shorten(value: object) -> str:
     """The literal of *value* in bounded length."""
-    text = repr(value)
+    # An Output has no literal but its address, which is another one in each run.
+    text = "a Pulumi Output" if is_output(value) else repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from dra_infra.errors import Problem
 from dra_infra.model.gates import GATES
 from dra_infra.model.target import SUPPORTED_MINORS, ClusterTarget
+from dra_infra.specs.arguments import is_list
 from dra_infra.specs.requests import Alternative, DeviceRequest, DistinctAttribute
 
 _ARGUMENTS: Final = {
@@ -31,16 +32,21 @@ def check_gates(
         prefix = "" if shorthand else f"requests[{index}]."
         if isinstance(request, DeviceRequest):
             yield from _check(request, prefix, target)
-            for place, each in enumerate(request.first_available):
+            alternatives: object = request.first_available
+            for place, each in enumerate(alternatives if is_list(alternatives) else ()):  # type: ignore[arg-type, var-annotated]  # a list, as asked
                 yield from _check(each, f"{prefix}first_available[{place}].", target)
     for index, constraint in enumerate(constraints if isinstance(constraints, Sequence) else ()):
         if isinstance(constraint, DistinctAttribute):
-            yield from check_gate(f"constraints[{index}]", "distinctAttribute", "DRAConsumableCapacity", target)
+            yield from check_gate(
+                f"constraints[{index}]", "distinctAttribute", "DRAConsumableCapacity", target
+            )
 
 
 def _check(asked: DeviceRequest | Alternative, prefix: str, target: ClusterTarget) -> Iterator[Problem]:
     for argument, gate in _ARGUMENTS.items():
-        if getattr(asked, argument, None):
+        # Whatever is neither a list, a mapping nor True is told where it is compiled.
+        value = getattr(asked, argument, None)
+        if value is True or (isinstance(value, (Mapping, Sequence)) and len(value)):
             yield from check_gate(f"{prefix}{argument}", argument, gate, target)
 
 

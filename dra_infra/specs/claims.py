@@ -108,7 +108,9 @@ def _names(requests: Sequence[object]) -> list[str]:
         name = str(getattr(request, "name", ""))
         found.append(name)
         alternatives = getattr(request, "first_available", ())
-        found += [f"{name}/{getattr(each, 'name', '')}" for each in alternatives if is_list(alternatives)]
+        found += [
+            f"{name}/{getattr(each, 'name', '')}" for each in (alternatives if is_list(alternatives) else ())
+        ]
     return found
 
 

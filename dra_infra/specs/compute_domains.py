@@ -83,7 +83,9 @@ def check_options(
         *_check_choice("allocation_mode", allocation_mode, _ALLOCATION_MODES),
         *_check_choice("imex_mode", imex_mode, _IMEX_MODES),
     ]
-    if allocation_mode in _ALLOCATION_MODES:
+    if problems:
+        return problems
+    if allocation_mode is not None:
         since = lines_with(_DRIVER, "ComputeDomainChannelConfig", "allocationMode")
         if line not in since:
             problems.append(
@@ -200,10 +202,12 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _check_choice(path: str, value: object, choices: Collection[str]) -> list[Problem]:
-    if value is None or value in choices:
+    if value is None:
         return []
     if not isinstance(value, str):
         return [wrong_type(path, value, f"one of {', '.join(choices)}", "give a plain string")]
+    if value in choices:
+        return []
     near = difflib.get_close_matches(value.lower()[:80], {each.lower(): each for each in choices}, n=1)
     meant = next((each for each in choices if near and each.lower() == near[0]), "")
     return [

@@ -23,7 +23,7 @@ from dra_infra.specs.config_matching import (
 )
 from dra_infra.specs.config_parameters import check_parameters
 from dra_infra.specs.config_precedence import check_precedence
-from dra_infra.specs.config_values import Fault
+from dra_infra.specs.config_values import Fault, find_odd
 from dra_infra.specs.device_configs import DeviceConfig, OpaqueConfig
 
 MAX_CONFIGS = 32
@@ -153,8 +153,24 @@ def _check_one(config: DeviceConfig, pins: Pins, gates: Mapping[str, bool] | Non
         told = f"what a {config.kind} of {driver} shares devices by"
         yield wrong_type("sharing", sharing, told, f"write sharing={wanted}")
         return
-    for fault in check_parameters(driver, known_parameters(config), pins, gates):
+    parameters = known_parameters(config)
+    if odd := find_odd(parameters):
+        fields, value = odd
+        yield _not_json(config, fields, value)
+        return
+    for fault in check_parameters(driver, parameters, pins, gates):
         yield problem_of(fault, config)
+
+
+def _not_json(config: DeviceConfig, fields: tuple[str, ...], value: object) -> Problem:
+    if not isinstance(config, OpaqueConfig):
+        return wrong_type(config.argument(fields), value, "a value of this argument")
+    return Problem(
+        path="parameters",
+        code="invalid-parameters",
+        message=f"{shorten(value)} cannot be written as JSON",
+        hint="write texts, numbers, True, False, None, lists, and mappings with texts as keys",
+    )
 
 
 def _check_names(config: DeviceConfig, known: Sequence[str]) -> Iterator[Problem]:
@@ -166,7 +182,9 @@ def _check_names(config: DeviceConfig, known: Sequence[str]) -> Iterator[Problem
         yield too_many("requests", len(wanted), MAX_CONFIGS, "leave requests out for all of them")
     for index, name in enumerate(wanted):
         path = f"requests[{index}]"
-        if name in wanted[:index]:
+        if not isinstance(name, str):
+            yield wrong_type(path, name, "the name of a request")
+        elif name in wanted[:index]:
             yield Problem(
                 path=path,
                 code="duplicate-item",

@@ -11,9 +11,13 @@ from dra_infra.catalog.device_configs import ConfigField
 from dra_infra.errors import Severity
 from dra_infra.model.program import SECRET, UNKNOWN
 from dra_infra.model.quantity import Quantity, quantity_text
-from dra_infra.specs.arguments import shorten
+from dra_infra.specs.arguments import is_output, shorten
+from dra_infra.specs.shared_arguments import is_text
 
 _DEVICE_KEY: Final = re.compile(r"\+?[0-9]+|(GPU|MIG)-.+", re.ASCII)
+
+_LARGEST: Final = 2**63
+"""What readers of JSON in Go hold in a whole number."""
 
 
 class Fault(NamedTuple):
@@ -30,6 +34,26 @@ class Fault(NamedTuple):
     hint: str = ""
     value: Any = None
     severity: Severity = "error"
+
+
+def find_odd(value: Any, at: tuple[str, ...] = ()) -> tuple[tuple[str, ...], Any] | None:
+    """The first value that JSON cannot hold, with its place; None where there is none. Outputs are not judged."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            if isinstance(key, bool) or not isinstance(key, str | int) or not is_text(str(key)):
+                return (at, key)
+            if found := find_odd(each, (*at, str(key))):
+                return found
+        return None
+    if isinstance(value, list | tuple):
+        return next(filter(None, (find_odd(each, at) for each in value)), None)
+    if isinstance(value, str):
+        return None if is_text(value) else (at, value)
+    if isinstance(value, float):
+        return None if math.isfinite(value) else (at, value)
+    if isinstance(value, int):
+        return None if abs(value) <= _LARGEST else (at, value)
+    return None if value is None or is_output(value) else (at, value)
 
 
 def check_number(at: tuple[str, ...], value: Any, field: ConfigField) -> Iterator[Fault]:

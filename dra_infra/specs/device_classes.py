@@ -11,11 +11,12 @@ from dra_infra.cel import gpu
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model import names
 from dra_infra.model.device_class import CELDeviceSelector, DeviceClassSpec, DeviceSelector
-from dra_infra.specs.arguments import is_list, wrong_type
+from dra_infra.specs.arguments import is_list, shorten, wrong_type
 from dra_infra.specs.config_checks import check_class_configs
 from dra_infra.specs.config_encoding import compile_class_configs
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.request_records import compile_selectors
+from dra_infra.specs.shared_arguments import is_label_key
 
 NVIDIA_DRIVER = "gpu.nvidia.com"
 
@@ -47,19 +48,20 @@ def compile_class(
         InvalidSpecError: With codes `invalid-name`, `wrong-type`, and those of the selector and the configs.
     """
     problems: list[Problem] = []
-    if not isinstance(driver, str) or not names.is_dns_subdomain(driver) or len(driver) > names.LABEL_LENGTH:
+    if not isinstance(driver, str):
+        problems.append(wrong_type("driver", driver, "a string", 'write driver="gpu.nvidia.com"'))
+    elif not names.is_dns_subdomain(driver) or len(driver) > names.LABEL_LENGTH:
         problems.append(
             Problem(
                 path="driver",
                 code="invalid-name",
-                message=f"{driver!r} is not the name of a DRA driver",
+                message=f"{shorten(driver)} is not the name of a DRA driver",
                 hint='driver names are DNS subdomains of at most 63 bytes, such as "gpu.nvidia.com"',
             )
         )
     found, selectors = compile_selectors(select)
     problems += found
-    if extended_resource_name is not None and not isinstance(extended_resource_name, str):
-        problems.append(wrong_type("extended_resource_name", extended_resource_name, "a string"))
+    problems += _check_extended_resource(extended_resource_name)
     if not problems and not (is_list(configs) and not configs):
         pins = pins or newest()
         devices = [each for each in pins.devices if each.driver == driver and _is_selected(each)]
@@ -77,6 +79,26 @@ def compile_class(
     if extended_resource_name:
         spec = spec.model_copy(update={"extended_resource_name": extended_resource_name})
     return spec
+
+
+def _check_extended_resource(name: object) -> list[Problem]:
+    """The format of IsExtendedResourceName in pkg/apis/core/v1/helper of Kubernetes, whose quotas prefix the name."""
+    path = "extended_resource_name"
+    if name is None:
+        return []
+    if not isinstance(name, str):
+        return [wrong_type(path, name, "a string")]
+    own = "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+    if own and is_label_key(f"requests.{name}"):
+        return []
+    return [
+        Problem(
+            path=path,
+            code="invalid-extended-resource",
+            message=f"{shorten(name)} cannot be the name of an extended resource",
+            hint='write a domain of your own and a name: extended_resource_name="example.com/h100"',
+        )
+    ]
 
 
 def _is_selected(device: DeviceType) -> bool:

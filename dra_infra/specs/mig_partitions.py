@@ -166,7 +166,7 @@ def _check_dynamic(
     """Whether driver and cluster have DynamicMIG, and the selector reads nothing that its devices lack."""
     line = pins.releases[_NVIDIA].line
     by_gates = gate_states(line, gates).get(_DYNAMIC) if gates is not None else None
-    if None not in (wish.dynamic, by_gates) and wish.dynamic is not by_gates:
+    if isinstance(wish.dynamic, bool) and by_gates is not None and wish.dynamic is not by_gates:
         yield Problem(
             path="dynamic",
             code="arguments-exclude",

@@ -88,7 +88,7 @@ def check_wish(wish: MigWish) -> Iterator[Problem]:
         yield _excluded("count", "profiles", 'write profiles={"1g.10gb": 2} for counts')
     for name in ("same_gpu", "dynamic"):
         value = getattr(wish, name)
-        if not isinstance(value, bool) and (name, value) != ("dynamic", None):
+        if not isinstance(value, bool) and not (name == "dynamic" and value is None):
             yield wrong_type(name, value, "True or False", PLAIN_HINT if is_output(value) else "")
     if wish.count is not None:
         yield from _check_count(wish.count, "count")

@@ -14,6 +14,7 @@ from typing import Any
 
 from dra_infra.errors import Problem
 from dra_infra.model import names
+from dra_infra.specs.arguments import shorten, wrong_type
 
 _HASH_LENGTH = 8
 
@@ -38,18 +39,14 @@ def check_component_name(name: object) -> list[Problem]:
     The entry is a DNS label of at most 63 bytes upstream (ValidateDNS1123Label on `spec.resourceClaims[].name`).
     """
     if not isinstance(name, str):
-        return [
-            Problem(
-                path="name", code="wrong-type", message=f"{name!r} is {_type(name)}, not a string", hint=""
-            )
-        ]
+        return [wrong_type("name", name, "a string", 'write a name such as "trainer"')]
     if names.is_dns_label(name):
         return []
     return [
         Problem(
             path="name",
             code="invalid-name",
-            message=f"{name!r} is not a DNS label",
+            message=f"{shorten(name)} is not a DNS label",
             hint=f"pods carry this name: use lower-case letters, digits and '-', such as {_suggest(name)!r}",
         )
     ]
@@ -58,14 +55,14 @@ def check_component_name(name: object) -> list[Problem]:
 def check_object_name(name: object, *, path: str = "object_name") -> list[Problem]:
     """The explicit name of an object: a DNS subdomain of at most 253 bytes."""
     if not isinstance(name, str):
-        return [Problem(path=path, code="wrong-type", message=f"{name!r} is {_type(name)}, not a string")]
+        return [wrong_type(path, name, "a string")]
     if names.is_dns_subdomain(name):
         return []
     return [
         Problem(
             path=path,
             code="invalid-name",
-            message=f"{name!r} is not a DNS subdomain name",
+            message=f"{shorten(name)} is not a DNS subdomain name",
             hint=f"use lower-case letters, digits, '-' and '.', such as {_suggest(name)!r}",
         )
     ]
@@ -74,7 +71,3 @@ def check_object_name(name: object, *, path: str = "object_name") -> list[Proble
 def _suggest(name: str) -> str:
     kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name.lower())
     return kept.strip("-")[: names.LABEL_LENGTH].strip("-") or "trainer"
-
-
-def _type(value: object) -> str:
-    return type(value).__name__

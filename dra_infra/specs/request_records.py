@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.cel import Attribute, Selector
-from dra_infra.errors import Problem
+from dra_infra.errors import Problem, SelectorError
 from dra_infra.model import names
 from dra_infra.model.device_class import CELDeviceSelector, DeviceSelector
 from dra_infra.model.program import UNKNOWN
@@ -17,6 +17,7 @@ from dra_infra.model.toleration import DeviceToleration
 from dra_infra.specs.arguments import is_list, is_output, too_many, wrong_type
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.requests import Alternative, ClassRef, DeviceRequest, NamedClass, Toleration
+from dra_infra.specs.toleration_checks import check_toleration
 
 MAX_ALTERNATIVES: Final = 8
 """FirstAvailableDeviceRequestMaxSize of resource/v1 types.go."""
@@ -36,7 +37,7 @@ def compile_request(request: DeviceRequest) -> tuple[list[Problem], RequestRecor
     if not is_list(request.first_available):
         hint = "write first_available=[dra.Alternative(...), ...]"
         return [*problems, wrong_type("first_available", request.first_available, "a list", hint)], None
-    if request.first_available:
+    if len(request.first_available):
         found, alternatives = _compile_alternatives(request)
         problems += found
         return problems, None if problems else RequestRecord(name=request.name, first_available=alternatives)
@@ -105,15 +106,13 @@ def _compile_alternatives(request: DeviceRequest) -> tuple[list[Problem], list[D
             hint=f"say it in each alternative: dra.Alternative(..., {name}=...)",
         )
         for name in _OF_ALTERNATIVES
-        if getattr(request, name)
+        if _is_given(getattr(request, name))
     ]
-    if request.count != 1 or request.admin_access:
-        name = "admin_access" if request.admin_access else "count"
-        hint = (
-            "leave it out: admin access goes with one class"
-            if request.admin_access
-            else "say it in each alternative"
-        )
+    count: object = request.count
+    is_admin = _is_given(request.admin_access)
+    if is_admin or not (isinstance(count, int) and count == 1):
+        name = "admin_access" if is_admin else "count"
+        hint = "leave it out: admin access goes with one class" if is_admin else "say it in each alternative"
         problems.append(
             Problem(
                 path=name, code="shorthand-with-requests", message=f"{name} is given beside {path}", hint=hint
@@ -166,6 +165,14 @@ def _compile_leaf(asked: DeviceRequest | Alternative) -> tuple[list[Problem], di
     return [], fields
 
 
+def _is_given(value: object) -> bool:
+    """Whether something was written; what has no truth value was."""
+    try:
+        return bool(value)
+    except (SelectorError, TypeError):
+        return True
+
+
 def _check_name(name: object) -> list[Problem]:
     if not isinstance(name, str):
         return [wrong_type("name", name, "a string")]
@@ -195,13 +202,15 @@ def _check_class(device_class: object) -> list[Problem]:
         hint = 'give a GpuDeviceClass, dra.class_ref("name"), or the name as a string'
         return [wrong_type("device_class", device_class, "a device class", hint)]
     name = class_name_of(device_class)
+    if not isinstance(name, str) and not is_output(name):
+        return [wrong_type("device_class", name, "the name of a class")]
     # A class that is a component of the program has been checked where it was made.
     is_own = not isinstance(device_class, (str, ClassRef))
     return [] if is_own or not isinstance(name, str) else check_object_name(name, path="device_class")
 
 
 def _check_count(count: object) -> list[Problem]:
-    if count == "all":
+    if isinstance(count, str) and count == "all":
         return []
     # bool is an int in Python, and True devices is never meant.
     if not isinstance(count, int) or isinstance(count, bool):
@@ -235,7 +244,10 @@ def _compile_tolerations(tolerations: object) -> tuple[list[Problem], list[Devic
         if not isinstance(each, Toleration):
             problems.append(wrong_type(path, each, "a Toleration", example))
             continue
-        problems += [problem.below(path) for problem in _check_toleration(each)]
+        found = check_toleration(each)
+        problems += [problem.below(path) for problem in found]
+        if found:
+            continue
         given: dict[str, Any] = {
             "key": each.key,
             "operator": each.operator,
@@ -243,37 +255,10 @@ def _compile_tolerations(tolerations: object) -> tuple[list[Problem], list[Devic
             "effect": each.effect,
             "toleration_seconds": each.seconds,
         }
-        records.append(given)
-    if problems:
-        return problems, []
-    return [], [
-        DeviceToleration(**{key: value for key, value in given.items() if value not in (None, "")})
-        for given in records
-    ]
-
-
-def _check_toleration(toleration: Toleration) -> Iterable[Problem]:
-    if toleration.operator == "Exists" and toleration.value:
-        yield Problem(
-            path="value",
-            code="invalid-toleration",
-            message=f'{toleration.value!r} is compared with nothing, for operator="Exists" takes any value',
-            hint='leave value out, or write operator="Equal"',
+        records.append(
+            DeviceToleration(**{key: value for key, value in given.items() if value not in (None, "")})
         )
-    if toleration.operator == "Equal" and not toleration.key:
-        yield Problem(
-            path="key",
-            code="invalid-toleration",
-            message='operator="Equal" needs the key of a taint',
-            hint='write key="gpu.nvidia.com/xid"',
-        )
-    if toleration.seconds is not None and toleration.effect != "NoExecute":
-        yield Problem(
-            path="seconds",
-            code="invalid-toleration",
-            message="only taints that end pods are tolerated for a time",
-            hint='write effect="NoExecute", or leave seconds out',
-        )
+    return problems, [] if problems else records
 
 
 def _compile_capacity(capacity: object) -> tuple[list[Problem], dict[str, str]]:

@@ -73,8 +73,10 @@ def compile_shared_gpu(
             class, selector, memory and sharing themselves is told where the claim is compiled.
     """
     problems: list[Problem] = []
-    if across not in ("containers", "pods"):
+    way: object = across
+    if not isinstance(way, str) or way not in ("containers", "pods"):
         problems.append(wrong_type("across", across, '"containers" or "pods"'))
+        across = "containers"
     if sharing is not None and not isinstance(sharing, (TimeSlicing, Mps)):
         hint = 'write sharing=dra.TimeSlicing(interval="Long") or sharing=dra.Mps(...)'
         problems.append(wrong_type("sharing", sharing, "a way to share", hint))

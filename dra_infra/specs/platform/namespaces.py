@@ -9,6 +9,7 @@ from dra_infra.errors import Problem
 from dra_infra.model import names
 from dra_infra.specs.arguments import is_output, shorten, wrong_type
 from dra_infra.specs.platform.values import Values
+from dra_infra.specs.shared_arguments import check_labels
 
 ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 PRIVILEGED: Final[Mapping[str, str]] = {
@@ -44,8 +45,7 @@ def choose_namespace(
         problems += _check_name(name)
     if made is not None and not isinstance(made, bool):
         problems.append(wrong_type("create_namespace", made, "True or False"))
-    if labels is not None and not isinstance(labels, Mapping) and not is_output(labels):
-        problems.append(wrong_type("namespace_labels", labels, "a mapping of strings"))
+    problems += check_labels(labels, "namespace_labels")
     if (
         name == "default"
         and values.get("allowDefaultNamespace") is not True

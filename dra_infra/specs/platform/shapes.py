@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dra_infra.errors import Problem
 from dra_infra.specs.arguments import is_list, is_output, wrong_type
+from dra_infra.specs.config_values import find_odd
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.platform.settings import PLAIN
 
@@ -39,9 +40,18 @@ def check_shapes(
                 hint = "it decides what is made or checked; values inside may be Outputs"
                 problems.append(wrong_type(name, value, "a plain value", hint))
         elif value is not None:
-            problems += _check_shape(name, value)
-    wrong = {problem.path for problem in problems}
+            problems += _check_shape(name, value) or _check_plain(name, value)
+    wrong = {problem.path.partition("[")[0] for problem in problems}
     return {name: value for name, value in arguments.items() if name not in wrong}, problems
+
+
+def _check_plain(name: str, value: object) -> list[Problem]:
+    """That helm can be told: values are JSON, with Outputs in them."""
+    odd = find_odd(value)
+    if odd is None:
+        return []
+    fields, found = odd
+    return [wrong_type(name + "".join(f"[{key!r:.80}]" for key in fields), found, "a value of a chart")]
 
 
 def _check_shape(name: str, value: object) -> list[Problem]:

@@ -339,9 +339,13 @@ def test_under_the_real_engine_a_component_asks_for_the_verdict_itself():
     def body():
         # What `synth` says of its run: nobody judges the objects at the end of a preview.
         judged_at_end.set(False)
-        dra.GpuDeviceClass("a", labels={"no key!": "x"})
+        # Only 1.37 knows the variable, and an expression may use what the server before knows too.
+        oldest = dra.ClusterTarget(kubernetes="1.34")
+        dra.GpuDeviceClass("a", select=dra.cel("device.allowMultipleAllocations"), target=oldest)
         dra.GpuClaimTemplate("b", device_class="a", count=4, namespace=pulumi.Output.from_input("ml"))
 
     program = run(body)
-    assert problems_of(program) == {'GpuDeviceClass("a").metadata.labels': "invalid-label"}
+    assert problems_of(program) == {
+        'GpuDeviceClass("a").spec.selectors[1].cel.expression': "cel-type",
+    }
     assert [each.ref.kind for each in program.objects] == ["ResourceClaimTemplate"]

@@ -48,6 +48,10 @@ def test_a_gate_that_is_set_counts():
             [("gates['DRAWorkloadResourceClaims']", "gate-needs-gate")],
         ),
         (ClusterTarget(gates={"DRADeviceTaints": "yes"}), [("gates['DRADeviceTaints']", "wrong-type")]),  # type: ignore[dict-item]
+        (ClusterTarget(kubernetes=["1.37"]), [("kubernetes", "wrong-type")]),  # type: ignore[arg-type]
+        (ClusterTarget(gates="DRADeviceTaints"), [("gates", "wrong-type")]),  # type: ignore[arg-type]
+        (ClusterTarget(gates={1: True}), [("gates", "wrong-type")]),  # type: ignore[dict-item]
+        (ClusterTarget(serves="v1"), [("serves", "wrong-type")]),  # type: ignore[arg-type]
     ],
 )
 def test_a_target_that_no_server_can_be_is_a_problem(target: ClusterTarget, found: list[tuple[str, str]]):
