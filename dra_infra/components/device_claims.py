@@ -19,7 +19,7 @@ from dra_infra.components.component import (
     present,
 )
 from dra_infra.components.kubernetes_object import KubernetesObject
-from dra_infra.components.report import failing_output
+from dra_infra.components.report import failing_output, warn
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.device_class import API_VERSION
 from dra_infra.specs.attachments import choose_containers
@@ -102,6 +102,7 @@ class DeviceClaimComponent(Component):
         except InvalidSpecError as error:
             found += error.problems
             pins = newest()
+        warnings: list[Problem] = []
         try:
             spec = compile_claim(
                 asked,
@@ -111,6 +112,7 @@ class DeviceClaimComponent(Component):
                 pins=pins,
                 gates=common.driver_gates,
                 shorthand=shorthand,
+                warnings=warnings,
             )
         except InvalidSpecError as error:
             found += [_in_terms_of(arguments, problem) for problem in error.problems]
@@ -138,6 +140,9 @@ class DeviceClaimComponent(Component):
         if not self.is_accepted(manifest):
             self.register_outputs({})
             return
+        if common.driver_release is not None:
+            # Advice on the object is for the stack's release, and cannot tell what another one does.
+            warn(self, self.label, [_in_terms_of(arguments, problem) for problem in warnings])
         child = KubernetesObject(name, manifest, self._child_options(asked))
         self.resources = {self._kind: child}
         if namespace is None:

@@ -9,6 +9,7 @@ import pulumi
 from dra_infra.cel import Selector
 from dra_infra.components.component import Component, present, reports_unknown_arguments
 from dra_infra.components.kubernetes_object import KubernetesObject
+from dra_infra.components.report import warn
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.target import ClusterTarget
@@ -77,6 +78,7 @@ class GpuDeviceClass(Component, NamedClass):
             problems += check_object_name(object_name)
         problems += self._object_options.check(("DeviceClass",))
         problems += self._object_options.check_import(self.object_name)
+        warnings: list[Problem] = []
         try:
             spec = compile_class(
                 select,
@@ -85,6 +87,7 @@ class GpuDeviceClass(Component, NamedClass):
                 extended_resource_name=extended_resource_name,
                 pins=self.pins(driver_release),
                 gates=driver_gates,
+                warnings=warnings,
             )
         except InvalidSpecError as error:
             problems += error.problems
@@ -101,6 +104,9 @@ class GpuDeviceClass(Component, NamedClass):
         if not self.is_accepted(manifest):
             self.register_outputs({})
             return
+        if driver_release is not None:
+            # Advice on the object is for the stack's release, and cannot tell what another one does.
+            warn(self, self.label, warnings)
         child = KubernetesObject(name, manifest, pulumi.ResourceOptions(parent=self))
         self.resources = {"DeviceClass": child}
         self.register_outputs({"objectName": self.object_name})

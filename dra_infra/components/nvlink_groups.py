@@ -13,7 +13,7 @@ from dra_infra.components import pod_specs, pod_templates
 from dra_infra.components.component import Replace, depending_on, present, reports_unknown_arguments
 from dra_infra.components.device_claims import CommonArguments, DeviceClaimComponent
 from dra_infra.components.kubernetes_object import KubernetesObject
-from dra_infra.components.report import failing_output
+from dra_infra.components.report import failing_output, warn
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model import names
 from dra_infra.model.target import ClusterTarget
@@ -146,8 +146,7 @@ class NvlinkGroup(DeviceClaimComponent):
         if plan is None or self.broken:
             return
         self.pods, self._plan = plan.pods, plan
-        for warning in plan.warnings:
-            pulumi.log.warn(str(warning.below(self.label)), self)
+        warn(self, self.label, plan.warnings)
         if plan.promise == "compute-domain":
             self._make_compute_domain(common, line, allocation_mode)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from pulumi.runtime import get_root_directory
 
 from dra_infra.components.component import Component, present
 from dra_infra.components.kubernetes_object import KubernetesObject, provider_version
-from dra_infra.components.report import find_user_place, judged_at_end, problems_of_run
+from dra_infra.components.report import warn
 from dra_infra.errors import Problem
 from dra_infra.specs.arguments import is_list
 from dra_infra.specs.platform.definitions import read_definitions
@@ -108,13 +108,7 @@ class ChartComponent(Component):
 
     def warn(self, problems: Sequence[Problem]) -> None:
         """Show problems that stop nothing; their paths are arguments of this component."""
-        place = find_user_place()
-        named = [replace(problem.below(self.label), severity="warning") for problem in problems]
-        if judged_at_end.get():
-            problems_of_run().extend(problem.at(place) for problem in named)
-            return
-        for problem in named:
-            pulumi.log.warn(str(problem), self)
+        warn(self, self.label, problems)
 
     def read_crds(self, arguments: Mapping[str, Any]) -> tuple[Definitions, list[Problem]]:
         """The CRDs that an argument `crds` points at; an address is left to the provider, so that nothing is fetched here."""

@@ -12,6 +12,7 @@ import contextvars
 import sys
 import weakref
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -61,6 +62,25 @@ def report(problems: Iterable[Problem]) -> None:
     run.extend(problem if problem.place else problem.at(place) for problem in found)
     if is_first:
         failing_output()
+
+
+def warn(resource: pulumi.Resource, label: str, problems: Iterable[Problem]) -> None:
+    """Show what stops nothing: with the problems of the run where somebody reads these, else in the engine's log.
+
+    Args:
+        resource: The component.
+        label: How problems name it.
+        problems: Their paths are arguments of the component.
+    """
+    named = [replace(problem.below(label), severity="warning") for problem in problems]
+    if not named:
+        return
+    if judged_at_end.get():
+        place = find_user_place()
+        problems_of_run().extend(problem.at(place) for problem in named)
+        return
+    for problem in named:
+        pulumi.log.warn(str(problem), resource)
 
 
 def failing_output() -> pulumi.Output[Any]:

@@ -37,6 +37,7 @@ def compile_claim(
     pins: Pins | None = None,
     gates: Mapping[str, bool] | None = None,
     shorthand: bool = False,
+    warnings: list[Problem] | None = None,
 ) -> ResourceClaimSpec:
     """Turn requests, constraints and configs into the spec of a claim.
 
@@ -48,6 +49,8 @@ def compile_claim(
         pins: The driver releases that are meant; the newest when left out.
         gates: Feature gates that the NVIDIA driver is given; None where they are not known.
         shorthand: Name problems of the only request without `requests[0]`, as the user wrote it.
+        warnings: Gets what is wrong with configs and stops nothing. Advice on the object says it too, for the releases
+            that are pinned there.
 
     Raises:
         InvalidSpecError: With every problem; codes `count-below-one`, `too-many-devices`, `wrong-type`,
@@ -79,11 +82,10 @@ def compile_claim(
     if not problems and not (is_list(configs) and not configs):
         pins = pins or newest()
         configured = [_configured(asked, name, pins) for name, asked in leaves_of(requests)]
-        problems += [
-            problem
-            for problem in check_claim_configs(configs, configured, pins=pins, gates=gates)
-            if problem.severity == "error"
-        ]
+        told = check_claim_configs(configs, configured, pins=pins, gates=gates)
+        problems += [problem for problem in told if problem.severity == "error"]
+        if warnings is not None:
+            warnings += [problem for problem in told if problem.severity == "warning"]
     if problems:
         raise InvalidSpecError(problems)
     claim = DeviceClaim(requests=records, constraints=compiled or None)

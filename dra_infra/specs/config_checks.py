@@ -36,7 +36,6 @@ def check_claim_configs(
     *,
     pins: Pins,
     gates: Mapping[str, bool] | None = None,
-    webhook: bool = False,
 ) -> list[Problem]:
     """What is wrong with the configs of a claim, at `configs[0].sharing` and the like.
 
@@ -45,12 +44,10 @@ def check_claim_configs(
         requests: All requests of the claim, each alternative on its own.
         pins: The driver releases that are meant.
         gates: Feature gates that the NVIDIA driver is given; None where they are not known: nothing is said of them.
-        webhook: Whether the NVIDIA driver's validating webhook is on.
 
     Returns:
         Problems with the codes of `check_parameters`, `wrong-type`, `too-many-items`, `invalid-name`,
-        `unknown-request`, `duplicate-item`, `config-not-applied`, `config-device-type`, `config-refused-by-webhook`,
-        and those of `check_precedence`.
+        `unknown-request`, `duplicate-item`, `config-not-applied`, `config-device-type`, and those of `check_precedence`.
     """
     problems, listed = _check_list(configs, pins, gates)
     for index, config in listed:
@@ -59,8 +56,6 @@ def check_claim_configs(
         kind = kind_of(config, pins)
         if not found and kind is not None:
             found = list(check_devices(config, kind, requests))
-        if kind is not None and webhook and not kind.webhook:
-            found.append(_refused_by_webhook(config))
         problems += [problem.below(path) for problem in found]
     if not any(problem.severity == "error" for problem in problems):
         problems += check_precedence([config for _, config in listed], requests, pins)
@@ -212,12 +207,3 @@ def _check_names(config: DeviceConfig, known: Sequence[str]) -> Iterator[Problem
                 if near
                 else f"its requests are {', '.join(map(repr, known))}",
             )
-
-
-def _refused_by_webhook(config: DeviceConfig) -> Problem:
-    return Problem(
-        path="",
-        code="config-refused-by-webhook",
-        message=f"the webhook of {config.driver} refuses claims with a {config.kind}",
-        hint="give the config to the class, which the webhook does not see, or write webhook: {enabled: false}",
-    )

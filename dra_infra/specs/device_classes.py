@@ -29,6 +29,7 @@ def compile_class(
     extended_resource_name: object = None,
     pins: Pins | None = None,
     gates: Mapping[str, bool] | None = None,
+    warnings: list[Problem] | None = None,
 ) -> DeviceClassSpec:
     """Turn a driver and a selector into the spec of a class.
 
@@ -43,6 +44,7 @@ def compile_class(
         extended_resource_name: What pods may ask for in place of a claim, such as `example.com/h100`.
         pins: The driver releases that are meant; the newest when left out.
         gates: Feature gates that the NVIDIA driver is given; None where they are not known.
+        warnings: Gets what is wrong with configs and stops nothing.
 
     Raises:
         InvalidSpecError: With codes `invalid-name`, `wrong-type`, and those of the selector and the configs.
@@ -67,6 +69,8 @@ def compile_class(
         devices = [each for each in pins.devices if each.driver == driver and _is_selected(each)]
         found = check_class_configs(configs, devices or None, pins=pins, gates=gates)
         problems += [problem for problem in found if problem.severity == "error"]
+        if warnings is not None:
+            warnings += [problem for problem in found if problem.severity == "warning"]
     if problems:
         raise InvalidSpecError(problems)
     own = driver_is(str(driver))

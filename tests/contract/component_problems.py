@@ -297,7 +297,6 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "channel-template-taken": "said of objects, when all of a program are known",
     "nvlink-not-measured": "a warning of the catalogue's likely facts, in the log",
     "config-overridden": "a warning about several configs",
-    "config-refused-by-webhook": "for callers that know of the webhook",
     "values-not-known": "a warning",
     "version-not-served": "needs a target that does not serve resource.k8s.io/v1",
     "not-a-crd": "needs a file",

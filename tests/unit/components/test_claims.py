@@ -11,6 +11,7 @@ import dra_infra as dra
 from dra_infra.components.report import judged_at_end
 from dra_infra.engine.synth import synth_function
 from dra_infra.model.program import UNKNOWN, Program, ProgramObject
+from dra_infra.validation import check_program
 
 POD: dict[str, Any] = {"containers": [{"name": "train", "image": "trainer:1"}]}
 
@@ -349,3 +350,18 @@ def test_under_the_real_engine_a_component_asks_for_the_verdict_itself():
         'GpuDeviceClass("a").spec.selectors[1].cel.expression': "cel-type",
     }
     assert [each.ref.kind for each in program.objects] == ["ResourceClaimTemplate"]
+
+
+def test_what_only_the_named_release_does_is_told_of_its_configs():
+    drops = [dra.GpuConfig(sharing=dra.Mps(multi_user=True))]
+    told = run(lambda: dra.GpuClaim("c", device_class="gpu.nvidia.com", driver_release="25.3", configs=drops))
+    assert len(told.objects) == 1
+    assert [(each.path, each.code, each.severity) for each in told.problems] == [
+        ('GpuClaim("c").configs[0].sharing.multi_user', "config-field-not-known", "warning")
+    ]
+
+
+def test_of_the_release_of_the_stack_advice_on_the_object_tells_the_same_once():
+    drops = [dra.GpuConfig(sharing=dra.Mps(multi_user=True))]
+    told = run(lambda: dra.GpuClaim("c", device_class="gpu.nvidia.com", configs=drops), driver="25.3")
+    assert [each.code for each in check_program(told)] == ["config-field-not-known"]

@@ -40,8 +40,9 @@ def problems_of(program: Program) -> dict[str, str]:
     return {problem.path: problem.code for problem in program.problems}
 
 
-def by_kind(program: Program) -> dict[str, Any]:
-    assert [str(problem) for problem in program.problems] == []
+def by_kind(program: Program, *, warned: str = "") -> dict[str, Any]:
+    assert [problem.code for problem in program.problems] == ([warned] if warned else [])
+    assert all(problem.severity == "warning" for problem in program.problems)
     found = {each.ref.kind: each.manifest for each in program.objects}
     assert len(found) == len(program.objects)
     return found
@@ -79,7 +80,9 @@ def test_a_group_on_a_board_is_a_template_with_the_product():
 
 def test_a_fabric_partition_is_a_constraint_and_one_request():
     body = lambda: dra.NvlinkGroup("four", gpus=4, on="hgx-h100", driver_gates=PARTITIONED)  # noqa: E731
-    claim = by_kind(run(body))["ResourceClaimTemplate"]["spec"]["spec"]["devices"]
+    claim = by_kind(run(body), warned="nvlink-not-measured")["ResourceClaimTemplate"]["spec"]["spec"][
+        "devices"
+    ]
     assert claim["constraints"] == [{"matchAttribute": "gpu.nvidia.com/partition4"}]
     assert [each["exactly"]["count"] for each in claim["requests"]] == [4]
 
@@ -172,7 +175,8 @@ def test_a_group_reports_or_makes_what_every_server_takes(on, gpus, size, line, 
 
     program = run(body, kubernetes=minor)
     objects = [each.manifest for each in program.objects]
-    assert bool(program.problems) != bool(objects)
+    errors = [problem for problem in program.problems if problem.severity == "error"]
+    assert bool(errors) != bool(objects)
     assert all(problem.path.startswith('NvlinkGroup("g").') for problem in program.problems)
     assert validate(objects, ClusterTarget(kubernetes=minor), driver=line) == ()
 
@@ -499,11 +503,12 @@ def test_the_example_of_the_guide_runs():
     }
 
 
-def test_warnings_are_logged_and_stop_nothing(monkeypatch: pytest.MonkeyPatch):
+def test_warnings_are_told_and_stop_nothing(monkeypatch: pytest.MonkeyPatch):
     logged: list[str] = []
     monkeypatch.setattr(pulumi.log, "warn", lambda message, *_: logged.append(message))
     program = run(lambda: rack(gpus=36, gpus_per_pod=2))
-    assert len(by_kind(program)) == 2
-    (warning,) = logged
-    assert warning.startswith('NvlinkGroup("pretrain").gpus_per_pod: each pod takes a node')
-    assert "[nvlink-group-shape]" in warning
+    assert len(by_kind(program, warned="nvlink-group-shape")) == 2
+    assert logged == []
+    (warning,) = program.problems
+    assert (warning.path, warning.code) == ('NvlinkGroup("pretrain").gpus_per_pod', "nvlink-group-shape")
+    assert warning.severity == "warning"

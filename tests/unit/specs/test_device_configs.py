@@ -71,10 +71,8 @@ def asked(*devices, name="gpu", count=1, class_configs=()):
     )
 
 
-def check(*configs, requests=(), driver="newest", gates=None, webhook=False):
-    return check_claim_configs(
-        list(configs), requests or [asked(GPU)], pins=read_pins(driver), gates=gates, webhook=webhook
-    )
+def check(*configs, requests=(), driver="newest", gates=None):
+    return check_claim_configs(list(configs), requests or [asked(GPU)], pins=read_pins(driver), gates=gates)
 
 
 def told(problems):
@@ -495,13 +493,6 @@ def test_a_prioritized_request_is_named_by_its_alternatives():
     assert (problem.path, problem.code) == ("configs[0].requests[0]", "config-not-applied")
     assert problem.hint == "write requests=['gpu/h100', 'gpu/a100'], or leave requests out"
     assert check(GpuConfig(requests=["gpu/h100"]), requests=ladder) == []
-
-
-def test_the_webhook_refuses_a_kind_that_it_does_not_know_in_claims():
-    found = check(VfioDeviceConfig(), requests=[asked(VFIO)], webhook=True)
-    assert told(found) == [("configs[0]", "config-refused-by-webhook")]
-    assert check(GpuConfig(), webhook=True) == []
-    assert check_class_configs([VfioDeviceConfig()], [VFIO], pins=newest()) == []
 
 
 def test_an_earlier_config_that_never_counts_is_named():

@@ -10,16 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pulumi_kubernetes as k8s
 import pytest
 
 import dra_infra as dra
-from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.fleets import load_fleet
-from dra_infra.catalog.pins import newest
 from dra_infra.engine.synth import synth_function
 from dra_infra.errors import InvalidSpecError, Problem, ProgramError
-from dra_infra.specs.config_checks import check_claim_configs
-from dra_infra.specs.config_matching import ConfiguredRequest
 from dra_infra.validation import check_program
 
 GPU, MIG = "gpu.nvidia.com", "mig.nvidia.com"
@@ -87,9 +84,21 @@ def template(name: str) -> dict[str, Any]:
 
 
 def vfio_under_a_webhook() -> list[Problem]:
-    vfio = drivers()[GPU].newest.devices["vfio"]
-    asked = [ConfiguredRequest(name="gpu", devices=[vfio])]
-    return check_claim_configs([dra.VfioDeviceConfig()], asked, pins=newest(), webhook=True)
+    def body() -> None:
+        gates = {"PassthroughSupport": True}
+        dra.DraDriver("d", version="0.5.0", gpu_resources_enabled_override=True, gates=gates, webhook=True)
+        dra.GpuClaim("vm", device_class="vfio.gpu.nvidia.com", configs=[dra.VfioDeviceConfig()])
+
+    return program(body)
+
+
+def extended_resource_of_a_cluster() -> list[Problem]:
+    def body() -> None:
+        dra.GpuOperator("op", version="26.7.0", gpu_cluster=True, driver=False)
+        container = {"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+        k8s.core.v1.Pod("p", metadata={"name": "p"}, spec={"containers": [container]})
+
+    return program(body)
 
 
 def opaque(**parameters: Any) -> dra.OpaqueConfig:
@@ -271,6 +280,7 @@ ROWS: list[tuple[int, str, Callable[[], list[Problem]]]] = [
             )
         ),
     ),
+    (18, "extended-resource-not-served", extended_resource_of_a_cluster),
     (
         19,
         "node-labels-missing",
@@ -298,7 +308,6 @@ ROWS: list[tuple[int, str, Callable[[], list[Problem]]]] = [
 ]
 
 ELSEWHERE = {
-    18: "with what a program installs: an operator and pods that ask for nvidia.com/gpu are seen together there",
     23: "below: it needs a file",
 }
 NOT_CHECKED = {
