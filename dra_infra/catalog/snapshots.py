@@ -86,7 +86,7 @@ def _without_secrets(manifest: dict[str, Any]) -> dict[str, Any]:
         metadata = {key: value for key, value in metadata.items() if key != "managedFields"}
         manifest = {**manifest, "metadata": metadata}
     if manifest.get("kind") == "Secret":
-        masked = {field: SECRET for field in _SECRET_FIELDS if field in manifest}
+        masked: dict[str, Any] = {field: SECRET for field in _SECRET_FIELDS if field in manifest}
         manifest = {**manifest, **masked}
     return manifest
 

@@ -118,3 +118,5 @@ class Program:
     """Helm releases, sorted by URN; their objects are not among `objects`."""
     resources: tuple[str, ...] = ()
     """URNs of every registered resource, components included, sorted."""
+    pins: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Releases of packages that the project's lock and requirement files pin, by name, as far as they decide bytes."""

@@ -37,7 +37,7 @@ class ClaimUse:
                 pods[item.ref] = template
                 for ref in find_named_objects(template):
                     users[ref].add(item.ref)
-            for name in _class_names(item.manifest):
+            for name in find_class_names(item.manifest):
                 users[ObjectRef(kind="DeviceClass", name=name)].add(item.ref)
         return cls(
             objects={item.ref: item for item in program.objects},
@@ -108,7 +108,8 @@ def _ref(pods: PodTemplate, kind: str, name: str) -> ObjectRef:
     return ObjectRef(kind=kind, name=name, namespace=pods.owner.namespace)
 
 
-def _class_names(manifest: Mapping[str, Any]) -> set[str]:
+def find_class_names(manifest: Mapping[str, Any]) -> set[str]:
+    """The device classes that a claim or template asks for."""
     if group_of(manifest) != "resource.k8s.io":
         return set()
     names: set[str] = set()

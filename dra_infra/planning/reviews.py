@@ -9,10 +9,12 @@ from typing import Literal
 
 from dra_infra.errors import Problem
 from dra_infra.model.program import SECRET, UNKNOWN, NotSeen, Program
+from dra_infra.model.snapshot import Snapshot
 from dra_infra.planning.changes import ACTIONS, Action, Change, compare_programs
-from dra_infra.planning.dangers import Danger, find_dangers
+from dra_infra.planning.dangers import Danger, find_dangers, is_told_as_danger
 from dra_infra.planning.immutability import find_refused, find_undecided
 from dra_infra.planning.placements import WorkloadReview, compare_placements, find_unplaced
+from dra_infra.planning.running import find_taken
 from dra_infra.planning.wording import count_of, join_words
 from dra_infra.simulation.placement import Placement
 
@@ -121,6 +123,7 @@ def review(
     base_label: str,
     before: Placement | None = None,
     after: Placement | None = None,
+    snapshot: Snapshot | None = None,
 ) -> Review:
     """Compare two runs of a program, and where their pods go.
 
@@ -130,6 +133,8 @@ def review(
         base_label: What the user called the base.
         before: Placement of the base's pods; None when no fleet was given.
         after: Placement of the head's pods on the same fleet.
+        snapshot: The cluster as it was read: what runs decides who is hit, and which quotas there are. The placements
+            take it into account by `find_taken`, or not at all.
     """
     changes = compare_programs(base, head)
     workloads = compare_placements(before, after)
@@ -140,10 +145,21 @@ def review(
         base_label=base_label,
         changes=changes,
         unchanged=len(head.objects) - sum(change.after is not None for change in changes),
-        problems=tuple(sorted({*head.problems, *find_refused(changes), *find_unplaced(workloads, fleet)})),
-        dangers=find_dangers(changes, base, head, before=before, after=after),
+        problems=tuple(
+            sorted(
+                {
+                    *(problem for problem in head.problems if not is_told_as_danger(problem)),
+                    *find_refused(changes),
+                    *find_unplaced(workloads, fleet),
+                }
+            )
+        ),
+        dangers=find_dangers(changes, base, head, before=before, after=after, snapshot=snapshot),
         workloads=workloads,
-        not_known=tuple(_find_not_known(base, head, changes, workloads)),
+        not_known=(
+            *_find_not_known(base, head, changes, workloads),
+            *(find_taken(snapshot, base, head)[1] if snapshot else ()),
+        ),
         notes=tuple(_find_notes(base, head, after)),
         before=before,
         after=after,

@@ -55,6 +55,11 @@ class Outlook:
     lacks_room: bool = False
 
 
+def count_surge(deployment: Mapping[str, Any], replicas: int | None) -> int:
+    """Pods that a rollout of a Deployment runs on top of its replicas."""
+    return 0 if replicas is None else Rollout.of(deployment, replicas).surge
+
+
 def foresee_rollout(
     manifest: Mapping[str, Any], replicas: int | None, *, each: int | None, room: int | None, fleet: str
 ) -> Outlook:
@@ -70,7 +75,22 @@ def foresee_rollout(
         room: More such pods that fit the otherwise free fleet; None when that is not known.
         fleet: What the fleet is called.
     """
+    if get_field(manifest, "spec.updateStrategy.type") == "OnDelete":
+        return Outlook(
+            message="keeps its pods as they are until each is deleted (updateStrategy OnDelete)",
+            hint='delete the pods one by one, or write updateStrategy={"type": "RollingUpdate"}',
+        )
+    if get_field(manifest, "spec.paused") is True:
+        return Outlook(
+            message="is paused, and rolls over once it is resumed", hint="kubectl rollout resume, when it may"
+        )
     if replicas is None or manifest.get("kind") == "DaemonSet":
+        surge = get_field(manifest, "spec.updateStrategy.rollingUpdate.maxSurge")
+        if surge not in (None, 0, "0%"):
+            more = "more devices" if each is None else count_of(each, "more device")
+            return Outlook(
+                message=f"rolls over with old and new pod side by side on up to {surge} nodes at a time: {more} on each"
+            )
         return Outlook(message="rolls over node by node, its pods need no more devices meanwhile")
     if manifest.get("kind") == "StatefulSet":
         pods = count_of(replicas, "pod")

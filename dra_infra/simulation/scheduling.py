@@ -23,7 +23,13 @@ from dra_infra.simulation.taken import NOTHING, Taken
 from dra_infra.simulation.workloads import PodPlan, ProgramObjects, Workload, find_workloads, plan_claim
 
 
-def place(manifests: Sequence[Mapping[str, Any]], fleet: Fleet, *, taken: Taken = NOTHING) -> Placement:
+def place(
+    manifests: Sequence[Mapping[str, Any]],
+    fleet: Fleet,
+    *,
+    taken: Taken = NOTHING,
+    last: frozenset[ObjectRef] = frozenset(),
+) -> Placement:
     """Where the pods of a program can go.
 
     Args:
@@ -31,6 +37,7 @@ def place(manifests: Sequence[Mapping[str, Any]], fleet: Fleet, *, taken: Taken 
             come before the fleet's of the same name. Values that are not known hold `UNKNOWN`.
         fleet: What to place them on.
         taken: What is not free of it.
+        last: Workloads that the joint placement puts behind all others.
 
     Returns:
         One answer per workload whose pods use claims. Nothing is raised for what a program or fleet holds: what
@@ -40,8 +47,11 @@ def place(manifests: Sequence[Mapping[str, Any]], fleet: Fleet, *, taken: Taken 
     workloads, notes = find_workloads(objects)
     scheduler = _Scheduler(fleet, taken)
     alone = [scheduler.place_alone(workload) for workload in workloads]
-    joint = place_together(scheduler.free, workloads)
-    placed = tuple(replace(answer, pods=pods) for answer, pods in zip(alone, joint, strict=True))
+    order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
+    joint = dict(
+        zip(order, place_together(scheduler.free, [workloads[number] for number in order]), strict=True)
+    )
+    placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(alone))
     together, about = _judge_together(placed)
     return Placement(
         fleet=fleet,

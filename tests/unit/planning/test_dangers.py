@@ -67,7 +67,8 @@ def test_a_deployment_with_another_selector_stops_all_pods_first(make):
 def rolled(make, kind="Deployment", *, count=2, placed=None, **spec):
     def side(name):
         pods = make.pod_spec(template=name)
-        return [make.template("server", name, count=count), make.workload(kind, "serve", pods, **spec)]
+        template = make.template("server", name, count=count, expression=name)
+        return [template, make.workload(kind, "serve", pods, **spec)]
 
     return dangers(make, side("server-1"), side("server-2"), placed=placed)
 
@@ -108,6 +109,7 @@ def test_devices_of_all_mode_are_not_counted_without_a_fleet(make):
         manifest["spec"]["spec"]["devices"]["requests"][0]["exactly"] = {
             "deviceClassName": "h100",
             "allocationMode": "All",
+            "selectors": [{"cel": {"expression": name}}],
         }
         pods = make.pod_spec(template=name)
         return [replace(template, manifest=manifest), make.workload("Deployment", "serve", pods)]
@@ -155,13 +157,13 @@ def test_a_change_of_replicas_alone_rolls_nothing(make):
 
 
 def test_a_shared_claim_that_rolls_over_holds_its_devices_twice(make):
-    def side(name):
+    def side(name, count):
         return [
-            make.claim("pair", name, count=3),
+            make.claim("pair", name, count=count),
             make.workload("Deployment", "serve", make.pod_spec(claim=name)),
         ]
 
-    found = dangers(make, side("pair-1"), side("pair-2"))
+    found = dangers(make, side("pair-1", 2), side("pair-2", 3))
     assert codes(found) == ["workload-rolls", "claim-rolls"]
     assert "holds 3 more devices until the last old pod is gone" in found[1].message
 
@@ -213,7 +215,7 @@ def test_a_deleted_object_that_pods_still_name_is_a_danger(make, kind):
 
 def test_a_template_that_rolls_over_under_a_pod_with_its_name_written_out_is_a_danger(make):
     user = make.workload("Deployment", "serve", make.pod_spec(template="t-1"))
-    found = dangers(make, [make.template("t", "t-1"), user], [make.template("t", "t-2"), user])
+    found = dangers(make, [make.template("t", "t-1"), user], [make.template("t", "t-2", count=2), user])
     assert codes(found) == ["used-object-deleted"]
     assert "attach()" in found[0].hint
 

@@ -15,7 +15,11 @@ def test_the_report_names_its_schema_and_verdict(sample):
 def test_every_finding_has_its_code(sample):
     report = json.loads(render_json(sample))
     assert [problem["code"] for problem in report["problems"]] == ["no-longer-fits"]
-    assert [danger["code"] for danger in report["dangers"]] == ["workload-rolls", "job-replaced"]
+    assert [danger["code"] for danger in report["dangers"]] == [
+        "workload-rolls",
+        "workload-deleted",
+        "job-replaced",
+    ]
 
 
 def test_placements_before_and_after_are_data(sample):
@@ -48,5 +52,5 @@ def test_names_of_nodes_are_limited_and_counted(make):
     report = json.loads(render_json(review(make.program(), make.program(), base_label="main", after=placed)))
     assert (report["workloads"][0]["after"]["nodeCount"], len(report["workloads"][0]["after"]["nodes"])) == (
         120,
-        32,
+        16,
     )
