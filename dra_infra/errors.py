@@ -8,7 +8,8 @@ and a contract test compares both.
     ├── InvalidSpecError      a pure spec was given arguments that break rules
     ├── SelectorError         a Python selector was written in a way that would lose a clause or a type
     ├── ProgramError          the user's program raised, never ended, or could not be found
-    └── FleetError            a fleet could not be read
+    ├── FleetError            a fleet could not be read
+    └── ForgeError            a forge did not take a comment
 """
 
 from __future__ import annotations
@@ -107,6 +108,10 @@ class ProgramError(ProblemsError):
 
 class FleetError(ProblemsError):
     """A fleet could not be read."""
+
+
+class ForgeError(ProblemsError):
+    """A comment could not be posted or brought up to date; no message holds a secret."""
 
 
 CODES: dict[str, str] = {
@@ -289,6 +294,17 @@ CODES: dict[str, str] = {
     "upgrade-step-first": "danger: an upgrade of the platform needs a step before it",
     "kernel-driver-changed": "danger: the GPU Operator exchanges NVIDIA's kernel driver",
     "package-changed": "danger: the project pins another release of a package that decides what is compiled",
+    # comments on forges
+    "forge-settings": "repository, number, token or address of a forge is missing or malformed",
+    "comment-without-marker": "a file to post is no review: the hidden marker is not its first line",
+    "comment-too-long": "a file to post is longer than the forge takes in one comment",
+    "forge-unauthorized": "a forge does not accept the token",
+    "forge-forbidden": "the token may not read or write comments",
+    "forge-not-found": "there is no such pull request, or none that the token may see",
+    "forge-refused": "a forge refuses a comment as it is",
+    "forge-rate-limited": "a forge asks to wait longer than the command may",
+    "forge-unavailable": "a forge does not answer, or answers with errors of its own",
+    "forge-answer": "something answers that is not the API of a forge",
     # fleets and placement
     "fleet-unknown": "a fleet is named that is not known",
     "fleet-count": "a fleet has a count that is not a number of nodes",

@@ -160,6 +160,87 @@ def review(
 
 
 @app.command()
+def comment(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="What `dra-infra review --markdown FILE` wrote.")
+    ],
+    *,
+    repository: Annotated[
+        str | None,
+        typer.Option(
+            "--repository", "-r", metavar="OWNER/NAME", help="Else the CI's own; on GitLab also a number."
+        ),
+    ] = None,
+    number: Annotated[
+        int | None,
+        typer.Option(
+            "--number", "-n", min=1, help="Pull or merge request; else the one that the CI runs for."
+        ),
+    ] = None,
+    forge: Annotated[
+        str | None, typer.Option("--forge", help="github or gitlab; else the one whose CI this is.")
+    ] = None,
+    api: Annotated[
+        str | None,
+        typer.Option(
+            "--api", metavar="URL", help="Address of the API; else the CI's own, else the public one."
+        ),
+    ] = None,
+    token_variable: Annotated[
+        str | None,
+        typer.Option(
+            "--token-variable",
+            metavar="NAME",
+            help="Variable with the token; else GITHUB_TOKEN or GITLAB_TOKEN.",
+        ),
+    ] = None,
+    account: Annotated[
+        str | None,
+        typer.Option(
+            "--account", metavar="LOGIN", help="Whose comments are ours; else the token's own account."
+        ),
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option("--timeout", min=1, help="Seconds for everything, waiting for rate limits included."),
+    ] = 300.0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Post a review on a pull request, as one comment that later runs bring up to date.
+
+    The comment is found again by a hidden marker, among those of the same account. It is written whole or not at all,
+    and not at all when it says the same. The token is read from the environment and never printed.
+
+    \b
+    Examples:
+      dra-infra comment review.md
+      dra-infra comment review.md --repository team/infra --number 42 --dry-run
+      dra-infra comment review.md --forge gitlab --api https://git.example.com/api/v4 -r team/infra -n 7
+    \b
+    Exits with 0 when the comment is there, 2 when it is not.
+    """  # noqa: D301  (click reads the character)
+    from dra_infra.cli.comment import run
+
+    _exit(
+        run(
+            file,
+            forge=forge,
+            api=api,
+            repository=repository,
+            number=number,
+            token_variable=token_variable,
+            account=account,
+            timeout=timeout,
+            dry_run=dry_run,
+            as_json=json,
+        )
+    )
+
+
+@app.command()
 def validate(
     paths: Annotated[
         list[str], typer.Argument(metavar="PATH...", help="Files, folders, or - for standard input.")

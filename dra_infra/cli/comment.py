@@ -1,0 +1,98 @@
+"""`dra-infra comment`."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from dra_infra.cli.printing import print_problems, write_output
+from dra_infra.errors import ForgeError
+from dra_infra.forge import (
+    Destination,
+    Mask,
+    Message,
+    Outcome,
+    Session,
+    destination_of,
+    keep_one,
+    look,
+    read_message,
+)
+from dra_infra.forge.comments import Account, Forge
+from dra_infra.forge.github import HEADERS, GitHub
+from dra_infra.forge.gitlab import GitLab
+from dra_infra.planning.wording import count_of
+
+EXIT_NO_ANSWER = 2
+
+
+def run(
+    file: Path,
+    *,
+    forge: str | None,
+    api: str | None,
+    repository: str | None,
+    number: int | None,
+    token_variable: str | None,
+    account: str | None,
+    timeout: float,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Post a review, or bring its comment up to date; 2 when the forge did not take it."""
+    try:
+        where = destination_of(
+            os.environ,
+            forge=forge,
+            api=api,
+            repository=repository,
+            number=number,
+            token_variable=token_variable,
+            with_token=not dry_run,
+        )
+        mask = Mask(where.token, os.environ)
+        message = read_message(file, forge=where.forge, mask=mask)
+        outcome = _act(where, message, mask, account=account, timeout=timeout, dry_run=dry_run)
+        outcome = replace(outcome, url=mask.quote(outcome.url))
+    except ForgeError as error:
+        print_problems(error.problems)
+        if as_json:
+            write_output(_as_json(None, None, error))
+        return EXIT_NO_ANSWER
+    write_output(_as_json(where, outcome) if as_json else _as_text(where, outcome))
+    return 0
+
+
+def _act(
+    where: Destination, message: Message, mask: Mask, *, account: str | None, timeout: float, dry_run: bool
+) -> Outcome:
+    session = Session(where, mask=mask, headers=HEADERS if where.forge == "github" else None, total=timeout)
+    forge: Forge = GitHub(session) if where.forge == "github" else GitLab(session)
+    whose = Account(login=account) if account else None
+    return look(forge, message, account=whose) if dry_run else keep_one(forge, message, account=whose)
+
+
+def _as_text(where: Destination, outcome: Outcome) -> str:
+    said = outcome.action.replace("-", " ")
+    place = outcome.url or f"a comment on {where}"
+    removed = f", and deleted {count_of(len(outcome.removed), 'double')} of it" if outcome.removed else ""
+    return f"{said}: {place}{removed}"
+
+
+def _as_json(where: Destination | None, outcome: Outcome | None, error: ForgeError | None = None) -> str:
+    record: dict[str, object] = {
+        "action": outcome.action if outcome else "none",
+        "comment": outcome.identifier if outcome and outcome.identifier else None,
+        "url": outcome.url if outcome and outcome.url else None,
+        "removed": list(outcome.removed) if outcome else [],
+        "forge": where.forge if where else None,
+        "repository": where.repository if where else None,
+        "number": where.number if where else None,
+        "problems": [
+            {"path": each.path, "code": each.code, "message": each.message, "hint": each.hint}
+            for each in (error.problems if error else ())
+        ],
+    }
+    return json.dumps(record, indent=2, sort_keys=True)
