@@ -148,6 +148,28 @@ def test_another_spec_under_the_old_name_is_refused_in_the_preview(lab: Lab) -> 
     assert "field is immutable" in preview.text
 
 
+def test_a_class_that_selects_something_else_is_taken_over_and_changed_in_place(
+    lab: Lab, cluster_api: Api
+) -> None:
+    lab.up('k8s.resource.v1.DeviceClass("gpus", metadata={"name": NAMESPACE}, spec={})\n')
+    uid = cluster_api.get(CLASS, lab.namespace)["metadata"]["uid"]
+    lab.write(
+        'import dra_infra as dra\ndra.GpuDeviceClass("gpus", driver="gpu.example.com", object_name=NAMESPACE,\n'
+        f'    opts=ResourceOptions(aliases=[pulumi.Alias(type_="{CLASS_TYPE}")]))\n'
+    )
+
+    preview, up = lab.stack.preview().check(), lab.stack.up().check()
+
+    assert (
+        changed(preview)
+        == changed(up)
+        == {("GpuDeviceClass", "gpus"): "create", ("DeviceClass", "gpus"): "update"}
+    )
+    found = cluster_api.get(CLASS, lab.namespace)
+    assert found["metadata"]["uid"] == uid
+    assert DRIVER in found["spec"]["selectors"][0]["cel"]["expression"]
+
+
 def test_without_a_name_the_old_object_is_replaced_by_one_named_by_content(
     lab: Lab, cluster_api: Api
 ) -> None:

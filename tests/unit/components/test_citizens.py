@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,19 @@ def test_options_that_the_engine_hands_on_reach_it(row: str):
 
 
 @every_component
+def test_how_objects_are_replaced_is_not_an_option_of_the_component(row: str):
+    options = {
+        "replace_on_changes": ["spec"],
+        "delete_before_replace": True,
+        "additional_secret_outputs": ["spec"],
+    }
+    for child in with_options(row, lambda: options).children:
+        assert not child.replaceOnChanges
+        assert not child.deleteBeforeReplace
+        assert not child.additionalSecretOutputs
+
+
+@every_component
 def test_an_alias_of_the_component_stays_with_the_component(row: str):
     seen = with_options(
         row, lambda: {"aliases": [pulumi.Alias(name="old"), "urn:pulumi:s::p::acme:index:Team::it"]}
@@ -136,3 +150,15 @@ def test_what_depends_on_the_component_waits_for_its_children(row: str):
     children = {(each.type, each.name) for each in seen.children}
     waited = {(urn.split("::")[2].rpartition("$")[2], urn.rpartition("::")[2]) for urn in team.dependencies}
     assert children <= waited
+
+
+def test_the_tests_that_the_page_names_exist():
+    root = Path(__file__).parents[3]
+    page = (root / "docs/pulumi.md").read_text()
+    files = set(re.findall(r"`((?:[\w/]+/)?test_\w+\.py)`", page))
+    tests = set(re.findall(r"`(test_\w+)`", page))
+    sources = [each if "/" in each else f"tests/e2e/components/{each}" for each in files]
+    text = "".join(each.read_text() for each in (root / "tests/e2e/components").glob("test_*.py"))
+    assert tests
+    assert [each for each in sources if not (root / each).is_file()] == []
+    assert [each for each in tests if f"def {each}(" not in text] == []

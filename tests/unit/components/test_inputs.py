@@ -1,0 +1,115 @@
+"""Outputs as arguments: taken where they are documented, also when nobody knows them yet, and refused by name elsewhere."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.runtime import rpc
+
+import dra_infra as dra
+from dra_infra.components.component import Component
+from dra_infra.engine.values import UNKNOWN_VALUE, fields_to_plain
+from dra_infra.model.program import UNKNOWN
+from tests.unit.components.family import CLAIMS, FAMILY, OBJECTS, make, run
+
+
+def unknown() -> pulumi.Output[Any]:
+    """What a preview knows of a resource that is not there yet."""
+
+    async def value(of: Any) -> Any:
+        return of
+
+    return pulumi.Output(set(), value(rpc.UNKNOWN), value(False))
+
+
+SAMPLES: dict[str, Any] = {"namespace": "ml", "object_name": "mine"}
+"""Values for the arguments that may be Outputs, by name; the rest is mappings of labels."""
+
+
+def inputs_of(made: type[Component]) -> dict[str, str]:
+    """The arguments of a component that may be Outputs, or hold some, with their types."""
+    parameters = inspect.signature(made.__init__).parameters.values()
+    return {each.name: str(each.annotation) for each in parameters if "Input[" in str(each.annotation)}
+
+
+def shaped(row: str, argument: str, value: Any) -> Any:
+    """*value* where an argument takes it: alone, as a value of a mapping, or in a list of those."""
+    type_ = inputs_of(FAMILY[row][0])[argument].partition("Input[")[0]
+    value = {"key": value} if "Mapping[" in type_ else value
+    return [value] if "Sequence[" in type_ else value
+
+
+def cases(rows: Iterable[str]) -> list[tuple[str, str]]:
+    return [(row, argument) for row in rows for argument in inputs_of(FAMILY[row][0])]
+
+
+@pytest.mark.parametrize(("row", "argument"), cases(OBJECTS))
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+def test_arguments_that_are_inputs_may_be_outputs(row: str, argument: str, known: bool):
+    def body() -> None:
+        output = pulumi.Output.from_input(SAMPLES.get(argument, "x")) if known else unknown()
+        make(row, **{argument: shaped(row, argument, output)})
+
+    program, seen = run(body)
+    assert [str(each) for each in program.problems] == []
+    field = {"object_name": "name"}.get(argument, argument)
+    for child in seen.children:
+        found = fields_to_plain(child.object)["metadata"][field]
+        said = found["key"] if isinstance(found, dict) else found
+        assert said == (SAMPLES.get(argument, "x") if known else UNKNOWN)
+
+
+@pytest.mark.parametrize(("row", "argument"), cases(row for row in FAMILY if row not in OBJECTS))
+def test_settings_of_charts_may_be_known_after_up(row: str, argument: str):
+    def body() -> None:
+        make(row, **{argument: shaped(row, argument, unknown())})
+
+    program, seen = run(body)
+    assert [str(each) for each in program.problems if each.severity == "error"] == []
+    assert UNKNOWN_VALUE in str([each.object for each in seen.children])
+
+
+@pytest.mark.parametrize("row", OBJECTS)
+def test_every_object_takes_outputs_for_its_metadata(row: str):
+    expected = {"object_name", "labels", "annotations"} | ({"namespace"} if row in CLAIMS else set())
+    assert set(inputs_of(FAMILY[row][0])) == expected
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in CLAIMS if not row.startswith(("MigPartition", "NvlinkGroup"))]
+)
+def test_a_class_that_is_not_known_yet_makes_a_name_that_is_not_known_yet(row: str):
+    program, seen = run(lambda: make(row, device_class=dra.class_ref(unknown())))
+    assert [str(each) for each in program.problems] == []
+    (child,) = seen.children
+    assert child.object.fields["metadata"].struct_value.fields["name"].string_value == UNKNOWN_VALUE
+
+
+def structural(made: type[Component]) -> list[str]:
+    """The arguments that decide what is made."""
+    parameters = inspect.signature(made.__init__).parameters.values()
+    return [
+        each.name
+        for each in parameters
+        if each.kind is inspect.Parameter.KEYWORD_ONLY
+        and "Input[" not in str(each.annotation)
+        and each.name != "opts"
+    ]
+
+
+# Of a GPU that pods share there are no parts, so `memory` and `shares` are refused as arguments, whatever they are.
+STRUCTURAL = [
+    (row, each) for row in OBJECTS if row != "SharedGpu across pods" for each in structural(FAMILY[row][0])
+]
+
+
+@pytest.mark.parametrize(("row", "argument"), STRUCTURAL)
+def test_arguments_that_decide_the_structure_refuse_outputs_by_name(row: str, argument: str):
+    program, seen = run(lambda: make(row, **{argument: pulumi.Output.from_input("1")}))
+    paths = [each.path for each in program.problems]
+    assert any(f".{argument}" in path for path in paths), paths
+    assert not [each for each in seen.requests if "dra-infra:index:" in each.parent]
