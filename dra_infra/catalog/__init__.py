@@ -1,6 +1,7 @@
 """NVIDIA facts and named fleets as data, each with its source and version; no rule about claims lives here.
 
-`load_fleet` is loaded when it is first asked for: validation needs the facts alone, and starts faster without.
+`load_fleet` and `load_snapshot` are loaded when they are first asked for: validation needs the facts alone, and starts
+faster without.
 """
 
 from __future__ import annotations
@@ -11,13 +12,18 @@ from dra_infra.catalog.vocabulary import product_names
 
 if TYPE_CHECKING:
     from dra_infra.catalog.fleets import load_fleet
+    from dra_infra.catalog.snapshots import load_snapshot
 
-__all__ = ["load_fleet", "product_names"]
+__all__ = ["load_fleet", "load_snapshot", "product_names"]
 
 
 def __getattr__(name: str) -> Any:
-    if name != "load_fleet":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dra_infra.catalog.fleets import load_fleet
+    if name == "load_fleet":
+        from dra_infra.catalog.fleets import load_fleet
 
-    return load_fleet
+        return load_fleet
+    if name == "load_snapshot":
+        from dra_infra.catalog.snapshots import load_snapshot
+
+        return load_snapshot
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
