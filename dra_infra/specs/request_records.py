@@ -236,8 +236,14 @@ def _compile_tolerations(tolerations: object) -> tuple[list[Problem], list[Devic
         return [wrong_type("tolerations", tolerations, "a list of tolerations", example)], []
     problems: list[Problem] = []
     if len(tolerations) > MAX_TOLERATIONS:
-        hint = "leave the key out to tolerate all taints: dra.Toleration()"
-        problems.append(too_many("tolerations", len(tolerations), MAX_TOLERATIONS, hint))
+        problems.append(
+            Problem(
+                path="tolerations",
+                code="too-many-tolerations",
+                message=f"{len(tolerations)} tolerations, the API allows {MAX_TOLERATIONS} per request without checking it",
+                hint="leave the key out to tolerate all taints: dra.Toleration()",
+            )
+        )
     records = []
     for index, each in enumerate(tolerations):
         path = f"tolerations[{index}]"

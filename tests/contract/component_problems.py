@@ -56,7 +56,7 @@ PROBLEMS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
             "invalid-toleration",
             'dra.GpuClaim("c", device_class="h100", tolerations=[dra.Toleration(value="1")])',
         ),
-        ("too-many-items", 'dra.GpuClaim("c", device_class="h100", tolerations=[dra.Toleration()] * 17)'),
+        ("too-many-tolerations", 'dra.GpuClaim("c", device_class="h100", tolerations=[dra.Toleration()] * 17)'),
     ],
     "configs": [
         ("wrong-type", 'dra.GpuClaim("c", device_class="gpu.nvidia.com", configs=["MPS"])'),

@@ -83,7 +83,7 @@ def test_a_constraint_may_name_an_alternative():
         ({"device_class": None, "first_available": "h100"}, ("requests[0].first_available", "wrong-type")),
         ({"device_class": None}, ("requests[0].device_class", "missing-argument")),
         ({"tolerations": ["x"]}, ("requests[0].tolerations[0]", "wrong-type")),
-        ({"tolerations": [dra.Toleration()] * 17}, ("requests[0].tolerations", "too-many-items")),
+        ({"tolerations": [dra.Toleration()] * 17}, ("requests[0].tolerations", "too-many-tolerations")),
         (
             {"tolerations": [dra.Toleration(value="x")]},
             ("requests[0].tolerations[0].value", "invalid-toleration"),
