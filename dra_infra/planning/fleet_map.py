@@ -11,12 +11,15 @@ from dra_infra.model.fleet import Fleet
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.resource_slice import Device
 from dra_infra.planning.device_names import DeviceKey, DeviceNames, key_of, name_model
-from dra_infra.planning.fleet_tiles import Tile, TilePainter
+from dra_infra.planning.fleet_tiles import ClaimKey, Tile, TilePainter
 from dra_infra.planning.wording import count_of, join_words
 from dra_infra.simulation.placement import Placement
 
-MAX_NODES: Final = 200
+MAX_NODES: Final = 512
 """Tiles on one map; above that nobody looks at single nodes."""
+
+MAX_LEGEND: Final = 24
+"""Workloads that can be picked out on the map; the others are found by their letter."""
 
 COLORS: Final = 8
 """Colours of the page's palette; letters tell workloads apart when there are more."""
@@ -74,6 +77,7 @@ class FleetMap:
         groups: The nodes, by what is in them.
         legend: The workloads, in the order of the review.
         states: Which states of devices occur.
+        more: Workloads that the legend has no room for.
         changes: Whether any device changes hands.
         remark: What the map does not show, as a sentence; empty when it shows all.
         bars: The use of the whole fleet before, where that is known, and after.
@@ -82,6 +86,7 @@ class FleetMap:
     groups: tuple[TileGroup, ...]
     legend: tuple[LegendEntry, ...]
     states: frozenset[str]
+    more: int
     changes: bool
     remark: str
     bars: tuple[UseBar, ...]
@@ -101,6 +106,7 @@ def draw_fleet(before: Placement | None, after: Placement, owners: Iterable[Obje
     painter = TilePainter(
         now=_occupy(after, index),
         was=_occupy(before, index) if before else {},
+        claims=_claims(after, index),
         letters=tuple(entry.letter for entry in legend),
         owners=tuple(str(entry.owner) for entry in legend),
         models=models,
@@ -113,7 +119,8 @@ def draw_fleet(before: Placement | None, after: Placement, owners: Iterable[Obje
     tiles = [tile for group in groups for tile in group.tiles]
     return FleetMap(
         groups=groups,
-        legend=legend,
+        legend=legend[:MAX_LEGEND],
+        more=max(0, len(legend) - MAX_LEGEND),
         states=frozenset(cell.state for tile in tiles for cell in tile.cells),
         changes=before is not None and painter.now != painter.was,
         remark=_remark(after.fleet, places, shown, painter),
@@ -146,7 +153,7 @@ def _legend(before: Placement | None, after: Placement, owners: Iterable[ObjectR
         workload = new.get(owner) or old.get(owner)
         yield LegendEntry(
             index=index,
-            letter=_letter(index),
+            letter=letter_of(index),
             owner=owner,
             placed=len(new[owner].pods) if owner in new else 0,
             replicas=workload.replicas if workload else 0,
@@ -154,7 +161,8 @@ def _legend(before: Placement | None, after: Placement, owners: Iterable[ObjectR
         )
 
 
-def _letter(index: int) -> str:
+def letter_of(index: int) -> str:
+    """What the cells of a workload bear: `A` to `Z`, then `A1`."""
     letter = chr(ord("A") + index % 26)
     return letter if index < 26 else f"{letter}{index // 26}"
 
@@ -167,6 +175,16 @@ def _occupy(placement: Placement, index: Mapping[ObjectRef, int]) -> dict[Device
         for pod in workload.pods
         for choice in pod.devices
     }
+
+
+def _claims(placement: Placement, index: Mapping[ObjectRef, int]) -> dict[DeviceKey, ClaimKey]:
+    """The claim that holds each device; of pods that share one, the first counts."""
+    claims: dict[DeviceKey, ClaimKey] = {}
+    for workload in placement.workloads:
+        for number, pod in enumerate(workload.pods, start=1):
+            for choice in pod.devices:
+                claims.setdefault(key_of(choice), (index.get(workload.owner, -1), number, choice.entry))
+    return claims
 
 
 def _find_candidates(before: Placement | None, after: Placement) -> tuple[frozenset[str], frozenset[str]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dra_infra.model.fleet import Node
 from dra_infra.model.resource_slice import Device
 from dra_infra.planning.device_names import DeviceKey, name_model
+from dra_infra.planning.tile_marks import Bar, Letters, draw_before, draw_joints, draw_letters
 from dra_infra.planning.wording import count_of, join_words
 
 _COLUMNS: Final = 8
@@ -17,6 +18,10 @@ _SIDE: Final = 28
 _GAP: Final = 4
 _WAS_HEIGHT: Final = 5
 _PITCH: Final = _WAS_HEIGHT + 3 + _SIDE + 8
+
+
+ClaimKey = tuple[int, int, str]
+"""Index of a workload, the number of its pod, and the entry of the claim in that pod."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,6 +37,7 @@ class Cell:
         state: `used`, `free`, `other` for a model that no workload uses, `closed` by a taint or a cordon.
         letter: What is written in the cell.
         label: The device and what becomes of it, for the pointer.
+        joined: Whether the cell to the right belongs to the same claim.
     """
 
     x: float
@@ -42,19 +48,47 @@ class Cell:
     state: str
     letter: str
     label: str
+    joined: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tile:
-    """One node, or one pool of devices that hang on no single node."""
+    """One node, or one pool of devices that hang on no single node.
+
+    Args:
+        name: Of the node or pool.
+        cells: Its devices.
+        free: How many of them nobody gets.
+        tags: `cordoned`, `tainted`.
+        description: What is drawn, in words.
+        changes: Whether any of its devices changes hands.
+        width: Of the drawing.
+        height: Of the drawing.
+    """
 
     name: str
     cells: tuple[Cell, ...]
     free: int
     tags: tuple[str, ...]
-    alternative: str
+    description: str
+    changes: bool
     width: int
     height: int
+
+    @property
+    def joints(self) -> tuple[Bar, ...]:
+        """What joins the cells of one claim."""
+        return tuple(draw_joints(self.cells))
+
+    @property
+    def before(self) -> tuple[Bar, ...]:
+        """What was there before; empty where nothing changes."""
+        return tuple(draw_before(self.cells)) if self.changes else ()
+
+    @property
+    def letters(self) -> tuple[Letters, ...]:
+        """What is written on the cells."""
+        return tuple(draw_letters(self.cells))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +98,7 @@ class TilePainter:
     Args:
         now: Index of the workload that gets the device.
         was: Index of the workload that had it.
+        claims: The claim that gets it.
         letters: Letter of each workload.
         owners: Name of each workload.
         models: Models that some pod can get.
@@ -73,6 +108,7 @@ class TilePainter:
 
     now: Mapping[DeviceKey, int] = field(repr=False)
     was: Mapping[DeviceKey, int] = field(repr=False)
+    claims: Mapping[DeviceKey, ClaimKey] = field(repr=False)
     letters: tuple[str, ...]
     owners: tuple[str, ...]
     models: frozenset[str]
@@ -87,11 +123,12 @@ class TilePainter:
         """Lay out the devices of one node, in the order in which the driver lists them."""
         slots = _slots(devices)
         closed = self._is_closed(name)
-        cells = tuple(
-            cell
+        drawn = [
+            (key, cell)
             for position, slot in enumerate(slots)
-            for cell in self._draw_slot(position, slot, closed=closed)
-        )
+            for key, cell in self._draw_slot(position, slot, closed=closed)
+        ]
+        cells = tuple(self._join(drawn))
         rows = -(-len(slots) // _COLUMNS)
         columns = min(len(slots), _COLUMNS) if rows > 1 else _COLUMNS
         return Tile(
@@ -99,14 +136,15 @@ class TilePainter:
             cells=cells,
             free=sum(cell.state in ("free", "other") for cell in cells),
             tags=tuple(_tags(self.nodes.get(name))),
-            alternative=f"{name}: {self._describe(cells)}",
+            description=self._describe(cells),
+            changes=any(cell.now != cell.was for cell in cells) and bool(self.was),
             width=columns * (_SIDE + _GAP) - _GAP,
             height=rows * _PITCH - 8,
         )
 
     def _draw_slot(
         self, position: int, slot: list[tuple[DeviceKey, Device]], *, closed: bool
-    ) -> Iterator[Cell]:
+    ) -> Iterator[tuple[DeviceKey, Cell]]:
         x = (position % _COLUMNS) * (_SIDE + _GAP)
         y = (position // _COLUMNS) * _PITCH + _WAS_HEIGHT + 3
         share = _SIDE / len(slot)
@@ -114,11 +152,11 @@ class TilePainter:
             now, was = self.now.get(key, -1), self.was.get(key, -1)
             model = name_model(key[0], device)
             width = round(share - (1 if len(slot) > 1 else 0), 2)
-            holder = self.owners[now] if now >= 0 else "free"
+            holder = self._name_holder(key, now)
             previous = (
                 f" (before: {self.owners[was] if was >= 0 else 'free'})" if was != now and self.was else ""
             )
-            yield Cell(
+            cell = Cell(
                 x=round(x + part * share, 2),
                 y=y,
                 width=width,
@@ -128,6 +166,19 @@ class TilePainter:
                 letter=self.letters[now] if now >= 0 and width > 10 else "",
                 label=f"{device.name} · {model} · {holder}{previous}",
             )
+            yield key, cell
+
+    def _join(self, drawn: list[tuple[DeviceKey, Cell]]) -> Iterator[Cell]:
+        following = [*drawn[1:], (("", "", ""), None)]
+        for (key, cell), (next_key, right) in zip(drawn, following, strict=True):
+            same = right is not None and right.y == cell.y and key in self.claims
+            yield replace(cell, joined=same and self.claims[key] == self.claims.get(next_key))
+
+    def _name_holder(self, key: DeviceKey, now: int) -> str:
+        if now < 0:
+            return "free"
+        _, pod, entry = self.claims[key]
+        return f"{self.owners[now]}, claim {entry} of pod {pod}"
 
     def _state(self, now: int, model: str, device: Device, *, closed: bool) -> str:
         if now >= 0:

@@ -19,7 +19,7 @@ from dra_infra.simulation.placement import NodePlacement, Placement, WorkloadPla
 
 SCHEMA: Final = "dra-infra.review/v1"
 
-MAX_NODES: Final = 32
+MAX_NODES: Final = 16
 """Names of nodes per workload; `nodeCount` counts all of them."""
 
 _HIDDEN: Final = re.compile(
@@ -77,6 +77,7 @@ def _danger(danger: Danger) -> dict[str, Any]:
         "message": danger.message,
         "cause": danger.cause,
         "hint": danger.hint,
+        "place": _place(danger.place),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -13,7 +14,7 @@ from dra_infra.planning.dangers import Danger
 from dra_infra.planning.placements import WorkloadReview
 from dra_infra.planning.reviews import Review
 from dra_infra.planning.text_report import SIGNS
-from dra_infra.planning.wording import count_of, show_hidden
+from dra_infra.planning.wording import count_of, shorten, show_hidden
 
 BUDGET: Final = 65_536
 """What GitHub takes in one comment. Counted in bytes here, which is never less than characters."""
@@ -23,6 +24,14 @@ _RESERVE: Final = 400
 
 _DIFF_LINES: Final = (200, 30)
 """Most lines of one object's diff, and how many it gets when that is too much."""
+
+_MAX_TEXT: Final = 600
+"""Characters of one name or message."""
+
+_MAX_NAME: Final = 100
+"""Characters of a name in the first lines: they are never left out, so they have to stay short."""
+
+_MAX_MARKER: Final = 200
 
 _STRUCTURAL: Final = re.compile(r"[&<>\\`*_\[\]|~$@#]|:(?=\S)|(?<=www)\.")
 
@@ -41,7 +50,15 @@ _TREND_SIGNS: Final = {
 
 def marker_of(project: str, stack: str) -> str:
     """The hidden line by which a later run finds the comment again."""
-    return f"<!-- dra-infra review {quote(project, safe='')}/{quote(stack, safe='')} -->"
+    return f"<!-- dra-infra review {_part_of_marker(project)}/{_part_of_marker(stack)} -->"
+
+
+def _part_of_marker(name: str) -> str:
+    shown = quote(name, safe="", errors="surrogatepass")
+    if len(shown) <= _MAX_MARKER:
+        return shown
+    # Longer than any name that Pulumi takes; the hash keeps two of them apart.
+    return f"{shown[:_MAX_MARKER]}~{hashlib.sha256(shown.encode()).hexdigest()[:16]}"
 
 
 def render_markdown(review: Review, *, budget: int = BUDGET) -> str:
@@ -129,10 +146,9 @@ class _Page:
 
 def _headline(review: Review) -> str:
     said = f"{review.findings} · {review.fit}" if review.fit else review.findings
-    where = f"{_code(f'{review.project}/{review.stack}')} against {_code(review.base_label)}"
-    return (
-        f"### {_GRADE_SIGNS[review.grade]} {_escape(_short(said))}\n\n{where}: **{_escape(review.summary)}**"
-    )
+    stack = f"{shorten(review.project, _MAX_NAME)}/{shorten(review.stack, _MAX_NAME)}"
+    where = f"{_code(stack)} against {_code(shorten(review.base_label, _MAX_NAME))}"
+    return f"### {_GRADE_SIGNS[review.grade]} {_escape(shorten(said, 2 * _MAX_NAME))}\n\n{where}: **{_escape(review.summary)}**"
 
 
 def _problem(problem: Problem) -> str:
@@ -146,8 +162,9 @@ def _problem(problem: Problem) -> str:
 
 def _danger(danger: Danger) -> str:
     cause = f"{_code(danger.cause)} changes: " if danger.cause else ""
+    place = f" ({_code(str(danger.place))})" if danger.place else ""
     return (
-        f"⚠️ {cause}{_code(str(danger.who))} {_escape(_short(danger.message))} "
+        f"⚠️ {cause}{_code(str(danger.who))}{place} {_escape(_short(danger.message))} "
         f"{_code(danger.code)}{_hint(danger.hint)}"
     )
 
@@ -214,5 +231,5 @@ def _escape(text: str) -> str:
     return _STRUCTURAL.sub(lambda match: f"&#{ord(match.group())};", show_hidden(text))
 
 
-def _short(text: str, most: int = 600) -> str:
-    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters)"
+def _short(text: str) -> str:
+    return shorten(text, _MAX_TEXT)

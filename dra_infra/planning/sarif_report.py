@@ -35,7 +35,7 @@ def _findings(review: Review) -> Iterator[Finding]:
             code=danger.code,
             level="warning",
             message=_message(str(danger), danger.hint),
-            place=places.get(danger.who),
+            place=danger.place or places.get(danger.who),
             subject=show_hidden(str(danger.who)),
         )
 

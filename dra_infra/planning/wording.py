@@ -37,6 +37,11 @@ def compress_names(names: Sequence[str], *, most: int = 6) -> str:
     return ", ".join(parts)
 
 
+def shorten(text: str, most: int) -> str:
+    """The first *most* characters, and how many were left out where any were."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters)"
+
+
 def show_hidden(text: str) -> str:
     """The text with control, format and private characters spelled out, so that no name can steer a terminal or page.
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dra_infra.model.fleet import Node, NodeTaint
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.resource_slice import DeviceTaint
-from dra_infra.planning.fleet_map import MAX_NODES, draw_fleet
+from dra_infra.planning.fleet_map import MAX_LEGEND, MAX_NODES, draw_fleet, letter_of
 
 H100 = "H100 80GB HBM3"
 
@@ -83,7 +83,7 @@ def test_a_large_fleet_shows_what_is_used_and_says_what_it_leaves_out(make):
     assert sum(len(group.tiles) for group in drawn.groups) == MAX_NODES
     assert drawn.groups[0].tiles[0].name == "z0"
     assert drawn.remark == (
-        "The map shows 200 of 211 nodes, those in use first. "
+        "The map shows 512 of 523 nodes, those in use first. "
         "The others hold 22 devices; no pod of this program was placed there."
     )
 
@@ -103,5 +103,46 @@ def test_more_gpus_than_columns_take_another_row(make):
 
 
 def test_more_workloads_than_letters_stay_distinct(make):
-    drawn = draw_fleet(None, make.place(make.fleet()), [ref(f"w{index}") for index in range(60)])
-    assert len({entry.letter for entry in drawn.legend}) == 60
+    owners = [ref(f"w{index}") for index in range(60)]
+    placed = make.place(
+        make.fleet(*(make.node(f"n{index}") for index in range(8))),
+        *(("Job", owner.name, 1, 1, H100) for owner in owners),
+    )
+    drawn = draw_fleet(None, placed, owners)
+    assert len({cell.letter for cell in cells(drawn) if cell.letter}) == 60
+
+
+def test_devices_of_one_claim_hang_together_and_those_of_two_pods_do_not(make):
+    fleet = make.fleet(make.node("n0", gpus=8))
+    drawn = draw_fleet(None, make.place(fleet, ("Job", "a", 2, 3, H100)), [ref("a")])
+    tile = drawn.groups[0].tiles[0]
+    assert [cell.joined for cell in tile.cells] == [True, True, False, True, True, False, False, False]
+    assert [(bar.index, bar.x, bar.width) for bar in tile.joints] == [(0, 0, 92), (0, 96, 92)]
+    assert tile.cells[3].label == "gpu-3 · H100 80GB HBM3 · Job ml/a, claim gpu of pod 2"
+
+
+def test_letters_of_one_workload_in_one_row_are_one_text(make):
+    fleet = make.fleet(make.node("n0", gpus=9))
+    drawn = draw_fleet(None, make.place(fleet, ("Job", "a", 9, 1, H100)), [ref("a")])
+    assert [(each.text, each.x.split()[:2], each.y) for each in drawn.groups[0].tiles[0].letters] == [
+        ("AAAAAAAA", ["14", "46"], 26.5),
+        ("A", ["14"], 70.5),
+    ]
+
+
+def test_what_was_before_shows_only_on_nodes_where_devices_change_hands(make):
+    fleet = make.fleet(make.node("n0", gpus=4), make.node("n1", gpus=4))
+    before = make.place(fleet, ("Job", "a", 1, 4, H100), ("Job", "b", 1, 2, H100))
+    after = make.place(fleet, ("Job", "a", 1, 4, H100), ("Job", "b", 1, 3, H100))
+    drawn = draw_fleet(before, after, [ref("a"), ref("b")])
+    first, second = drawn.groups[0].tiles
+    assert (first.changes, first.before) == (False, ())
+    assert [(bar.index, bar.width) for bar in second.before] == [(1, 60), (-1, 60)]
+
+
+def test_the_legend_has_room_for_some_workloads_and_counts_the_others(make):
+    owners = [ref(f"j{index}") for index in range(MAX_LEGEND + 3)]
+    placed = make.place(make.fleet(make.node("n0")), *(("Job", owner.name, 1, 1, H100) for owner in owners))
+    drawn = draw_fleet(None, placed, owners)
+    assert (len(drawn.legend), drawn.more) == (MAX_LEGEND, 3)
+    assert (letter_of(25), letter_of(26), letter_of(52)) == ("Z", "A1", "A2")

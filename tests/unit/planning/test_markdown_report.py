@@ -5,17 +5,30 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from dra_infra.errors import Problem
 from dra_infra.model.program import NotSeen, Program, ProgramObject
 from dra_infra.planning import render_markdown, review
 from dra_infra.planning.markdown_report import BUDGET, marker_of
 
+OUR_TAGS = {"<code>", "</code>", "<details>", "</details>", "<summary>", "</summary>", "<b>", "</b>", "<br>"}
+"""All HTML that a comment may hold; whatever else it holds came from a name."""
+
+GITHUB = MarkdownIt("gfm-like", {"html": True, "linkify": False})
+
 hostile = st.one_of(
-    st.text(max_size=30),
-    st.sampled_from(["```", "````\n```diff", "</details>", "<script>", "| a |", "-->", "@everyone", "#1", "www.x.y", "\u202e"]),
+    st.text(st.characters(), max_size=30),
+    st.sampled_from(["```", "````\n```diff", "</details>", "<script>", "| a |", "-->", "@everyone", "#1", "www.x.y", "\u202e", "\x1b[31m", "\ud800", "- [ ] x", "\n---\n", "&lt;", "![x](y)", "http://x.y", "a@b.c"]),
+    st.sampled_from(["megabyte of x", "megabyte of `", "megabyte of <b>", "megabyte of |", "megabyte of \u202e"]),
     st.text("`~<>|*_[]()-\n \\", max_size=30),
 )  # fmt: skip
+
+
+def expand(text):
+    """What a strategy stands for; a megabyte itself would fill Hypothesis' messages."""
+    unit = text.removeprefix("megabyte of ")
+    return unit * (1_000_000 // len(unit)) if unit and unit != text else text
 
 
 def program(names, data, problems=(), not_seen=()):
@@ -56,9 +69,11 @@ def lines_outside_fences(text):
     st.lists(hostile, max_size=6),
     st.lists(hostile, max_size=6),
     hostile,
-    st.integers(2000, 6000),
+    st.integers(7000, 12_000),
 )
 def test_hostile_texts_never_break_out_of_their_place(names, before, after, label, budget):
+    names, before, after = ([expand(text) for text in texts] for texts in (names, before, after))
+    label = expand(label)
     problems = tuple(Problem(path=name, code="x", message=name, hint=name) for name in names)
     not_seen = tuple(NotSeen(what="invoke", name=name, reason=name) for name in names)
     result = review(program(names, before), program(names, after, problems, not_seen), base_label=label)
@@ -68,18 +83,34 @@ def test_hostile_texts_never_break_out_of_their_place(names, before, after, labe
     assert sum(line.startswith("<details>") for line in outside) == sum(
         line == "</details>" for line in outside
     )
-    tags = set(re.findall(r"<[^>]*>", "\n".join(outside[1:])))
-    assert tags <= {
-        "<code>",
-        "</code>",
-        "<details>",
-        "</details>",
-        "<summary>",
-        "</summary>",
-        "<b>",
-        "</b>",
-        "<br>",
+    assert set(re.findall(r"<[^>]*>", "\n".join(outside[1:]))) <= OUR_TAGS
+    check_markup(text)
+    assert "\u202e" not in text
+    assert "\x1b" not in text
+    assert render_markdown(result, budget=budget) == text
+
+
+def check_markup(text):
+    """What a real parser makes of *text*: our HTML only, every fold closed, no link, picture or heading from a name."""
+    tokens = [*(token for block in GITHUB.parse(text) for token in (block, *(block.children or ())))]
+    html = [token.content for token in tokens if token.type in ("html_block", "html_inline")]
+    tags = re.findall(r"<!--.*?-->|<[^>]*>", "".join(html))
+    assert set(tags[1:]) <= OUR_TAGS
+    assert tags[0].startswith("<!-- dra-infra review ")
+    for name in ("details", "summary", "code", "b"):
+        assert tags.count(f"<{name}>") == tags.count(f"</{name}>")
+    kinds = {token.type for token in tokens}
+    assert not kinds & {
+        "link_open",
+        "image",
+        "hr",
+        "blockquote_open",
+        "code_block",
+        "code_inline",
+        "s_open",
+        "ordered_list_open",
     }
+    assert sum(token.type == "heading_open" for token in tokens) == 1
 
 
 def big_review(make, number):
@@ -137,3 +168,17 @@ def test_mentions_and_numbers_do_not_become_links(make):
     text = render_markdown(result)
     assert "@" not in text
     assert "www." not in text
+
+
+def test_a_name_of_a_megabyte_leaves_the_first_lines_and_the_marker(make):
+    text = render_markdown(review(make.program(), make.program(), base_label="\U0010ffff" * 1_000_000))
+    assert "nothing changes" in text
+    assert len(text.encode()) <= BUDGET
+    long = marker_of("ä" * 1_000_000, "dev")
+    assert len(long) < 300
+    assert long != marker_of("ä" * 999_999, "dev")
+
+
+def test_the_comment_says_where_the_rest_is(make):
+    text = render_markdown(big_review(make, 2000))
+    assert text.endswith("The HTML and JSON reports have all of it._\n")
