@@ -56,7 +56,10 @@ PROBLEMS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
             "invalid-toleration",
             'dra.GpuClaim("c", device_class="h100", tolerations=[dra.Toleration(value="1")])',
         ),
-        ("too-many-tolerations", 'dra.GpuClaim("c", device_class="h100", tolerations=[dra.Toleration()] * 17)'),
+        (
+            "too-many-tolerations",
+            'dra.GpuClaim("c", device_class="h100", tolerations=[dra.Toleration()] * 17)',
+        ),
     ],
     "configs": [
         ("wrong-type", 'dra.GpuClaim("c", device_class="gpu.nvidia.com", configs=["MPS"])'),
