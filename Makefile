@@ -46,7 +46,7 @@ layers: $(STAMP) ## Check that imports point only downwards
 
 golden: $(STAMP) ## Rewrite golden files and docs/components.md from what the code does now; read the diff before you commit
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -m "not e2e" || true
-	@git status --short -- '*golden*' '*expected.yaml' docs/components.md
+	@git status --short -- '*golden*' '*expected.yaml' 'examples/*/review.md' docs/components.md
 
 golden-costs: $(STAMP) ## Rewrite the recorded CEL costs from what Kubernetes' packages say (needs: make tools)
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -n0 -m e2e tests/e2e/judges/test_cost_table.py
