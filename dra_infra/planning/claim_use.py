@@ -54,7 +54,7 @@ class ClaimUse:
         for entry in pods.claims:
             if entry.template_name is None:
                 continue
-            template = self.objects.get(_ref(pods, "ResourceClaimTemplate", entry.template_name))
+            template = self.objects.get(_ref(pods, "ResourceClaimTemplate", str(entry.template_name)))
             count = None if template is None else count_claim_devices(template.manifest)
             if count is None:
                 return None
@@ -81,10 +81,8 @@ def count_claim_devices(manifest: Mapping[str, Any]) -> int | None:
 def find_named_objects(pods: PodTemplate) -> Iterator[ObjectRef]:
     """The claims, claim templates, volumes' sources and accounts that pods cannot start without."""
     for entry in pods.claims:
-        if entry.template_name is not None:
-            yield _ref(pods, "ResourceClaimTemplate", entry.template_name)
-        if entry.claim_name is not None:
-            yield _ref(pods, "ResourceClaim", entry.claim_name)
+        yield from _maybe(pods, "ResourceClaimTemplate", entry.template_name)
+        yield from _maybe(pods, "ResourceClaim", entry.claim_name)
     for volume in _mappings(pods.spec.get("volumes")):
         for field_name, key, kind in (
             ("configMap", "name", "ConfigMap"),

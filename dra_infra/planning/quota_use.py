@@ -1,7 +1,7 @@
 """What claims and pods count for in quotas, by the keys of `spec.hard`.
 
 Source: pkg/quota/v1/evaluator/core/resource_claims.go. Claims count when they are made, by their spec, allocated or not;
-`All` counts as 32 devices, a prioritized list as its largest alternative of each class.
+`All` counts as 32 devices, a prioritized list as its largest alternative of each class, and admin access like any other.
 """
 
 from __future__ import annotations

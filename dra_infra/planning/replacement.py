@@ -78,7 +78,11 @@ def find_replacing_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -
     fields = (*_METADATA, *_FIELDS.get((group, kind), ()))
     changed = [path for path in fields if get_field(before, path) != get_field(after, path)]
     if (group, kind) == ("", "Pod"):
-        changed.extend(_find_pod_fields(before.get("spec") or {}, after.get("spec") or {}))
+        specs = [side.get("spec") for side in (before, after)]
+        if all(isinstance(spec, Mapping) for spec in specs):
+            changed.extend(_find_pod_fields(*specs))
+        elif specs[0] != specs[1]:
+            changed.append("spec")
     return tuple(changed)
 
 
@@ -106,10 +110,14 @@ def _find_pod_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> Ite
         if before.get(name) != after.get(name):
             yield f"spec.{name}"
     for name in ("containers", "initContainers"):
-        pairs = zip(before.get(name) or (), after.get(name) or (), strict=False)
+        pairs = zip(*(_containers(side.get(name)) for side in (before, after)), strict=False)
         for index, (old, new) in enumerate(pairs):
             yield from (
                 f"spec.{name}[{index}].{field}"
                 for field in _CONTAINER_FIELDS
                 if old.get(field) != new.get(field)
             )
+
+
+def _containers(value: Any) -> list[Mapping[str, Any]]:
+    return [item if isinstance(item, Mapping) else {} for item in value] if isinstance(value, list) else []

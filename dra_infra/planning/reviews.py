@@ -11,7 +11,7 @@ from dra_infra.errors import Problem
 from dra_infra.model.program import SECRET, UNKNOWN, NotSeen, Program
 from dra_infra.model.snapshot import Snapshot
 from dra_infra.planning.changes import ACTIONS, Action, Change, compare_programs
-from dra_infra.planning.dangers import Danger, find_dangers, is_told_as_danger
+from dra_infra.planning.dangers import Danger, find_dangers, find_uncounted, is_told_as_danger
 from dra_infra.planning.immutability import find_refused, find_undecided
 from dra_infra.planning.placements import WorkloadReview, compare_placements, find_unplaced
 from dra_infra.planning.running import find_taken
@@ -158,6 +158,7 @@ def review(
         workloads=workloads,
         not_known=(
             *_find_not_known(base, head, changes, workloads),
+            *find_uncounted(head, after, snapshot),
             *(find_taken(snapshot, base, head)[1] if snapshot else ()),
         ),
         notes=tuple(_find_notes(base, head, after)),

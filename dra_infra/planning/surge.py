@@ -48,6 +48,8 @@ def find_surge_room(
     for item in head.objects:
         if (item.ref.kind, item.ref.name) in renamed or item.ref in surges:
             manifest = copy.deepcopy(dict(item.manifest))
+            if not isinstance(manifest.get("metadata"), dict) or not isinstance(manifest.get("spec"), dict):
+                continue
             manifest["metadata"]["name"] = f"{item.ref.name}{NEW}"
             if item.ref in surges:
                 manifest["spec"]["replicas"] = surges[item.ref]

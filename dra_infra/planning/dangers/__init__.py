@@ -14,7 +14,7 @@ from dra_infra.planning.changes import Change
 from dra_infra.planning.dangers.claims import find_claim_dangers
 from dra_infra.planning.dangers.dropped_fields import find_dropped_fields, is_told_as_danger
 from dra_infra.planning.dangers.packages import find_package_changes
-from dra_infra.planning.dangers.quotas import find_passed_quotas
+from dra_infra.planning.dangers.quotas import find_passed_quotas, find_uncounted
 from dra_infra.planning.dangers.record import Danger
 from dra_infra.planning.dangers.releases import find_release_dangers
 from dra_infra.planning.dangers.removals import find_removals
@@ -23,7 +23,7 @@ from dra_infra.planning.dangers.sides import Sides
 from dra_infra.planning.dangers.workloads import find_crowded_out, find_workload_dangers
 from dra_infra.simulation.placement import Placement
 
-__all__ = ["Danger", "find_dangers", "is_told_as_danger"]
+__all__ = ["Danger", "find_dangers", "find_uncounted", "is_told_as_danger"]
 
 
 def find_dangers(

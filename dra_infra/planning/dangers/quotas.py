@@ -8,7 +8,8 @@ from typing import Any
 
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.pods import find_pod_templates
-from dra_infra.model.program import Program
+from dra_infra.model.program import NotSeen, Program
+from dra_infra.model.snapshot import Snapshot
 from dra_infra.model.target import ClusterTarget, check_target
 from dra_infra.planning.claim_use import ClaimUse
 from dra_infra.planning.dangers.record import Danger
@@ -18,6 +19,7 @@ from dra_infra.planning.replacement import get_field
 from dra_infra.planning.rollout import count_surge
 from dra_infra.planning.running import key_of
 from dra_infra.planning.wording import join_words
+from dra_infra.simulation.placement import Placement
 
 _GATE = "DRAExtendedResource"
 
@@ -45,6 +47,21 @@ def find_passed_quotas(sides: Sides) -> Iterator[Danger]:
             elif peak > limit >= now:
                 owners = [owner for owner, each in rolling.items() if _in(owner, where) and each.get(key)]
                 yield _describe(ref, key, limit, peak - foreign, foreign, owners)
+
+
+def find_uncounted(
+    head: Program, placement: Placement | None, snapshot: Snapshot | None
+) -> Iterator[NotSeen]:
+    """Pods that quotas may bound and that are not counted: those of DaemonSets, whose number is that of nodes."""
+    bounded = any(each.ref.kind == "ResourceQuota" for each in head.objects) or any(
+        each.get("kind") == "ResourceQuota" for each in (snapshot.objects if snapshot else ())
+    )
+    counted = _count_daemons(placement)
+    for item in head.objects if bounded else ():
+        for pods in find_pod_templates(item.manifest):
+            if pods.replicas is None and pods.claims and pods.owner not in counted:
+                reason = "on how many nodes it runs is not known without a fleet"
+                yield NotSeen(what="quota for", name=str(pods.owner), reason=reason)
 
 
 def _describe(
@@ -109,7 +126,7 @@ def _is_bridged(head: Program) -> bool:
     return not check_target(target) and target.releases[-1].enabled(_GATE)
 
 
-def _count_daemons(placement: Any) -> Mapping[ObjectRef, int]:
+def _count_daemons(placement: Placement | None) -> Mapping[ObjectRef, int]:
     workloads = placement.workloads if placement else ()
     return {each.owner: each.replicas for each in workloads if each.owner.kind == "DaemonSet"}
 

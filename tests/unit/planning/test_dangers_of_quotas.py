@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.model.snapshot import Snapshot
+from dra_infra.planning import review
 from dra_infra.planning.changes import compare_programs
 from dra_infra.planning.dangers import find_dangers
 
@@ -167,3 +168,11 @@ def test_claims_of_the_programs_own_pods_are_counted_once(make):
 @pytest.mark.parametrize("hard", [None, "8", {H100: "many"}, {H100: None}])
 def test_malformed_limits_bound_nothing(make, hard):
     assert passed(make, [], a_side(make, 1, a_quota(make, hard))) == []
+
+
+def test_pods_of_a_daemon_set_are_said_to_be_uncounted_without_a_fleet(make):
+    side = make.program(*a_side(make, 1, a_quota(make, {H100: "8"}), kind="DaemonSet"))
+    result = review(make.program(), side, base_label="main")
+    assert [str(each) for each in result.not_known] == [
+        "quota for DaemonSet ml/work: on how many nodes it runs is not known without a fleet"
+    ]
