@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def git(folder: Path, *arguments: str) -> str:
+    settings = ("-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main")
+    return subprocess.run(
+        ["git", *settings, "-C", str(folder), *arguments], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Path:
+    """Three commits on main, and a branch merged for a pull request."""
+    folder = tmp_path / "origin"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    for name in ("one", "two", "three"):
+        (folder / name).write_text(name)
+        git(folder, "add", name)
+        git(folder, "commit", "--quiet", "--message", f"{name}\n\nparent of nothing")
+    git(folder, "tag", "v1", "HEAD~2")
+    git(folder, "checkout", "--quiet", "-b", "branch", "HEAD~1")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", "change")
+    git(folder, "checkout", "--quiet", "-b", "merged", "main")
+    git(folder, "merge", "--quiet", "--no-ff", "--message", "merge", "branch")
+    return folder
+
+
+def clone(origin: Path, *options: str, branch: str = "merged") -> Path:
+    target = origin.parent / "clone"
+    git(origin.parent, "clone", "--quiet", "--branch", branch, *options, f"file://{origin}", str(target))
+    return target
+
+
+def base(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "DRA_INFRA_"))}
+    return subprocess.run(
+        ["bash", str(ROOT / "ci" / "base.sh")],
+        cwd=folder,
+        env={**ours, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_merge_is_compared_with_the_branch_that_it_merges_into(origin: Path):
+    folder = clone(origin, "--depth=1")
+    merge = git(origin, "rev-parse", "merged")
+    # The event still names the branch as it was when the pull request was opened.
+    result = base(
+        folder, DRA_INFRA_MERGE_COMMIT=merge, DRA_INFRA_EVENT_BASE=git(origin, "rev-parse", "main~1")
+    )
+    assert result.stdout.strip() == git(origin, "rev-parse", "main")
+    assert git(folder, "cat-file", "-t", "origin/merged~0") == "commit"
+
+
+def test_a_merge_that_the_branch_itself_made_is_not_taken_for_it(origin: Path):
+    folder = clone(origin, "--depth=1")
+    wanted = git(origin, "rev-parse", "main~1")
+    assert base(folder, DRA_INFRA_MERGE_COMMIT="0" * 40, DRA_INFRA_EVENT_BASE=wanted).stdout.strip() == wanted
+
+
+@pytest.mark.parametrize("name", ["main", "origin/main", "v1", "{sha}"])
+def test_what_a_shallow_clone_lacks_is_fetched(origin: Path, name: str):
+    folder = clone(origin, "--depth=1")
+    wanted = git(origin, "rev-parse", {"v1": "v1", "{sha}": "main~1"}.get(name, "main"))
+    result = base(folder, DRA_INFRA_BASE=name.format(sha=wanted))
+    assert (result.stdout.strip(), result.stderr) == (wanted, "")
+
+
+def test_a_full_clone_stays_full(origin: Path):
+    folder = clone(origin, "--single-branch", branch="branch")
+    assert base(folder, DRA_INFRA_BASE="main").stdout.strip() == git(origin, "rev-parse", "main")
+    assert git(folder, "rev-parse", "--is-shallow-repository") == "false"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "gone", "0" * 40, "--upload-pack=touch pwned", "+main:refs/heads/x", "main x", "a\nb"]
+)
+def test_what_cannot_be_had_is_said_with_two(origin: Path, name: str):
+    folder = clone(origin, "--depth=1")
+    result = base(folder, DRA_INFRA_BASE=name)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[-1].startswith("  hint: ")
+    assert "[base-not-found]" in result.stderr
+    assert not (folder / "pwned").exists()
+
+
+def test_a_folder_that_is_not_there_or_no_repository_is_said(origin: Path, tmp_path: Path):
+    assert base(origin, DRA_INFRA_PATH="-none").returncode == 2
+    result = base(tmp_path, DRA_INFRA_BASE="main")
+    assert (result.returncode, "not in a git repository" in result.stderr) == (2, True)
+
+
+def test_a_token_for_the_fetch_is_in_no_argument_and_no_message(origin: Path):
+    folder = clone(origin, "--depth=1")
+    git(folder, "remote", "set-url", "origin", str(origin.parent / "gone"))
+    result = base(folder, DRA_INFRA_BASE="v1", DRA_INFRA_FETCH_TOKEN="ghs_planted0123")
+    assert result.returncode == 2
+    assert "planted" not in result.stderr
+    script = (ROOT / "ci" / "base.sh").read_text()
+    assert "-c http" not in script
