@@ -16,7 +16,7 @@ _MAX_BYTES: Final = 8 * 1024 * 1024
 _LINE: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*([=<>!~^][^;#\\]*)")
 
 
-def read_pins(root: Path) -> dict[str, str]:
+def read_package_pins(root: Path) -> dict[str, str]:
     """What the project in *root* asks for of each package: a version where it is pinned, else the range as written.
 
     A lock file counts before requirement files, those before `pyproject.toml`. What cannot be read is passed over, for

@@ -78,10 +78,10 @@ def find_replacing_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -
     fields = (*_METADATA, *_FIELDS.get((group, kind), ()))
     changed = [path for path in fields if get_field(before, path) != get_field(after, path)]
     if (group, kind) == ("", "Pod"):
-        specs = [side.get("spec") for side in (before, after)]
-        if all(isinstance(spec, Mapping) for spec in specs):
-            changed.extend(_find_pod_fields(*specs))
-        elif specs[0] != specs[1]:
+        old, new = before.get("spec"), after.get("spec")
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            changed.extend(_find_pod_fields(old, new))
+        elif old != new:
             changed.append("spec")
     return tuple(changed)
 

@@ -49,7 +49,7 @@ class CandidateNodes(Sequence[NodePlacement]):
 
     def _build(self, node: int) -> NodePlacement:
         groups = self._answer.groups
-        outcome = groups.allocator(groups.numbers[node]).allocate(0)
+        outcome = groups.allocator(groups.numbers[node]).allocate(self._answer.used[node])
         positions = self._inventory.positions(node)
         picks = iter(outcome.picks if isinstance(outcome, Allocated) else ())
         choices = []

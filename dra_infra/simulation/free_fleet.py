@@ -37,6 +37,7 @@ class FreeAnswer:
 
     Args:
         groups: The groups of nodes for its claims.
+        used: Per node, the devices that are taken.
         candidates: Nodes that can take it, in order.
         refused: Nodes that the filters refuse, by text.
         short: Nodes with too little of a resource, by resource and what the node has.
@@ -46,6 +47,7 @@ class FreeAnswer:
     """
 
     groups: NodeGroups
+    used: Sequence[int]
     candidates: list[int] = field(default_factory=list)
     refused: dict[str, Tally] = field(default_factory=dict)
     short: dict[tuple[str, int], Tally] = field(default_factory=dict)
@@ -116,7 +118,7 @@ class FreeFleet:
         if answer is not None:
             return answer
         groups = self.grouping.group(tuple(entry.demand for entry in plan.entries))
-        answer = self._answers[plan.search_key] = FreeAnswer(groups)
+        answer = self._answers[plan.search_key] = FreeAnswer(groups, self.used)
         for node, refusal in enumerate(self.refusals(plan)):
             if refusal:
                 answer.refused.setdefault(refusal, Tally()).add(node)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.engine.requirements import read_pins
+from dra_infra.engine.requirements import read_package_pins
 
 
 @pytest.mark.parametrize(
@@ -21,14 +21,14 @@ from dra_infra.engine.requirements import read_pins
 )  # fmt: skip
 def test_pins_are_read_from_what_projects_keep_them_in(tmp_path, file, text, pins):
     (tmp_path / file).write_text(text)
-    assert read_pins(tmp_path) == pins
+    assert read_package_pins(tmp_path) == pins
 
 
 def test_a_lock_file_counts_before_ranges(tmp_path):
     (tmp_path / "poetry.lock").write_text('[[package]]\nname = "dra-infra"\nversion = "1.3.0"\n')
     (tmp_path / "requirements.txt").write_text("dra-infra>=1\npulumi==3.1\n")
-    assert read_pins(tmp_path) == {"dra-infra": "1.3.0", "pulumi": "3.1"}
+    assert read_package_pins(tmp_path) == {"dra-infra": "1.3.0", "pulumi": "3.1"}
 
 
 def test_a_folder_without_such_files_pins_nothing(tmp_path):
-    assert read_pins(tmp_path / "missing") == {}
+    assert read_package_pins(tmp_path / "missing") == {}
