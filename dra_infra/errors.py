@@ -9,7 +9,8 @@ and a contract test compares both.
     ├── SelectorError         a Python selector was written in a way that would lose a clause or a type
     ├── ProgramError          the user's program raised, never ended, or could not be found
     ├── FleetError            a fleet could not be read
-    └── ForgeError            a forge did not take a comment
+    ├── ForgeError            a forge did not take a comment
+    └── ScaffoldError         a new project was not laid out
 """
 
 from __future__ import annotations
@@ -112,6 +113,10 @@ class FleetError(ProblemsError):
 
 class ForgeError(ProblemsError):
     """A comment could not be posted or brought up to date; no message holds a secret."""
+
+
+class ScaffoldError(ProblemsError):
+    """A new project was not laid out; its folder is as it was."""
 
 
 CODES: dict[str, str] = {
@@ -294,6 +299,11 @@ CODES: dict[str, str] = {
     "upgrade-step-first": "danger: an upgrade of the platform needs a step before it",
     "kernel-driver-changed": "danger: the GPU Operator exchanges NVIDIA's kernel driver",
     "package-changed": "danger: the project pins another release of a package that decides what is compiled",
+    # new projects
+    "project-name": "the name of a new project is none that Pulumi takes",
+    "files-differ": "a file of a new project is there already with other content",
+    "folder-not-usable": "a new project cannot be written where it was asked for",
+    "fleet-without-gpus": "a new project was asked for on a fleet without whole GPUs",
     # comments on forges
     "forge-settings": "repository, number, token or address of a forge is missing or malformed",
     "comment-without-marker": "a file to post is no review: the hidden marker is not its first line",

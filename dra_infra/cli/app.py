@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+from dra_infra.cli import completion
 from dra_infra.errors import InvalidSpecError, ProblemsError
 
 EXIT_PROBLEMS = 1
@@ -40,6 +41,7 @@ FleetName = Annotated[
         "-f",
         help="Hardware to place on: 'hgx-h100 x 4', 'a100-80gb x 2, example', or a file of Kubernetes objects. "
         "Else the stack's dra-infra:fleet.",
+        autocompletion=completion.fleets,
     ),
 ]
 Charts = Annotated[
@@ -66,6 +68,67 @@ def options(
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit
+
+
+@app.command()
+def init(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder of the new project.", show_default="here")
+    ] = Path(),
+    *,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the project; else that of the folder.")
+    ] = None,
+    fleet: Annotated[
+        str,
+        typer.Option(
+            "--fleet",
+            "-f",
+            help="Hardware to place on, by name or a file, which is copied.",
+            autocompletion=completion.fleets,
+        ),
+    ] = "hgx-h100 x 4",
+    ci: Annotated[
+        Literal["github", "gitlab", "none"], typer.Option("--ci", help="Whose CI reviews changes.")
+    ] = "github",
+    kubernetes: Annotated[
+        str,
+        typer.Option(
+            "--kubernetes",
+            "-k",
+            metavar="MINOR",
+            help="Kubernetes of the cluster, 1.34 to 1.37.",
+            autocompletion=completion.minors,
+        ),
+    ] = "1.37",
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace files that are there with other content.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Lay out a project that works: program, stack, test, CI and README.
+
+    The program fits on the fleet. Files that are there with other content are refused by name, and nothing is written.
+
+    \b
+    Examples:
+      dra-infra init infra
+      dra-infra init infra --name ml-gpus --fleet "a100-80gb x 2" --kubernetes 1.36
+      dra-infra init --ci gitlab --json
+    """  # noqa: D301  (click reads the character)
+    from dra_infra.cli.init import run
+
+    _exit(
+        run(
+            directory,
+            name=name,
+            fleet=fleet,
+            ci=ci,
+            kubernetes=kubernetes,
+            force=force,
+            as_json=json,
+        )
+    )
 
 
 @app.command()
@@ -249,13 +312,21 @@ def validate(
     kubernetes: Annotated[
         str | None,
         typer.Option(
-            "--kubernetes", "-k", metavar="MINOR", help="1.34 to 1.37; else the oldest and the newest."
+            "--kubernetes",
+            "-k",
+            metavar="MINOR",
+            help="1.34 to 1.37; else the oldest and the newest.",
+            autocompletion=completion.minors,
         ),
     ] = None,
     gate: Annotated[
         list[str] | None,
         typer.Option(
-            "--gate", "-g", metavar="NAME=true|false", help="A feature gate that the cluster sets itself."
+            "--gate",
+            "-g",
+            metavar="NAME=true|false",
+            help="A feature gate that the cluster sets itself.",
+            autocompletion=completion.gates,
         ),
     ] = None,
     serves: Annotated[
@@ -267,12 +338,20 @@ def validate(
     driver: Annotated[
         str,
         typer.Option(
-            "--driver", metavar="RELEASE", help="NVIDIA's driver: 25.3, 25.8, 25.12, 0.4, 0.5 or newest."
+            "--driver",
+            metavar="RELEASE",
+            help="NVIDIA's driver: 25.3, 25.8, 25.12, 0.4, 0.5 or newest.",
+            autocompletion=completion.drivers,
         ),
     ] = "newest",
     strict: Annotated[bool, typer.Option("--strict", help="Fail on advice too.")] = False,
     output: Annotated[
-        str, typer.Option("--format", help="text (on standard error), json, sarif, junit or github.")
+        str,
+        typer.Option(
+            "--format",
+            help="text (on standard error), json, sarif, junit or github.",
+            autocompletion=completion.validation_formats,
+        ),
     ] = "text",
     json: Json = False,
 ) -> None:
@@ -317,7 +396,11 @@ def validate(
 def catalog(
     section: Annotated[
         str | None,
-        typer.Argument(help="gpus, mig, drivers, fleets, charts or systems.", show_default="what there is"),
+        typer.Argument(
+            help="gpus, mig, drivers, fleets, charts or systems.",
+            show_default="what there is",
+            autocompletion=completion.sections,
+        ),
     ] = None,
     name: Annotated[
         list[str] | None,

@@ -21,7 +21,11 @@ def choose_fleet(
     Raises:
         FleetError: When it cannot be read.
     """
-    settings = load_project(directory, stack, config).config
+    project = load_project(directory, stack, config)
+    settings = project.config
     name = fleet or settings.get(FLEET_SETTING)
+    if name and not fleet and FLEET_SETTING not in config and (project.root / name).is_file():
+        # The stack file names it as it lies beside it, wherever the command is run.
+        name = str(project.root / name)
     minor = settings.get("dra-infra:kubernetes")
     return load_fleet(name, kubernetes=minor if minor in SUPPORTED_MINORS else None) if name else None

@@ -1,0 +1,61 @@
+"""What the shell offers behind an option: names that the catalogue knows. Nothing is loaded before the shell asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+REVIEW_FORMATS: Final = ("text", "markdown", "json", "html", "sarif", "junit")
+
+
+def fleets(incomplete: str) -> list[str]:
+    """Fleets by name; of several terms the last is completed."""
+    from dra_infra.catalog.fleet_kinds import fleet_names
+
+    before, comma, last = incomplete.rpartition(",")
+    space = " " if comma else ""
+    return [f"{before}{comma}{space}{name}" for name in _beginning(last.strip(), fleet_names())]
+
+
+def minors(incomplete: str) -> list[str]:
+    """Kubernetes minors that are supported."""
+    from dra_infra.model.gates import SUPPORTED_MINORS
+
+    return _beginning(incomplete, SUPPORTED_MINORS)
+
+
+def drivers(incomplete: str) -> list[str]:
+    """Release lines of NVIDIA's driver, and `newest`."""
+    from dra_infra.catalog.drivers import drivers as known
+
+    return _beginning(incomplete, [*known()["gpu.nvidia.com"].by_line, "newest"])
+
+
+def gates(incomplete: str) -> list[str]:
+    """Feature gates of Kubernetes that decide something about DRA, with both values."""
+    from dra_infra.model.gates import GATES
+
+    return _beginning(incomplete, [f"{name}={value}" for name in GATES for value in ("true", "false")])
+
+
+def sections(incomplete: str) -> list[str]:
+    """Sections of the catalogue."""
+    from dra_infra.cli.catalog_sections import SECTIONS
+
+    return _beginning(incomplete, SECTIONS)
+
+
+def review_formats(incomplete: str) -> list[str]:
+    """Forms of a review."""
+    return _beginning(incomplete, REVIEW_FORMATS)
+
+
+def validation_formats(incomplete: str) -> list[str]:
+    """Forms of a validation."""
+    from dra_infra.cli.validation_report import RENDERERS
+
+    return _beginning(incomplete, ["text", *RENDERERS])
+
+
+def _beginning(text: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith(text)]
