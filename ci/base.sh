@@ -25,9 +25,10 @@ commit_of() {
   git rev-parse --verify --quiet "$1^{commit}"
 }
 
-# Only the commit before the empty line is read: a message can hold a line that begins with "parent".
+# What comes after the first empty line is the message, and may hold a line that begins with "parent". It is read to its
+# end, for a pipe that is left early fails.
 parents() {
-  git cat-file commit HEAD | sed -n '/^$/q; s/^parent //p'
+  git cat-file commit HEAD | sed -n '/^$/,$d; s/^parent //p'
 }
 
 git rev-parse --git-dir >/dev/null 2>&1 || refuse "${DRA_INFRA_PATH:-.} is not in a git repository" \
@@ -46,9 +47,9 @@ base=${base:-${DRA_INFRA_EVENT_BASE:-}}
 
 if ! commit_of "$base"; then
   depth=()
-  # A fetch with a depth would make a full clone shallow.
+  # A fetch with a depth would make a full clone shallow. An empty list is an error in the bash of macOS.
   [[ $(git rev-parse --is-shallow-repository) == false ]] || depth=(--depth=1)
-  get() { git fetch --quiet --no-tags --no-recurse-submodules "${depth[@]}" origin "${base#origin/}" >&2; }
+  get() { git fetch --quiet --no-tags --no-recurse-submodules ${depth[@]+"${depth[@]}"} origin "${base#origin/}" >&2; }
   if ! get 2>/dev/null; then
     if [[ -n ${DRA_INFRA_FETCH_TOKEN:-} ]]; then
       # By the environment: arguments of a process can be read by every other one.

@@ -60,7 +60,15 @@ def test_a_merge_is_compared_with_the_branch_that_it_merges_into(origin: Path):
         folder, DRA_INFRA_MERGE_COMMIT=merge, DRA_INFRA_EVENT_BASE=git(origin, "rev-parse", "main~1")
     )
     assert result.stdout.strip() == git(origin, "rev-parse", "main")
-    assert git(folder, "cat-file", "-t", "origin/merged~0") == "commit"
+
+
+def test_a_merge_with_a_long_message_has_its_parents_too(origin: Path):
+    message = origin.parent / "message"
+    message.write_text("merge\n\nparent of nothing\n" + "a line of a long message\n" * 10_000)
+    git(origin, "commit", "--quiet", "--amend", "--file", str(message))
+    folder = clone(origin, "--depth=1")
+    result = base(folder, DRA_INFRA_MERGE_COMMIT=git(origin, "rev-parse", "merged"))
+    assert result.stdout.strip() == git(origin, "rev-parse", "main"), result.stderr
 
 
 def test_a_merge_that_the_branch_itself_made_is_not_taken_for_it(origin: Path):
