@@ -69,17 +69,27 @@ class Browser:
         self.events: list[Mapping[str, Any]] = []
 
     def __enter__(self) -> Self:
+        try:
+            self._attach()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def _attach(self) -> None:
         targets = self._send("Target.getTargets")["targetInfos"]
         page = next(each["targetId"] for each in targets if each["type"] == "page")
         self._session = self._send("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self._send(f"{domain}.enable")
         self._send("Page.setLifecycleEventsEnabled", enabled=True)
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def _stop(self) -> None:
         os.close(self._out)
         try:
             self._process.wait(10)
@@ -191,8 +201,11 @@ class Browser:
         if self._session:
             message["sessionId"] = self._session
         data = json.dumps(message).encode() + b"\0"
-        while data:
-            data = data[os.write(self._out, data) :]
+        try:
+            while data:
+                data = data[os.write(self._out, data) :]
+        except BrokenPipeError:
+            raise PageError(f"the browser ended before {method}") from None
         limit = time.monotonic() + _TIMEOUT
         while True:
             answer = self._read(limit, method)
