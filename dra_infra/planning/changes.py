@@ -11,6 +11,7 @@ from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.program import UNKNOWN, Program, ProgramObject
 from dra_infra.planning.diff import Hunk, diff_manifests
 from dra_infra.planning.noise import without_noise
+from dra_infra.planning.immutable_fields import find_immutable_fields
 from dra_infra.planning.replacement import find_replacing_fields, get_field, group_of, is_claim_kind
 
 Action = Literal["replaced", "deleted", "changed", "created"]
@@ -36,6 +37,7 @@ class Change:
         replacing: Fields that make the change a replacement; empty for the other actions.
         order: How a replacement goes.
         refused: Fields whose change the API server refuses, so that the update would fail.
+        steps: What the engine would do, in its own words; empty without its preview.
     """
 
     action: Action
@@ -46,6 +48,7 @@ class Change:
     replacing: tuple[str, ...] = ()
     order: Order | None = None
     refused: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
 
     @property
     def object(self) -> ProgramObject:
@@ -154,7 +157,7 @@ def _compare(before: ProgramObject | None, after: ProgramObject | None) -> Chang
 
 
 def _find_replacing(before: ProgramObject, after: ProgramObject) -> tuple[str, ...]:
-    if after.chart:
+    if after.chart or after.replacement == "in-place":
         return ()
     fields = find_replacing_fields(without_noise(before.manifest), without_noise(after.manifest))
     if fields or after.replacement != "delete-first":
@@ -163,6 +166,8 @@ def _find_replacing(before: ProgramObject, after: ProgramObject) -> tuple[str, .
 
 
 def _find_refused(before: ProgramObject, after: ProgramObject) -> tuple[str, ...]:
+    if after.chart or after.replacement == "in-place":
+        return find_immutable_fields(before.manifest, after.manifest)
     if is_claim_kind(after.manifest):
         field = "spec"
     elif after.ref.kind == "Pod":

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.planning.embedded_diffs import embed_diffs
+from dra_infra.planning.engine_steps import WORDS
 from dra_infra.planning.fleet_map import COLORS, draw_fleet, letter_of
 from dra_infra.planning.reviews import MARKS, Review
 from dra_infra.planning.text_report import SIGNS
@@ -54,6 +55,7 @@ def render_html(review: Review) -> str:
             marks=MARKS,
             signs=SIGNS,
             colors=COLORS,
+            engine_words=WORDS,
             max_findings=MAX_FINDINGS,
             max_workloads=MAX_WORKLOADS,
         )

@@ -10,9 +10,11 @@ import re
 from typing import Any, Final
 
 from dra_infra.errors import Place, Problem
+from dra_infra.model.engine_preview import PolicyFinding
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.planning.changes import Change
 from dra_infra.planning.dangers import Danger
+from dra_infra.planning.engine_steps import EngineOnly, EngineSide
 from dra_infra.planning.placements import WorkloadReview
 from dra_infra.planning.reviews import Review
 from dra_infra.simulation.placement import NodePlacement, Placement, WorkloadPlacement
@@ -40,6 +42,7 @@ def describe_review(review: Review) -> dict[str, Any]:
     """The review as plain JSON data."""
     return {
         "schema": SCHEMA,
+        "source": review.source,
         "project": review.project,
         "stack": review.stack,
         "base": review.base_label,
@@ -56,6 +59,7 @@ def describe_review(review: Review) -> dict[str, Any]:
             {"what": item.what, "name": item.name, "reason": item.reason} for item in review.not_known
         ],
         "notes": list(review.notes),
+        "engine": _engine(review.engine, review.policies),
     }
 
 
@@ -91,8 +95,45 @@ def _change(change: Change) -> dict[str, Any]:
         "replacing": list(change.replacing),
         "order": change.order,
         "refused": list(change.refused),
+        "steps": list(change.steps),
         "place": _place(change.place),
         "diff": [{"path": hunk.path, "lines": list(hunk.lines)} for hunk in change.diff],
+    }
+
+
+def _engine(side: EngineSide | None, policies: tuple[PolicyFinding, ...]) -> dict[str, Any] | None:
+    if side is None:
+        return None
+    return {
+        "whole": side.whole,
+        "failure": _problem(side.failure) if side.failure else None,
+        "summary": dict(side.summary),
+        "others": [_engine_only(each) for each in side.others],
+        "warnings": [{"urn": each.urn, "text": each.text} for each in side.warnings],
+        "policies": [
+            {
+                "pack": each.pack,
+                "policy": each.policy,
+                "level": each.level,
+                "urn": each.urn,
+                "object": _ref(each.ref) if each.ref else None,
+                "message": each.message,
+            }
+            for each in policies
+        ],
+    }
+
+
+def _engine_only(each: EngineOnly) -> dict[str, Any]:
+    return {
+        "why": each.why,
+        "urn": each.urn,
+        "type": each.type,
+        "name": each.name,
+        "object": _ref(each.ref) if each.ref else None,
+        "steps": list(each.steps),
+        "replacing": list(each.replacing),
+        "paths": [{"path": path, "kind": kind} for path, kind in each.paths],
     }
 
 

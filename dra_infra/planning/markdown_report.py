@@ -11,6 +11,7 @@ from urllib.parse import quote
 from dra_infra.errors import Problem
 from dra_infra.planning.changes import Change
 from dra_infra.planning.dangers import Danger
+from dra_infra.planning.engine_steps import WORDS, EngineOnly, EngineSide
 from dra_infra.planning.placements import WorkloadReview
 from dra_infra.planning.reviews import Review
 from dra_infra.planning.text_report import SIGNS
@@ -80,7 +81,15 @@ def render_markdown(review: Review, *, budget: int = BUDGET) -> str:
     footer.add_list(
         "notes", list(_notes(review)), title="**Could not be known, or is not taken into account**"
     )
-    page.left -= footer.used
+    engine = _Page((page.left - footer.used) // 4)
+    if review.engine is not None and review.engine.failure is None:
+        engine.add_list(
+            "steps of the engine",
+            list(_engine(review.engine)),
+            title=f"**Engine:** {_escape(review.engine.counts)}",
+        )
+    page.take(engine)
+    page.left -= footer.used + engine.used
     for change in review.changes:
         page.add_first("objects", _change_forms(change))
     page.take(footer)
@@ -148,7 +157,9 @@ def _headline(review: Review) -> str:
     said = f"{review.findings} · {review.fit}" if review.fit else review.findings
     stack = f"{shorten(review.project, _MAX_NAME)}/{shorten(review.stack, _MAX_NAME)}"
     where = f"{_code(stack)} against {_code(shorten(review.base_label, _MAX_NAME))}"
-    return f"### {_GRADE_SIGNS[review.grade]} {_escape(shorten(said, 2 * _MAX_NAME))}\n\n{where}: **{_escape(review.summary)}**"
+    kind = "" if review.source == "program" else f"{review.source} "
+    title = f"### {_GRADE_SIGNS[review.grade]} {_escape(shorten(said, 2 * _MAX_NAME))}"
+    return f"{title}\n\n{kind}{where}: **{_escape(review.summary)}**"
 
 
 def _problem(problem: Problem) -> str:
@@ -196,6 +207,8 @@ def _change_forms(change: Change) -> Iterator[str]:
     if change.replacing:
         order = "old one deleted first" if change.order == "delete-first" else "old one goes last"
         title += f" · {_code(', '.join(change.replacing))}, {order}"
+    if change.steps:
+        title += f" · engine: {_code(', '.join(change.steps))}"
     for most in _DIFF_LINES:
         yield f"<details><summary>{title}</summary>\n\n{_fence(change, most)}\n\n</details>"
     yield f"<details><summary>{title}</summary>\n\ndiff not shown\n\n</details>"
@@ -213,6 +226,19 @@ def _fence(change: Change, most: int) -> str:
     longest = max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     return "\n".join([f"{fence}diff", *lines, fence])
+
+
+def _engine(side: EngineSide) -> Iterator[str]:
+    yield from (_engine_only(each) for each in side.others)
+    yield from (f"⚠️ {_escape(_short(' '.join(each.text.split())))}" for each in side.warnings)
+    if not side.others and not side.warnings:
+        yield "nothing beside the changes below"
+
+
+def _engine_only(each: EngineOnly) -> str:
+    told = ", ".join(each.replacing or [path for path, _ in each.paths])
+    where = f" · {_code(told)}" if told else ""
+    return f"{_code(', '.join(each.steps))} {_code(each.title)}{where} · {WORDS[each.why]}"
 
 
 def _notes(review: Review) -> Iterator[str]:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dra_infra.errors import Problem
+from dra_infra.model.engine_preview import EnginePreview, PolicyFinding
 from dra_infra.model.program import SECRET, UNKNOWN, NotSeen, Program
 from dra_infra.model.snapshot import Snapshot
 from dra_infra.planning.changes import ACTIONS, Action, Change, compare_programs
 from dra_infra.planning.dangers import Danger, find_dangers, find_uncounted, is_told_as_danger
+from dra_infra.planning.engine_steps import EngineSide, join_engine
 from dra_infra.planning.immutability import find_refused, find_undecided
 from dra_infra.planning.placements import WorkloadReview, compare_placements, find_unplaced
 from dra_infra.planning.running import find_taken
@@ -19,6 +21,12 @@ from dra_infra.planning.wording import count_of, join_words
 from dra_infra.simulation.placement import Placement
 
 Grade = Literal["failed", "danger", "ok"]
+
+FailOn = Literal["problem", "danger", "change"]
+"""What closes the gate of a review; each includes those before it."""
+
+Source = Literal["program", "manifests", "chart"]
+"""What both sides of a review were made from."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +46,9 @@ class Review:
         notes: What else the reader must know.
         before: The placement of the base, when a fleet was given.
         after: The placement of the head, when a fleet was given.
+        engine: What the preview of the real engine adds, when it was asked for.
+        policies: What policies found in it; they are among the problems too.
+        source: What both sides were made from.
     """
 
     project: str
@@ -52,11 +63,20 @@ class Review:
     notes: tuple[str, ...] = ()
     before: Placement | None = field(default=None, repr=False)
     after: Placement | None = field(default=None, repr=False)
+    engine: EngineSide | None = None
+    policies: tuple[PolicyFinding, ...] = ()
+    source: Source = "program"
 
     @property
     def failed(self) -> bool:
         """Whether something must be fixed before merge: a problem, or a workload that has no place any more."""
         return any(problem.severity == "error" for problem in self.problems)
+
+    def gate(self, fail_on: FailOn = "problem") -> bool:
+        """Whether the gate is closed, so that the command ends with 1."""
+        if self.failed or fail_on == "problem":
+            return self.failed
+        return bool(self.dangers) or (fail_on == "change" and bool(self.changes))
 
     @property
     def grade(self) -> Grade:
@@ -124,6 +144,8 @@ def review(
     before: Placement | None = None,
     after: Placement | None = None,
     snapshot: Snapshot | None = None,
+    engine: EnginePreview | None = None,
+    opaque: frozenset[str] | None = None,
 ) -> Review:
     """Compare two runs of a program, and where their pods go.
 
@@ -135,8 +157,12 @@ def review(
         after: Placement of the head's pods on the same fleet.
         snapshot: The cluster as it was read: what runs decides who is hit, and which quotas there are. The placements
             take it into account by `find_taken`, or not at all.
+        engine: The engine's preview of the head's stack.
+        opaque: URNs of the head's objects whose secrets were never known, so that nobody could compare them; None takes
+            every object that shows one.
     """
-    changes = compare_programs(base, head)
+    joined = join_engine(compare_programs(base, head), base, head, engine)
+    changes = joined.changes
     workloads = compare_placements(before, after)
     fleet = after.fleet.name if after else ""
     return Review(
@@ -151,24 +177,32 @@ def review(
                     *(problem for problem in head.problems if not is_told_as_danger(problem)),
                     *find_refused(changes),
                     *find_unplaced(workloads, fleet),
+                    *joined.problems,
                 }
             )
         ),
         dangers=find_dangers(changes, base, head, before=before, after=after, snapshot=snapshot),
         workloads=workloads,
         not_known=(
-            *_find_not_known(base, head, changes, workloads),
+            *_find_not_known(base, head, changes, workloads, opaque),
             *find_uncounted(head, after, snapshot),
             *(find_taken(snapshot, base, head)[1] if snapshot else ()),
+            *joined.not_known,
         ),
-        notes=tuple(_find_notes(base, head, after)),
+        notes=(*_find_notes(base, head, after), *joined.notes),
         before=before,
         after=after,
+        engine=joined.side,
+        policies=joined.policies,
     )
 
 
 def _find_not_known(
-    base: Program, head: Program, changes: tuple[Change, ...], workloads: tuple[WorkloadReview, ...]
+    base: Program,
+    head: Program,
+    changes: tuple[Change, ...],
+    workloads: tuple[WorkloadReview, ...],
+    opaque: frozenset[str] | None,
 ) -> Iterator[NotSeen]:
     yield from sorted({*head.not_seen, *base.not_seen})
     yield from find_undecided(changes)
@@ -184,7 +218,11 @@ def _find_not_known(
             "shown as [unknown] on both sides: a change of them does not show",
         ),
     ):
-        holders = [str(item.ref) for item in head.objects if _holds(item.manifest, marker)]
+        holders = [
+            str(item.ref)
+            for item in head.objects
+            if _holds(item.manifest, marker) and (marker != SECRET or opaque is None or item.urn in opaque)
+        ]
         if holders:
             yield NotSeen(what=what, name=f"in {join_words(holders)}", reason=reason)
     for workload in workloads:

@@ -13,6 +13,7 @@ from rich.text import Text
 from dra_infra.errors import Problem
 from dra_infra.planning.changes import Action, Change
 from dra_infra.planning.dangers import Danger
+from dra_infra.planning.engine_steps import WORDS, EngineSide
 from dra_infra.planning.placements import Trend, WorkloadReview
 from dra_infra.planning.reviews import Grade, Review
 from dra_infra.planning.wording import count_of, show_hidden
@@ -22,6 +23,9 @@ SIGNS: Final[dict[Action, str]] = {"created": "+", "changed": "~", "replaced": "
 
 MAX_DIFF_LINES: Final = 60
 """Lines of one object's diff that a terminal gets; the other forms of the report have more."""
+
+MAX_OTHERS: Final = 40
+"""Steps of the engine beside our changes that a terminal gets; the JSON report has all."""
 
 _GRADE_STYLES: Final[dict[Grade, str]] = {"failed": "bold red", "danger": "bold yellow", "ok": "bold green"}
 _ACTION_STYLES: Final[dict[Action, str]] = {
@@ -67,7 +71,10 @@ def render_text(review: Review, *, color: bool = False, width: int = 120) -> str
 
 def _blocks(review: Review) -> Iterator[RenderableType]:
     yield _text(review.verdict, _GRADE_STYLES[review.grade])
-    yield _text(f"  {review.project}/{review.stack} against {review.base_label}: {review.summary}", "dim")
+    kind = "" if review.source == "program" else f"{review.source} "
+    yield _text(
+        f"  {kind}{review.project}/{review.stack} against {review.base_label}: {review.summary}", "dim"
+    )
     if review.workloads:
         yield ""
         yield _placements(review.workloads)
@@ -80,6 +87,9 @@ def _blocks(review: Review) -> Iterator[RenderableType]:
     for change in review.changes:
         yield ""
         yield from _change(change)
+    if review.engine is not None and review.engine.failure is None:
+        yield ""
+        yield from _engine(review.engine)
     if review.not_known or review.notes:
         yield ""
         yield _text("could not be known, or is not taken into account:", "bold")
@@ -127,9 +137,7 @@ def _change(change: Change) -> Iterator[RenderableType]:
         head.append(show_hidden(f", was {change.old_ref.name}"))
     if change.component:
         head.append(show_hidden(f"  {change.component}"), style="dim")
-    if change.replacing:
-        order = "the old one is deleted first" if change.order == "delete-first" else "the old one goes last"
-        head.append(show_hidden(f"  {', '.join(change.replacing)}; {order}"), style="dim")
+    head.append(show_hidden(_how(change)), style="dim")
     yield head
     left = MAX_DIFF_LINES
     for hunk in change.diff:
@@ -143,6 +151,27 @@ def _change(change: Change) -> Iterator[RenderableType]:
     total = sum(len(hunk.lines) for hunk in change.diff)
     if total > MAX_DIFF_LINES:
         yield _text(f"    … {count_of(total - MAX_DIFF_LINES, 'more line')}", "dim")
+
+
+def _how(change: Change) -> str:
+    """How a replacement goes, and what the engine would do."""
+    told = ""
+    if change.replacing:
+        order = "the old one is deleted first" if change.order == "delete-first" else "the old one goes last"
+        told = f"  {', '.join(change.replacing)}; {order}"
+    return f"{told}  engine: {', '.join(change.steps)}" if change.steps else told
+
+
+def _engine(side: EngineSide) -> Iterator[RenderableType]:
+    yield _text(f"engine: {side.counts}", "bold")
+    for other in side.others[:MAX_OTHERS]:
+        told = ", ".join(other.replacing or [path for path, _ in other.paths])
+        where = f": {told}" if told else ""
+        yield _hanging(f"{', '.join(other.steps)} {other.title}{where} ({WORDS[other.why]})")
+    if len(side.others) > MAX_OTHERS:
+        yield _hanging(f"… {count_of(len(side.others) - MAX_OTHERS, 'more resource')}")
+    for warning in side.warnings[:MAX_OTHERS]:
+        yield _hanging(f"warning: {' '.join(warning.text.split())}")
 
 
 def _labelled(label: str, style: str, message: str, code: str) -> Text:
