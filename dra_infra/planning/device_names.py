@@ -23,6 +23,12 @@ class DeviceNames:
     """The models of all devices of one fleet, by device."""
 
     models: Mapping[DeviceKey, str] = field(repr=False)
+    kinds: frozenset[str] = field(init=False, repr=False)
+    """All models of the fleet."""
+
+    def __post_init__(self) -> None:
+        """Gather the models once: every workload of a review asks for them."""
+        object.__setattr__(self, "kinds", frozenset(self.models.values()))
 
     @classmethod
     def of(cls, fleet: Fleet) -> DeviceNames:
@@ -36,11 +42,6 @@ class DeviceNames:
                 for device in slice_.spec.devices or ()
             }
         )
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """All models of the fleet."""
-        return frozenset(self.models.values())
 
     def describe(self, devices: Iterable[DeviceChoice]) -> str:
         """`4 x H100 80GB HBM3 and 1 x MIG 1g.10gb`, with the sign for times; each device counts once."""
