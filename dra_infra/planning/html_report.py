@@ -26,6 +26,9 @@ MAX_FINDINGS: Final = 50
 MAX_WORKLOADS: Final = 100
 """Workloads that show at once; the rest is folded, for a browser lays a table out as a whole."""
 
+MAX_FOLDED: Final = 450
+"""Problems, dangers and workloads that are folded; nobody reads on after hundreds, and the JSON report has all."""
+
 MAX_TEXT: Final = 2_000
 """Characters of one name or message; nobody reads a megabyte, and the JSON report has it."""
 
@@ -57,6 +60,7 @@ def render_html(review: Review) -> str:
             colors=COLORS,
             engine_words=WORDS,
             max_findings=MAX_FINDINGS,
+            max_folded=MAX_FOLDED,
             max_workloads=MAX_WORKLOADS,
         )
     )

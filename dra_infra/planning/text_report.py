@@ -16,13 +16,16 @@ from dra_infra.planning.dangers import Danger
 from dra_infra.planning.engine_steps import WORDS, EngineSide
 from dra_infra.planning.placements import Trend, WorkloadReview
 from dra_infra.planning.reviews import Grade, Review
-from dra_infra.planning.wording import count_of, show_hidden
+from dra_infra.planning.wording import count_of, shorten, show_hidden
 
 SIGNS: Final[dict[Action, str]] = {"created": "+", "changed": "~", "replaced": "±", "deleted": "-"}
 """What each action is marked with in text."""
 
 MAX_DIFF_LINES: Final = 60
 """Lines of one object's diff that a terminal gets; the other forms of the report have more."""
+
+MAX_TEXT: Final = 2_000
+"""Characters of one name or message that a terminal gets."""
 
 MAX_OTHERS: Final = 40
 """Steps of the engine beside our changes that a terminal gets; the JSON report has all."""
@@ -132,11 +135,11 @@ def _danger(danger: Danger) -> Iterator[RenderableType]:
 def _change(change: Change) -> Iterator[RenderableType]:
     style = _ACTION_STYLES[change.action]
     head = Text(f"{SIGNS[change.action]} {change.action} ", style=f"bold {style}")
-    head.append(show_hidden(str(change.ref)), style="bold")
+    head.append(_show(str(change.ref)), style="bold")
     if change.old_ref is not None:
-        head.append(show_hidden(f", was {change.old_ref.name}"))
+        head.append(_show(f", was {change.old_ref.name}"))
     if change.component:
-        head.append(show_hidden(f"  {change.component}"), style="dim")
+        head.append(_show(f"  {change.component}"), style="dim")
     head.append(show_hidden(_how(change)), style="dim")
     yield head
     left = MAX_DIFF_LINES
@@ -176,7 +179,7 @@ def _engine(side: EngineSide) -> Iterator[RenderableType]:
 
 def _labelled(label: str, style: str, message: str, code: str) -> Text:
     text = Text(f"{label}: ", style=style)
-    text.append(show_hidden(message), style="not bold default")
+    text.append(_show(message), style="not bold default")
     text.append(f" [{code}]", style="not bold dim")
     return text
 
@@ -186,4 +189,8 @@ def _hanging(message: str) -> Text:
 
 
 def _text(message: str, style: str) -> Text:
-    return Text(show_hidden(message), style=style)
+    return Text(_show(message), style=style)
+
+
+def _show(text: str) -> str:
+    return show_hidden(shorten(text, MAX_TEXT))

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dra_infra.errors import Place, Problem
+from dra_infra.model.engine_preview import EngineMessage
+from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.program import NotSeen
 from dra_infra.planning import Review, render_html, review
+from dra_infra.planning.engine_steps import EngineOnly, EngineSide
 from tests.e2e.page.browser import Browser, find_chromium
 from tests.unit.planning import conftest as build
 from tools import axe_core
@@ -105,9 +109,29 @@ def large(number: int = 5_000, nodes: int = 500) -> Review:
     )
 
 
+def joined() -> Review:
+    """The sample with what the real engine adds to it."""
+    sample = build.a_sample()
+    drifted = EngineOnly(
+        why="drift",
+        urn="urn:pulumi:dev::quickstart::kubernetes:core/v1:ConfigMap::drifted",
+        type="kubernetes:core/v1:ConfigMap",
+        name="drifted",
+        ref=ObjectRef(kind="ConfigMap", name="drifted", namespace="ml"),
+        steps=("refresh", "update"),
+        paths=(("data." + "k" * 300, "update"),),
+    )
+    warning = EngineMessage(severity="warning", urn="", text="the provider is old")
+    side = EngineSide(summary={"create": 3, "same": 9}, others=(drifted,), warnings=(warning,))
+    first, *rest = sample.changes
+    first = replace(first, steps=("delete-replaced", "replace", "create-replacement"))
+    return replace(sample, engine=side, changes=(first, *rest), source="chart")
+
+
 REVIEWS: dict[str, Callable[[], Review]] = {
     "sample": build.a_sample,
     "empty": empty,
     "hostile": hostile,
+    "joined": joined,
     "large": large,
 }

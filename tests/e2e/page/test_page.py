@@ -29,7 +29,7 @@ FOCUS = "(document.activeElement.id || document.activeElement.className || docum
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["sample", "empty", "hostile"])
+@pytest.mark.parametrize("name", ["sample", "empty", "hostile", "joined"])
 def test_the_page_is_no_wider_than_the_window_and_has_no_barriers(
     browser: Browser, page: Pages, axe: str, name: str, width: int, scheme: Literal["light", "dark"]
 ):
@@ -88,7 +88,7 @@ def test_five_thousand_objects_can_be_used_within_a_second(
     file = page("large")
     browser.count_thread_time()
     measured = []
-    for _ in range(3):
+    for _ in range(5):
         browser.show(file)
         browser.settle()
         clock = browser.run("performance.now()")

@@ -74,13 +74,15 @@ def _parts(
 ) -> Iterator[str]:
     if isinstance(value, dict):
         yield from (f"{path}.{name}: is missing" for name in schema.get("required", ()) if name not in value)
-        described = schema.get("properties", {})
+        described, others = schema.get("properties", {}), schema.get("additionalProperties")
         for name, item in value.items():
             if name in described:
                 yield from find_violations(
                     item, described[name], root=root, closed=closed, path=f"{path}.{name}"
                 )
-            elif closed or schema.get("additionalProperties") is False:
+            elif isinstance(others, dict):
+                yield from find_violations(item, others, root=root, closed=closed, path=f"{path}.{name}")
+            elif closed or others is False:
                 yield f"{path}.{name}: is not described"
     if isinstance(value, list) and "items" in schema:
         for number, item in enumerate(value):

@@ -150,6 +150,19 @@ def test_many_findings_and_workloads_are_folded(make):
     )
     assert "<summary>10 more problems</summary>" in text
     assert "<summary>30 more workloads</summary>" in text
+    assert "The JSON report has" not in text
+    many = tuple(Problem(path=f"p{index:04}", code="x", message="m") for index in range(1_000))
+    text = render_html(review(make.program(), make.program(problems=many), base_label="main"))
+    assert "<summary>950 more problems</summary>" in text
+    assert "The JSON report has 500 more problems." in text
+    assert ("p0499" in text, "p0500" in text) == (True, False)
+
+
+def test_a_legend_that_is_too_long_says_so(make):
+    placed = make.place(
+        make.fleet(make.node("n")), *(("Job", f"j{index}", 1, 1, "H100 80GB HBM3") for index in range(130))
+    )
+    text = render_html(review(make.program(), make.program(), base_label="main", after=placed))
     assert "and 106 more workloads, with their letters in the table above" in text
 
 

@@ -160,6 +160,20 @@ def test_every_json_report_is_what_the_published_schema_says_and_no_field_is_und
         assert list(find_violations(json.loads(render_json(each)), SCHEMA, closed=True)) == []
 
 
+def test_the_published_schema_requires_each_field_that_it_describes_once():
+    def objects(schema):
+        if isinstance(schema, dict):
+            yield from [schema] if "required" in schema and "properties" in schema else []
+            yield from (each for part in schema.values() for each in objects(part))
+        elif isinstance(schema, list):
+            yield from (each for part in schema for each in objects(part))
+
+    found = list(objects(SCHEMA))
+    assert len(found) > 10
+    for each in found:
+        assert sorted(each["required"]) == sorted(each["properties"])
+
+
 @pytest.mark.parametrize(
     ("change", "violation"),
     [

@@ -49,3 +49,10 @@ def test_a_long_diff_is_cut_and_says_so(make):
 
 def test_a_secret_shows_only_as_masked(sample):
     assert "[secret]" in render_text(replace(sample, changes=()))
+
+
+def test_a_megabyte_of_a_name_does_not_flood_the_terminal(make):
+    long = make.object("ConfigMap", "x" * 1_000_000, None, data={"k": "v"})
+    text = render_text(review(make.program(), make.program(long), base_label="y" * 1_000_000))
+    assert len(text) < 10_000
+    assert "more characters)" in text
