@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from dra_infra.cli import completion
 from dra_infra.errors import InvalidSpecError, ProblemsError
 
+if TYPE_CHECKING:
+    from dra_infra.planning.reviews import FailOn
+
 EXIT_PROBLEMS = 1
+EXIT_NO_ANSWER = 2
 
 app = typer.Typer(
     name="dra-infra",
@@ -179,45 +183,119 @@ def simulate(
 
 @app.command()
 def review(
-    directory: Directory = Path(),
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH",
+            help="A Pulumi project in Python, a folder or file of manifests, or the folder of a chart.",
+            show_default="here",
+        ),
+    ] = Path(),
     *,
     base: Annotated[
-        str, typer.Option("--base", "-b", metavar="REV", help="Git revision to compare with.")
-    ] = "HEAD",
+        str | None,
+        typer.Option(
+            "--base", "-b", metavar="REV", help="Git revision to compare with.", show_default="HEAD"
+        ),
+    ] = None,
+    base_path: Annotated[
+        Path | None,
+        typer.Option("--base-path", help="Folder or file to compare with, in place of a revision."),
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", help="program, manifests or chart; else read off PATH.")
+    ] = None,
     fleet: FleetName = None,
+    snapshot: Annotated[
+        Path | None,
+        typer.Option("--snapshot", metavar="FILE", help="The cluster, as kubectl get -o yaml prints it."),
+    ] = None,
+    values: Annotated[
+        list[Path] | None,
+        typer.Option("--values", metavar="FILE", help="Values of a chart; may be repeated, the last wins."),
+    ] = None,
     stack: Stack = None,
     config: Setting = None,
     timeout: Timeout = 60.0,
     charts: Charts = False,
+    engine: Annotated[
+        bool,
+        typer.Option("--engine", help="Join the preview of the real engine; needs the stack's backend."),
+    ] = False,
+    policy_pack: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--policy-pack", metavar="DIR", help="With --engine: run this policy pack; may be repeated."
+        ),
+    ] = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="With --engine: read the cluster first, so that drift shows.")
+    ] = False,
+    fail_on: Annotated[
+        str,
+        typer.Option("--fail-on", help="What ends with 1: problem, danger (or problem), change (or any)."),
+    ] = "problem",
     output: Annotated[
-        str, typer.Option("--format", help="text, markdown, json or html, on standard output.")
+        str, typer.Option("--format", help="text, markdown, json, html, sarif or junit, on standard output.")
     ] = "text",
     html: Annotated[Path | None, typer.Option("--html", help="Also write the page to this file.")] = None,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", help="Also write Markdown to this file.")
     ] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Also write JSON to this file.")] = None,
+    sarif: Annotated[Path | None, typer.Option("--sarif", help="Also write SARIF to this file.")] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML to this file.")] = None,
 ) -> None:
-    """Compare a program with its state at a revision: what changes, whether it fits, and what breaks.
+    """Compare objects with what they were: what changes, whether it fits, and what breaks.
+
+    The base is taken from git, the head is the working tree. Secrets are in no report; a changed one is marked.
 
     \b
     Examples:
       dra-infra review --base origin/main --fleet "hgx-h100 x 4"
       dra-infra review infra/ --base HEAD~1 --format markdown
-      dra-infra review --base origin/main --html review.html
+      dra-infra review manifests/ --base origin/main --snapshot cluster.yaml
+      dra-infra review charts/inference --values prod.yaml --base v1.4
+      dra-infra review rendered/ --base-path rendered-main/
+      dra-infra review --base origin/main --html review.html --fail-on danger
+    \b
+    Exits with 0 when the gate is open, 1 when it is closed (--fail-on), 2 when there is no answer.
     """  # noqa: D301  (click reads the character)
     from dra_infra.cli.review import run
+    from dra_infra.cli.review_engine import EngineAsked
+    from dra_infra.cli.review_sides import Asked
 
+    if (policy_pack or refresh) and not engine:
+        option = "--policy-pack" if policy_pack else "--refresh"
+        raise typer.BadParameter("needs --engine", param_hint=option)
+    if base is not None and base_path is not None:
+        raise typer.BadParameter("give --base or --base-path, not both", param_hint="--base-path")
+    if fleet is not None and snapshot is not None:
+        raise typer.BadParameter("a snapshot is the fleet; leave --fleet out", param_hint="--snapshot")
+    gates: dict[str, FailOn] = {"problem": "problem", "danger": "danger", "change": "change"}
+    if fail_on not in gates:
+        raise typer.BadParameter(f"{fail_on!r} is none of {', '.join(gates)}", param_hint="--fail-on")
+    if source not in (None, "program", "manifests", "chart"):
+        raise typer.BadParameter(f"{source!r} is none of program, manifests, chart", param_hint="--source")
     _exit(
         run(
-            directory,
-            base=base,
+            path,
+            asked=Asked(
+                base=None if base_path is not None else base or "HEAD",
+                base_path=base_path,
+                stack=stack,
+                config=_settings(config),
+                timeout=timeout,
+                charts=charts,
+                values=values or (),
+            ),
+            kind=source,
             fleet=fleet,
-            stack=stack,
-            config=_settings(config),
-            timeout=timeout,
+            snapshot=snapshot,
+            fail_on=gates[fail_on],
+            engine=EngineAsked(policy_packs=tuple(policy_pack or ()), refresh=refresh) if engine else None,
             output=output,
-            files={"html": html, "markdown": markdown},
-            charts=charts,
+            files={"html": html, "markdown": markdown, "json": json, "sarif": sarif, "junit": junit},
         )
     )
 
@@ -464,7 +542,7 @@ def main() -> None:
         from dra_infra.cli.printing import print_problems
 
         print_problems(error.problems)
-        sys.exit(EXIT_PROBLEMS)
+        sys.exit(EXIT_NO_ANSWER)
     except BrokenPipeError:
         # The reader (head, less) has enough; Python would complain again when it flushes at exit.
         sys.stderr.close()

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from dra_infra.errors import Problem
 from dra_infra.model.program import NotSeen
+from dra_infra.model.secrets import SecretMask, secret_texts
 
 _RED, _YELLOW, _DIM, _RESET = "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
 
@@ -15,7 +16,8 @@ _RED, _YELLOW, _DIM, _RESET = "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
 def print_problems(problems: Sequence[Problem], *, with_count: bool = True) -> None:
     """Every problem with its hint on standard error, and how many there are."""
     colours = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-    for problem in problems:
+    mask = SecretMask(secret_texts(os.environ))
+    for problem in map(mask.problem, problems):
         mark = "✗" if problem.severity == "error" else "!"
         colour = _RED if problem.severity == "error" else _YELLOW
         line, _, hint = str(problem).partition("\n")

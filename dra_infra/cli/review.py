@@ -2,133 +2,153 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from dra_infra.cli.settings import choose_fleet
-from dra_infra.engine.charts import with_charts
-from dra_infra.engine.isolated import RunningSynth
-from dra_infra.engine.project import find_root
-from dra_infra.engine.revision import archived
-from dra_infra.engine.synth import DEFAULT_TIMEOUT
-from dra_infra.errors import Problem, ProblemsError, ProgramError
+from dra_infra.catalog import load_fleet
+from dra_infra.catalog.snapshots import load_snapshot
+from dra_infra.cli.progress import progress
+from dra_infra.cli.review_engine import EngineAsked, previewing
+from dra_infra.cli.review_manifests import Locate
+from dra_infra.cli.review_reports import check_form, print_report, write_reports
+from dra_infra.cli.review_sides import Asked, compile_both, read_sides
+from dra_infra.cli.review_source import Source, find_source
+from dra_infra.cli.settings import FLEET_SETTING, choose_fleet
+from dra_infra.errors import FleetError, Problem
+from dra_infra.model.engine_preview import EnginePreview
 from dra_infra.model.fleet import Fleet
-from dra_infra.model.program import NotSeen, Program
-from dra_infra.planning import Review, render_html, render_json, render_markdown, render_text, review
-from dra_infra.simulation import place
+from dra_infra.model.gates import SUPPORTED_MINORS
+from dra_infra.model.program import Program
+from dra_infra.model.snapshot import Snapshot
+from dra_infra.model.yaml import MAX_BYTES
+from dra_infra.planning import Review, review
+from dra_infra.planning.place_sides import place_sides
+from dra_infra.planning.reviews import FailOn
+from dra_infra.simulation import Placement
 from dra_infra.validation import check_program
 
-_FORMATS = ("text", "markdown", "json", "html")
+__all__ = ["compare", "compile_both", "run"]
 
 
 def run(
-    directory: Path,
+    path: Path,
     *,
-    base: str,
+    asked: Asked,
+    kind: str | None,
     fleet: str | None,
-    stack: str | None,
-    config: Mapping[str, str],
-    timeout: float,
+    snapshot: Path | None,
+    fail_on: FailOn,
     output: str,
     files: Mapping[str, Path | None],
-    charts: bool = False,
+    engine: EngineAsked | None = None,
 ) -> int:
-    """Print the review; 1 when it has problems or something no longer fits.
+    """Print the review; 1 when the gate is closed, 2 when the engine was asked for and gave no preview.
 
     Raises:
-        ProgramError: When the head cannot be run, or the base revision cannot be had.
+        ProblemsError: When there is no answer: the head or the base cannot be had, or the fleet, or a file not be written.
     """
-    if output not in _FORMATS:
-        raise ProgramError(
-            [
-                Problem(
-                    path="--format",
-                    code="unknown-format",
-                    message=f"{output!r} is not a format",
-                    hint=f"formats are {', '.join(_FORMATS)}",
-                )
-            ]
+    check_form(output)
+    source = find_source(path, kind)
+    with progress() as tell, previewing(source, asked, engine) as wait_for_preview:
+        cluster = _read_snapshot(snapshot) if snapshot else None
+        chosen = cluster.fleet if cluster else _choose_fleet(fleet, source, asked)
+        sides = read_sides(source, asked, tell)
+        if engine is not None:
+            tell("waiting for the engine's preview")
+        preview = wait_for_preview()
+        tell("checking and placing")
+        result = compare(
+            sides.before,
+            sides.after,
+            base_label=asked.label,
+            fleet=chosen,
+            snapshot=cluster,
+            locate=sides.locate,
+            opaque=sides.opaque,
+            engine=preview,
         )
-    chosen = choose_fleet(fleet, directory, stack=stack, config=config)
-    root = find_root(directory)
-    with archived(root, base) as base_root:
-        before, after = compile_both(
-            base_root, root, base_label=base, stack=stack, config=config, timeout=timeout
-        )
-        if charts:
-            before, after = with_charts(before, base_root), with_charts(after, root)
-    result = compare(before, after, base_label=base, fleet=chosen)
-    for form, file in files.items():
-        if file is not None:
-            file.write_text(_render(result, form), encoding="utf-8")
-            print(f"wrote {file}", file=sys.stderr)
-    sys.stdout.write(_render(result, output))
-    return 1 if result.failed else 0
+        result = replace(result, source=source.kind, notes=(*sides.notes, *result.notes))
+        tell("writing")
+        write_reports(result, files)
+    print_report(result, output)
+    if preview is not None and preview.failure is not None:
+        return 2
+    return 1 if result.gate(fail_on) else 0
 
 
-def compile_both(
-    base: Path,
-    head: Path,
+def compare(
+    before: Program,
+    after: Program,
     *,
     base_label: str,
-    stack: str | None = None,
-    config: Mapping[str, str] | None = None,
-    timeout: float = DEFAULT_TIMEOUT,
-) -> tuple[Program, Program]:
-    """Run both programs, each in a process of its own and at the same time.
+    fleet: Fleet | None = None,
+    snapshot: Snapshot | None = None,
+    locate: Locate | None = None,
+    opaque: frozenset[str] | None = None,
+    engine: EnginePreview | None = None,
+) -> Review:
+    """Check the head, place both on *fleet*, and put them side by side.
 
-    A base without a project, or whose program fails, counts as empty: everything then is new, and the review says so.
-
-    Raises:
-        ProgramError: When the head cannot be run.
+    Args:
+        before: The base.
+        after: The head.
+        base_label: What the user calls the base.
+        fleet: Where pods are placed; one without nodes places nothing, and its classes count.
+        snapshot: What runs there.
+        locate: Where fields of the head's objects are written; None takes the places of the objects.
+        opaque: URNs of the head's objects whose secrets were never known; None takes all that show one.
+        engine: The engine's preview of the head.
     """
-    base_run = RunningSynth(base, stack=stack, config=config, timeout=timeout)
-    head_run = RunningSynth(head, stack=stack, config=config, timeout=timeout)
-    try:
-        after = head_run.result()
-        try:
-            before = base_run.result()
-        except ProblemsError as error:
-            reason = f"counts as empty: {error.problems[0].message}"
-            missing = NotSeen(what="base", name=base_label, reason=reason)
-            before = Program(project=after.project, stack=after.stack, not_seen=(missing,))
-    finally:
-        base_run.stop()
-        head_run.stop()
-    return before, after
-
-
-def compare(before: Program, after: Program, *, base_label: str, fleet: Fleet | None = None) -> Review:
-    """Check the head, place both on *fleet*, and put them side by side."""
-    checked = replace(after, problems=_check(after, fleet))
-    if fleet is None:
-        return review(before, checked, base_label=base_label)
+    checked = replace(after, problems=_check(after, fleet, locate))
+    placed: tuple[Placement | None, Placement | None] = (None, None)
+    if fleet is not None and fleet.nodes:
+        placed = place_sides(before, after, fleet, snapshot)
     return review(
         before,
         checked,
         base_label=base_label,
-        before=place([each.manifest for each in before.objects], fleet),
-        after=place([each.manifest for each in after.objects], fleet),
+        before=placed[0],
+        after=placed[1],
+        snapshot=snapshot,
+        opaque=opaque,
+        engine=engine,
     )
 
 
-def _check(program: Program, fleet: Fleet | None) -> tuple[Problem, ...]:
-    if fleet is None:
-        # Which classes the cluster has is not known, so none can be said to be missing.
-        return tuple(each for each in check_program(program) if each.code != "class-not-known")
-    return check_program(program, fleet=fleet)
+def _check(program: Program, fleet: Fleet | None, locate: Locate | None) -> tuple[Problem, ...]:
+    if fleet is not None and fleet.nodes:
+        return check_program(program, fleet=fleet, locate=locate)
+    classes = fleet.classes if fleet else ()
+    found = check_program(program, classes=classes, locate=locate)
+    # Which classes the cluster has is not known, so none can be said to be missing.
+    return found if classes else tuple(each for each in found if each.code != "class-not-known")
 
 
-def _render(result: Review, form: str) -> str:
-    if form == "markdown":
-        return render_markdown(result)
-    if form == "json":
-        return render_json(result)
-    if form == "html":
-        return render_html(result)
-    on_terminal = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    return render_text(result, color=on_terminal, width=shutil.get_terminal_size((120, 24)).columns)
+def _choose_fleet(fleet: str | None, source: Source, asked: Asked) -> Fleet | None:
+    if source.kind == "program":
+        return choose_fleet(fleet, source.root, stack=asked.stack, config=asked.config)
+    name = fleet or asked.config.get(FLEET_SETTING)
+    minor = asked.config.get("dra-infra:kubernetes")
+    return load_fleet(name, kubernetes=minor if minor in SUPPORTED_MINORS else None) if name else None
+
+
+def _read_snapshot(file: Path) -> Snapshot:
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+        return load_snapshot([data.decode("utf-8-sig")])
+    except OSError as error:
+        why = error.strerror or str(error)
+    except UnicodeDecodeError as error:
+        why = f"byte {error.start} is not UTF-8"
+    raise FleetError(
+        [
+            Problem(
+                path="--snapshot",
+                code="fleet-unreadable",
+                message=f"{file} cannot be read: {why}",
+                hint="name a file with what `kubectl get -o yaml` printed",
+            )
+        ]
+    )

@@ -27,6 +27,8 @@ SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
 MAX_REFUSED: Final = 100
 """Parts of one file that are refused before the rest is left unread: it holds no manifests then."""
 
+_LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+"""First bytes of what stands in the repository for a large file (docs/spec.md of git-lfs)."""
 _MARKER: Final = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _DIRECTIVES: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*%")
 _LIKE_JSON: Final = re.compile(r'\s*\{\s*["}]')
@@ -71,10 +73,19 @@ class SourceObject:
     @property
     def start(self) -> Place:
         """The line where its document begins, or where it is in a list; needs no look-up for the first."""
-        return self.place() if self.path else Place(file=self.file, line=self._text.first_line + 1, column=1)
+        if self.path or self._text.first_line < 0:
+            return self.place()
+        return Place(file=self.file, line=self._text.first_line + 1, column=1)
+
+    @classmethod
+    def of(cls, file: str, manifest: Mapping[str, Any]) -> SourceObject:
+        """An object that *file* makes, at none of its lines."""
+        return cls(manifest, "", _Text(file, "", -1))
 
     def place(self, path: str = "") -> Place:
         """Where the field at *path* is written, or the nearest thing around it that is."""
+        if self._text.first_line < 0:
+            return Place(file=self.file)
         positions = _positions(self._text)
         path = ".".join(part for part in (self.path, path) if part)
         while path and path not in positions:
@@ -133,6 +144,10 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def _read_bytes(file: str, data: bytes) -> Iterator[SourceObject | Problem]:
+    if data.startswith(_LFS_POINTER):
+        hint = "run `git lfs pull`, or leave the file out of Git LFS"
+        yield _problem(file, "lfs-pointer", "stands for a file that Git LFS did not fetch", hint, line=1)
+        return
     if len(data) > MAX_BYTES:
         limit = MAX_BYTES // 1024 // 1024
         yield _problem(file, "yaml-too-large", f"is larger than {limit} MiB", "split the file")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -20,6 +21,7 @@ DEFAULT_TIMEOUT: Final = 120.0
 """Seconds that helm may take for a chart, its download among them."""
 
 _SHOWN: Final = 1000
+_SOURCE: Final = re.compile(r"^---\n# Source: (\S.*)$", re.MULTILINE)
 _KINDS: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 
 
@@ -102,8 +104,22 @@ def render_chart(
     helm: str = HELM,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> tuple[dict[str, Any], ...]:
+    """The objects of `render_templates`."""
+    rendered = render_templates(release, root=root, target=target, helm=helm, timeout=timeout)
+    return tuple(manifest for _, manifest in rendered)
+
+
+def render_templates(
+    release: ProgramRelease,
+    *,
+    root: Path,
+    target: ClusterTarget,
+    helm: str = HELM,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> tuple[tuple[str, dict[str, Any]], ...]:
     """The objects that an installation of *release* would make, by `helm template`; no cluster is asked.
 
+    Each comes with the template that made it, from the name of the chart on: `inference/templates/job.yaml`.
     Helm fetches the chart where it is not on this machine. Hooks are not among the objects.
 
     Args:
@@ -141,9 +157,22 @@ def render_chart(
     if done.returncode:
         raise ProgramError([_refused(release, _said(done.stderr))])
     try:
-        return read_manifests(done.stdout, file=f"chart {release.chart}")
+        return tuple(
+            (source, manifest)
+            for source, text in _templates(done.stdout)
+            for manifest in read_manifests(text, file=source or f"chart {release.chart}")
+        )
     except ProblemsError as error:
         raise ProgramError(problem.below(_label(release)) for problem in error.problems) from error
+
+
+def _templates(text: str) -> Iterator[tuple[str, str]]:
+    """What each template printed; helm writes its name above each of its documents."""
+    starts = list(_SOURCE.finditer(text))
+    ends = [*(start.start() for start in starts), len(text)]
+    yield "", text[: ends[0]]
+    for start, end in zip(starts, ends[1:], strict=True):
+        yield start[1], text[start.start() : end]
 
 
 def _object(release: ProgramRelease, manifest: dict[str, Any]) -> ProgramObject:

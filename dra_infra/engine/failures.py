@@ -7,25 +7,30 @@ from pathlib import Path
 from types import TracebackType
 
 from dra_infra.errors import Place, Problem, ProblemsError, ProgramError
+from dra_infra.model.secrets import SecretMask
 
 MAX_MESSAGE = 2000
+_NOTHING_SECRET = SecretMask()
 
 
 class ProgramTimeoutError(BaseException):
     """The program did not end in time. Not an Exception, so that a program's own `except Exception` lets it pass."""
 
 
-def explain(error: BaseException, root: Path, *, limit: float) -> ProgramError:
+def explain(
+    error: BaseException, root: Path, *, limit: float, mask: SecretMask = _NOTHING_SECRET
+) -> ProgramError:
     """Turn what a program raised into a problem at the user's line.
 
     Args:
         error: What was raised.
         root: Folder of the project; frames in files below it are the user's own.
         limit: Seconds that the program had, for the text of a time-out.
+        mask: Takes out what must not show.
     """
     place = find_place(error.__traceback__, root)
     if isinstance(error, ProblemsError):
-        return ProgramError([problem.at(problem.place or place) for problem in error.problems])
+        return ProgramError([mask.problem(problem.at(problem.place or place)) for problem in error.problems])
     path = place.file if place else "program"
     if isinstance(error, ProgramTimeoutError):
         return ProgramError(
@@ -45,7 +50,7 @@ def explain(error: BaseException, root: Path, *, limit: float) -> ProgramError:
                 Problem(
                     path=path,
                     code="program-exited",
-                    message=f"the program ended itself with {error.code!r}",
+                    message=f"the program ended itself with {_cut(mask.text(repr(error.code)))}",
                     hint="a Pulumi program ends by reaching its last line",
                     place=place,
                 )
@@ -60,7 +65,7 @@ def explain(error: BaseException, root: Path, *, limit: float) -> ProgramError:
             Problem(
                 path=path,
                 code="program-raised",
-                message=_describe(error),
+                message=_describe(error, mask),
                 hint=_hint(error),
                 place=place,
             )
@@ -83,10 +88,14 @@ def is_of_program(file: Path, root: Path) -> bool:
     return file.is_absolute() and file.is_relative_to(root) and "site-packages" not in file.parts
 
 
-def _describe(error: BaseException) -> str:
+def _describe(error: BaseException, mask: SecretMask) -> str:
     text = "".join(traceback.format_exception_only(error)).strip()
     if isinstance(error, SyntaxError):
         text = f"SyntaxError: {error.msg}"
+    return _cut(mask.text(text))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}..."
 
 

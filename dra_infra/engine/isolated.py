@@ -6,10 +6,12 @@ program, or its problems. Files rather than pipes, for whatever the user's progr
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,12 +23,14 @@ from typing import Any
 from dra_infra.engine.synth import DEFAULT_TIMEOUT, synth
 from dra_infra.errors import Place, Problem, ProblemsError, ProgramError
 from dra_infra.model.program import NotSeen, Program, ProgramObject, ProgramRelease
+from dra_infra.model.secrets import SecretMask, secret_texts
 from dra_infra.model.target import ClusterTarget
 
 _GRACE = 10.0
 """Seconds beyond its own limit after which a process that does not react is killed."""
 
 _SHOWN_OUTPUT = 2000
+_KEPT_OUTPUT = 2**16
 _REQUEST, _ANSWER = "request.json", "answer.json"
 
 
@@ -56,7 +60,12 @@ class RunningSynth:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            # A group of its own, so that what the program starts ends with it.
+            start_new_session=True,
         )
+        self._output = bytearray()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def result(self) -> Program:
         """The program that the run gave.
@@ -66,27 +75,42 @@ class RunningSynth:
                 process ended without an answer.
         """
         try:
-            output, _ = self._process.communicate(timeout=self._timeout + _GRACE)
+            self._process.wait(timeout=self._timeout + _GRACE)
+            # Not at the end of its output: what it started may hold that open.
+            self._kill_group()
             answer = Path(self._folder.name) / _ANSWER
             if not answer.exists():
-                raise self._died(f"its process ended with {self._process.returncode}", output, "program-died")
+                raise self._died(f"its process ended with {self._process.returncode}", "program-died")
             return program_from_json(json.loads(answer.read_text(encoding="utf-8")))
         except subprocess.TimeoutExpired:
-            raise self._died("it did not end and was killed", b"", "program-timeout") from None
+            raise self._died("it did not end and was killed", "program-timeout") from None
         finally:
             self.stop()
 
     def stop(self) -> None:
         """End the process, whatever it is doing, and remove its files; nothing when that is done."""
-        if self._process.poll() is None:
-            self._process.kill()
-            self._process.communicate()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+        self._kill_group()
+        self._process.wait()
+        self._reader.join(_GRACE)
         self._folder.cleanup()
 
-    def _died(self, what: str, output: bytes, code: str) -> ProgramError:
-        text = output.decode(errors="replace").strip()[-_SHOWN_OUTPUT:]
+    def _kill_group(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _read(self) -> None:
+        """Take what the program prints and keep the end of it: one may print more than there is memory."""
+        assert self._process.stdout is not None  # noqa: S101  (it was asked for)
+        with self._process.stdout as pipe:
+            while chunk := os.read(pipe.fileno(), _KEPT_OUTPUT):
+                self._output += chunk
+                del self._output[:-_KEPT_OUTPUT]
+
+    def _died(self, what: str, code: str) -> ProgramError:
+        self._reader.join(_GRACE)
+        printed = self._output.decode(errors="replace").strip()
+        # Hidden before it is cut: half of a secret is no text that could be found.
+        text = SecretMask(secret_texts(os.environ)).text(printed)[-_SHOWN_OUTPUT:]
         return ProgramError(
             [
                 Problem(
@@ -152,6 +176,7 @@ def _place(data: Mapping[str, Any] | None) -> Place | None:
 def _main(folder: Path) -> None:
     # The process ends with the run, which frees more than a collector could and in less time.
     gc.disable()
+    process = os.getpid()
     request = json.loads((folder / _REQUEST).read_text(encoding="utf-8"))
     # A program that cannot be interrupted must not outlive a caller that was killed: nobody else would end it.
     watchdog = threading.Timer(request["timeout"] + _GRACE, os._exit, [1])
@@ -165,6 +190,9 @@ def _main(folder: Path) -> None:
         answer = program_to_json(program)
     except ProblemsError as error:
         answer = {"failed": [dataclasses.asdict(problem) for problem in error.problems]}
+    if os.getpid() != process:
+        # A fork of the program that went on to its end, beside the program.
+        return
     # Whole or not at all: a process that is killed here leaves no half answer.
     partial = folder / f"{_ANSWER}.partial"
     partial.write_text(json.dumps(answer), encoding="utf-8")

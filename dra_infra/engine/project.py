@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import yaml
 
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.model.program import NotSeen
+from dra_infra.model.secrets import secret_texts
 
 UNDECRYPTABLE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 """Stands for a secret that cannot be decrypted here: the engine's own text for an unknown value."""
@@ -97,6 +99,13 @@ def load_project(
     )
 
 
+def secret_texts_of(project: Project) -> tuple[str, ...]:
+    """What must not show of a run: secret settings that stand in plain text, and secrets of the environment."""
+    named = {key: value for key, value in project.config.items() if value != UNDECRYPTABLE}
+    secret = (named[key] for key in project.secret_keys if key in named)
+    return (*secret, *secret_texts(named), *secret_texts(os.environ))
+
+
 def find_root(directory: Path) -> Path:
     """The nearest folder with a Pulumi.yaml, from *directory* upwards.
 
@@ -171,9 +180,11 @@ def _read_config(
         default = entry.get("default", entry.get("value")) if isinstance(entry, Mapping) else entry
         if default is not None:
             values[_full_key(project, str(key))] = _to_text(default)
+        if isinstance(entry, Mapping) and entry.get("secret") is True:
+            secrets.add(_full_key(project, str(key)))
     file = root / f"Pulumi.{stack}.yaml"
     if not file.is_file():
-        return values, secrets
+        return values, secrets & set(values)
     for key, value in (read_yaml(file).get("config") or {}).items():
         full = _full_key(project, str(key))
         if _holds_secret(value):
@@ -181,8 +192,7 @@ def _read_config(
             values[full] = UNDECRYPTABLE
         else:
             values[full] = _to_text(value)
-            secrets.discard(full)
-    return values, secrets
+    return values, secrets & set(values)
 
 
 def _holds_secret(value: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from dra_infra.catalog.pins import read_pins
 from dra_infra.engine.charts import read_release
 from dra_infra.engine.failures import ProgramTimeoutError, explain
-from dra_infra.engine.project import Project, load_project
+from dra_infra.engine.project import Project, load_project, secret_texts_of
 from dra_infra.engine.surroundings import (
     bounded,
     close_loop,
@@ -23,6 +23,7 @@ from dra_infra.engine.surroundings import (
 )
 from dra_infra.errors import InvalidSpecError, Problem, ProgramError, in_reading_order
 from dra_infra.model.program import UNKNOWN, Program, ProgramObject
+from dra_infra.model.secrets import SecretMask
 from dra_infra.model.target import SUPPORTED_MINORS, ClusterTarget
 
 DEFAULT_TIMEOUT = 60.0
@@ -120,7 +121,8 @@ def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -
     except (Exception, SystemExit, ProgramTimeoutError) as error:
         cause = raised[0] if raised else _with_trace(error, settings.SETTINGS.rpc_manager)
         if not problems or not isinstance(cause, pulumi.RunError):
-            found = explain(cause, project.root, limit=timeout).problems
+            mask = SecretMask(secret_texts_of(project))
+            found = explain(cause, project.root, limit=timeout, mask=mask).problems
             raise ProgramError([*problems, *found]) from error
     finally:
         close_loop(loop)

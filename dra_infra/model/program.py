@@ -20,8 +20,9 @@ UNKNOWN = "[unknown]"
 SECRET = "[secret]"  # noqa: S105  (a marker, not a password)
 """Stands in manifests for a secret value."""
 
-Replacement = Literal["provider", "delete-first"]
-"""How a change of an object that cannot change in place goes: as the provider decides, or old one deleted first."""
+Replacement = Literal["provider", "delete-first", "in-place"]
+"""How a change of an object that cannot change in place goes: as the provider decides, the old one deleted first, or not
+at all, for kubectl and Helm change objects in place or are refused."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,8 +10,8 @@ from dra_infra.errors import Place
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.program import UNKNOWN, Program, ProgramObject
 from dra_infra.planning.diff import Hunk, diff_manifests
-from dra_infra.planning.noise import without_noise
 from dra_infra.planning.immutable_fields import find_immutable_fields
+from dra_infra.planning.noise import without_noise
 from dra_infra.planning.replacement import find_replacing_fields, get_field, group_of, is_claim_kind
 
 Action = Literal["replaced", "deleted", "changed", "created"]
@@ -167,7 +167,7 @@ def _find_replacing(before: ProgramObject, after: ProgramObject) -> tuple[str, .
 
 def _find_refused(before: ProgramObject, after: ProgramObject) -> tuple[str, ...]:
     if after.chart or after.replacement == "in-place":
-        return find_immutable_fields(before.manifest, after.manifest)
+        return find_immutable_fields(without_noise(before.manifest), without_noise(after.manifest))
     if is_claim_kind(after.manifest):
         field = "spec"
     elif after.ref.kind == "Pod":

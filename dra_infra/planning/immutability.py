@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dra_infra.errors import Problem
 from dra_infra.model.program import NotSeen
 from dra_infra.planning.changes import Change, is_name_made_up, name_of
+from dra_infra.planning.replacement import is_claim_kind
+from dra_infra.planning.wording import join_words
 
 _OWN_HINT = 'opts=pulumi.ResourceOptions(replace_on_changes=["{field}"], delete_before_replace=True)'
 
@@ -31,6 +33,8 @@ def find_undecided(changes: Iterable[Change]) -> Iterator[NotSeen]:
 
 def _describe(change: Change) -> Problem:
     field = change.refused[0]
+    if change.object.chart or change.object.replacement == "in-place":
+        return _describe_in_place(change)
     if change.ref.kind == "Pod":
         return Problem(
             path=f"{change.component or change.ref}.{field}",
@@ -49,5 +53,17 @@ def _describe(change: Change) -> Problem:
             if change.component
             else f"write {own_hint}"
         ),
+        place=change.place,
+    )
+
+
+def _describe_in_place(change: Change) -> Problem:
+    is_claim = is_claim_kind(change.object.manifest)
+    field = "the spec" if is_claim else join_words(change.refused)
+    return Problem(
+        path=str(change.ref),
+        code="claim-spec-immutable" if is_claim else "field-immutable",
+        message=f"{field} of {change.ref} changes while its name stays, which the API server refuses",
+        hint="give it another name, or delete the old one first; what uses it stops then",
         place=change.place,
     )

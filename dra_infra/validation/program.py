@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from dra_infra.errors import Problem, in_reading_order
+from dra_infra.errors import Place, Problem, in_reading_order
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.fleet import Fleet
 from dra_infra.model.program import Program
@@ -19,6 +19,7 @@ def check_program(
     target: ClusterTarget | None = None,
     classes: Iterable[DeviceClass] = (),
     fleet: Fleet | None = None,
+    locate: Callable[[int, str], Place | None] | None = None,
 ) -> tuple[Problem, ...]:
     """Check every object of *program*; in reading order, with the place of the object where the run knows it.
 
@@ -31,6 +32,7 @@ def check_program(
         classes: DeviceClasses that exist beside those of the program.
         fleet: The hardware that the program is meant for: its classes exist too, and what it does not have the way it
             is set up is told.
+        locate: Where a field is written, by the position of its object and its path; None takes the object's place.
     """
     target = target or ClusterTarget(kubernetes=program.kubernetes)
     problems = list(program.problems)
@@ -45,17 +47,24 @@ def check_program(
         if problem.code == "compute-domain-nodes" and each.component.startswith("NvlinkGroup("):
             # It knows the gates by which the number counts.
             continue
-        problems.append(problem.below(each.component or str(each.ref)).at(each.place))
+        place = locate(index, problem.path) if locate else each.place
+        problems.append(problem.below(each.component or str(each.ref)).at(place))
     if fleet is not None:
-        problems += _on_fleet(program, fleet, target)
+        problems += _on_fleet(program, fleet, target, locate)
     return in_reading_order(problems)
 
 
-def _on_fleet(program: Program, fleet: Fleet, target: ClusterTarget) -> Iterator[Problem]:
+def _on_fleet(
+    program: Program,
+    fleet: Fleet,
+    target: ClusterTarget,
+    locate: Callable[[int, str], Place | None] | None,
+) -> Iterator[Problem]:
     manifests = [each.manifest for each in program.objects]
     for index, problem in check_on_fleet(manifests, fleet, target, driver=program.driver):
         if index is None:
             yield problem
             continue
         each = program.objects[index]
-        yield problem.below(each.component or str(each.ref)).at(each.place)
+        place = locate(index, problem.path) if locate else each.place
+        yield problem.below(each.component or str(each.ref)).at(place)

@@ -80,7 +80,7 @@ def test_problems_are_all_shown_with_exit_code_1_and_nothing_on_standard_output(
 
 def test_a_program_that_raises_ends_with_its_line_and_no_traceback(project):
     result = run("synth", cwd=project("x = 1\nraise ValueError('boom')\n"))
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert "__main__.py:2" in result.stderr
     assert "Traceback" not in result.stderr
 
@@ -110,7 +110,7 @@ def test_the_fleet_may_come_from_the_stack(project):
 )
 def test_a_fleet_that_is_missing_or_misspelt_is_told(project, fleet: str | None, code: str):
     result = run("simulate", *(["--fleet", fleet] if fleet else []), cwd=project())
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert f"[{code}]" in result.stderr
 
 
@@ -159,7 +159,7 @@ def test_review_fails_when_something_no_longer_fits(repository: Path):
 def test_review_runs_the_base_apart_from_the_head(repository: Path):
     (repository / "__main__.py").write_text("raise ValueError('head is broken')\n")
     result = run("review", cwd=repository)
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert "head is broken" in result.stderr
 
 
@@ -178,19 +178,19 @@ def test_review_of_a_new_program_counts_the_base_as_empty(repository: Path):
 )
 def test_review_tells_what_it_cannot_use(repository: Path, arguments: tuple[str, ...], code: str):
     result = run("review", *arguments, cwd=repository)
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert f"[{code}]" in result.stderr
 
 
 def test_review_outside_a_repository_is_told(project):
     result = run("review", cwd=project())
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert "[no-repository]" in result.stderr
 
 
 def test_review_without_git_is_told(repository: Path):
     result = run("review", cwd=repository, PATH="")
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert "no-git" in result.stderr
 
 

@@ -36,9 +36,10 @@ def code_of(folder: Path, revision: str) -> str:
 
 def test_the_folder_is_as_it_was_with_what_lies_beside_it(repository: Path):
     with archived(repository, "HEAD") as old:
-        assert (old / "__main__.py").read_text() == "old"
-        assert (old.parent / "shared.py").read_text() == "beside"
-    assert not old.exists()
+        assert (old.root / "__main__.py").read_text() == "old"
+        assert (old.top / "shared.py").read_text() == "beside"
+        assert old.left_out == ()
+    assert not old.top.exists()
     assert (repository / "__main__.py").read_text() == "new"
 
 

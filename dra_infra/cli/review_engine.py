@@ -1,0 +1,95 @@
+"""The engine's preview beside the two sides of a review: it runs while they are made."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from dra_infra.cli.review_sides import Asked
+from dra_infra.cli.review_source import Source
+from dra_infra.engine.preview import RunningPreview
+from dra_infra.engine.project import load_project, secret_texts_of
+from dra_infra.errors import Problem, ProblemsError, ProgramError
+from dra_infra.model.engine_preview import EnginePreview
+from dra_infra.model.secrets import SecretMask, secret_texts
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EngineAsked:
+    """How the engine is to run.
+
+    Args:
+        policy_packs: Folders of policy packs.
+        refresh: Whether it first reads what the cluster has, so that drift shows.
+    """
+
+    policy_packs: tuple[Path, ...] = ()
+    refresh: bool = False
+
+
+@contextlib.contextmanager
+def previewing(
+    source: Source, asked: Asked, engine: EngineAsked | None
+) -> Iterator[Callable[[], EnginePreview | None]]:
+    """Start the preview, give a way to wait for it, and end it with the context, whatever happens.
+
+    Raises:
+        ProgramError: `engine-not-for-source`, when there is no program; `no-project`, `invalid-project`.
+    """
+    if engine is None:
+        yield lambda: None
+        return
+    if source.kind != "program":
+        raise ProgramError([_not_a_program(source)])
+    project = load_project(source.root, asked.stack, asked.config)
+    mask = SecretMask([*secret_texts(os.environ), *secret_texts(asked.config), *secret_texts_of(project)])
+    try:
+        running = RunningPreview(
+            project,
+            hide=mask.text,
+            stack=asked.stack,
+            config=asked.config,
+            timeout=asked.timeout,
+            policy_packs=engine.policy_packs,
+            refresh=engine.refresh,
+        )
+    except ProblemsError as error:
+        raise ProgramError(map(mask.problem, error.problems)) from None
+    with _ending_by_signal():
+        try:
+            yield running.result
+        finally:
+            running.stop()
+
+
+@contextlib.contextmanager
+def _ending_by_signal() -> Iterator[None]:
+    """Let the signal by which CI ends a job unwind the stack: otherwise the engine would live on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, _frame: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    previous = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _not_a_program(source: Source) -> Problem:
+    return Problem(
+        path="--engine",
+        code="engine-not-for-source",
+        message=f"{source.shown} is {'a chart' if source.kind == 'chart' else 'manifests'}: only a program has a stack",
+        hint="leave --engine out, or name the folder of a Pulumi project",
+    )
