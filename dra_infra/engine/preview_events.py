@@ -16,6 +16,7 @@ from typing import Any, Final
 from dra_infra.engine.project import UNDECRYPTABLE
 from dra_infra.model.engine_preview import EngineMessage, EngineResource, Level, PolicyFinding
 from dra_infra.model.metadata import ObjectRef
+from dra_infra.model.program import UNKNOWN
 
 Hide = Callable[[str], str]
 """Takes the secrets of the environment out of a text."""
@@ -35,6 +36,8 @@ _NOISE: Final = re.compile(
     r"|metadata\.annotations\[\"pulumi\.com/autonamed\"\])(?=$|[.\[])"
 )
 """Paths that the provider or the server sets, which nobody decided."""
+
+_AUTONAMED: Final = "pulumi.com/autonamed"
 
 _DRY_RUN_NOISE: Final = re.compile(r"^Retry #\d+; ")
 """The provider says so of every dry run that fails, before the error itself."""
@@ -128,12 +131,14 @@ class Events:
             self._leave_out("resources")
             return
         former = self._resources.get(urn) or EngineResource(urn=urn)
-        state = _mapping(metadata.get("new")) or _mapping(metadata.get("old"))
+        old = _mapping(metadata.get("old"))
+        state = _mapping(metadata.get("new")) or old
         self._resources[urn] = replace(
             former,
             steps=(*former.steps, step)[:20],
             custom=state.get("custom") is True,
-            ref=self._ref(_mapping(state.get("inputs")), former) or former.ref,
+            ref=former.ref
+            or self._ref(former.type, _mapping(state.get("inputs")), _mapping(old.get("inputs"))),
             replacing=former.replacing or self._replacing(metadata),
             paths=former.paths or self._paths(metadata),
         )
@@ -161,13 +166,16 @@ class Events:
         if urn in self._resources:
             self._resources[urn] = replace(self._resources[urn], failed=True)
 
-    def _ref(self, inputs: Mapping[str, Any], former: EngineResource) -> ObjectRef | None:
-        if not former.type.startswith("kubernetes:"):
+    def _ref(self, type_: str, inputs: Mapping[str, Any], old: Mapping[str, Any]) -> ObjectRef | None:
+        if not type_.startswith("kubernetes:"):
             return None
         metadata = _mapping(inputs.get("metadata"))
         kind, name = self.clean(inputs.get("kind"), MAX_NAME), self.clean(metadata.get("name"), MAX_NAME)
         if not kind or not name:
             return None
+        if _AUTONAMED in _mapping(metadata.get("annotations")):
+            # Each preview makes up another name for what is to be created; only the deployed one is told.
+            name = self.clean(_mapping(old.get("metadata")).get("name"), MAX_NAME) or UNKNOWN
         return ObjectRef(kind=kind, name=name, namespace=self.clean(metadata.get("namespace"), MAX_NAME))
 
     def _replacing(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:

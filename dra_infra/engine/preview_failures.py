@@ -15,9 +15,11 @@ from dra_infra.errors import Problem
 
 PATH: Final = "--engine"
 
-_NOT_LOGGED_IN, _NO_STACK = 3, 6
+_Rule = tuple[str, re.Pattern[str], str]
 
-_RULES: Final[tuple[tuple[str, re.Pattern[str], str], ...]] = (
+_CODES: Final = {3: "engine-backend", 6: "engine-stack-missing"}
+
+_RULES: Final[tuple[_Rule, ...]] = (
     (
         "engine-passphrase",
         re.compile(r"passphrase must be set|incorrect passphrase|PULUMI_CONFIG_PASSPHRASE", re.IGNORECASE),
@@ -42,6 +44,15 @@ _RULES: Final[tuple[tuple[str, re.Pattern[str], str], ...]] = (
         "install it where the review runs: `pulumi install` in the folder of the project",
     ),
     (
+        "engine-backend",
+        re.compile(
+            r"PULUMI_ACCESS_TOKEN must be set|invalid access token|unable to open state|unable to check if bucket"
+            r"|performing HTTP request|not logged in|problem logging in|could not list bucket|\[401\]|\[403\]",
+            re.IGNORECASE,
+        ),
+        "log in first: `pulumi login`, or set PULUMI_BACKEND_URL (and PULUMI_ACCESS_TOKEN for the service)",
+    ),
+    (
         "engine-cluster-away",
         re.compile(
             r"cluster is unreachable|unable to load schema information from the API server"
@@ -50,15 +61,6 @@ _RULES: Final[tuple[tuple[str, re.Pattern[str], str], ...]] = (
             re.IGNORECASE | re.DOTALL,
         ),
         "let the review reach the cluster (KUBECONFIG), or run it without --engine",
-    ),
-    (
-        "engine-backend",
-        re.compile(
-            r"PULUMI_ACCESS_TOKEN must be set|invalid access token|unable to open state|unable to check if bucket"
-            r"|performing HTTP request|not logged in|problem logging in|could not list bucket|\[401\]|\[403\]",
-            re.IGNORECASE,
-        ),
-        "log in first: `pulumi login`, or set PULUMI_BACKEND_URL (and PULUMI_ACCESS_TOKEN for the service)",
     ),
 )
 
@@ -71,19 +73,18 @@ def find_failure(texts: Iterable[str], *, exit_code: int | None = None) -> Probl
         exit_code: Of the CLI, when its events did not begin.
     """
     text = "\n".join(texts)
-    if exit_code == _NO_STACK:
-        return _problem(1, text)
-    found = next((index for index, (_, words, _) in enumerate(_RULES) if words.search(text)), None)
-    if found is None and exit_code == _NOT_LOGGED_IN:
-        found = len(_RULES) - 1
-    return None if found is None else _problem(found, text)
+    code = _CODES.get(exit_code or 0)
+    for rule in _RULES:
+        if rule[0] == code or (code is None and rule[1].search(text)):
+            return _problem(rule, text)
+    return None
 
 
-def _problem(index: int, text: str) -> Problem:
-    code, words, hint = _RULES[index]
+def _problem(rule: _Rule, text: str) -> Problem:
+    code, words, hint = rule
     said = [line.strip() for line in text.splitlines() if line.strip()]
     line = next((each for each in said if words.search(each)), said[-1] if said else "it gave no reason")
-    return Problem(path=PATH, code=code, message=f"no preview: {shorten(line)}", hint=hint)
+    return Problem(path=PATH, code=code, message=shorten(line), hint=hint)
 
 
 def shorten(text: str, most: int = 400) -> str:
@@ -97,7 +98,7 @@ def not_found() -> Problem:
     return Problem(
         path=PATH,
         code="engine-not-found",
-        message="no preview: there is no `pulumi` on PATH",
+        message="there is no `pulumi` on PATH",
         hint="install the Pulumi CLI, or run the review without --engine",
     )
 
@@ -107,7 +108,7 @@ def timed_out(seconds: float) -> Problem:
     return Problem(
         path=PATH,
         code="engine-timeout",
-        message=f"no preview: it did not end within {seconds:g} s and was cancelled",
+        message=f"it did not end within {seconds:g} s and was cancelled",
         hint="--timeout gives it more time; a program or a cluster that hangs shows with `pulumi preview --debug`",
     )
 
@@ -119,6 +120,6 @@ def unknown_failure(texts: Iterable[str], exit_code: int) -> Problem:
     return Problem(
         path=PATH,
         code="engine-failed",
-        message=f"no preview: pulumi ended with {exit_code}: {reason}",
+        message=f"pulumi ended with {exit_code}: {reason}",
         hint="run `pulumi preview` in the folder of the project; it says more",
     )

@@ -13,19 +13,20 @@ from typing import Final, Literal
 from dra_infra.errors import Problem
 from dra_infra.model.engine_preview import EngineMessage, EnginePreview, EngineResource, PolicyFinding
 from dra_infra.model.metadata import ObjectRef
-from dra_infra.model.program import NotSeen, Program
-from dra_infra.planning.changes import ACTIONS, Action, Change, Order
+from dra_infra.model.program import UNKNOWN, NotSeen, Program, ProgramObject
+from dra_infra.planning.changes import ACTIONS, Action, Change, Order, name_of
 from dra_infra.planning.wording import count_of, join_words
 
-Why = Literal["drift", "gone", "provider", "component", "other"]
-"""Why only the engine knows of a step: the deployed object differs from the base; the program lacks it on both sides;
-it is a provider, a component, or of a kind that is not Kubernetes'."""
+Why = Literal["drift", "missing", "gone", "provider", "component", "other"]
+"""Why only the engine knows of a step: the deployed object differs from the base, or is not deployed; the program lacks
+it on both sides; it is a provider, a component, or of a kind that is not Kubernetes'."""
 
-WHYS: Final[tuple[Why, ...]] = ("drift", "gone", "other", "provider", "component")
+WHYS: Final[tuple[Why, ...]] = ("drift", "missing", "gone", "other", "provider", "component")
 """In the order of reports."""
 
 WORDS: Final[Mapping[Why, str]] = {
     "drift": "what is deployed differs from the base",
+    "missing": "in the base, but not deployed",
     "gone": "deployed, but not in the program",
     "other": "not an object of Kubernetes",
     "provider": "provider",
@@ -71,7 +72,9 @@ class EngineOnly:
     @property
     def title(self) -> str:
         """`ConfigMap ml/settings`, or type and name for what is no object of Kubernetes."""
-        return str(self.ref) if self.ref else f"{self.type} {self.name}"
+        if self.ref is None:
+            return f"{self.type} {self.name}"
+        return f"{self.ref} ({self.name})" if self.ref.name == UNKNOWN else str(self.ref)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -191,12 +194,18 @@ def _order(found: EngineResource) -> Order | None:
 
 
 def _differ(change: Change, theirs: Action | Literal["still", "absent"]) -> str:
-    return f"We differ on {change.ref}: it is {change.action} against the base, the engine {_DONE[theirs]}."
+    return (
+        f"We differ on {_called(change)}: it is {change.action} against the base, the engine {_DONE[theirs]}."
+    )
 
 
 def _differ_in_order(change: Change, order: Order) -> str:
     told = "makes the new one first" if order == "create-first" else "deletes the old one first"
-    return f"We differ on {change.ref}: the engine {told}"
+    return f"We differ on {_called(change)}: the engine {told}"
+
+
+def _called(change: Change) -> str:
+    return f"{change.ref} ({name_of(change.urn)})" if change.ref.name == UNKNOWN else str(change.ref)
 
 
 def _find_others(
@@ -226,19 +235,21 @@ def _why(each: EngineResource, registered: set[str]) -> Why:
         return "component"
     if each.urn not in registered and "delete" in each.steps:
         return "gone"
-    return "drift" if each.ref is not None else "other"
+    if each.ref is None:
+        return "other"
+    return "missing" if _action(each) == "created" else "drift"
 
 
 def _find_problems(preview: EnginePreview, head: Program) -> Iterator[Problem]:
-    places = {item.urn: item for item in head.objects}
+    known = {item.urn: item for item in head.objects}
     for found in preview.policies:
         yield Problem(
-            path=_subject(found.urn, found.ref),
+            path=_subject(found.urn, known, found.ref),
             code="policy-violated",
             message=f"{found.pack} {found.policy}: {found.message}",
             hint=_POLICY_HINTS[found.level],
             severity="error" if found.level == "mandatory" else "warning",
-            place=places[found.urn].place if found.urn in places else None,
+            place=known[found.urn].place if found.urn in known else None,
         )
     refs = {each.urn: each.ref for each in preview.resources}
     for message in preview.messages:
@@ -246,11 +257,11 @@ def _find_problems(preview: EnginePreview, head: Program) -> Iterator[Problem]:
             continue
         is_of_resource = bool(message.urn) and f"::{_STACK}::" not in message.urn
         yield Problem(
-            path=_subject(message.urn, refs.get(message.urn)) if is_of_resource else "program",
+            path=_subject(message.urn, known, refs.get(message.urn)) if is_of_resource else "program",
             code="engine-refused" if is_of_resource else "engine-error",
             message=message.text,
             hint="`pulumi up` would fail here too" if is_of_resource else "`pulumi preview` shows it too",
-            place=places[message.urn].place if message.urn in places else None,
+            place=known[message.urn].place if message.urn in known else None,
         )
 
 
@@ -287,7 +298,10 @@ def _say_failure(failure: Problem) -> str:
     return f"{failure.message} [{failure.code}]{hint}"
 
 
-def _subject(urn: str, ref: ObjectRef | None) -> str:
+def _subject(urn: str, known: Mapping[str, ProgramObject], ref: ObjectRef | None) -> str:
+    # As changes and problems of ours call it, so that reports can link them.
+    if urn in known:
+        return str(known[urn].ref)
     if ref is not None:
         return str(ref)
     return urn.split("::", 3)[-1] if urn else "stack"
