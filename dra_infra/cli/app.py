@@ -233,10 +233,19 @@ def review(
     ] = False,
     fail_on: Annotated[
         str,
-        typer.Option("--fail-on", help="What ends with 1: problem, danger (or problem), change (or any)."),
+        typer.Option(
+            "--fail-on",
+            help="What ends with 1: problem, danger (or problem), change (or any).",
+            autocompletion=completion.levels,
+        ),
     ] = "problem",
     output: Annotated[
-        str, typer.Option("--format", help="text, markdown, json, html, sarif or junit, on standard output.")
+        str,
+        typer.Option(
+            "--format",
+            help="text, markdown, json, html, sarif or junit, on standard output.",
+            autocompletion=completion.review_formats,
+        ),
     ] = "text",
     html: Annotated[Path | None, typer.Option("--html", help="Also write the page to this file.")] = None,
     markdown: Annotated[
@@ -281,7 +290,7 @@ def review(
         run(
             path,
             asked=Asked(
-                base=None if base_path is not None else base or "HEAD",
+                base="HEAD" if base is None and base_path is None else base,
                 base_path=base_path,
                 stack=stack,
                 config=_settings(config),

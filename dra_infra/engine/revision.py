@@ -16,6 +16,8 @@ from dra_infra.errors import Problem, ProgramError
 from dra_infra.model.program import NotSeen
 
 _SUBMODULE: Final = "160000"
+_LINK: Final = "120000"
+"""Modes of entries that are no files (git-fast-import(1))."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,24 +58,30 @@ def archived(directory: Path, revision: str, *, only_directory: bool = False) ->
         top = Path(folder).resolve()
         within = repository.prefix if only_directory else ""
         listed = _list(repository, commit, within)
+        if _LINK in listed.values() and within:
+            # What they lead to may lie elsewhere in the repository.
+            within = ""
+            listed = _list(repository, commit, within)
         left_out: list[NotSeen] = []
         if listed:
             unpacked = _unpack(repository, commit, top, within)
             left_out += [_link(path) for path, kept in unpacked.items() if not kept]
             left_out += _find_ignored(repository, listed, unpacked)
         for path, submodule in listed.items():
-            left_out += _unpack_submodule(repository, path, submodule, top)
+            if submodule not in ("", _LINK):
+                left_out += _unpack_submodule(repository, path, submodule, top)
         yield Revision(root=top / repository.prefix, top=top, commit=commit, left_out=tuple(sorted(left_out)))
 
 
 def _list(repository: Repository, commit: str, within: str) -> dict[str, str]:
-    """Every path of the commit, with the commit of a submodule."""
+    """Every path of the commit, with the commit of a submodule, `_LINK`, or nothing."""
     arguments = ["ls-tree", "-r", "-z", "--full-tree", commit, *(["--", within] if within else [])]
     found: dict[str, str] = {}
     for line in (repository.git(*arguments) or "").split("\0"):
         what, _, path = line.partition("\t")
         if path:
-            found[path] = what.split()[-1] if what.startswith(_SUBMODULE) else ""
+            mode, _, number = what.split()
+            found[path] = number if mode == _SUBMODULE else _LINK if mode == _LINK else ""
     return found
 
 
@@ -113,14 +121,12 @@ def _find_ignored(
 ) -> Iterator[NotSeen]:
     below = f"{repository.prefix}/" if repository.prefix else ""
     for path, submodule in listed.items():
-        if not submodule and path not in unpacked and path.startswith(below):
+        if submodule in ("", _LINK) and path not in unpacked and path.startswith(below):
             reason = "the repository's .gitattributes keep it out of archives (export-ignore)"
             yield NotSeen(what="file of the base", name=path, reason=reason)
 
 
 def _unpack_submodule(repository: Repository, path: str, commit: str, top: Path) -> Iterator[NotSeen]:
-    if not commit:
-        return
     clone = repository.top / path
     if (clone / ".git").exists():
         inner = Repository(top=clone, prefix="")

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+OBJECT = (
+    "import pulumi_kubernetes as k8s\nk8s.core.v1.ConfigMap('c', metadata={'name': 'c'}, data={'a': '%s'})\n"
+)
+
+
+@pytest.fixture
+def project(tree):
+    tree.write("Pulumi.yaml", "name: app\nruntime: python\n")
+    tree.write("__main__.py", OBJECT % "old")
+    tree.commit()
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        ("raise ValueError('boom')\n", "program-raised"),
+        ("import sys; sys.exit(0)\n", "program-exited"),
+        ("import os; os._exit(0)\n", "program-died"),
+        ("while True: pass\n", "program-timeout"),
+        ("x = (\n", "program-raised"),
+        ("import absent_module\n", "program-raised"),
+    ],
+)
+def test_a_head_that_does_not_run_ends_with_2(project, review, program: str, code: str):
+    project.write("__main__.py", program)
+    answer = review("--timeout", "3")
+    assert (answer.code, answer.out) == (2, "")
+    assert f"[{code}]" in answer.err
+
+
+def test_a_base_that_lacks_a_module_counts_as_empty(project, review):
+    project.write("__main__.py", "import absent_module\n")
+    project.commit()
+    project.write("__main__.py", OBJECT % "new")
+    answer = review("--format", "json")
+    result = json.loads(answer.out)
+    assert [each["action"] for each in result["changes"]] == ["created"]
+    (missing,) = [each for each in result["notKnown"] if each["what"] == "base"]
+    assert "absent_module" in missing["reason"]
+
+
+def test_a_program_that_prints_megabytes_is_reviewed(project, review):
+    project.write("__main__.py", "for _ in range(300):\n    print('x' * 2**16)\n" + OBJECT % "new")
+    answer = review()
+    assert answer.code == 0, answer.err
+    assert "xxxx" not in answer.out + answer.err
+
+
+def test_what_a_program_starts_ends_with_it(project, review, tmp_path: Path):
+    mark = tmp_path / "child"
+    start = f"import subprocess\nchild = subprocess.Popen(['sleep', '600'])\nopen({str(mark)!r}, 'w').write(str(child.pid))\n"
+    project.write("__main__.py", start + OBJECT % "new")
+    started = time.monotonic()
+    assert review().code == 0
+    assert time.monotonic() - started < 30
+    pid = int(mark.read_text())
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{pid}/stat").exists() and _runs(pid):
+        assert time.monotonic() < deadline, "the child still runs"
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_program_that_forks_is_answered_once(project, review):
+    project.write("__main__.py", "import os\nos.fork()\n" + OBJECT % "new")
+    answer = review("--format", "json")
+    assert answer.code == 0, answer.err
+    assert [each["action"] for each in json.loads(answer.out)["changes"]] in (["changed"], ["replaced"])
+
+
+def test_what_a_program_writes_beside_itself_is_told_and_the_base_is_left_alone(project, review):
+    project.write("__main__.py", "open('written.txt', 'w').write('x')\n" + OBJECT % "old")
+    project.commit()
+    project.write("__main__.py", "open('written.txt', 'w').write('x')\n" + OBJECT % "new")
+    answer = review("--format", "json")
+    assert answer.code == 0, answer.err
+    (note,) = json.loads(answer.out)["notes"]
+    assert "written.txt" in note
+    assert sorted(each.name for each in project.root.iterdir()) == [
+        ".git",
+        "Pulumi.yaml",
+        "__main__.py",
+        "written.txt",
+    ]
+
+
+def test_a_folder_below_the_project_is_the_project(project, review):
+    (project.root / "more").mkdir()
+    project.write("__main__.py", OBJECT % "new")
+    assert "c" in review("more").out
+
+
+def test_a_project_above_the_repository_is_not_ours(project, command):
+    inner = project.root / "inner"
+    inner.mkdir()
+    project.git("init", str(inner))
+    (inner / "a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    answer = command("review", "--base-path", "/dev/null", "--format", "json", cwd=inner)
+    assert json.loads(answer.out)["source"] == "manifests"
