@@ -50,6 +50,11 @@ def review_formats(incomplete: str) -> list[str]:
     return _beginning(incomplete, REVIEW_FORMATS)
 
 
+def levels(incomplete: str) -> list[str]:
+    """What may close the gate of a review."""
+    return _beginning(incomplete, ("problem", "danger", "change"))
+
+
 def validation_formats(incomplete: str) -> list[str]:
     """Forms of a validation."""
     from dra_infra.cli.validation_report import RENDERERS

@@ -6,12 +6,6 @@ from pathlib import Path
 GUIDE = Path(__file__).parents[3] / "docs" / "selectors.md"
 
 
-def test_the_examples_of_the_guide_run():
-    blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-    assert len(blocks) == 8
-    exec(compile("\n".join(blocks), str(GUIDE), "exec"), {})  # noqa: S102
-
-
 def test_the_examples_in_the_table_of_the_guide_run():
     import dra_infra as dra
 

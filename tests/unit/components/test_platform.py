@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -401,21 +400,6 @@ def test_every_argument_is_described(component: Any):
     shared = set() if component is dra.DraDriver else set(SHARED) - {"version"}
     described = {line.strip().partition(":")[0] for line in component.__doc__.splitlines()}
     assert set(own.__annotations__) - shared <= described
-
-
-DOCS = Path(__file__).parents[3] / "docs" / "platform.md"
-
-
-@pytest.mark.parametrize("text", re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL))
-def test_the_documentation_runs(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registered: Registered
-):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "crds").mkdir()
-    write_crd(tmp_path / "crds" / "dra-driver-0.4.1", "computedomains.resource.nvidia.com")
-    program = run(lambda: exec(text, {"dra": dra}))  # noqa: S102  (our own documentation)
-    assert [problem for problem in program.problems if problem.severity == "error"] == []
-    assert registered.names(RELEASE)
 
 
 def test_of_a_platform_with_problems_only_those_are_told():

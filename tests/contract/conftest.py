@@ -1,0 +1,66 @@
+"""A repository as pages and `--help` take it for granted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dra_infra.catalog import load_fleet
+from tests.contract.documents import ROOT
+
+ENVIRONMENT = {
+    **{key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "GITHUB_", "PULUMI_"))},
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    "COLUMNS": "120",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    **{
+        f"GIT_{who}_{what}": "t@example.invalid"
+        for who in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
+    },
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+
+
+def git(folder: Path, *arguments: str) -> None:
+    command = ["git", "-C", str(folder), "-c", "init.defaultBranch=main", *arguments]
+    subprocess.run(command, check=True, capture_output=True, env=ENVIRONMENT)
+
+
+@pytest.fixture(scope="session")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository as the pages take it for granted: programs, manifests, a fleet, and a change since main."""
+    folder = tmp_path_factory.mktemp("documents") / "repository"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "examples", folder / "examples", ignore=ignored)
+    shutil.copytree(ROOT / "examples/00-quickstart", folder / "infra", ignore=ignored)
+    (folder / "Pulumi.yaml").write_text("name: gpus\nruntime: python\nmain: infra\n")
+    (folder / "manifests").mkdir()
+    shutil.copy(ROOT / "examples/00-quickstart/expected.yaml", folder / "manifests/objects.yaml")
+    shutil.copy(ROOT / "examples/04-at-least-40gib/expected.yaml", folder / "claim.yaml")
+    for name in ("charts/inference", "chart"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "Chart.yaml").write_text("apiVersion: v2\nname: inference\nversion: 0.1.0\n")
+    (folder / "prod.yaml").write_text("replicas: 3\n")
+    for name in ("rendered", "rendered-main"):
+        shutil.copytree(folder / "manifests", folder / name)
+    nodes = load_fleet("hgx-h100 x 4").to_manifests()
+    (folder / "cluster.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+    (folder / "fleet.yaml").write_text("nodeGroups: [{kind: hgx-h100, count: 4}]\n")
+    for name in ("Pulumi.dev.yaml", "infra/Pulumi.dev.yaml"):
+        (folder / name).write_text("config:\n  dra-infra:fleet: hgx-h100 x 4\n")
+    git(folder, "init")
+    git(folder, "add", ".")
+    git(folder, "commit", "--message", "Start")
+    git(folder, "tag", "v1.4")
+    git(folder, "update-ref", "refs/remotes/origin/main", "HEAD")
+    program = folder / "infra/__main__.py"
+    program.write_text(program.read_text().replace('"replicas": 2', '"replicas": 3'))
+    git(folder, "commit", "--all", "--message", "One more")
+    return folder

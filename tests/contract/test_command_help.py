@@ -1,0 +1,89 @@
+"""`--help` is complete, its examples run, and docs/cli.md says the same."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from dra_infra.planning.markdown_report import marker_of
+from tests.contract.command_reference import commands, examples_of, rendered
+from tests.contract.conftest import ENVIRONMENT
+from tests.contract.documents import ROOT
+
+PAGE = ROOT / "docs" / "cli.md"
+EXAMPLES = [(name, example) for name, command in commands().items() for example in examples_of(command)]
+
+HELM = """#!/bin/sh
+# Renders every chart alike.
+case "$1" in template) cat "$(dirname "$0")/../manifests/objects.yaml" ;; *) echo v3.18.0 ;; esac
+"""
+
+
+def test_every_command_has_examples_and_every_option_a_meaning():
+    assert len(commands()) >= 7
+    for name, command in commands().items():
+        assert len(examples_of(command)) >= 2, name
+        assert all(example.count(f"dra-infra {name}") == 1 for example in examples_of(command)), name
+        for parameter in command.params:
+            assert parameter.help, (name, parameter.name)
+
+
+@pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=[example for _, example in EXAMPLES])
+def test_an_example_runs(name: str, example: str, repository: Path, tmp_path: Path):
+    folder = tmp_path / "repository"
+    if name == "init":
+        folder.mkdir()
+    else:
+        shutil.copytree(repository, folder, symlinks=True)
+    (folder / "bin").mkdir()
+    (folder / "bin" / "helm").write_text(HELM)
+    (folder / "bin" / "helm").chmod(0o755)
+    if name == "comment":
+        (folder / "review.md").write_text(f"{marker_of('gpus', 'dev')}\n\n# Review\n")
+    environment = {
+        **ENVIRONMENT,
+        "PATH": f"{folder / 'bin'}{os.pathsep}{ENVIRONMENT['PATH']}",
+        # Nothing leaves this machine.
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "HTTP_PROXY": "http://127.0.0.1:9",
+    }
+    result = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", example],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert "Usage:" not in result.stderr
+    assert "Traceback" not in result.stderr
+    if name == "comment":
+        # What a forge answers is in tests/unit/forge; here there is none, or no token for it.
+        assert result.returncode == 2
+        assert "[forge-settings]" in result.stderr or "[forge-unavailable]" in result.stderr, result.stderr
+    else:
+        assert result.returncode == 0, result.stderr + result.stdout
+        redirected = shlex.split(example.partition(">")[2])
+        assert result.stdout or result.stderr or (folder / redirected[0]).read_text()
+
+
+def test_the_page_says_what_help_says():
+    if os.environ.get("DRA_INFRA_UPDATE_GOLDEN") == "1":
+        PAGE.write_text(rendered())
+    assert PAGE.read_text() == rendered(), "run `make golden`, and read what it wrote"
+
+
+def test_help_is_instant():
+    def once() -> float:
+        started = time.monotonic()
+        subprocess.run(["dra-infra", "--help"], check=True, capture_output=True, env=ENVIRONMENT)
+        return time.monotonic() - started
+
+    # The best of several: a busy machine is no slower program.
+    assert min(once() for _ in range(5)) < 0.25

@@ -1,0 +1,215 @@
+"""Every program and command of README, docs and examples is run, and every link leads somewhere."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+import yaml
+
+import dra_infra as dra
+from dra_infra.catalog import load_fleet
+from dra_infra.engine.synth import synth_function
+from dra_infra.validation import check_program
+from tests.contract.conftest import ENVIRONMENT
+from tests.contract.documents import (
+    MARKERS,
+    PAGES,
+    ROOT,
+    Block,
+    blocks_in,
+    blocks_of,
+    pages_with,
+    without_fences,
+)
+
+LANGUAGES = {"", "console", "diff", "python", "yaml"}
+ELSEWHERE = {"pulumi", "kubectl", "helm", "jq", "docker"}
+"""Programs that need real parts, a cluster or a network: blocks with them name the test that runs them."""
+
+QUIET = {"make", "$EDITOR", "git", "cd", "export", "sed", "python", "pip"}
+
+
+def short(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.fixture
+def workplace(repository: Path, tmp_path: Path) -> Callable[[Path], Path]:
+    """A copy of the repository for one page, with the `infra/` that it asks for."""
+
+    def make(page: Path) -> Path:
+        folder = tmp_path / "repository"
+        shutil.copytree(repository, folder, symlinks=True)
+        for block in blocks_of(page):
+            if project := block.markers.get("project"):
+                shutil.rmtree(folder / "infra")
+                shutil.copytree(ROOT / project, folder / "infra")
+            if files := block.markers.get("files"):
+                for each in (ROOT / files).iterdir():
+                    shutil.rmtree(folder / each.name, ignore_errors=True)
+                shutil.copytree(ROOT / files, folder, dirs_exist_ok=True)
+        return folder
+
+    return make
+
+
+def test_pages_are_found():
+    assert len(PAGES) >= 36
+    assert {"README.md", "docs/tutorial.md", "examples/00-quickstart/README.md"} <= set(map(short, PAGES))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=short)
+def test_blocks_are_in_languages_that_are_run(page: Path):
+    for block in blocks_of(page):
+        assert block.language in LANGUAGES, block
+        assert set(block.markers) <= set(MARKERS), block
+    assert page.read_text().count("```") == 2 * len(blocks_of(page))
+
+
+@pytest.mark.parametrize("block", [each for page in PAGES for each in blocks_of(page)], ids=str)
+def test_what_runs_elsewhere_runs_there(block: Block):
+    for key in ("runs in", "made by"):
+        if named := block.markers.get(key):
+            file, _, test = named.partition("::")
+            assert file.startswith("tests/"), block
+            assert (ROOT / file).exists(), block
+            assert not test or f"def {test}(" in (ROOT / file).read_text(), block
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=short)
+def test_the_python_of_a_page_runs(
+    page: Path, workplace: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
+):
+    """Blocks share names; each is a program of its own, for pages show components of one name several times."""
+    monkeypatch.chdir(workplace(page))
+    names: dict[str, object] = {"dra": dra}
+    for block in blocks_of(page):
+        if block.language != "python" or "made by" in block.markers:
+            continue
+
+        def body(block: Block = block) -> None:
+            exec(block.markers.get("given", ""), names)  # noqa: S102  (our own documentation)
+            exec(compile(block.text, str(block), "exec"), names)  # noqa: S102
+
+        program = synth_function(body)
+        assert [str(each) for each in check_program(program) if each.severity == "error"] == [], block
+    for name in [each for each in names if each.startswith("test_")]:
+        names.pop(name)()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("block", blocks_in("yaml"), ids=str)
+def test_yaml_is_what_it_says(block: Block, tmp_path: Path):
+    documents = list(yaml.safe_load_all(block.text))
+    assert documents, block
+    for document in documents:
+        if isinstance(document, dict) and "nodeGroups" in document:
+            (tmp_path / "fleet.yaml").write_text(block.text)
+            assert load_fleet(str(tmp_path / "fleet.yaml")).nodes
+        elif isinstance(document, dict) and "apiVersion" in document:
+            assert [each for each in dra.validate([document]) if each.severity == "error"] == []
+        else:
+            # Pieces of CI files: their own tests compare them with the action and the template.
+            assert short(block.page) in {"docs/ci.md", "docs/tutorial.md"}, block
+
+
+@pytest.mark.parametrize("page", pages_with("console"), ids=short)
+def test_the_commands_of_a_page_run_and_print_what_is_shown(page: Path, workplace: Callable[[Path], Path]):
+    folder = workplace(page)
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    script = ["exec 2>&1"]
+    expected: list[tuple[Block, str, int, list[str]]] = []
+    for block in blocks_of(page):
+        if block.language == "diff":
+            file = folder.parent / f"{block.line}.diff"
+            file.write_text(block.text)
+            script += [f"git apply --recount {file} || exit 99"]
+        if block.language != "console" or "made by" in block.markers:
+            continue
+        commands = block.commands
+        assert commands, block
+        codes = itertools.chain(map(int, block.markers.get("exits", "").split()), itertools.repeat(0))
+        for command in commands:
+            if command.program == "make":
+                words = command.text.partition("#")[0].split()[1:]
+                assert {word for word in words if "=" not in word} <= targets, block
+            elif command.program in ELSEWHERE or ("runs in" in block.markers and not is_ours(command.text)):
+                assert "runs in" in block.markers, f"{block}: {command.text}"
+            elif "runs in" not in block.markers or is_ours(command.text):
+                expected.append((block, command.text, next(codes), command.shown))
+                script += [f'{command.text}\ncode=$?; echo; echo "<{len(expected)}> $code"']
+    result = subprocess.run(
+        ["bash", "-c", "\n".join(script)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+    )
+    parts = re.split(r"\n<\d+> (\d+)\n", f"\n{result.stdout}")
+    assert len(parts) == 2 * len(expected) + 1, result.stdout
+    for (block, text, code, shown), printed, returned in zip(expected, parts[::2], parts[1::2], strict=False):
+        assert int(returned) == code, f"{block}: {text}\n{printed}"
+        assert "Traceback" not in printed, f"{block}: {text}\n{printed}"
+        if shown:
+            assert is_shown(shown, printed), f"{block}: {text}\n{printed}"
+
+
+def is_ours(command: str) -> bool:
+    """Whether it needs nothing but this package: no helm, no engine, no forge."""
+    return bool(re.match(r"dra-infra (?!comment)", command)) and not re.search(
+        r"--(charts|engine)\b", command
+    )
+
+
+def is_shown(shown: list[str], printed: str) -> bool:
+    """Whether *printed* is *shown*; a line `...` stands for any lines, and dots within one for any text."""
+    parts = [
+        r"(?:.*\n)*?"
+        if line.strip() == "..."
+        else re.escape(line.rstrip()).replace(r"\.\.\.", ".*") + r"\s*\n"
+        for line in shown
+    ]
+    return re.fullmatch("".join(parts) + r"\s*", printed.strip("\n") + "\n") is not None
+
+
+def test_what_is_shown_is_compared():
+    assert is_shown(["a", "...", "d"], "a\nb\nc\nd\n")
+    assert is_shown(["in ... s"], "in 1.2 s")
+    assert not is_shown(["a", "c"], "a\nb\n")
+    assert not is_shown(["a"], "a\nb\n")
+
+
+ANCHORED = re.compile(r"^#+ +(.*?)\s*$", re.MULTILINE)
+LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)")
+
+
+def anchors_of(page: Path) -> set[str]:
+    """As GitHub and the site make them of headings."""
+    found: set[str] = set()
+    for title in ANCHORED.findall(
+        re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    ):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title)
+        found.add(re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-"))
+    return found
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted((ROOT / "docs/adr").glob("*.md"))], ids=short)
+def test_links_lead_somewhere(page: Path):
+    for target in LINK.findall(without_fences(page.read_text())):
+        if re.match(r"[a-z]+:", target):
+            assert target.startswith("https://"), target
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / unquote(path)).resolve() if path else page
+        assert linked.exists(), f"{short(page)}: {target}"
+        assert linked.is_relative_to(ROOT), f"{short(page)}: {target}"
+        if anchor and linked.suffix == ".md":
+            assert anchor in anchors_of(linked), f"{short(page)}: {target}"

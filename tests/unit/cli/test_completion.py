@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dra_infra.catalog.fleet_kinds import fleet_names
+from dra_infra.cli import completion
+from dra_infra.cli.app import app
+from dra_infra.cli.catalog_sections import SECTIONS
+from dra_infra.model.gates import SUPPORTED_MINORS
+
+HOME = Path(sys.executable).parent
+INSTALLED = ["bash", *(shell for shell in ("zsh", "fish") if shutil.which(shell))]
+"""bash is everywhere where tests run."""
+
+ASK = {
+    "bash": """
+        source <(dra-infra --show-completion bash)
+        COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+        {last}
+        _dra_infra_completion dra-infra
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """,
+    # The widget of zsh wants a terminal: what it hands to _arguments is caught.
+    "zsh": """
+        compdef() {{ }}
+        _arguments() {{ print -l -- "$@" }}
+        _files() {{ }}
+        _describe() {{ print -l -- ${{(P)2}} }}
+        eval "$(dra-infra --show-completion zsh)"
+        words=({words} {quoted_last}); CURRENT=$#words
+        _dra_infra_completion
+    """,
+    "fish": """
+        dra-infra --show-completion fish | source
+        complete --do-complete "{line}"
+    """,
+}
+
+
+def ask(shell: str, *words: str) -> str:
+    before, last = words[:-1], words[-1]
+    script = ASK[shell].format(
+        words=" ".join(["dra-infra", *before]),
+        last=f'COMP_WORDS+=("{last}"); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))',
+        quoted_last=f'"{last}"',
+        line=" ".join(["dra-infra", *words]),
+    )
+    flags = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
+    result = subprocess.run(
+        [shell, *flags, "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": f"{HOME}{os.pathsep}{os.environ['PATH']}"},
+    )
+    assert "Traceback" not in result.stderr, result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("shell", INSTALLED)
+def test_a_shell_offers_commands_and_names(shell: str):
+    assert all(name in ask(shell, "") for name in ("review", "simulate"))
+    assert "hgx-h100" in ask(shell, "simulate", "--fleet", "hgx-h")
+    assert "sarif" in ask(shell, "validate", "--format", "")
+    assert "1.36" in ask(shell, "validate", "--kubernetes", "1.3")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_is_installed_in_the_home_of_the_user(shell: str, tmp_path: Path):
+    result = subprocess.run(
+        [HOME / "dra-infra", "--install-completion", shell],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "HOME": str(tmp_path), "SHELL": f"/bin/{shell}"},
+    )
+    assert result.returncode == 0, result.stderr
+    assert any("_DRA_INFRA_COMPLETE" in path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_every_name_that_is_offered_begins_with_what_was_typed():
+    assert completion.fleets("") == list(fleet_names())
+    assert "l40s" in completion.fleets("l4")
+    assert "hgx-h100" not in completion.fleets("l4")
+    assert "hgx-h100 x 4, l40s" in completion.fleets("hgx-h100 x 4, l40")
+    assert completion.minors("") == list(SUPPORTED_MINORS)
+    assert completion.sections("") == list(SECTIONS)
+    assert "newest" in completion.drivers("")
+    assert completion.drivers("25.1") == ["25.12"]
+    assert "DRADeviceTaints=true" in completion.gates("DRADeviceT")
+
+
+@pytest.mark.parametrize(
+    ("command", "known"),
+    [
+        ("review", completion.review_formats("")),
+        ("validate", completion.validation_formats("")),
+        ("review", completion.levels("")),
+    ],
+)
+def test_what_is_offered_is_what_help_names(command: str, known: list[str]):
+    text = CliRunner().invoke(app, [command, "--help"]).stdout
+    assert len(known) >= 3
+    assert [name for name in known if name not in text] == []
