@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -19,6 +20,11 @@ class Answer:
     code: int
     out: str
     err: str
+
+    @property
+    def codes(self) -> set[str]:
+        """Codes of the problems that it printed."""
+        return set(re.findall(r"\[([a-z0-9-]+)\]", self.out + self.err))
 
 
 class Tree:

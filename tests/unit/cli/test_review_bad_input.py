@@ -33,7 +33,7 @@ def names(answer) -> list[str]:
 def test_a_base_that_is_not_there_ends_with_2(manifests, review, revision: str):
     answer = review("k", "--base", revision)
     assert (answer.code, answer.out) == (2, "")
-    assert "[base-not-found]" in answer.err
+    assert "base-not-found" in answer.codes
     assert "\x1b" not in answer.err
 
 
@@ -137,51 +137,51 @@ def test_pointers_of_git_lfs_are_told(manifests, review):
     manifests.write("k/big.yaml", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n")
     answer = review("k")
     assert answer.code == 1
-    assert "[lfs-pointer]" in answer.out
+    assert "lfs-pointer" in answer.codes
     assert "git lfs pull" in answer.out
 
 
 def test_a_bare_repository_is_told(manifests, command, tmp_path: Path):
     manifests.git("clone", "--bare", str(manifests.root), str(tmp_path / "bare.git"))
     answer = command("review", ".", "--source", "manifests", cwd=tmp_path / "bare.git")
-    assert (answer.code, "[no-repository]" in answer.err, "bare" in answer.err) == (2, True, True)
+    assert (answer.code, "no-repository" in answer.codes, "bare" in answer.err) == (2, True, True)
 
 
 def test_a_folder_outside_a_repository_is_told(command, tmp_path: Path):
     (tmp_path / "a.yaml").write_text(CONFIG % "a")
     answer = command("review", cwd=tmp_path)
-    assert (answer.code, "[no-repository]" in answer.err, "--base-path" in answer.err) == (2, True, True)
+    assert (answer.code, "no-repository" in answer.codes, "--base-path" in answer.err) == (2, True, True)
 
 
 def test_a_repository_of_another_user_is_told_with_the_command(manifests, review, monkeypatch):
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     answer = review("k")
-    assert (answer.code, "[no-repository]" in answer.err) == (2, True)
+    assert (answer.code, "no-repository" in answer.codes) == (2, True)
     assert "git config --global --add safe.directory" in answer.err
 
 
 @pytest.mark.parametrize("path", ["absent", "absent/deeper.yaml"])
 def test_a_path_that_is_not_there_is_told(manifests, review, path: str):
     answer = review(path)
-    assert (answer.code, "[no-project]" in answer.err) == (2, True)
+    assert (answer.code, "no-project" in answer.codes) == (2, True)
 
 
 def test_a_folder_without_anything_is_told(manifests, review):
     (manifests.root / "empty").mkdir()
     answer = review("empty")
-    assert (answer.code, "[no-project]" in answer.err) == (2, True)
+    assert (answer.code, "no-project" in answer.codes) == (2, True)
 
 
 def test_a_base_path_that_is_not_there_is_told(manifests, review):
     answer = review("k", "--base-path", "absent")
-    assert (answer.code, "[base-not-found]" in answer.err) == (2, True)
+    assert (answer.code, "base-not-found" in answer.codes) == (2, True)
 
 
 def test_a_damaged_repository_is_told(manifests, review):
     blob = manifests.git("rev-parse", "HEAD:k/a.yaml")
     (manifests.root / ".git/objects" / blob[:2] / blob[2:]).unlink()
     answer = review("k")
-    assert (answer.code, "[base-not-archived]" in answer.err) == (2, True)
+    assert (answer.code, "base-not-archived" in answer.codes) == (2, True)
 
 
 def test_what_was_unreadable_at_the_base_does_not_fail_the_head(manifests, review):
@@ -209,7 +209,7 @@ def test_a_snapshot_that_cannot_be_read_is_told(manifests, review, content: byte
     if content is not None:
         manifests.write("cluster.yaml", content)
     answer = review("k", "--snapshot", "cluster.yaml")
-    assert (answer.code, f"[{code}]" in answer.err) == (2, True)
+    assert (answer.code, code in answer.codes) == (2, True)
 
 
 HOSTILE = (

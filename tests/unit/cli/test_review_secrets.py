@@ -93,7 +93,7 @@ def test_no_form_shows_a_secret_of_manifests(tree, review, secrets):
         answer = review("k", "--format", form, "--fleet", "hgx-h100")
         assert answer.code == 1, answer.err
         assert shows(answer.out + answer.err, secrets) == set(), form
-        assert "[secret]" in answer.out
+        assert "secret" in answer.codes
 
 
 def test_a_secret_that_changes_shows_as_a_change_without_its_value(tree, review, secrets):
@@ -131,7 +131,7 @@ def test_errors_about_files_hide_secrets(tree, review, secrets):
     tree.commit()
     tree.write("k/a.yaml", 'kind: Secret\nstringData: {"env-token-5e01": 1, "env-token-5e01": 2}\n')
     answer = review("k")
-    assert "[yaml-duplicate-key]" in answer.out
+    assert "yaml-duplicate-key" in answer.codes
     assert shows(answer.out + answer.err, secrets) == set()
     assert shows(review("k", "--base", "env-token-5e01").err, secrets) == set()
 
@@ -205,7 +205,7 @@ def test_a_chart_that_helm_refuses_shows_no_secret(tree, review, secrets, monkey
     tree.commit()
     answer = review("chart", "--values", "values.yaml")
     assert answer.code == 2
-    assert "[chart-not-rendered]" in answer.err
+    assert "chart-not-rendered" in answer.codes
     assert shows(answer.err, secrets) == set()
 
 
