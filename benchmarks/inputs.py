@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks.alternatives import FOLDER, leave_out
 
 _PROGRAM = Path(__file__).parent / "programs" / "validation.py"
+_REVIEWED = Path(__file__).parent / "programs" / "review_project.py"
 _MINOR = "1.37"
 
 
@@ -23,6 +24,14 @@ def validation_files() -> Path:
     folder = FOLDER / f"validate-{hashlib.sha256(_PROGRAM.read_bytes()).hexdigest()[:16]}"
     if not (folder / "one.yaml").is_file():
         subprocess.run([sys.executable, _PROGRAM, "write", folder], check=True)
+    return folder
+
+
+@functools.cache
+def review_repository(number: int, kind: str) -> Path:
+    """A repository whose working tree differs from its commit, of `program` or `manifests`; written anew by each process."""
+    folder = FOLDER / f"review-{kind}-{number}"
+    subprocess.run([sys.executable, _REVIEWED, folder, str(number), kind], check=True)
     return folder
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.alternatives import ROOT, built, has_node, python_of_alternatives
-from benchmarks.inputs import server_schemas, validation_files
+from benchmarks.inputs import review_repository, server_schemas, validation_files
 from benchmarks.measure import Candidate
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -133,6 +133,35 @@ def one_file() -> Sequence[Candidate]:
     return candidates
 
 
+def reviews() -> Sequence[Candidate]:
+    """A change in 1,000 and in 5,000 objects, on 500 nodes of 8 GPUs, with page and comment; the last commit is the base."""
+    command = [str(Path(sys.executable).parent / "dra-infra"), "review", "--fleet", "hgx-h100 x 500"]
+    command += ["--html", "../review.html", "--markdown", "../review.md"]
+    candidates = []
+    for number, goal in ((1000, 6.0), (5000, 25.0)):
+        candidates += [
+            Candidate(
+                name=f"dra-infra review, {kind}, {number:,} objects",
+                command=[*command, "--source", kind],
+                goal=goal,
+                memory_goal=400,
+                folder=review_repository(number, kind),
+            )
+            for kind in ("program", "manifests")
+        ]
+        if built("pulumi"):
+            program = str(PROGRAMS / "engine_preview.py")
+            candidates.append(
+                Candidate(
+                    name=f"pulumi preview of the same program, stand-in provider, {number:,} objects (one run)",
+                    command=[sys.executable, program, str(review_repository(number, "program"))],
+                    own_clock=True,
+                    once=True,
+                )
+            )
+    return candidates
+
+
 QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "synth": templates_with_selectors,
     "synth-counts": templates_with_counts,
@@ -142,6 +171,7 @@ QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "selectors": selectors,
     "validate": validation,
     "validate-one": one_file,
+    "review": reviews,
 }
 
 
