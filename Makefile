@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PROVIDER ?= stand-in
 
-.PHONY: help demo test check format lint typecheck layers golden golden-costs tools cluster e2e parity parity-mutants bench compat clean
+.PHONY: help demo test check format lint typecheck layers golden golden-costs tools cluster e2e parity parity-mutants docs bench compat clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -44,7 +44,7 @@ typecheck: $(STAMP) ## Check types for the oldest and the newest Python
 layers: $(STAMP) ## Check that imports point only downwards
 	@$(BIN)/lint-imports --no-cache
 
-golden: $(STAMP) ## Rewrite golden files and docs/components.md from what the code does now; read the diff before you commit
+golden: $(STAMP) ## Rewrite golden files, docs/components.md, docs/cli.md and docs/compatibility.md from the code; read the diff before you commit
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -m "not e2e" || true
 	@git status --short -- '*golden*' '*expected.yaml' 'examples/*/review.md' docs/components.md
 
@@ -66,6 +66,9 @@ parity: $(STAMP) ## Compare with the API servers of all minors and write docs/pa
 
 parity-mutants: $(STAMP) ## Switch off each rule in turn: each has to be missed (after: make parity or make e2e)
 	@$(BIN)/python -m tests.e2e.parity.mutants
+
+docs: $(STAMP) ## Build the site of the documentation into .cache/docs/site and check its links
+	@$(BIN)/python -m tools.docs_site
 
 bench: $(STAMP) ## Speed beside the alternatives, medians in one run
 	@$(BIN)/python -m benchmarks

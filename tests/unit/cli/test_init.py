@@ -132,7 +132,7 @@ def test_the_ci_file_goes_where_the_forge_looks_for_it(here: Path):
     init("gpus/infra")
     workflow = yaml.safe_load((here / ".github" / "workflows" / "dra-infra.yml").read_text())
     steps = workflow["jobs"]["review"]["steps"]
-    assert [step["with"]["path"] for step in steps if "with" in step] == ["gpus/infra"]
+    assert [step["with"]["path"] for step in steps if "path" in step.get("with", {})] == ["gpus/infra"]
     init("other", "--ci", "gitlab")
     template = yaml.safe_load((here / ".gitlab-ci.yml").read_text())
     assert template["dra-infra review"]["variables"]["DRA_INFRA_PATH"] == "other"
