@@ -29,18 +29,9 @@ def _without(
     releases: Mapping[str, ProgramRelease],
     mask: SecretMask,
 ) -> Program:
-    masked = (
-        (each, mask.manifest(each.manifest, objects.get(_key(each))), mask.text(each.urn))
-        for each in program.objects
-    )
     return replace(
         program,
-        objects=tuple(
-            each
-            if manifest is each.manifest and urn == each.urn
-            else replace(each, manifest=manifest, urn=urn)
-            for each, manifest, urn in masked
-        ),
+        objects=tuple(_object(each, objects.get(_key(each)), mask) for each in program.objects),
         releases=tuple(_release(each, releases.get(each.urn), mask) for each in program.releases),
         problems=tuple(map(mask.problem, program.problems)),
         not_seen=tuple(
@@ -48,6 +39,14 @@ def _without(
             for each in program.not_seen
         ),
     )
+
+
+def _object(each: ProgramObject, former: Mapping[str, Any] | None, mask: SecretMask) -> ProgramObject:
+    manifest = mask.manifest(each.manifest, former)
+    urn, component = mask.text(each.urn), mask.text(each.component)
+    if manifest is each.manifest and (urn, component) == (each.urn, each.component):
+        return each
+    return replace(each, manifest=manifest, urn=urn, component=component)
 
 
 def _release(release: ProgramRelease, former: ProgramRelease | None, mask: SecretMask) -> ProgramRelease:
