@@ -28,6 +28,12 @@ MAX_POLICIES: Final = 1_000
 MAX_TEXT: Final = 2_000
 MAX_NAME: Final = 300
 
+_SEARCHED: Final = 2**16
+"""Characters of a text that are searched for secrets."""
+
+_LONGEST_SECRET: Final = 2**14
+"""Longer than a private key; so much is dropped of a text that was cut before it was searched."""
+
 _TERMINAL: Final = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x1f\x7f]"
 )
@@ -118,8 +124,9 @@ class Events:
         """*text* to be shown: without secrets, terminal codes and length; empty when it is none."""
         if not isinstance(text, str):
             return ""
-        # Masked first: half a secret at a cut would not be found any more.
-        shown = _TERMINAL.sub("", self.hide(text)).strip()
+        # Masked first: half a secret at a cut would not be found any more. What ends a text too long to be searched goes.
+        shown = self.hide(text) if len(text) <= _SEARCHED else self.hide(text[:_SEARCHED])[:-_LONGEST_SECRET]
+        shown = _TERMINAL.sub("", shown).strip()
         return shown if len(shown) <= most else f"{shown[:most]}…"
 
     def _step(self, event: Mapping[str, Any]) -> None:

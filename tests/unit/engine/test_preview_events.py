@@ -181,3 +181,20 @@ def test_there_is_a_most_of_everything_and_what_is_left_out_is_counted():
 def test_a_secret_at_a_cut_is_masked_before_it_is_cut():
     found = read({"diagnosticEvent": {"severity": "error", "message": "x" * (MAX_TEXT - 3) + "hunter2"}})
     assert "hun" not in found.messages[0].text
+
+
+def test_a_text_too_long_to_be_searched_shows_no_half_of_a_secret():
+    secret = "key-" + "s" * 4_000
+    found = Events(hide=lambda text: text.replace(secret, "[secret]"))
+    message = secret * 40
+    found.read(json.dumps({"diagnosticEvent": {"severity": "error", "message": message}}).encode())
+
+    (shown,) = found.messages or (None,)
+    assert shown is None or "key-" not in shown.text
+
+
+def test_a_long_text_still_shows_its_beginning():
+    found = read(
+        {"diagnosticEvent": {"severity": "error", "message": "field is immutable " + "x" * 1_000_000}}
+    )
+    assert found.messages[0].text.startswith("field is immutable")
