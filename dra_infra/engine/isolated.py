@@ -124,11 +124,24 @@ class RunningSynth:
 
 
 def program_to_json(program: Program) -> dict[str, Any]:
-    """*program* as JSON data."""
-    data = dataclasses.asdict(program)
-    for each in [*data["objects"], *data["releases"]]:
-        if each["target"] is not None:
-            each["target"]["serves"] = sorted(each["target"]["serves"])
+    """*program* as JSON data, which shares manifests and values with it."""
+    data = {each.name: getattr(program, each.name) for each in dataclasses.fields(program)}
+    return {
+        **data,
+        "objects": [_described(each) for each in program.objects],
+        "releases": [_described(each) for each in program.releases],
+        "not_seen": [dataclasses.asdict(each) for each in program.not_seen],
+        "problems": [dataclasses.asdict(each) for each in program.problems],
+    }
+
+
+def _described(each: ProgramObject | ProgramRelease) -> dict[str, Any]:
+    data = {field.name: getattr(each, field.name) for field in dataclasses.fields(each)}
+    if each.place is not None:
+        data["place"] = dataclasses.asdict(each.place)
+    if each.target is not None:
+        target = dataclasses.asdict(each.target)
+        data["target"] = {**target, "serves": sorted(target["serves"])}
     return data
 
 
