@@ -34,9 +34,11 @@ _WORDS: Final = frozenset({"default", "disabled", "enabled", "optional", "requir
 """Values that name a choice: hiding them everywhere would hide names that are no secret."""
 _LINE: Final = 16
 """Characters of a line of a longer text, such as a private key, that is looked for by itself."""
+# Bounded, for a text without an end would be searched from each of its words again.
 _WRITTEN: Final = re.compile(
-    r"(?P<url>(?<=://)[^\s/:@]*:[^\s/@]+(?=@))"
-    r"|(?P<option>(?<![\w-])--?[\w-]*(?:password|passwd|passphrase|token|secret|credential|api-?key)[\w-]*=)[^\s\"']+",
+    r"(?P<url>(?<=://)[^\s/:@]{0,256}:[^\s/@]{1,1024}(?=@))"
+    r"|(?P<option>(?<![\w-])--?[\w-]{0,64}?(?:password|passwd|passphrase|token|secret|credential|api-?key)"
+    r"[\w-]{0,64}=)[^\s\"']+",
     re.IGNORECASE,
 )
 _Missing: Final = object()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from dra_infra.errors import Problem
@@ -110,3 +112,12 @@ def test_malformed_values_of_a_secret_are_hidden_too(data: object):
     assert (
         SecretMask().manifest({"kind": "Secret", "data": data}, {"data": {}})["data"] == "[secret] (changed)"
     )
+
+
+@pytest.mark.parametrize("part", ["--token", "token", "://", "://a:b", "--a-key-", "-", ":"])
+def test_texts_made_to_be_slow_are_searched_in_linear_time(part: str):
+    # A quadratic search of a megabyte takes many minutes, a linear one hundredths of a second.
+    text = "x= --" + part * (2**20 // len(part))
+    started = time.process_time()
+    SecretMask().text(text)
+    assert time.process_time() - started < 10
