@@ -1,4 +1,4 @@
-"""What a server fills in when it decodes a claim or template (SetDefaults_* in pkg/apis/resource/*/defaults.go).
+"""What a server fills in when it decodes a claim, template or slice (SetDefaults_* in pkg/apis/resource/*/defaults.go).
 
 Defaults run on the version that was sent, before the conversion to the server's internal shape. The time of a taint,
 which is the server's clock, is not filled in here.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from dra_infra.model.claim_status import ResourceClaimStatus
+from dra_infra.model.device import Device
 from dra_infra.model.record import Record
 from dra_infra.model.resource_claim import (
     DeviceClaim,
@@ -18,6 +19,7 @@ from dra_infra.model.resource_claim import (
     ResourceClaim,
     ResourceClaimTemplate,
 )
+from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.model.toleration import DeviceToleration
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
@@ -28,7 +30,7 @@ def with_defaults(record: AnyRecord, *, version: str = "v1") -> AnyRecord:
     """*record* as a server has it after defaulting; the same object when nothing was to be filled in.
 
     Args:
-        record: A ResourceClaim or ResourceClaimTemplate; other kinds come back as they are.
+        record: A ResourceClaim, ResourceClaimTemplate or ResourceSlice; other kinds come back as they are.
         version: The version that the object was sent in. v1beta1 leaves a request without class as it is.
     """
     if isinstance(record, ResourceClaim):
@@ -39,7 +41,22 @@ def with_defaults(record: AnyRecord, *, version: str = "v1") -> AnyRecord:
         inner = record.spec.spec
         spec = _changed(inner, devices=claim_with_defaults(inner.devices, version=version))
         return _changed(record, spec=_changed(record.spec, spec=spec))
+    if isinstance(record, ResourceSlice):
+        if record.spec.devices:
+            return _changed(record, spec=_changed(record.spec, devices=_each(record.spec.devices, _device)))
     return record
+
+
+def _device(device: Device) -> Device:
+    """A device of 1.36, whose node resources are multiplied by one unless they say otherwise; 1.37 has others."""
+    mappings = device.node_allocatable_resource_mappings
+    if not mappings:
+        return device
+    changed = {
+        name: _changed(each, allocation_multiplier=each.allocation_multiplier or "1")
+        for name, each in mappings.items()
+    }
+    return device.changed({"node_allocatable_resource_mappings": changed})
 
 
 def claim_with_defaults(claim: DeviceClaim, *, version: str = "v1") -> DeviceClaim:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import ConfigDict, Field
@@ -25,6 +26,19 @@ SkipNodeOperation = Annotated[Text, GoType("@.SkipNodeOperation")]
 
 class DeviceAttribute(Record):
     """The value of an attribute: exactly one field is set."""
+
+    GO_FIELDS = MappingProxyType(
+        {
+            "int": "IntValue",
+            "bool": "BoolValue",
+            "string": "StringValue",
+            "version": "VersionValue",
+            "ints": "IntValues",
+            "bools": "BoolValues",
+            "strings": "StringValues",
+            "versions": "VersionValues",
+        }
+    )
 
     int_: Integer | None = Field(default=None, alias="int")
     bool_: Truth | None = Field(default=None, alias="bool")

@@ -1,7 +1,8 @@
 """Feature gates of Kubernetes that decide what a DRA object means, by minor.
 
 Source: `defaultVersionedKubernetesFeatureGates` in pkg/features/kube_features.go of 1.34.10, 1.35.8, 1.36.4 and
-1.37.1. Gates that no rule, placement or conversion looks at are not listed.
+1.37.1. Gates that no rule, placement or conversion looks at are not listed. A gate that is on only from a higher
+--min-compatibility-version than the usual one (a minor before its own) counts as off.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _TABLE: Final = """
     DRAResourcePoolStatus                       |    |    | A- | A-
     DRAResourceClaimGranularStatusAuthorization |    |    | B+ | B+
     DRAWorkloadResourceClaims                   |    |    | A- | B-
-    DRAFractionalCapacityRange                  |    |    |    | B+
+    DRAFractionalCapacityRange                  |    |    |    | B-
     DRADerivedAttributes                        |    |    |    | A-
     DRADeviceCompatibilityGroups                |    |    |    | A-
     DRAOptionalNodeOperations                   |    |    |    | A-

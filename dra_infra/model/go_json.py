@@ -7,10 +7,10 @@ internal one, whose fields have no JSON names: Go's names then, and every field 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dra_infra.model.field_history import NEWEST
+from dra_infra.model.field_history import ANY
 from dra_infra.model.go_time import canonical_time
 from dra_infra.model.quantity import Quantity
 from dra_infra.model.shapes import FieldShape, JsonType, ValueShape, known_fields
@@ -40,9 +40,14 @@ def write_internal(record: Record, minor: int) -> str:
     return go_json(_internal(record, minor))
 
 
+def write_internal_list(records: Sequence[Record] | None, minor: int) -> str:
+    """The same of a list; `null` of none."""
+    return "null" if records is None else go_json([_internal(record, minor) for record in records])
+
+
 def _versioned(record: Record) -> dict[str, Any]:
     written = {}
-    for name, field in known_fields(type(record), NEWEST).items():
+    for name, field in known_fields(type(record), ANY).items():
         value = getattr(record, field.name)
         if field.written_empty or not _is_empty(field, value):
             written[name] = _plain(field.value, value, _versioned)
@@ -89,5 +94,5 @@ def _plain(shape: ValueShape, value: Any, write: Any) -> Any:
 def _go_record(shape: ValueShape, value: Any, write: Any) -> Any:
     if shape.json_type is not JsonType.RECORD:
         return value
-    # The types of meta/v1 and core/v1 have JSON names in the internal structs as well.
-    return _versioned(value) if shape.go_name.startswith("v1.") else write(value)
+    # The types of meta/v1 have JSON names in the internal structs as well.
+    return _versioned(value) if shape.record is not None and shape.record.TAGGED_INSIDE else write(value)

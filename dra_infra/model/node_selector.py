@@ -10,6 +10,7 @@ from dra_infra.model.record import CoreRecord, GoType, Text
 class NodeSelectorRequirement(CoreRecord):
     """A test of one label or field of a node."""
 
+    TAGGED_INSIDE = False
     WRITTEN_EMPTY = ("key", "operator")
 
     key: Text = ""
@@ -20,6 +21,8 @@ class NodeSelectorRequirement(CoreRecord):
 class NodeSelectorTerm(CoreRecord):
     """Tests that must all be true."""
 
+    TAGGED_INSIDE = False
+
     match_expressions: list[NodeSelectorRequirement] | None = None
     match_fields: list[NodeSelectorRequirement] | None = None
 
@@ -27,6 +30,7 @@ class NodeSelectorTerm(CoreRecord):
 class NodeSelector(CoreRecord):
     """Terms of which one must be true."""
 
+    TAGGED_INSIDE = False
     WRITTEN_EMPTY = ("node_selector_terms",)
 
     node_selector_terms: list[NodeSelectorTerm] | None = None

@@ -41,6 +41,23 @@ MAX_EXPONENT: Final = 1000
 """Bounds of memory for hostile input; Go has none, and nothing real comes near."""
 
 
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How Go holds an amount.
+
+    Args:
+        base: 2 with a binary suffix, else 10.
+        scientific: Whether it is written with an exponent of ten.
+        scale: Power of ten of Go's whole number: -3 for thousandths.
+        fast: Whether Go keeps it in an int64, and not in an arbitrary decimal.
+    """
+
+    base: int
+    scientific: bool
+    scale: int
+    fast: bool
+
+
 @dataclass(frozen=True, order=True, slots=True)
 class Quantity:
     """An amount; two quantities are equal when their values are, whatever their spelling.
@@ -49,11 +66,13 @@ class Quantity:
         value: The exact value, a multiple of one nano.
         text: As it was written.
         canonical_text: As the API server prints it.
+        notation: What Go keeps of the spelling, for `go_quantity`.
     """
 
     value: Fraction
     text: str = field(compare=False)
     canonical_text: str = field(compare=False, repr=False)
+    notation: Notation = field(compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> Quantity:
@@ -102,6 +121,7 @@ def _parse(text: str) -> Quantity:
     digits = (whole or "0") + fraction
     if base == 2:
         fast = not fraction and 14 - len(whole or "0") - exponent * 3 // 10 >= 0
+        scale = -len(fraction)
         value = Fraction(int(digits) << exponent, 10 ** len(fraction))
     else:
         scale = exponent - len(fraction)
@@ -110,13 +130,28 @@ def _parse(text: str) -> Quantity:
     if not fast and not zeros + whole + fraction:
         raise ValueError(NUMERIC_WRONG)
     value = _rounded(value)
-    if base == 2:
-        value = min(value, _CAP)
+    is_capped = base == 2 and value > _CAP
+    if is_capped:
+        value = _CAP
     if fast and _is_kept(base, exponent - len(fraction), digits):
         canonical = text
     else:
-        canonical = _print(-value if sign == "-" else value, base=base, scientific=scientific)
-    return Quantity(value=-value if sign == "-" else value, text=text, canonical_text=canonical)
+        canonical = print_amount(-value if sign == "-" else value, base=base, scientific=scientific)
+    return Quantity(
+        value=-value if sign == "-" else value,
+        text=text,
+        canonical_text=canonical,
+        notation=Notation(base, scientific, _go_scale(scale, value, fast=fast, is_capped=is_capped), fast),
+    )
+
+
+def _go_scale(scale: int, value: Fraction, *, fast: bool, is_capped: bool) -> int:
+    if fast:
+        return scale
+    if is_capped:
+        return 0
+    # Go rounds every other decimal to nanos, and then it has nine places.
+    return -9 if value else scale
 
 
 def _interpret(suffix: str) -> tuple[int, int, bool]:
@@ -150,7 +185,8 @@ def _is_kept(base: int, scale: int, digits: str) -> bool:
     return scale % 3 == 0 and not digits.endswith("000") and not digits.startswith("0")
 
 
-def _print(value: Fraction, *, base: int, scientific: bool) -> str:
+def print_amount(value: Fraction, *, base: int, scientific: bool) -> str:
+    """*value* as Go writes it in a format: binary suffixes for base 2, an exponent when *scientific*."""
     if not value:
         return "0"
     if base == 2 and abs(value) >= 1024 and value.denominator == 1:

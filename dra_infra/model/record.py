@@ -103,6 +103,12 @@ class Record(BaseModel):
     WRITTEN_EMPTY: ClassVar[tuple[str, ...]] = ()
     """Fields that Go writes even when they are empty (those without `omitempty`)."""
 
+    GO_FIELDS: ClassVar[Mapping[str, str]] = {}
+    """Go's names of fields by JSON name, where they are not alike."""
+
+    TAGGED_INSIDE: ClassVar[bool] = False
+    """Whether the server's internal struct has JSON names as well."""
+
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> Self:
         """Read the record from plain JSON data in the API's spelling.
@@ -156,6 +162,8 @@ class CoreRecord(Record):
     """A record of a type that all versions of the API share, from `meta/v1` or `core/v1`."""
 
     GO_PACKAGE = "v1"
+
+    TAGGED_INSIDE = True
 
 
 class KubernetesObject(Record):

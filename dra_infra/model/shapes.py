@@ -96,13 +96,18 @@ def shape_of(record: type[Record]) -> RecordShape:
         fields[json_name] = FieldShape(
             name=name,
             json_name=json_name,
-            go_name=_GO_NAMES.get(json_name, json_name[0].upper() + json_name[1:]),
+            go_name=_go_name(record, json_name),
             value=value,
             is_pointer=is_optional and value.json_type not in (JsonType.LIST, JsonType.MAP),
             written_empty=name in record.WRITTEN_EMPTY,
             embedded=embedded,
         )
     return RecordShape(struct, f"{record.GO_PACKAGE}.{struct}", fields)
+
+
+def _go_name(record: type[Record], json_name: str) -> str:
+    own = record.GO_FIELDS.get(json_name)
+    return own or _GO_NAMES.get(json_name, json_name[0].upper() + json_name[1:])
 
 
 @cache

@@ -33,6 +33,13 @@ def check_fully_qualified(name: str, path: str, release: Release, *, covered: bo
         )
 
 
+def check_qualified(name: str, path: str, release: Release, *, rule: str) -> Iterator[FieldError]:
+    """Check the name of an attribute or capacity of a device, which needs no domain."""
+    check = _check_old_qualified if release.number < 35 else _check_qualified
+    for error in check(name, path):
+        yield replace(error, rule=rule)
+
+
 def _check_qualified(name: str, path: str) -> Iterator[FieldError]:
     parts = name.split("/")
     if len(parts) == 1:
@@ -51,6 +58,13 @@ def _check_qualified(name: str, path: str) -> Iterator[FieldError]:
 
 
 def _check_old(name: str, path: str) -> Iterator[FieldError]:
+    """As up to 1.34."""
+    yield from _check_old_qualified(name, path)
+    if name and "/" not in name:
+        yield invalid(_RULE, path, name, "must include a domain")
+
+
+def _check_old_qualified(name: str, path: str) -> Iterator[FieldError]:
     """As up to 1.34, where empty parts are missing values and the texts are others."""
     if not name:
         yield required("constraint.attribute-required", path, "name required")
@@ -58,7 +72,6 @@ def _check_old(name: str, path: str) -> Iterator[FieldError]:
     domain, slash, identifier = name.partition("/")
     if not slash:
         yield from check_identifier(name, path)
-        yield invalid(_RULE, path, name, "must include a domain")
     elif "/" not in identifier:
         if domain:
             yield from check_driver_name(domain, path, rule=_RULE)

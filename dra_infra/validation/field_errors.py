@@ -86,6 +86,16 @@ def forbidden(rule: str, path: str, detail: str) -> FieldError:
     return FieldError(rule=rule, path=path, kind=ErrorKind.FORBIDDEN, detail=detail)
 
 
+def internal(rule: str, path: str, detail: str) -> FieldError:
+    """The server fails over a value."""
+    return FieldError(rule=rule, path=path, kind=ErrorKind.INTERNAL, detail=detail)
+
+
+def not_found(rule: str, path: str, value: object) -> FieldError:
+    """A value names what is not there."""
+    return FieldError(rule=rule, path=path, kind=ErrorKind.NOT_FOUND, value=printed(value))
+
+
 def too_long(rule: str, path: str, limit: int, *, unit: str = "bytes", **engine: Any) -> FieldError:
     """A text has more than *limit* bytes (or characters)."""
     detail = f"may not be more than {limit} {unit}"

@@ -72,6 +72,12 @@ _IDENTIFIER_TEXT: Final = _regex(
     "MyName",
 )
 
+_SEMVER_PATTERN = re.compile(
+    r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)"
+    r"(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?"
+    r"(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?"
+)
+
 Texts = tuple[str, ...]
 
 
@@ -149,3 +155,9 @@ def label_value(text: str, unit: str = "bytes") -> Texts:
 def c_identifier(text: str) -> Texts:
     """A letter or `_`, then letters, digits and `_`. The length is a rule of its own."""
     return () if _IDENTIFIER_PATTERN.fullmatch(text) else (_IDENTIFIER_TEXT,)
+
+
+def semver(text: str) -> Texts:
+    """A version of semver.org 2.0.0. The length is a rule of its own."""
+    is_one = _SEMVER_PATTERN.fullmatch(text)
+    return () if is_one else ("must be a string compatible with semver.org spec 2.0.0",)

@@ -10,6 +10,7 @@ k8s.io/apimachinery/pkg/api/validate.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -38,6 +39,7 @@ from dra_infra.validation.requests import MAX_FIRST_AVAILABLE, taint_effects
 SINCE = 37
 """First minor in which the generated rules are enforced."""
 
+_DEVICE = re.compile(r"^(spec\.devices\[\d+\]\.)")
 _FULLY_QUALIFIED = "format=k8s-resource-fully-qualified-name"
 _EXTENDED_RESOURCE = "format=k8s-extended-resource-name"
 
@@ -50,8 +52,8 @@ def merge(
     Args:
         written: Findings of the hand-written rules.
         generated: Findings of the generated rules.
-        flat: Whether the object came as v1beta1, where the fields of `exactly` lie on the request: the generated rules
-            see it in that shape and report such paths.
+        flat: Whether the object came as v1beta1, where the fields of `exactly` lie on the request and those of a device
+            in `basic`: the generated rules see it in that shape and report such paths.
     """
     enforced = tuple(generated)
     known = {(error.kind, error.path, error.origin) for error in enforced}
@@ -61,8 +63,12 @@ def merge(
         if not (error.covered and (error.kind, error.path, error.origin) in known and _is_matched(error))
     ]
     if flat:
-        enforced = tuple(replace(error, path=error.path.replace("].exactly.", "].")) for error in enforced)
+        enforced = tuple(replace(error, path=_flat_path(error.path)) for error in enforced)
     return (*kept, *enforced)
+
+
+def _flat_path(path: str) -> str:
+    return _DEVICE.sub(r"\1basic.", path.replace("].exactly.", "]."))
 
 
 def _is_matched(error: FieldError) -> bool:

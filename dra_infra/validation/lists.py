@@ -69,3 +69,18 @@ def check_unique(
         if found in seen:
             yield duplicate(rule, f"{path}[{index}]{below}", (shown or key)(item), covered=covered)
         seen.add(found)
+
+
+MAX_KEY = 96
+"""Bytes of a name of an attribute or capacity: a domain, a slash and an identifier."""
+
+
+def keyed(key: str, limit: int = MAX_KEY) -> str:
+    """*key* of a map as paths have it: a long one is cut in the middle (truncateIfTooLong)."""
+    encoded = key.encode("utf-8", "surrogatepass")
+    if len(encoded) <= limit:
+        return key
+    left = limit - len("...")
+    return (encoded[: (left + 1) // 2] + b"..." + encoded[len(encoded) - left // 2 :]).decode(
+        "utf-8", "replace"
+    )

@@ -18,6 +18,9 @@ MAX_ANNOTATIONS: Final = 256 * 1024
 GENERATED_SUFFIX: Final = "x" * 5
 """Stands for the five characters that the server adds to generateName."""
 
+CLUSTER_SCOPED: Final = ("DeviceClass", "ResourceSlice", "DeviceTaintRule")
+"""Kinds without a namespace, whose generation is the server's from the start."""
+
 _MAX_GENERATED_STEM: Final = 58
 _STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 _TEMPLATE_FIELDS: Final = {
@@ -50,10 +53,10 @@ def check_metadata(
 ) -> Iterator[FieldError]:
     """Check the metadata of an object; the generation is the server's own once the object exists."""
     yield from _check_name(metadata, release, kind)
-    if metadata.namespace and metadata.namespace not in (UNKNOWN, SECRET) and kind != "DeviceClass":
+    if metadata.namespace and metadata.namespace not in (UNKNOWN, SECRET) and kind not in CLUSTER_SCOPED:
         for told in formats.dns_label(metadata.namespace):
             yield invalid("metadata.namespace-format", "metadata.namespace", metadata.namespace, told)
-    if metadata.generation < 0 and is_new and kind != "DeviceClass":
+    if metadata.generation < 0 and is_new and kind not in CLUSTER_SCOPED:
         told = "must be greater than or equal to 0"
         yield invalid("metadata.generation", "metadata.generation", metadata.generation, told)
     yield from check_labels(metadata.labels, "metadata.labels", release)

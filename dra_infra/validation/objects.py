@@ -25,10 +25,10 @@ from dra_infra.validation.problems import problem_of, problems_of, unreadable
 from dra_infra.validation.verdict import Checked, judge
 
 GROUP: Final = "resource.k8s.io"
-JUDGED: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
+JUDGED: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 """Kinds of the group whose rules are all here."""
 
-KINDS: Final = (*JUDGED, "DeviceTaintRule", "ResourceSlice", "ResourcePoolStatusRequest")
+KINDS: Final = (*JUDGED, "DeviceTaintRule", "ResourcePoolStatusRequest")
 
 
 def validate(
@@ -199,7 +199,8 @@ def _check_object(
         verdict = judge(stripped, release, namespace_labels=labels) if stripped else verdict
     if not all(map(is_told, verdict.errors)):
         verdict = replace(verdict, errors=tuple(filter(is_told, verdict.errors)))
-    return _Findings((*unserved, *problems_of(verdict, release)), verdict.record)
+    record = verdict.record if isinstance(verdict.record, Checked) else None
+    return _Findings((*unserved, *problems_of(verdict, release)), record)
 
 
 def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Problem]:

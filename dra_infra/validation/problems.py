@@ -32,6 +32,19 @@ _HINTS = {
     "toleration.value-with-exists": "leave value out, or write operator: Equal",
     "derived.unused": "name it in matchAttribute or distinctAttribute of a constraint on this request",
     "class.extended-resource-name": "write a domain of your own and a name: example.com/gpu",
+    "slice.immutable": "delete the slice and publish another",
+    "slice.counters-or-devices": "publish the counters in a slice of their own of the same pool",
+    "slice.devices-size": "publish the rest in another slice of the same pool, and raise resourceSliceCount",
+    "slice.nodes-none": "write nodeName, nodeSelector, allNodes: true or perDeviceNodeSelection: true",
+    "slice.nodes-many": "keep one of them",
+    "attribute.one-of-none": "write a value: string, int, bool or version",
+    "attribute.one-of-many": "keep one of the values",
+    "policy.needs-sharing": "write allowMultipleAllocations: true on the device, or leave requestPolicy out",
+    "policy.step-panic": "write a step above zero, or leave it out",
+    "consumption.unknown-set": "add it to sharedCounters of the same slice, where 1.34 looks",
+    "consumption.unknown-counter": "add it to the counter set of the same slice, where 1.34 looks",
+    "binding.both": "give both lists, or none",
+    "skip.prepare-alone": "add NodeUnprepareResources",
     "pod.claim-one-of": "keep one of resourceClaimName and resourceClaimTemplateName",
     "container.claim-duplicate": "use a claim once per container, or each request of it once",
 }
@@ -42,6 +55,9 @@ def problems_of(verdict: Verdict, release: Release) -> Iterator[Problem]:
     yield from unreadable(verdict.type_errors, verdict.unknown_fields, release)
     for error in verdict.errors:
         yield problem_of(error)
+    for path, text in verdict.warnings:
+        hint = "write it in lower case, as the driver does in its slices"
+        yield Problem(path=path, code="driver-not-lowercase", message=text, hint=hint, severity="warning")
     for dropped in verdict.dropped:
         yield _dropped(dropped, release)
 

@@ -3,27 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule of the API server.
-
-    Args:
-        code: The stable code of its problems.
-        text: What must hold.
-        needs: Gate without which the field that it looks at never gets this far.
-        since: First minor that has it, as a number.
-        until: Last minor that has it, as a number.
-    """
-
-    code: str
-    text: str
-    needs: str = ""
-    since: int = 34
-    until: int = 37
+from dra_infra.validation.rule import Rule
+from dra_infra.validation.slice_rules import SLICE_RULES
 
 
 def _rule(code: str, text: str, *, needs: str = "", since: int = 34, until: int = 37) -> Rule:
@@ -151,5 +134,6 @@ RULES: Final[Mapping[str, Rule]] = {
     "container.claim-duplicate": _rule("claim-attached-twice", "a container uses a claim or request once"),
     "pod.resources-claims": _rule("field-not-allowed", "pod-level resources take no claims"),
     "pod.claims-immutable": _rule("pod-claims-immutable", "a pod's claims never change"),
+    **SLICE_RULES,
 }
 """Rule name to what it demands."""

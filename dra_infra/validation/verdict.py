@@ -15,17 +15,23 @@ from dra_infra.model.defaults import with_defaults
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.pods import DecodedPods, decode_pod_claims
 from dra_infra.model.resource_claim import DeviceClaim, ResourceClaim, ResourceClaimTemplate
+from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.model.target import Release
 from dra_infra.validation.claims import check_claim
 from dra_infra.validation.classes import check_class, check_generated_class
 from dra_infra.validation.dropping import Dropped, drop_from_claim, drop_from_class
 from dra_infra.validation.expressions import find_undecided
-from dra_infra.validation.field_errors import FieldError, Printed, forbidden, invalid
+from dra_infra.validation.field_errors import FieldError, Printed, forbidden, invalid, quoted
 from dra_infra.validation.generated import SINCE, check_generated_claim, merge
 from dra_infra.validation.metadata import check_metadata, check_template_metadata, without_repeated_owners
 from dra_infra.validation.pod_claims import check_pod_claims, check_pod_update
 
 Checked = DeviceClass | ResourceClaim | ResourceClaimTemplate
+"""What there is advice on."""
+
+Judged = Checked | ResourceSlice
+"""What there are rules for."""
+
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
 """Label that a namespace needs, with the value `true`, before claims in it may have admin access."""
 
@@ -40,6 +46,7 @@ class Verdict:
         type_errors: (path, text) of values that do not have their field's type.
         unknown_fields: Fields that this server does not know: refused when strict, else dropped with a warning.
         dropped: Fields whose gate is off, which are lost without a word.
+        warnings: (path, text) of what the server takes and warns about.
         undecided: Paths of expressions that are beyond what can be decided here; they are taken for accepted.
         record: What is left of the object; None when it cannot be decoded, and for pods and what makes them.
     """
@@ -49,8 +56,9 @@ class Verdict:
     type_errors: tuple[tuple[str, str], ...] = ()
     unknown_fields: tuple[str, ...] = ()
     dropped: tuple[Dropped, ...] = ()
+    warnings: tuple[tuple[str, str], ...] = ()
     undecided: tuple[str, ...] = ()
-    record: Checked | None = None
+    record: Judged | None = None
 
 
 def judge(
@@ -64,8 +72,8 @@ def judge(
     """What a server of *release* answers when *manifest* is created, or put in the place of *old*.
 
     Args:
-        manifest: A DeviceClass, ResourceClaim or ResourceClaimTemplate in a version that the release knows, or an
-            object with a pod template, of which the claim parts count.
+        manifest: A DeviceClass, ResourceClaim, ResourceClaimTemplate or ResourceSlice in a version that the release
+            knows, or an object with a pod template, of which the claim parts count.
         release: The server.
         strict: Whether unknown fields are refused (kubectl's default) or dropped with a warning.
         old: The object as the server has it, for an update.
@@ -85,9 +93,19 @@ def judge(
         errors=errors,
         unknown_fields=decoded.unknown_fields,
         dropped=dropped,
-        undecided=tuple(find_undecided(record, release)),
+        warnings=() if errors else tuple(_warn(record, release)),
+        undecided=tuple(find_undecided(record, release)) if isinstance(record, Checked) else (),
         record=record,
     )
+
+
+def _warn(record: Judged, release: Release) -> Iterator[tuple[str, str]]:
+    """What the strategies warn about since 1.35 (WarningsOnCreate and WarningsOnUpdate)."""
+    if release.number < 35 or not isinstance(record, ResourceSlice):
+        return
+    if record.spec.driver != record.spec.driver.lower():
+        told = f"driver names should be lowercase; {quoted(record.spec.driver)} contains uppercase characters"
+        yield "spec.driver", told
 
 
 def _bad_request(decoded: Decoded | DecodedPods) -> Verdict:
@@ -120,9 +138,9 @@ def _stored(manifest: Mapping[str, Any], release: Release) -> Any:
 
 def _check(
     decoded: Decoded, before: Any, release: Release, namespace_labels: Mapping[str, str] | None
-) -> tuple[Checked, tuple[Dropped, ...], tuple[FieldError, ...]]:
+) -> tuple[Judged, tuple[Dropped, ...], tuple[FieldError, ...]]:
     record = with_defaults(decoded.record, version=decoded.version)
-    if isinstance(record, (DeviceClass, ResourceClaim, ResourceClaimTemplate)):
+    if isinstance(record, (DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice)):
         metadata = without_repeated_owners(record.metadata)
         if metadata is not record.metadata:
             record = record.model_copy(update={"metadata": metadata})
@@ -134,12 +152,14 @@ def _check(
         )
     if isinstance(record, ResourceClaimTemplate):
         return _check_template(record, before, release, namespace_labels, flat=decoded.version == "v1beta1")
+    if isinstance(record, ResourceSlice):
+        return _check_resource_slice(record, before, release, flat=decoded.version == "v1beta1")
     raise TypeError(f"no rules for {type(record).__name__}")
 
 
 def _check_device_class(
     record: DeviceClass, before: DeviceClass | None, release: Release
-) -> tuple[Checked, tuple[Dropped, ...], tuple[FieldError, ...]]:
+) -> tuple[Judged, tuple[Dropped, ...], tuple[FieldError, ...]]:
     old = before.spec if before is not None else None
     spec, dropped = drop_from_class(record.spec, release, old)
     written = [
@@ -160,7 +180,7 @@ def _check_resource_claim(
     namespace_labels: Mapping[str, str] | None,
     *,
     flat: bool,
-) -> tuple[Checked, tuple[Dropped, ...], tuple[FieldError, ...]]:
+) -> tuple[Judged, tuple[Dropped, ...], tuple[FieldError, ...]]:
     old = before.spec.devices if before is not None else None
     devices, dropped = drop_from_claim(record.spec.devices, "spec.devices", release, old)
     errors = [*check_metadata(record.metadata, release, kind="ResourceClaim", is_new=before is None)]
@@ -188,7 +208,7 @@ def _check_template(
     namespace_labels: Mapping[str, str] | None,
     *,
     flat: bool,
-) -> tuple[Checked, tuple[Dropped, ...], tuple[FieldError, ...]]:
+) -> tuple[Judged, tuple[Dropped, ...], tuple[FieldError, ...]]:
     inner = record.spec
     old = before.spec.spec.devices if before is not None else None
     devices, dropped = drop_from_claim(inner.spec.devices, "spec.spec.devices", release, old)
@@ -206,6 +226,25 @@ def _check_template(
         spec = inner.spec.model_copy(update={"devices": devices})
         record = record.model_copy(update={"spec": inner.model_copy(update={"spec": spec})})
     return record, dropped, tuple(errors)
+
+
+def _check_resource_slice(
+    record: ResourceSlice, before: ResourceSlice | None, release: Release, *, flat: bool
+) -> tuple[Judged, tuple[Dropped, ...], tuple[FieldError, ...]]:
+    # Few inputs hold slices, and these modules take their time to load.
+    from dra_infra.validation.dropping_slices import drop_from_slice
+    from dra_infra.validation.generated_slices import check_generated_slice
+    from dra_infra.validation.slices import check_slice
+
+    old = before.spec if before is not None else None
+    spec, dropped = drop_from_slice(record.spec, release, old)
+    written = (
+        *check_metadata(record.metadata, release, kind="ResourceSlice", is_new=before is None),
+        *check_slice(spec, release, old=old),
+    )
+    generated = check_generated_slice(spec, release, old=old) if release.number >= SINCE else ()
+    kept = record.model_copy(update={"spec": spec}) if dropped else record
+    return kept, dropped, merge(written, generated, flat=flat)
 
 
 def _check_devices(

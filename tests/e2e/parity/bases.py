@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 
-from tests.e2e.parity.cases import ADMIN, PLAIN, Case, Object
+from tests.e2e.parity.cases import ADMIN, PLAIN, RESOURCES, Case, Object
 from tests.e2e.parity.faults import everything, is_of_claims, sweep
 from tests.e2e.parity.kinds.expressions import VALID
 from tests.e2e.parity.kinds.metadata import labels, owner
 from tests.e2e.parity.kinds.pods import WORKLOADS, around
+from tests.e2e.parity.kinds.whole_slices import whole_slices
 
 GROUP = "resource.k8s.io"
 
@@ -131,6 +132,36 @@ def device_class() -> Object:
     return _object("DeviceClass", copy.deepcopy(spec))
 
 
+def slices(minor: str) -> Mapping[str, Object]:
+    """Slices that together have every field that *minor* knows, each valid there with all gates on."""
+    found: dict[str, Object] = {}
+    for name, built in whole_slices().items():
+        if (name == "of lists" and minor < "1.36") or (name == "of alphas" and minor < "1.37"):
+            continue
+        if name == "of parts" and minor == "1.34":
+            built["spec"]["sharedCounters"] = [{"name": "gpu", "counters": {"memory": {"value": "1Gi"}}}]
+        found[f"slice {name}"] = built
+    if minor == "1.36":
+        old = whole_slices()["by selector"]
+        mapping = {"capacityKey": "memory", "allocationMultiplier": "2"}
+        old["spec"]["devices"] = [
+            {
+                "name": "a",
+                "capacity": {"memory": {"value": "1"}},
+                "nodeAllocatableResourceMappings": {"cpu": mapping},
+            }
+        ]
+        found["slice of mappings"] = old
+    flat = copy.deepcopy(found["slice of a node"])
+    flat["apiVersion"] = f"{GROUP}/v1beta1"
+    flat["spec"]["devices"] = [
+        {"name": each["name"], "basic": {key: value for key, value in each.items() if key != "name"}}
+        for each in flat["spec"]["devices"]
+    ]
+    found["slice in v1beta1"] = flat
+    return found
+
+
 def pod(kind: str = "Pod") -> Object:
     """A pod with claims of both forms, used whole and in part."""
     used = {"claims": [{"name": "gpu"}, {"name": "nic", "request": "a"}]}
@@ -155,9 +186,10 @@ def sweeps(minor: str) -> Iterator[Case]:
         "claim-v1beta1": claim("v1beta1", **known),
         "template": template(**known),
         "class": device_class(),
+        **slices(minor),
     }
     for name, built in whole.items():
-        namespace = PLAIN if name == "class" else ADMIN
+        namespace = PLAIN if RESOURCES[built["kind"]][1] is False else ADMIN
         for fault, broken in sweep(built, everything):
             yield Case(id=f"sweep {name} {fault}", object=broken, namespace=namespace)
     status = allocated_claim()

@@ -24,6 +24,7 @@ RESOURCES: Mapping[str, tuple[str, bool]] = {
     "DeviceClass": ("deviceclasses", False),
     "ResourceClaim": ("resourceclaims", True),
     "ResourceClaimTemplate": ("resourceclaimtemplates", True),
+    "ResourceSlice": ("resourceslices", False),
     "Pod": ("pods", True),
     "Deployment": ("deployments", True),
     "StatefulSet": ("statefulsets", True),
@@ -62,6 +63,10 @@ class Case:
         return NAMESPACES[self.namespace] if RESOURCES[self.kind][1] else None
 
 
+NO_ANSWER = 0
+"""Stands for the HTTP status of a request over which the server failed."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """What the server says to one request.
@@ -85,7 +90,7 @@ class Answer:
     @property
     def is_accepted(self) -> bool:
         """Whether the server would store the object."""
-        return self.code < 400
+        return NO_ANSWER < self.code < 400
 
 
 @dataclass(frozen=True, kw_only=True)

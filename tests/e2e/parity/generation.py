@@ -14,16 +14,18 @@ from tests.e2e.parity.kinds.claim import claim
 from tests.e2e.parity.kinds.claim_template import claim_template
 from tests.e2e.parity.kinds.device_class import device_class
 from tests.e2e.parity.kinds.pods import pod
+from tests.e2e.parity.kinds.resource_slice import resource_slice
 
 BUILDERS: Mapping[str, Callable[[Random], Object]] = {
     "claim": claim,
     "template": claim_template,
     "class": device_class,
     "pod": pod,
+    "slice": resource_slice,
 }
 """What builds valid objects, by the name of the strategy."""
 
-_SHARES = {"claim": 40, "template": 15, "class": 20, "pod": 25}
+_SHARES = {"claim": 30, "template": 12, "class": 14, "pod": 16, "slice": 28}
 _FAULTS = ((0, 1, 2, 3, 6), (20, 40, 20, 12, 8))
 
 

@@ -80,9 +80,91 @@ EXPRESSIONS: Sequence[Any] = (
     "true" + " && true" * 1000,
 )
 
+ATTRIBUTE_TEXTS: Sequence[Any] = ("", "a" * 64, "a" * 65, "é" * 32, "é" * 33, "日本", "<&>\u2028", 1, None)
+SEMVERS: Sequence[Any] = (
+    "", "1", "1.2", "1.2.3", "v1.2.3", "01.2.3", "1.2.3-", "1.2.3-a..b", "1.2.3-01", "1.2.3-0a", "1.2.3+", "1.2.3+01", "1.2.3-a+b",
+    "1.2.3 ", "1.2.3\n", "٣.0.0", f"1.2.3-{'a' * 58}", f"1.2.3-{'a' * 59}", f"1.2.3-{'é' * 33}",
+)  # fmt: skip
+TRUTHS: Sequence[Any] = (True, False, None, "true", 1)
+POLICY_AMOUNTS: Sequence[Any] = (
+    "0", "1", "2", "3", "4", "5", "1.5", "2.5", "100m", "1500m", "1.0", "1k", "1000", "80Gi", "81Gi", "1Ki", "1.5Ki", "-1", "-1500m",
+    "9223372036854775807", "9223372036854775808", "1e30", "0.0001", "1n", "9E", "16Ei", "1e3",
+)  # fmt: skip
+NODE_NAMES: Sequence[Any] = SUBDOMAINS
+POOL_NAMES: Sequence[Any] = (*SUBDOMAINS, "a/b", "a//b", "/a", "a/", "/", "A/b", "a/" * 130)
+
 BY_KEY: Mapping[str, Sequence[Any]] = {
     "name": LABELS,
     "request": LABELS,
+    "nodeName": NODE_NAMES,
+    "allNodes": TRUTHS,
+    "perDeviceNodeSelection": TRUTHS,
+    "allowMultipleAllocations": TRUTHS,
+    "bindsToNode": TRUTHS,
+    "resourceSliceCount": INTEGERS,
+    "int": INTEGERS,
+    "ints": ([], [1], [1, "x"], [1] * 47, [1] * 48, [1] * 49),
+    "strings": ([], ["a" * 64], ["a" * 65], ["é" * 33, ""], [1], ["a"] * 49),
+    "versions": ([], ["1.2.3"], ["1"], [f"1.2.3-{'a' * 60}"], [None]),
+    "bools": ([], [True], [1]),
+    "string": ATTRIBUTE_TEXTS,
+    "version": SEMVERS,
+    "counterSet": LABELS,
+    "compatibilityGroups": ([], ["a"], ["a", "b"], ["a", "b", "c"], ["a", "a"], ["A", ""], [1]),
+    "partitionTypeAttribute": (*QUALIFIED, "a/type", "a/missing"),
+    "skipNodeOperations": (
+        [],
+        ["*"],
+        ["*", "*"],
+        ["NodePrepareResources"],
+        ["NodePrepareResources", "NodeUnprepareResources"],
+        ["x", ""],
+        ["<x>"],
+    ),
+    "bindingConditions": (
+        [],
+        ["a"],
+        ["a", "a"],
+        ["a/ready", "a/failed"],
+        ["", "-a", "a/b/c"],
+        ["a", "b", "c", "d"],
+        ["a", "b", "c", "d", "a"],
+    ),
+    "bindingFailureConditions": (
+        [],
+        ["b"],
+        ["b", "b"],
+        ["a/ready"],
+        ["é"],
+        ["e", "f", "g", "h"],
+        ["e", "f", "g", "h", "i"],
+    ),
+    "default": POLICY_AMOUNTS,
+    "min": POLICY_AMOUNTS,
+    "max": POLICY_AMOUNTS,
+    "step": POLICY_AMOUNTS,
+    "validValues": (
+        [],
+        ["1"],
+        ["2", "1"],
+        ["1", "1"],
+        ["1", "1.0"],
+        ["1", "1000m"],
+        ["1", "1.5"],
+        ["1Ki", "1.5Ki"],
+        ["-1.5", "-1"],
+        [f"{n}" for n in range(1, 11)],
+        [f"{n}" for n in range(1, 12)],
+        ["81Gi"],
+        ["x"],
+    ),
+    "capacityKey": (*QUALIFIED, "memory", "cores"),
+    "capacityMultiplier": POLICY_AMOUNTS,
+    "deviceMultiplier": POLICY_AMOUNTS,
+    "allocationMultiplier": POLICY_AMOUNTS,
+    "perPod": POLICY_AMOUNTS,
+    "perContainer": POLICY_AMOUNTS,
+    "timeAdded": (None, "", "2026-01-02T03:04:05Z", "2026-01-02T03:04:05.6+01:00", "x", 1),
     "deviceClassName": SUBDOMAINS,
     "resourceClaimName": SUBDOMAINS,
     "resourceClaimTemplateName": SUBDOMAINS,
@@ -142,6 +224,13 @@ LIMITS: Mapping[str, int] = {
     "derivedAttributes": 32,
     "resourceClaims": 4,
     "claims": 4,
+    "devices": 128,
+    "taints": 16,
+    "sharedCounters": 8,
+    "consumesCounters": 2,
+    "validValues": 10,
+    "ints": 48,
+    "nodeSelectorTerms": 1,
 }
 """Items that lists may have, or are said to have."""
 
@@ -154,6 +243,9 @@ def of(path: Path) -> Sequence[Any]:
         return SUBDOMAINS
     if key == "name" and "derivedAttributes" in path:
         return QUALIFIED
+    in_slices = _in_slices(path, key)
+    if in_slices is not None:
+        return in_slices
     if above == "labels":
         return LABEL_VALUES
     if above == "annotations":
@@ -167,10 +259,60 @@ def of(path: Path) -> Sequence[Any]:
     return BY_KEY.get(str(key), ())
 
 
+_ENTRIES: Mapping[Any, Sequence[Any]] = {
+    "attributes": ({}, {"int": 1, "string": "a"}, {"bool": False, "versions": ["1.0.0"]}, {"ints": []}, {"ints": [], "int": 1}, {"strings": []}),
+    "capacity": (
+        {"value": "10", "requestPolicy": {}}, {"value": "10", "requestPolicy": {"validValues": ["1"]}},
+        {"value": "10", "requestPolicy": {"default": "1", "validValues": ["1"], "validRange": {}}},
+        {"value": "10", "requestPolicy": {"default": "1", "validRange": {"max": "2"}}},
+    ),
+    "nodeAllocatableResources": ({}, {"mapping": {}}, {"overhead": {}}, {"mapping": {"capacityKey": "memory", "deviceMultiplier": "1"}}),
+}  # fmt: skip
+_AMOUNT_HOLDERS = ("capacity", "counters")
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "", "in", "<x>")
+
+
+def _in_slices(path: Path, key: str | int) -> Sequence[Any] | None:
+    """What a name decides only in a slice; None when it is for others to say."""
+    if "nodeSelectorTerms" in path:
+        return _of_node_selector(key)
+    if isinstance(path[-1], str) and len(path) > 1 and path[-2] in _ENTRIES:
+        return _ENTRIES[path[-2]]
+    if key == "name" and path[-2] == "pool":
+        return POOL_NAMES
+    if key == "value" and any(step in _AMOUNT_HOLDERS for step in path[-3:-1]):
+        return QUANTITIES
+    return None
+
+
+def _of_node_selector(key: str | int) -> Sequence[Any]:
+    if key == "operator":
+        return _OPERATORS
+    if key == "values":
+        return ([], ["x"], ["x", "y"], ["-", "é"], ["A_b"], ["x" * 64], [1])
+    return (*LABEL_KEYS, "metadata.name", "metadata.namespace") if key == "key" else ()
+
+
 def keys_of(path: Path) -> Sequence[str]:
     """Odd keys for the map at *path*; empty when its keys are field names."""
     if path[-1] in ("labels", "annotations"):
         return LABEL_KEYS
     if path[-1] == "requests" and "capacity" in path:
         return QUALIFIED
+    if path[-1] in ("attributes", "capacity"):
+        return QUALIFIED
+    if path[-1] == "counters":
+        return LABELS
+    if path[-1] in ("nodeAllocatableResources", "nodeAllocatableResourceMappings"):
+        return (
+            "cpu",
+            "memory",
+            "ephemeral-storage",
+            "hugepages-1Gi",
+            "pods",
+            "example.com/x",
+            "kubernetes.io/x",
+            "",
+            "<x>",
+        )
     return ()

@@ -19,6 +19,8 @@ from tools import toolsets
 PAGE = Path(__file__).parents[3] / "docs" / "parity.md"
 CEL_SECTION = "cel.md"
 """File among the results with the section about expressions, written by their own comparison."""
+ALLOCATION_SECTION = "allocation.md"
+"""The same about the allocator."""
 
 _INTRODUCTION = """\
 # Parity with the API server
@@ -56,7 +58,7 @@ def read(folder: Path = RESULTS) -> Results:
     return found
 
 
-def page(results: Results, *, cel: str = "") -> str:
+def page(results: Results, *, cel: str = "", allocation: str = "") -> str:
     """The text of docs/parity.md."""
     parts = [
         _INTRODUCTION,
@@ -74,16 +76,19 @@ def page(results: Results, *, cel: str = "") -> str:
         "## Differences of wording",
         _details(),
     ]
-    if cel:
-        parts.append(cel.strip())
+    parts += [section.strip() for section in (cel, allocation) if section]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
 def write() -> Path:
     """Write the page and return where."""
-    cel = RESULTS / CEL_SECTION
-    PAGE.write_text(page(read(), cel=cel.read_text() if cel.exists() else ""))
+    PAGE.write_text(page(read(), cel=_section(CEL_SECTION), allocation=_section(ALLOCATION_SECTION)))
     return PAGE
+
+
+def _section(name: str) -> str:
+    path = RESULTS / name
+    return path.read_text() if path.exists() else ""
 
 
 def _counts(results: Results) -> Iterator[Sequence[str]]:

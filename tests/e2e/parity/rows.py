@@ -1,4 +1,4 @@
-"""One named case for every row of the rules: sections 3.0 to 3.4 and 3.8 of the project's reference of DRA facts.
+"""One named case for every row of the rules: sections 3.0 to 3.8 of the project's reference of DRA facts.
 
 Each says what the server must answer, so that a row that stops triggering is noticed even where both sides agree.
 """
@@ -6,22 +6,23 @@ Each says what the server must answer, so that a row that stops triggering is no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dra_infra.model.gates import GATES
-from tests.e2e.parity.cases import ADMIN, MISLABELLED, PLAIN, Case, Object
+from tests.e2e.parity.cases import ADMIN, MISLABELLED, Object
 from tests.e2e.parity.kinds import expressions
 from tests.e2e.parity.kinds.pods import around
-
-REQUIRED = "FieldValueRequired"
-INVALID = "FieldValueInvalid"
-TOO_LONG = "FieldValueTooLong"
-TOO_MANY = "FieldValueTooMany"
-DUPLICATE = "FieldValueDuplicate"
-NOT_SUPPORTED = "FieldValueNotSupported"
-FORBIDDEN = "FieldValueForbidden"
-NOT_FOUND = "FieldValueNotFound"
+from tests.e2e.parity.row import (
+    DUPLICATE,
+    FORBIDDEN,
+    INVALID,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+    REQUIRED,
+    TOO_LONG,
+    TOO_MANY,
+    Row,
+)
+from tests.e2e.parity.slice_rows import SLICE_ROWS
 
 TAINTS, CAPACITY, DERIVED, EXTENDED = (
     "DRADeviceTaints",
@@ -32,67 +33,6 @@ TAINTS, CAPACITY, DERIVED, EXTENDED = (
 _REQUESTS: Final = "spec.devices.requests"
 _EXACTLY: Final = f"{_REQUESTS}[0].exactly"
 _MATCH_PATH: Final = "spec.devices.constraints[0].matchAttribute"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One row: an object, and what all servers that know the row say to it.
-
-    Args:
-        section: Of the reference.
-        text: The rule in a few words.
-        object: What breaks the rule, and nothing else if that can be.
-        path: Where the server reports it; empty when the object is accepted.
-        reason: The kind of error as in the causes of the answer; empty when the object is accepted.
-        namespace: Where the object is created.
-        gate: Gate without which the row does not exist; minors without it do not have the row.
-        without: Gate that has to be off for the row.
-        since: First minor with the row.
-        until: Last minor with the row.
-        after: For updates: what is stored before, with the same name.
-        unlike: Path and reason in the minors that say otherwise.
-    """
-
-    section: str
-    text: str
-    object: Object
-    path: str = ""
-    reason: str = ""
-    namespace: str = PLAIN
-    gate: str = ""
-    without: str = ""
-    since: str = "1.34"
-    until: str = "1.37"
-    after: Object | None = None
-    unlike: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-
-    @property
-    def id(self) -> str:
-        """Name of the row, unique."""
-        return f"{self.section} {self.text}"
-
-    def exists_in(self, minor: str) -> bool:
-        """Whether the servers of *minor* have the row."""
-        if not self.since <= minor <= self.until:
-            return False
-        if self.without and (minor not in GATES[self.without] or GATES[self.without][minor].locked):
-            return False
-        return not self.gate or minor in GATES[self.gate]
-
-    def expected(self, minor: str) -> tuple[str, str]:
-        """Path and reason in the answer of *minor*; both empty where it accepts the object."""
-        return self.unlike.get(minor, (self.path, self.reason))
-
-    @property
-    def gate_set(self) -> str:
-        """Gates of the server that is to be asked."""
-        if self.without:
-            return "none"
-        return "all" if self.gate else "default"
-
-    def case(self, old: Object | None = None) -> Case:
-        """The row as a question."""
-        return Case(id=f"row {self.id}", object=self.object, namespace=self.namespace, old=old)
 
 
 def _claim(*requests: Object, **devices: Any) -> Object:
@@ -377,6 +317,7 @@ ALL_ROWS: Final = (
     *_CONFIG_ROWS,
     *_CLASS_ROWS,
     *_POD_ROWS,
+    *SLICE_ROWS,
 )
 ROWS: Final[Mapping[str, Row]] = {row.id: row for row in ALL_ROWS}
 """All rows by name."""

@@ -14,6 +14,7 @@ from tests.e2e.parity.faults import break_some, everything, get, is_of_claims
 from tests.e2e.parity.gate_sets import NONE
 from tests.e2e.parity.kinds import expressions
 from tests.e2e.parity.kinds.pods import WORKLOADS
+from tests.e2e.parity.kinds.whole_slices import whole_slices
 from tests.e2e.parity.odd_values import Path
 
 _DEVICES: Path = ("spec", "devices")
@@ -35,7 +36,7 @@ def named(old: Case) -> Iterator[Case]:
     shared = _METADATA[:1] if old.kind in WORKLOADS else _METADATA
     for name, path, value in (*shared, *changes):
         # What a gate dropped on the way in cannot be changed any more.
-        with contextlib.suppress(KeyError):
+        with contextlib.suppress(KeyError, IndexError, TypeError):
             yield _update(old, name, _changed(old.object, path, value))
 
 
@@ -123,6 +124,8 @@ def _bases(*, choices: bool) -> Mapping[str, tuple[Object, str]]:
         ),
         "pod": (bases.pod(), PLAIN),
         "deployment": (bases.pod("Deployment"), PLAIN),
+        "slice": (whole_slices()["of a node"], PLAIN),
+        "counters": (whole_slices()["of counters"], PLAIN),
     }
 
 
@@ -192,6 +195,43 @@ _POD: Sequence[_Change] = (
     ("container without", ("spec", "containers", 0, "resources"), {}),
 )
 _WORKLOAD: Sequence[_Change] = tuple((name, ("spec", "template", *path), value) for name, path, value in _POD)
+_DEVICE: Path = ("spec", "devices", 0)
+_SLICE: Sequence[_Change] = (
+    ("other driver", ("spec", "driver"), "other.example.com"),
+    ("bad driver", ("spec", "driver"), "_"),
+    ("other pool", ("spec", "pool", "name"), "other"),
+    ("no pool", ("spec", "pool"), _ABSENT),
+    ("next generation", ("spec", "pool", "generation"), 7),
+    ("more slices", ("spec", "pool", "resourceSliceCount"), 3),
+    ("no slices", ("spec", "pool", "resourceSliceCount"), 0),
+    ("other node", ("spec", "nodeName"), "node-b"),
+    ("no node", ("spec", "nodeName"), _ABSENT),
+    ("all nodes", ("spec", "allNodes"), True),
+    ("no devices", ("spec", "devices"), _ABSENT),
+    ("one device", ("spec", "devices"), lambda items: items[:1]),
+    ("device twice", ("spec", "devices"), _one_more),
+    ("129 devices", ("spec", "devices"), lambda items: items[:1] * 129),
+    ("devices reversed", ("spec", "devices"), lambda items: items[::-1]),
+    ("device renamed", (*_DEVICE, "name"), "other"),
+    ("device renamed badly", (*_DEVICE, "name"), "A"),
+    ("attribute changed", (*_DEVICE, "attributes", "a"), {"int": 7}),
+    ("attribute emptied", (*_DEVICE, "attributes", "a"), {}),
+    ("attribute doubled", (*_DEVICE, "attributes", "a"), {"int": 7, "bool": True}),
+    ("capacity in another spelling", (*_DEVICE, "capacity", "memory", "value"), "1Gi"),
+    ("capacity smaller than its policy", (*_DEVICE, "capacity", "slots", "value"), "1"),
+    ("no longer shared", (*_DEVICE, "allowMultipleAllocations"), False),
+    ("taints absent", (*_DEVICE, "taints"), _ABSENT),
+    ("taint without time", (*_DEVICE, "taints", 0, "timeAdded"), _ABSENT),
+    ("taint of another effect", (*_DEVICE, "taints", 0, "effect"), "x"),
+    ("taint added badly", (*_DEVICE, "taints"), lambda items: [*items, {"key": ""}]),
+    ("set renamed", ("spec", "sharedCounters", 0, "name"), "other"),
+    ("set renamed badly", ("spec", "sharedCounters", 0, "name"), "A"),
+    ("set twice", ("spec", "sharedCounters"), _one_more),
+    ("9 sets", ("spec", "sharedCounters"), lambda items: items[:1] * 9),
+    ("counter added badly", ("spec", "sharedCounters", 0, "counters", "A"), {"value": "1"}),
+    ("counter in another spelling", ("spec", "sharedCounters", 0, "counters", "cores", "value"), "500m"),
+    ("no counters in the set", ("spec", "sharedCounters", 0, "counters"), {}),
+)
 _CHANGES: Mapping[str, Sequence[_Change]] = {
     "claim": _CLAIM,
     "template": tuple((name, ("spec", *path), value) for name, path, value in _CLAIM if path != ("spec",)),
@@ -199,4 +239,6 @@ _CHANGES: Mapping[str, Sequence[_Change]] = {
     "large-class": _CLASS,
     "pod": _POD,
     "deployment": _WORKLOAD,
+    "slice": _SLICE,
+    "counters": _SLICE,
 }

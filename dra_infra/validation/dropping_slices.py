@@ -1,0 +1,119 @@
+"""Fields of slices that a server clears because their gate is off (dropDisabledFields, pkg/registry/resource/resourceslice)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from dra_infra.model.device import Device
+from dra_infra.model.resource_slice import ResourceSliceSpec
+from dra_infra.model.target import Release
+from dra_infra.validation.dropping import Dropped
+
+_LISTS: Final = ("ints", "bools", "strings", "versions")
+_DEVICE_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "DRADeviceTaints": ("taints",),
+    "DRAPartitionableDevices": ("consumes_counters", "node_name", "node_selector", "all_nodes"),
+    "DRADeviceBindingConditions": ("binding_conditions", "binding_failure_conditions", "binds_to_node"),
+    "DRAConsumableCapacity": ("allow_multiple_allocations",),
+    "DRANodeAllocatableResources": ("node_allocatable_resources", "node_allocatable_resource_mappings"),
+}
+"""Fields of devices by gate."""
+
+_SPEC_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "DRAPartitionableDevices": ("shared_counters", "per_device_node_selection"),
+    "DRAPartitionableDevicesType": ("partition_type_attribute",),
+    "DRAOptionalNodeOperations": ("skip_node_operations",),
+}
+"""Fields of the spec by gate."""
+
+_INNER: Final = ("DRAConsumableCapacity", "DRADeviceCompatibilityGroups", "DRAListTypeAttributes")
+"""Gates with fields inside capacities, consumed counters and attributes."""
+
+GATES: Final = tuple(dict.fromkeys((*_DEVICE_FIELDS, *_SPEC_FIELDS, *_INNER)))
+
+
+def drop_from_slice(
+    spec: ResourceSliceSpec, release: Release, old: ResourceSliceSpec | None = None
+) -> tuple[ResourceSliceSpec, tuple[Dropped, ...]]:
+    """*spec* as a server of *release* sees it behind its gates, and what it lost.
+
+    A feature that the *old* slice used stays usable in an update.
+    """
+    used = frozenset(gate for gate, _ in _find(old)) if old is not None else frozenset()
+    off = {gate for gate in GATES if not is_on(gate, release) and gate not in used}
+    if not off:
+        return spec, ()
+    found = tuple(Dropped(path, gate) for gate, path in _find(spec) if gate in off)
+    fields = {field: None for gate in off for field in _SPEC_FIELDS.get(gate, ())}
+    inside = {field: None for gate in off for field in _DEVICE_FIELDS.get(gate, ())}
+    devices = spec.devices and [_drop_inner(_unset(device, inside), off) for device in spec.devices]
+    changed = {name: value for name, value in fields.items() if getattr(spec, name) is not None}
+    if devices and any(new is not old_one for new, old_one in zip(devices, spec.devices or (), strict=True)):
+        changed["devices"] = devices  # type: ignore[assignment]
+    return (spec.changed(changed) if changed else spec), found
+
+
+def is_on(gate: str, release: Release) -> bool:
+    """Whether the fields of *gate* stay; binding conditions need a second one."""
+    if gate == "DRADeviceBindingConditions" and not release.enabled("DRAResourceClaimDeviceStatus"):
+        return False
+    return release.enabled(gate)
+
+
+def _find(spec: ResourceSliceSpec) -> Iterator[tuple[str, str]]:
+    """The gates of all fields that are there, with the paths; an empty list is nothing that is lost."""
+    for gate, fields in _SPEC_FIELDS.items():
+        yield from ((gate, f"spec.{_json(field)}") for field in fields if _is_there(getattr(spec, field)))
+    for index, device in enumerate(spec.devices or ()):
+        path = f"spec.devices[{index}]"
+        for gate, fields in _DEVICE_FIELDS.items():
+            yield from (
+                (gate, f"{path}.{_json(field)}") for field in fields if _is_there(getattr(device, field))
+            )
+        yield from _find_inner(device, path)
+
+
+def _find_inner(device: Device, path: str) -> Iterator[tuple[str, str]]:
+    for name, capacity in (device.capacity or {}).items():
+        if capacity.request_policy is not None:
+            yield "DRAConsumableCapacity", f"{path}.capacity[{name}].requestPolicy"
+    for index, each in enumerate(device.consumes_counters or ()):
+        if each.compatibility_groups:
+            at = f"{path}.consumesCounters[{index}].compatibilityGroups"
+            yield "DRADeviceCompatibilityGroups", at
+    for name, attribute in (device.attributes or {}).items():
+        for field in _LISTS:
+            if getattr(attribute, field) is not None:
+                yield "DRAListTypeAttributes", f"{path}.attributes[{name}].{field}"
+
+
+def _drop_inner(device: Device, off: set[str]) -> Device:
+    changed: dict[str, Any] = {}
+    if "DRAConsumableCapacity" in off and device.capacity:
+        changed["capacity"] = _each(device.capacity, lambda each: _unset(each, {"request_policy": None}))
+    if "DRAListTypeAttributes" in off and device.attributes:
+        changed["attributes"] = _each(device.attributes, lambda each: _unset(each, dict.fromkeys(_LISTS)))
+    if "DRADeviceCompatibilityGroups" in off and device.consumes_counters:
+        changed["consumes_counters"] = [
+            _unset(each, {"compatibility_groups": None}) for each in device.consumes_counters
+        ]
+    return device.changed(changed) if changed else device
+
+
+def _each(items: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    return {name: change(item) for name, item in items.items()}
+
+
+def _unset(record: Any, fields: Mapping[str, None]) -> Any:
+    given = {name: None for name in fields if getattr(record, name) is not None}
+    return record.changed(given) if given else record
+
+
+def _is_there(value: object) -> bool:
+    return value is not None and value not in ([], {})
+
+
+def _json(field: str) -> str:
+    first, *rest = field.split("_")
+    return first + "".join(part.capitalize() for part in rest)
