@@ -123,6 +123,15 @@ def test_a_change_that_does_not_fit_closes_the_gate_after_the_comment(
     assert "no-longer-fits" in forge.bodies()[0]
 
 
+def test_a_danger_closes_the_gate_where_the_team_asks_for_it(
+    sample: Sample, forge: LocalForge, action: Path, temp: Path
+):
+    _, merge = sample.change("count=4", "count=8")
+    run = review(sample, forge, action, temp, checkout=merge, merge=merge, inputs={"fail-on": "danger"})
+    assert (run.code, run.failed, run.outputs["verdict"]) == (1, "Gate", "closed"), run.log
+    assert "job-replaced" in forge.bodies()[0]
+
+
 def test_the_head_of_the_branch_is_compared_with_the_target_branch(
     sample: Sample, forge: LocalForge, action: Path, temp: Path
 ):

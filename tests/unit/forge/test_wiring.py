@@ -115,7 +115,9 @@ def test_every_option_in_the_docs_exists():
     assert {"--dry-run", "--json", "--timeout", "--account"} <= options_of("comment")
 
 
-@pytest.mark.parametrize("option", ["--base", "--markdown", "--html", "--fleet", "--stack"])
+@pytest.mark.parametrize(
+    "option", ["--base", "--markdown", "--html", "--fleet", "--snapshot", "--stack", "--fail-on"]
+)
 def test_every_option_that_the_script_writes_exists(option: str):
     assert f'"{option}=' in (ROOT / "ci" / "review.sh").read_text()
     assert option in options_of("review")
