@@ -69,7 +69,7 @@ def build(python: Path) -> Path:
             (source / page).write_text(text, encoding="utf-8")
         else:
             shutil.copyfile(text, source / page)
-    command = [python, "-m", "mkdocs", "build", "--strict", "--config-file", ROOT / "mkdocs.yml"]
+    command = [str(python), "-m", "mkdocs", "build", "--strict", "--config-file", str(ROOT / "mkdocs.yml")]
     result = subprocess.run(
         command,
         capture_output=True,

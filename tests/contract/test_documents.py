@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
 import subprocess
@@ -150,7 +151,7 @@ def test_the_commands_of_a_page_run_and_print_what_is_shown(page: Path, workplac
         capture_output=True,
         text=True,
         check=False,
-        env=ENVIRONMENT,
+        env={**ENVIRONMENT, "PATH": f"{folder / 'bin'}{os.pathsep}{ENVIRONMENT['PATH']}"},
     )
     parts = re.split(r"\n<\d+> (\d+)\n", f"\n{result.stdout}")
     assert len(parts) == 2 * len(expected) + 1, result.stdout
