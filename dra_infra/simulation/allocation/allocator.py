@@ -1,0 +1,107 @@
+"""The allocator of one scheduling attempt: what each node would give the claims of a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dra_infra.model.device_class import DeviceClass
+from dra_infra.model.fleet import Node
+from dra_infra.model.resource_claim import ResourceClaim
+from dra_infra.model.resource_slice import ResourceSlice
+from dra_infra.model.target import Release
+from dra_infra.simulation.allocation.assembly import assemble
+from dra_infra.simulation.allocation.counters import (
+    CounterAvailability,
+    CounterUse,
+    GroupBaseline,
+    GroupUse,
+)
+from dra_infra.simulation.allocation.matching import Matching
+from dra_infra.simulation.allocation.outcomes import Allocated, AllocationError, Cannot, Failed, Outcome
+from dra_infra.simulation.allocation.pools import Pool, gather_pools
+from dra_infra.simulation.allocation.search import Search
+from dra_infra.simulation.allocation.selection import CelEvaluator, Evaluator
+from dra_infra.simulation.allocation.slices import SliceIndex
+from dra_infra.simulation.allocation.state import AllocatedState
+from dra_infra.simulation.allocation.taking import Taking
+from dra_infra.simulation.allocation.usage import Usage
+from dra_infra.simulation.allocation.variants import Variant, choose_variant
+
+
+class Allocator:
+    """Allocates as the scheduler of one release does.
+
+    Args:
+        release: The minor and its gates, or the variant that they choose.
+        slices: All slices of the cluster. Where pools are not sorted (1.34, 1.35, and without most gates), the order
+            of the slices stands for what is random upstream: the answer is one that the scheduler may give.
+        classes: All device classes.
+        state: What is allocated already.
+        evaluator: What evaluates expressions; the default evaluates each as often as it is asked.
+    """
+
+    def __init__(
+        self,
+        release: Release | Variant,
+        slices: Sequence[ResourceSlice],
+        classes: Iterable[DeviceClass],
+        state: AllocatedState | None = None,
+        *,
+        evaluator: Evaluator | None = None,
+    ) -> None:
+        self.variant = choose_variant(release) if isinstance(release, Release) else release
+        self._index = SliceIndex(slices, self.variant)
+        self._classes: Mapping[str, DeviceClass] = {each.metadata.name or "": each for each in classes}
+        self._state = AllocatedState() if state is None else state
+        self._evaluator = CelEvaluator(self.variant) if evaluator is None else evaluator
+        self._availability = CounterAvailability(self._state, self.variant)
+        self._baseline = GroupBaseline(self._state)
+
+    def with_state(self, state: AllocatedState) -> Allocator:
+        """The same cluster with other devices in use; slices are not read again."""
+        made = object.__new__(type(self))
+        made.variant = self.variant
+        made._index, made._classes, made._evaluator = self._index, self._classes, self._evaluator
+        made._state = state
+        made._availability = CounterAvailability(state, self.variant)
+        made._baseline = GroupBaseline(state)
+        return made
+
+    def pools(self, node: Node) -> tuple[Pool, ...]:
+        """The pools of a node, in the order in which they are tried."""
+        return gather_pools(self._index, node, self.variant)
+
+    def allocate(
+        self, node: Node, claims: Sequence[ResourceClaim], *, declared: frozenset[str] = frozenset()
+    ) -> Outcome:
+        """What a node gives the claims of one pod.
+
+        Args:
+            node: The node.
+            claims: Those of the pod that are not allocated yet, in the order of the pod, with the server's defaults.
+            declared: `status.declaredFeatures` of the node.
+        """
+        pools = self.pools(node)
+        taking = Taking(
+            Usage(self._state, self.variant),
+            CounterUse(self._availability, self.variant),
+            GroupUse(self._baseline),
+            self._index,
+            declared,
+            self.variant,
+        )
+        matching = Matching(self._evaluator, node, self.variant)
+        search = Search(claims, pools, self._classes, taking, matching, self.variant)
+        try:
+            if search.run():
+                return Allocated(
+                    tuple(
+                        assemble(number, claim, taking.picked[number], search.wanted, node, self.variant)
+                        for number, claim in enumerate(claims)
+                    )
+                )
+        except AllocationError as error:
+            return error.failed
+        if self.variant.number >= 35 and any(pool.invalid for pool in pools):
+            return Failed("invalid resource pools were encountered", on_node=True)
+        return Cannot()

@@ -1,0 +1,131 @@
+"""The slices of a cluster, found by node and by pool, and which of them a node can use.
+
+Source: NewAllocator, the first half of GatherPools, and NodeMatches.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from dra_infra.model.device import Device
+from dra_infra.model.fleet import Node
+from dra_infra.model.node_selector import NodeSelector
+from dra_infra.model.resource_slice import ResourceSlice
+from dra_infra.simulation.allocation.identity import PoolID, Published, published_devices
+from dra_infra.simulation.allocation.variants import Variant
+from dra_infra.simulation.node_selectors import matches_node_selector
+
+
+def pool_of(slice_: ResourceSlice) -> PoolID:
+    """The pool that a slice is part of."""
+    return PoolID(slice_.spec.driver, slice_.spec.pool.name)
+
+
+def matches_node(
+    node: Node, name: str | None, *, all_nodes: bool | None, selector: NodeSelector | None
+) -> bool:
+    """NodeMatches: whether a slice or a device with these fields is for the node."""
+    if name:
+        return node.name == name
+    if all_nodes:
+        return True
+    return selector is not None and matches_node_selector(selector.to_manifest(), node)
+
+
+def device_matches_node(device: Device, node: Node) -> bool:
+    """The same for a device that says for itself where it is."""
+    return matches_node(node, device.node_name, all_nodes=device.all_nodes, selector=device.node_selector)
+
+
+def has_binding_conditions(devices: Iterable[Device]) -> bool:
+    """Whether any device has the field, even an empty list in it."""
+    return any(device.binding_conditions is not None for device in devices)
+
+
+class SliceIndex:
+    """Slices in the order in which they are given, which decides for the copies that do not sort."""
+
+    def __init__(self, slices: Sequence[ResourceSlice], variant: Variant) -> None:
+        self._variant = variant
+        self._local: dict[str, list[tuple[int, ResourceSlice]]] = defaultdict(list)
+        self._shared: list[tuple[int, ResourceSlice]] = []
+        self._by_pool: dict[PoolID, list[ResourceSlice]] = defaultdict(list)
+        self._devices: dict[int, tuple[Published, ...]] = {}
+        self._grouped: set[int] = set()
+        for number, slice_ in enumerate(slices):
+            self._by_pool[pool_of(slice_)].append(slice_)
+            if _uses_compatibility_groups(slice_):
+                self._grouped.add(id(slice_))
+            if not slice_.spec.node_name or self._is_for_all(slice_):
+                self._shared.append((number, slice_))
+            else:
+                self._local[slice_.spec.node_name].append((number, slice_))
+
+    def devices(self, slice_: ResourceSlice) -> tuple[Published, ...]:
+        """The devices of a slice, in order; the same objects at each call."""
+        known = self._devices.get(id(slice_))
+        if known is None:
+            known = self._devices[id(slice_)] = published_devices(slice_)
+        return known
+
+    def relevant(self, node: Node) -> list[ResourceSlice]:
+        """The slices that the node can use, in the order in which upstream adds them to their pools."""
+        numbered = [*self._local.get(node.name, ()), *self._shared]
+        if not self._variant.sorts_pools:
+            numbered.sort(key=lambda entry: entry[0])
+        found = [slice_ for _, slice_ in numbered if self._is_relevant(slice_, node)]
+        if self._variant.channel == "experimental" and self._variant.number < 36:
+            # Those with binding conditions come to their pool after all others.
+            found.sort(key=lambda slice_: has_binding_conditions(slice_.spec.devices or ()))
+        return found
+
+    def everywhere(self, pool: PoolID, generation: int) -> list[ResourceSlice] | None:
+        """All slices of a pool and generation in the cluster; None when there is a newer generation."""
+        slices = self._by_pool[pool]
+        if any(slice_.spec.pool.generation > generation for slice_ in slices):
+            return None
+        return [
+            slice_
+            for slice_ in slices
+            if slice_.spec.pool.generation == generation and not self._is_ignored(slice_)
+        ]
+
+    def _is_for_all(self, slice_: ResourceSlice) -> bool:
+        """Whether a slice with counters is taken for every node, which 1.37 no longer does."""
+        variant = self._variant
+        if variant.simple_pools or (variant.number >= 37 and variant.channel != "stable"):
+            return False
+        return bool(slice_.spec.shared_counters)
+
+    def _is_ignored(self, slice_: ResourceSlice) -> bool:
+        """Compatibility groups that the allocator cannot check make their slice invisible."""
+        variant = self._variant
+        return (
+            variant.number >= 37 and not variant.features.compatibility_groups and id(slice_) in self._grouped
+        )
+
+    def _is_relevant(self, slice_: ResourceSlice, node: Node) -> bool:
+        spec, variant = slice_.spec, self._variant
+        if not variant.features.partitionable_devices and (
+            spec.per_device_node_selection is not None
+            or (bool(spec.shared_counters) and not variant.simple_pools)
+        ):
+            return False
+        if self._is_ignored(slice_):
+            return False
+        if self._is_for_all(slice_):
+            return True
+        if spec.node_name or spec.all_nodes or spec.node_selector is not None:
+            return matches_node(node, spec.node_name, all_nodes=spec.all_nodes, selector=spec.node_selector)
+        return bool(spec.per_device_node_selection) and any(
+            device_matches_node(device, node) for device in spec.devices or ()
+        )
+
+
+def _uses_compatibility_groups(slice_: ResourceSlice) -> bool:
+    return any(
+        consumption.compatibility_groups
+        for device in slice_.spec.devices or ()
+        for consumption in device.consumes_counters or ()
+    )
