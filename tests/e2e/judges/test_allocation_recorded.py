@@ -1,0 +1,88 @@
+"""Recorded answers of the allocators, asked again; `make golden` with the binaries picks the cases anew."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.e2e.judges.judge import Judge
+from tests.unit.simulation.allocation import known
+from tests.unit.simulation.allocation.answers import find_difference
+from tests.unit.simulation.allocation.cases import MANY_RUNS, MINORS, Case, draw_case, to_line
+from tests.unit.simulation.allocation.mutants import NAMES, VARIANTS, mutated
+from tests.unit.simulation.allocation.recorded import Recorded, read, write
+
+pytestmark = pytest.mark.e2e
+
+TRIED = 4000
+"""Cases of each minor among which the ones to record are looked for."""
+
+Ask = Callable[[Sequence[Case]], list[Any]]
+
+
+@pytest.fixture(scope="module")
+def ask(binaries: Callable[[str], Path]) -> Iterator[Ask]:
+    with ExitStack() as stack:
+        judges = {
+            minor: stack.enter_context(
+                Judge(binaries("allocator-judge" if minor == MINORS[-1] else f"allocator-judge-{minor}"))
+            )
+            for minor in MINORS
+        }
+
+        def answer(cases: Sequence[Case]) -> list[Any]:
+            (minor,) = {case.minor for case in cases}
+            return judges[minor].ask({"batch": [case.question(runs=MANY_RUNS) for case in cases]})
+
+        yield answer
+
+
+def test_the_allocators_still_give_what_is_recorded(ask: Ask):
+    if os.environ.get("DRA_INFRA_UPDATE_GOLDEN") == "1":
+        write(pick(ask))
+    for recorded in read():
+        (theirs,) = ask([recorded.case])
+        if recorded.case.is_ordered:
+            assert theirs == recorded.theirs
+        assert not find_difference(recorded.case, theirs)
+
+
+@pytest.mark.parametrize("minor", MINORS)
+@pytest.mark.parametrize("name", known.CASES)
+def test_known_bugs_and_traps_are_as_upstream_has_them(ask: Ask, name: str, minor: str):
+    case = known.CASES[name](minor)
+    (theirs,) = ask([case])
+    assert not find_difference(case, theirs)
+
+
+def pick(ask: Ask) -> list[Recorded]:
+    """For each mutant the smallest case of each minor that catches it."""
+    found: dict[int, Recorded] = {}
+    for minor in MINORS:
+        random = Random(f"recorded {minor}")  # noqa: S311  (cases, not secrets)
+        drawn = [draw_case(random, minor) for _ in range(TRIED)]
+        cases = sorted(drawn, key=lambda case: len(str(to_line(case))))
+        answers = [answer for start in range(0, TRIED, 100) for answer in ask(cases[start : start + 100])]
+        for name in NAMES:
+            caught = _first_caught(name, cases, answers)
+            if caught is not None:
+                case, theirs = cases[caught], answers[caught]
+                found.setdefault(id(case), Recorded(case, theirs, [])).catches.append(name)
+    return list(found.values())
+
+
+def _first_caught(name: str, cases: Sequence[Case], answers: Sequence[Any]) -> int | None:
+    with mutated(name) as change:
+        for number, (case, theirs) in enumerate(zip(cases, answers, strict=True)):
+            variant = change(case.variant)
+            if name in VARIANTS and variant == case.variant:
+                continue
+            if find_difference(case, theirs, variant):
+                return number
+    return None
