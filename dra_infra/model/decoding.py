@@ -35,6 +35,8 @@ _MAX_UNKNOWN: Final = 100
 """The server's decoder collects no more."""
 
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
+_ALPHAS: Final = (("v1alpha3", "DeviceTaintRule"),)
+"""Kinds that a supported minor has in an alpha version, arranged as in v1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Decoded:
 
     Args:
         record: In the shape of v1, without the fields that the server does not know or cannot decode.
-        version: The version that the object is written in: `v1`, `v1beta2` or `v1beta1`.
+        version: The version that the object is written in: `v1`, `v1beta2`, `v1beta1` or `v1alpha3`.
         unknown_fields: Paths as the server prints them, in the order of the object: `spec.devices.request`.
         type_errors: (path, text) of what cannot be decoded. The server prints the first one's text and no other.
     """
@@ -57,7 +59,8 @@ class Decoded:
 def can_decode(manifest: Mapping[str, Any]) -> bool:
     """Whether *manifest* says that it is of a kind and version that `decode` reads."""
     group, _, version = str(manifest.get("apiVersion")).rpartition("/")
-    return group == GROUP and version in VERSIONS and manifest.get("kind") in KINDS
+    kind = manifest.get("kind")
+    return group == GROUP and ((version in VERSIONS and kind in KINDS) or (version, kind) in _ALPHAS)
 
 
 @cache

@@ -41,9 +41,8 @@ def with_defaults(record: AnyRecord, *, version: str = "v1") -> AnyRecord:
         inner = record.spec.spec
         spec = _changed(inner, devices=claim_with_defaults(inner.devices, version=version))
         return _changed(record, spec=_changed(record.spec, spec=spec))
-    if isinstance(record, ResourceSlice):
-        if record.spec.devices:
-            return _changed(record, spec=_changed(record.spec, devices=_each(record.spec.devices, _device)))
+    if isinstance(record, ResourceSlice) and record.spec.devices:
+        return _changed(record, spec=_changed(record.spec, devices=_each(record.spec.devices, _device)))
     return record
 
 

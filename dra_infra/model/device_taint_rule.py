@@ -1,4 +1,4 @@
-"""DeviceTaintRule: taints devices that a selector picks, whoever published them (resource.k8s.io/v1, 1.37)."""
+"""DeviceTaintRule: taints devices that a selector picks, whoever published them (resource.k8s.io/v1 since 1.37, v1beta2 since 1.36, v1alpha3)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from dra_infra.model.device_class import API_VERSION
+from dra_infra.model.device_class import API_VERSION, DeviceSelector
 from dra_infra.model.metadata import Condition, ObjectMeta
 from dra_infra.model.record import KubernetesObject, Record, Text
 from dra_infra.model.toleration import DeviceTaint
@@ -15,9 +15,11 @@ from dra_infra.model.toleration import DeviceTaint
 class DeviceTaintSelector(Record):
     """Which devices; every criterion that is given must match."""
 
+    device_class_name: Text | None = None
     driver: Text | None = None
     pool: Text | None = None
     device: Text | None = None
+    selectors: list[DeviceSelector] | None = None
 
 
 class DeviceTaintRuleSpec(Record):

@@ -31,10 +31,13 @@ FIELDS_SINCE: Final[Mapping[tuple[str, str], int]] = {
     ("DeviceSubRequest", "derivedAttributes"): 37,
     ("DeviceRequest", "derivedAttributes"): 37,
     ("DeviceRequestAllocationResult", "skipNodeOperations"): 37,
+    ("DeviceTaintRule", "status"): 35,
 }
 """(Go struct, JSON field) to the first minor that knows it; fields that are not here are older than 1.34."""
 
 FIELDS_UNTIL: Final[Mapping[tuple[str, str], int]] = {
+    ("DeviceTaintSelector", "deviceClassName"): 34,
+    ("DeviceTaintSelector", "selectors"): 34,
     ("Device", "nodeAllocatableResourceMappings"): 36,
     ("BasicDevice", "nodeAllocatableResourceMappings"): 36,
 }

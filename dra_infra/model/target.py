@@ -14,7 +14,7 @@ from dra_infra.model.gates import GATES, NEEDS, SUPPORTED_MINORS
 __all__ = ["SUPPORTED_MINORS", "ClusterTarget", "Release"]
 
 _KNOWN_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "DeviceTaintRule": ("1.37 v1", "1.36 v1beta2"),
+    "DeviceTaintRule": ("1.37 v1", "1.36 v1beta2", "1.34 v1alpha3"),
     "DeviceClass": ("1.34 v1", "1.34 v1beta2", "1.34 v1beta1"),
     "ResourceClaim": ("1.34 v1", "1.34 v1beta2", "1.34 v1beta1"),
     "ResourceClaimTemplate": ("1.34 v1", "1.34 v1beta2", "1.34 v1beta1"),

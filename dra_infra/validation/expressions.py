@@ -13,6 +13,7 @@ from typing import Final
 from dra_infra.cel.check import Checked, check_derived, check_expression
 from dra_infra.cel.release import Environment
 from dra_infra.model.device_class import DeviceClass, DeviceSelector
+from dra_infra.model.device_taint_rule import DeviceTaintRule
 from dra_infra.model.program import SECRET, UNKNOWN
 from dra_infra.model.resource_claim import (
     DeviceSubRequest,
@@ -79,7 +80,7 @@ def _check(
 
 
 def find_undecided(
-    record: DeviceClass | ResourceClaim | ResourceClaimTemplate, release: Release
+    record: DeviceClass | ResourceClaim | ResourceClaimTemplate | DeviceTaintRule, release: Release
 ) -> Iterator[str]:
     """Paths of the expressions in *record* about which nothing can be said here."""
     for expression, path, derived in _expressions(record):
@@ -88,8 +89,12 @@ def find_undecided(
 
 
 def _expressions(
-    record: DeviceClass | ResourceClaim | ResourceClaimTemplate,
+    record: DeviceClass | ResourceClaim | ResourceClaimTemplate | DeviceTaintRule,
 ) -> Iterator[tuple[str, str, bool]]:
+    if isinstance(record, DeviceTaintRule):
+        chosen = record.spec.device_selector
+        yield from _in_selectors(chosen.selectors if chosen else None, "spec.deviceSelector.selectors")
+        return
     if isinstance(record, DeviceClass):
         yield from _in_selectors(record.spec.selectors, "spec.selectors")
         return

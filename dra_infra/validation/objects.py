@@ -25,10 +25,16 @@ from dra_infra.validation.problems import problem_of, problems_of, unreadable
 from dra_infra.validation.verdict import Checked, judge
 
 GROUP: Final = "resource.k8s.io"
-JUDGED: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
+JUDGED: Final = (
+    "DeviceClass",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "ResourceSlice",
+    "DeviceTaintRule",
+)
 """Kinds of the group whose rules are all here."""
 
-KINDS: Final = (*JUDGED, "DeviceTaintRule", "ResourcePoolStatusRequest")
+KINDS: Final = (*JUDGED, "ResourcePoolStatusRequest")
 
 
 def validate(

@@ -122,6 +122,25 @@ RULES: Final[Mapping[str, Rule]] = {
     "class.extended-resource-name": _rule(
         "invalid-extended-resource", "an extended resource name is one", needs="DRAExtendedResource"
     ),
+    # taint rules
+    "taint-rule.driver-required": _rule("missing-field", "the driver that a taint rule selects has a name"),
+    "taint-rule.driver-format": _rule(
+        "invalid-name", "the driver that a taint rule selects is a DNS subdomain"
+    ),
+    "taint-rule.driver-length": _rule(
+        "value-too-long", "the driver that a taint rule selects has at most 63 bytes"
+    ),
+    "taint-rule.pool-required": _rule("missing-field", "the pool that a taint rule selects has a name"),
+    "taint-rule.pool-format": _rule(
+        "invalid-name", "the pool that a taint rule selects is DNS subdomains joined by slashes"
+    ),
+    "taint-rule.pool-length": _rule(
+        "value-too-long", "the pool that a taint rule selects has at most 253 bytes"
+    ),
+    "taint-rule.device": _rule("invalid-name", "the device that a taint rule selects is a DNS label"),
+    "taint-rule.class": _rule(
+        "invalid-name", "the class that a taint rule selects is a DNS subdomain", until=34
+    ),
     # pods
     "pod.claim-name-required": _rule("missing-field", "a pod's claim has a name"),
     "pod.claim-name-format": _rule("invalid-name", "the name of a pod's claim is a DNS label"),

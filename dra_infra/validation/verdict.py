@@ -13,6 +13,7 @@ from typing import Any, Literal
 from dra_infra.model.decoding import Decoded, can_decode, decode
 from dra_infra.model.defaults import with_defaults
 from dra_infra.model.device_class import DeviceClass
+from dra_infra.model.device_taint_rule import DeviceTaintRule
 from dra_infra.model.pods import DecodedPods, decode_pod_claims
 from dra_infra.model.resource_claim import DeviceClaim, ResourceClaim, ResourceClaimTemplate
 from dra_infra.model.resource_slice import ResourceSlice
@@ -29,7 +30,7 @@ from dra_infra.validation.pod_claims import check_pod_claims, check_pod_update
 Checked = DeviceClass | ResourceClaim | ResourceClaimTemplate
 """What there is advice on."""
 
-Judged = Checked | ResourceSlice
+Judged = Checked | ResourceSlice | DeviceTaintRule
 """What there are rules for."""
 
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
@@ -72,8 +73,8 @@ def judge(
     """What a server of *release* answers when *manifest* is created, or put in the place of *old*.
 
     Args:
-        manifest: A DeviceClass, ResourceClaim, ResourceClaimTemplate or ResourceSlice in a version that the release
-            knows, or an object with a pod template, of which the claim parts count.
+        manifest: A DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice or DeviceTaintRule in a version that
+            the release knows, or an object with a pod template, of which the claim parts count.
         release: The server.
         strict: Whether unknown fields are refused (kubectl's default) or dropped with a warning.
         old: The object as the server has it, for an update.
@@ -94,7 +95,7 @@ def judge(
         unknown_fields=decoded.unknown_fields,
         dropped=dropped,
         warnings=() if errors else tuple(_warn(record, release)),
-        undecided=tuple(find_undecided(record, release)) if isinstance(record, Checked) else (),
+        undecided=tuple(find_undecided(record, release)) if not isinstance(record, ResourceSlice) else (),
         record=record,
     )
 
@@ -140,7 +141,9 @@ def _check(
     decoded: Decoded, before: Any, release: Release, namespace_labels: Mapping[str, str] | None
 ) -> tuple[Judged, tuple[Dropped, ...], tuple[FieldError, ...]]:
     record = with_defaults(decoded.record, version=decoded.version)
-    if isinstance(record, (DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice)):
+    if isinstance(
+        record, (DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceTaintRule)
+    ):
         metadata = without_repeated_owners(record.metadata)
         if metadata is not record.metadata:
             record = record.model_copy(update={"metadata": metadata})
@@ -154,6 +157,8 @@ def _check(
         return _check_template(record, before, release, namespace_labels, flat=decoded.version == "v1beta1")
     if isinstance(record, ResourceSlice):
         return _check_resource_slice(record, before, release, flat=decoded.version == "v1beta1")
+    if isinstance(record, DeviceTaintRule):
+        return _check_device_taint_rule(record, before, release)
     raise TypeError(f"no rules for {type(record).__name__}")
 
 
@@ -245,6 +250,21 @@ def _check_resource_slice(
     generated = check_generated_slice(spec, release, old=old) if release.number >= SINCE else ()
     kept = record.model_copy(update={"spec": spec}) if dropped else record
     return kept, dropped, merge(written, generated, flat=flat)
+
+
+def _check_device_taint_rule(
+    record: DeviceTaintRule, before: DeviceTaintRule | None, release: Release
+) -> tuple[Judged, tuple[Dropped, ...], tuple[FieldError, ...]]:
+    from dra_infra.validation.taint_rules import check_generated_taint_rule, check_taint_rule, with_clock
+
+    old = before.spec if before is not None else None
+    written = (
+        *check_metadata(record.metadata, release, kind="DeviceTaintRule", is_new=before is None),
+        *check_taint_rule(record.spec, release, old=old),
+    )
+    generated = check_generated_taint_rule(record.spec, release, old=old) if release.number >= SINCE else ()
+    kept = record.model_copy(update={"spec": with_clock(record.spec, release, old)})
+    return kept, (), merge(written, generated)
 
 
 def _check_devices(

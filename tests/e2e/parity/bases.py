@@ -10,6 +10,7 @@ from tests.e2e.parity.faults import everything, is_of_claims, sweep
 from tests.e2e.parity.kinds.expressions import VALID
 from tests.e2e.parity.kinds.metadata import labels, owner
 from tests.e2e.parity.kinds.pods import WORKLOADS, around
+from tests.e2e.parity.kinds.taint_rule import old_taint_rule, whole_taint_rule
 from tests.e2e.parity.kinds.whole_slices import whole_slices
 
 GROUP = "resource.k8s.io"
@@ -162,6 +163,15 @@ def slices(minor: str) -> Mapping[str, Object]:
     return found
 
 
+def taint_rules(minor: str) -> Mapping[str, Object]:
+    """Taint rules with every field, in the versions that *minor* has."""
+    since = {"v1": "1.37", "v1beta2": "1.36", "v1alpha3": "1.35"}
+    found = {
+        f"rule in {version}": whole_taint_rule(version) for version, first in since.items() if minor >= first
+    }
+    return {"rule of 1.34": old_taint_rule()} if minor == "1.34" else found
+
+
 def pod(kind: str = "Pod") -> Object:
     """A pod with claims of both forms, used whole and in part."""
     used = {"claims": [{"name": "gpu"}, {"name": "nic", "request": "a"}]}
@@ -187,6 +197,7 @@ def sweeps(minor: str) -> Iterator[Case]:
         "template": template(**known),
         "class": device_class(),
         **slices(minor),
+        **taint_rules(minor),
     }
     for name, built in whole.items():
         namespace = PLAIN if RESOURCES[built["kind"]][1] is False else ADMIN

@@ -25,6 +25,7 @@ RESOURCES: Mapping[str, tuple[str, bool]] = {
     "ResourceClaim": ("resourceclaims", True),
     "ResourceClaimTemplate": ("resourceclaimtemplates", True),
     "ResourceSlice": ("resourceslices", False),
+    "DeviceTaintRule": ("devicetaintrules", False),
     "Pod": ("pods", True),
     "Deployment": ("deployments", True),
     "StatefulSet": ("statefulsets", True),

@@ -269,7 +269,13 @@ def stored(case: Case, verdict: Verdict) -> Object:
         raise TypeError(f"{case.id}: accepted, and nothing is stored")
     header = {"apiVersion": HUB, "kind": case.kind}
     hub = {**json.loads(verdict.record.to_go_json()), **header}
-    return convert(hub, case.object["apiVersion"].rpartition("/")[2]).manifest
+    version = case.object["apiVersion"].rpartition("/")[2]
+    # Alphas are arranged as v1 is, and nothing else is converted to them.
+    return (
+        {**hub, "apiVersion": case.object["apiVersion"]}
+        if "alpha" in version
+        else convert(hub, version).manifest
+    )
 
 
 def comparable(case: Case, manifest: Mapping[str, Any]) -> Object:

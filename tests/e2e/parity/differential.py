@@ -86,10 +86,12 @@ def run(server: Server, count: int, *, seed: int = SEED) -> Tally:
     step = _SWEEP_STEP.get(server.gate_set, _SWEEP_STEP_OTHERWISE)
     offset = int(server.minor.partition(".")[2]) % step
     for index, case in enumerate(bases.sweeps(server.minor)):
-        if index % step == offset:
+        if index % step == offset and server.serves(case):
             _judge(tally, server, server.ask(case))
     for name in generation.names(seed, count):
-        _judge(tally, server, server.ask(generation.case(name)))
+        case = generation.case(name)
+        if server.serves(case):
+            _judge(tally, server, server.ask(case))
     for case in _updates(server, seed):
         _judge(tally, server, server.ask(case))
     return tally
@@ -118,7 +120,7 @@ def _is_as_known(row: Row, recorded: Recorded) -> bool:
 
 
 def _updates(server: Server, seed: int) -> Iterator[Case]:
-    for base in updates.stored(server.gate_set):
+    for base in updates.stored(server.minor, server.gate_set):
         old = dataclasses.replace(base, object=server.store(base))
         yield from updates.named(old)
         yield from updates.drawn(old, seed, _UPDATES)

@@ -15,6 +15,7 @@ from tests.e2e.parity.kinds.claim_template import claim_template
 from tests.e2e.parity.kinds.device_class import device_class
 from tests.e2e.parity.kinds.pods import pod
 from tests.e2e.parity.kinds.resource_slice import resource_slice
+from tests.e2e.parity.kinds.taint_rule import taint_rule
 
 BUILDERS: Mapping[str, Callable[[Random], Object]] = {
     "claim": claim,
@@ -22,10 +23,11 @@ BUILDERS: Mapping[str, Callable[[Random], Object]] = {
     "class": device_class,
     "pod": pod,
     "slice": resource_slice,
+    "rule": taint_rule,
 }
 """What builds valid objects, by the name of the strategy."""
 
-_SHARES = {"claim": 30, "template": 12, "class": 14, "pod": 16, "slice": 28}
+_SHARES = {"claim": 30, "template": 12, "class": 14, "pod": 16, "slice": 22, "rule": 6}
 _FAULTS = ((0, 1, 2, 3, 6), (20, 40, 20, 12, 8))
 
 

@@ -278,6 +278,10 @@ def _in_slices(path: Path, key: str | int) -> Sequence[Any] | None:
         return _of_node_selector(key)
     if isinstance(path[-1], str) and len(path) > 1 and path[-2] in _ENTRIES:
         return _ENTRIES[path[-2]]
+    if key == "pool" and path[-2] == "deviceSelector":
+        return POOL_NAMES
+    if key == "device":
+        return LABELS
     if key == "name" and path[-2] == "pool":
         return POOL_NAMES
     if key == "value" and any(step in _AMOUNT_HOLDERS for step in path[-3:-1]):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tests.e2e.parity import bases, generation
 from tests.e2e.parity.cases import ADMIN, RESOURCES, Object
+from tests.e2e.parity.kinds.taint_rule import whole_taint_rule
 from tests.e2e.parity.kinds.whole_slices import whole_slices
 from tests.e2e.parity.server import Server
 
@@ -22,7 +23,6 @@ VERSIONS: Mapping[str, tuple[str, ...]] = {
 
 _PLURALS = {
     **{kind: plural for kind, (plural, _) in RESOURCES.items()},
-    "DeviceTaintRule": "devicetaintrules",
 }
 _NAMESPACED = ("ResourceClaim", "ResourceClaimTemplate")
 
@@ -75,22 +75,10 @@ def _objects(count: int, seed: int) -> Iterator[tuple[str, Object]]:
     yield "whole class", bases.device_class()
     yield "allocated claim", bases.allocated_claim()
     yield from (("slice " + name, built) for name, built in whole_slices().items())
-    yield from (("taint rule in " + version, taint_rule(version)) for version in VERSIONS["DeviceTaintRule"])
+    yield from (
+        ("taint rule in " + version, whole_taint_rule(version)) for version in VERSIONS["DeviceTaintRule"]
+    )
     for name in generation.names(seed, count):
         case = generation.case(name)
         if case.kind in VERSIONS and isinstance(case.object.get("metadata"), dict):
             yield name, case.object
-
-
-_TAINT = {"key": "a/broken", "effect": "NoExecute", "timeAdded": "2026-01-02T03:04:05Z"}
-
-
-def taint_rule(version: str) -> Object:
-    """A rule about one device."""
-    selector = {"driver": "gpu.example.com", "pool": "node-a", "device": "gpu-0"}
-    return {
-        "apiVersion": f"{GROUP}/{version}",
-        "kind": "DeviceTaintRule",
-        "metadata": {"name": "rule"},
-        "spec": {"deviceSelector": selector, "taint": dict(_TAINT)},
-    }

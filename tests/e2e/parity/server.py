@@ -35,6 +35,18 @@ class Server:
         self.minor = minor
         self.gate_set = gate_set
         self._client = client
+        self._served: dict[str, frozenset[str]] = {}
+
+    def serves(self, case: Case) -> bool:
+        """Whether it has the kind of *case* in its version; taint rules come with gates, and in few versions."""
+        if case.kind != "DeviceTaintRule":
+            return True
+        version = case.object["apiVersion"]
+        if version not in self._served:
+            answer = self._client.get(f"/apis/{version}")
+            found = () if answer.is_error else answer.json()["resources"]
+            self._served[version] = frozenset(each["kind"] for each in found)
+        return case.kind in self._served[version]
 
     def ask(self, case: Case) -> Recorded:
         """Both answers to *case*; nothing is stored."""

@@ -1,4 +1,4 @@
-"""One named case for every row of section 3.5 of the project's reference: ResourceSlice."""
+"""One named case for every row of sections 3.5 and 3.7 of the project's reference: ResourceSlice, DeviceTaintRule."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import copy
 from typing import Any, Final
 
 from tests.e2e.parity.cases import Object
+from tests.e2e.parity.kinds.taint_rule import whole_taint_rule
 from tests.e2e.parity.row import (
     DUPLICATE,
     FORBIDDEN,
@@ -278,5 +279,49 @@ _NODE_ROWS: Final = (
     _r("a multiplier in 1.36 is above zero", a_slice(_device(nodeAllocatableResourceMappings={"cpu": {"allocationMultiplier": "0"}})), f"{_DEVICE}.nodeAllocatableResourceMappings[cpu].allocationMultiplier", INVALID, gate=NODE, until="1.36"),
 )  # fmt: skip
 
-SLICE_ROWS: Final = (*_SPEC_ROWS, *_DEVICE_ROWS, *_CAPACITY_ROWS, *_COUNTER_ROWS, *_NODE_ROWS)
-"""The rows of slices."""
+_RULES: Final = {"section": "3.7", "gate": "DRADeviceTaints"}
+
+
+def _rule(version: str, *, selector: Object | None = None, **taint: Any) -> Object:
+    built = whole_taint_rule(version)
+    spec = {"taint": {"key": "a", "effect": "NoSchedule", **taint}}
+    built["spec"] = spec if selector is None else {**spec, "deviceSelector": selector}
+    return {**built, "metadata": {"name": "row"}}
+
+
+_RULE_ROWS: Final = tuple(
+    Row(text=f"{version}: {text}", object=_rule(version, selector=selector, **taint), path=path, reason=reason, since=since, **_RULES)
+    for version, since in (("v1", "1.37"), ("v1beta2", "1.36"), ("v1alpha3", "1.34"))
+    for text, selector, taint, path, reason in (
+        ("a rule for no device", None, {}, "", ""),
+        ("a rule for every device", {}, {}, "", ""),
+        ("a driver has a name", {"driver": ""}, {}, "spec.deviceSelector.driver", REQUIRED),
+        ("a driver is a DNS subdomain", {"driver": "a_b"}, {}, "spec.deviceSelector.driver", INVALID),
+        ("a driver has at most 63 bytes", {"driver": _LABEL_64}, {}, "spec.deviceSelector.driver", TOO_LONG),
+        ("a pool has a name", {"pool": ""}, {}, "spec.deviceSelector.pool", REQUIRED),
+        ("a pool is subdomains", {"pool": "A"}, {}, "spec.deviceSelector.pool", INVALID),
+        ("a pool has at most 253 bytes", {"pool": "/".join(["a" * 63] * 4)}, {}, "spec.deviceSelector.pool", TOO_LONG),
+        ("a device is a DNS label", {"device": "a.b"}, {}, "spec.deviceSelector.device", INVALID),
+        ("a taint has a key", None, {"key": ""}, "spec.taint.key", INVALID),
+        ("a taint's value is a label value", None, {"value": "-"}, "spec.taint.value", INVALID),
+        ("a taint has an effect", None, {"effect": ""}, "spec.taint.effect", REQUIRED),
+        ("a taint's effect is known", None, {"effect": "x"}, "spec.taint.effect", NOT_SUPPORTED),
+    )
+)  # fmt: skip
+
+_OLD_RULE_ROWS: Final = (
+    Row(text="a class is a DNS subdomain", object=_rule("v1alpha3", selector={"deviceClassName": "A"}), path="spec.deviceSelector.deviceClassName", reason=INVALID, until="1.34", **_RULES),
+    Row(text="selectors compile", object=_rule("v1alpha3", selector={"selectors": [{"cel": {"expression": "1"}}]}), path="spec.deviceSelector.selectors[0].cel.expression", reason=INVALID, until="1.34", **_RULES),
+    Row(text="an effect that is stored is not looked at again", object=_rule("v1alpha3", effect="NoExecute"), after=_rule("v1alpha3"), **_RULES),
+)  # fmt: skip
+
+SLICE_ROWS: Final = (
+    *_RULE_ROWS,
+    *_OLD_RULE_ROWS,
+    *_SPEC_ROWS,
+    *_DEVICE_ROWS,
+    *_CAPACITY_ROWS,
+    *_COUNTER_ROWS,
+    *_NODE_ROWS,
+)
+"""The rows of slices and taint rules."""

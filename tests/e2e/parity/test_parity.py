@@ -61,6 +61,8 @@ def test_search_finds_no_difference(server, strategy):
     @settings(max_examples=25, database=None, deadline=None, derandomize=True)
     @given(cases(strategy))
     def agree(case):
+        if not server.serves(case):
+            return
         found = [difference for _, differing in judged(server.ask(case)) for difference in differing]
         assert not found, case.object
 

@@ -11,9 +11,10 @@ from typing import Any
 from tests.e2e.parity import bases
 from tests.e2e.parity.cases import ADMIN, PLAIN, Case, Object
 from tests.e2e.parity.faults import break_some, everything, get, is_of_claims
-from tests.e2e.parity.gate_sets import NONE
+from tests.e2e.parity.gate_sets import ALL, NONE
 from tests.e2e.parity.kinds import expressions
 from tests.e2e.parity.kinds.pods import WORKLOADS
+from tests.e2e.parity.kinds.taint_rule import whole_taint_rule
 from tests.e2e.parity.kinds.whole_slices import whole_slices
 from tests.e2e.parity.odd_values import Path
 
@@ -21,9 +22,14 @@ _DEVICES: Path = ("spec", "devices")
 _LARGE = {"k": "a" * 10240}
 
 
-def stored(gate_set: str) -> Iterator[Case]:
+def stored(minor: str, gate_set: str) -> Iterator[Case]:
     """What is to be stored first; each has a name of its own."""
-    for kind, (built, namespace) in _bases(choices=gate_set != NONE).items():
+    bases_of = dict(_bases(choices=gate_set != NONE))
+    if gate_set == ALL:
+        # Replacing one in v1 takes a resourceVersion, which is about what is stored and not about the object.
+        version = "v1beta2" if minor >= "1.36" else "v1alpha3"
+        bases_of["rule"] = (whole_taint_rule(version), PLAIN)
+    for kind, (built, namespace) in bases_of.items():
         changed = copy.deepcopy(built)
         changed["metadata"]["name"] = f"stored-{kind}"
         yield Case(id=f"stored {kind}", object=changed, namespace=namespace)
@@ -232,6 +238,24 @@ _SLICE: Sequence[_Change] = (
     ("counter in another spelling", ("spec", "sharedCounters", 0, "counters", "cores", "value"), "500m"),
     ("no counters in the set", ("spec", "sharedCounters", 0, "counters"), {}),
 )
+_RULE: Sequence[_Change] = (
+    ("other driver", ("spec", "deviceSelector", "driver"), "b"),
+    ("bad pool", ("spec", "deviceSelector", "pool"), "A"),
+    ("no selector", ("spec", "deviceSelector"), _ABSENT),
+    ("other effect, time kept", ("spec", "taint", "effect"), "NoSchedule"),
+    (
+        "other effect and time",
+        ("spec", "taint"),
+        {"key": "a", "effect": "NoSchedule", "timeAdded": "2026-02-02T00:00:00Z"},
+    ),
+    ("other effect, no time", ("spec", "taint"), {"key": "a", "effect": "NoSchedule"}),
+    ("unknown effect", ("spec", "taint", "effect"), "x"),
+    ("no effect", ("spec", "taint", "effect"), _ABSENT),
+    ("other time", ("spec", "taint", "timeAdded"), "2026-02-02T00:00:00Z"),
+    ("no time", ("spec", "taint", "timeAdded"), _ABSENT),
+    ("bad key", ("spec", "taint", "key"), "a b"),
+    ("no taint", ("spec", "taint"), _ABSENT),
+)
 _CHANGES: Mapping[str, Sequence[_Change]] = {
     "claim": _CLAIM,
     "template": tuple((name, ("spec", *path), value) for name, path, value in _CLAIM if path != ("spec",)),
@@ -241,4 +265,5 @@ _CHANGES: Mapping[str, Sequence[_Change]] = {
     "deployment": _WORKLOAD,
     "slice": _SLICE,
     "counters": _SLICE,
+    "rule": _RULE,
 }
