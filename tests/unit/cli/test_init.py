@@ -79,7 +79,7 @@ def test_a_new_project_works_with_every_command_that_it_names(here: Path):
     program = folder / "__main__.py"
     program.write_text(program.read_text().replace("count=1", "count=9"))
     reviewed = run("-c", MAIN, "review", "--base", "HEAD", cwd=folder)
-    assert reviewed.returncode in (0, 1), reviewed.stderr
+    assert reviewed.returncode == 1, reviewed.stderr
     assert "server-" in reviewed.stdout
     assert "needs 9 devices" in " ".join(reviewed.stdout.split())
     assert not synth(folder).claim("server").fits("hgx-h100 x 4")
