@@ -10,6 +10,7 @@ and a contract test compares both.
     ├── ProgramError          the user's program raised, never ended, or could not be found
     ├── FleetError            a fleet could not be read
     ├── ForgeError            a forge did not take a comment
+    ├── ClusterError          a live cluster could not be read
     └── ScaffoldError         a new project was not laid out
 """
 
@@ -113,6 +114,10 @@ class FleetError(ProblemsError):
 
 class ForgeError(ProblemsError):
     """A comment could not be posted or brought up to date; no message holds a secret."""
+
+
+class ClusterError(ProblemsError):
+    """A live cluster could not be read; no message holds a credential."""
 
 
 class ScaffoldError(ProblemsError):
@@ -347,6 +352,33 @@ CODES: dict[str, str] = {
     "forge-rate-limited": "a forge asks to wait longer than the command may",
     "forge-unavailable": "a forge does not answer, or answers with errors of its own",
     "forge-answer": "something answers that is not the API of a forge",
+    # live clusters
+    "kubeconfig-unreadable": "a kubeconfig is missing, malformed, or says too little",
+    "context-not-known": "a kubeconfig has no context of that name, or no current one",
+    "cluster-credentials": "the user of a kubeconfig has no credentials that can be used",
+    "cluster-unreachable": "an API server does not answer, or shows a certificate of somebody else",
+    "cluster-unauthorized": "an API server does not accept the credentials",
+    "cluster-forbidden": "a kind of objects may not be listed",
+    "cluster-answer": "an API server fails, or something else answers in its place",
+    "kind-not-served": "a cluster serves a kind in none of the versions that are read",
+    "snapshot-too-large": "a snapshot is larger than what is read back",
+    "dra-not-served": "a cluster does not serve resource.k8s.io",
+    "driver-missing": "no node of a cluster publishes devices of a driver",
+    "class-missing": "no device class selects the devices of a driver",
+    "class-without-devices": "a device class is for a driver that publishes nothing",
+    "pool-incomplete": "a pool of devices lacks slices, so none of its devices is given out",
+    "pool-invalid": "a pool of devices contradicts itself, so none of its devices is given out",
+    "slice-node-gone": "a slice is for a node that is not there",
+    "driver-not-on-node": "a node with GPUs publishes no devices",
+    "plugin-not-on-node": "the driver's pods cannot run on a node with GPUs: a taint, a label",
+    "plugin-not-ready": "pods of the driver do not run",
+    "claim-reserved": "a claim is held for a pod that is gone",
+    "claim-device-gone": "a claim has a device that no slice has",
+    "device-taint": "devices have a taint, so pods do not get them or are evicted",
+    "mig-state": "the MIG manager has not done what a node's label asks for",
+    "mig-not-published": "claims ask for MIG devices, and there are none",
+    "stale-definition": "a CustomResourceDefinition of the driver is left over, or too old for it",
+    "gate-off": "a feature gate of the cluster is off that something in it needs",
     # fleets and placement
     "fleet-unknown": "a fleet is named that is not known",
     "fleet-count": "a fleet has a count that is not a number of nodes",

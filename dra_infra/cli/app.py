@@ -55,6 +55,19 @@ Charts = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig", metavar="FILE", help="Else KUBECONFIG, ~/.kube/config, or the pod's account."
+    ),
+]
+Context = Annotated[
+    str | None, typer.Option("--context", metavar="NAME", help="Of the kubeconfig; else its current one.")
+]
+Namespaces = Annotated[
+    list[str] | None,
+    typer.Option("--namespace", "-n", metavar="NAME", help="Read this one only; may be repeated. Else all."),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -517,6 +530,101 @@ def catalog(
         _exit(run(section, " ".join(name) if name else None, as_json=json))
     except NameNotKnownError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+@app.command()
+def snapshot(
+    *,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    namespace: Namespaces = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is standard output.")
+    ] = "cluster.yaml",
+) -> None:
+    """Read a live cluster once into one file, for `--snapshot`: nodes, devices, claims, and what runs.
+
+    It only lists, and works with the right to list alone. Secrets, ConfigMaps, environments and annotations are not in
+    the file, which only you may read. What may not be listed is said, with the rule to grant.
+
+    \b
+    Examples:
+      dra-infra snapshot
+      dra-infra snapshot --context prod -o prod.yaml
+      dra-infra snapshot --namespace ml --namespace serving -o - > part.yaml
+    \b
+    Exits with 0 when the file is there, 2 when it is not.
+    """  # noqa: D301  (click reads the character)
+    from dra_infra.cli.snapshot import run
+
+    _exit(run(kubeconfig, context=context, namespaces=namespace or (), output=output))
+
+
+@app.command()
+def status(
+    *,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    namespace: Namespaces = None,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Draw what hangs together: pod, claim, class, device.")
+    ] = False,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--format", help="text, json, graph, dot or mermaid.", autocompletion=completion.status_formats
+        ),
+    ] = "text",
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Again after each change, until Ctrl-C.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show the claims of a live cluster with their devices, nodes and consumers, and why some wait.
+
+    \b
+    Examples:
+      dra-infra status
+      dra-infra status --namespace ml --watch
+      dra-infra status --graph
+      dra-infra status --format mermaid > claims.mmd
+    """  # noqa: D301  (click reads the character)
+    from dra_infra.cli.status import FORMS, run
+
+    output = "json" if json else "graph" if graph else output
+    if output not in FORMS:
+        raise typer.BadParameter(f"{output!r} is none of {', '.join(FORMS)}", param_hint="--format")
+    _exit(run(kubeconfig, context=context, namespaces=namespace or (), form=output, watch=watch))
+
+
+@app.command()
+def doctor(
+    *,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    driver: Annotated[
+        str,
+        typer.Option(
+            "--driver",
+            metavar="NAME",
+            help="Look at this DRA driver only, as gpu.nvidia.com.",
+            show_default="all",
+        ),
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Look for what is wrong with devices in a live cluster: API, gates, driver, classes, pools, nodes and claims.
+
+    \b
+    Examples:
+      dra-infra doctor
+      dra-infra doctor --context prod --driver gpu.nvidia.com --json
+    \b
+    Exits with 0 when nothing is broken, 1 on errors, 2 when there is no answer.
+    """  # noqa: D301  (click reads the character)
+    from dra_infra.cli.doctor import run
+
+    _exit(run(kubeconfig, context=context, driver=driver, as_json=json))
 
 
 def _gates(pairs: list[str] | None) -> dict[str, bool]:

@@ -50,6 +50,11 @@ def review_formats(incomplete: str) -> list[str]:
     return _beginning(incomplete, REVIEW_FORMATS)
 
 
+def status_formats(incomplete: str) -> list[str]:
+    """Forms of a status."""
+    return _beginning(incomplete, ("text", "json", "graph", "dot", "mermaid"))
+
+
 def levels(incomplete: str) -> list[str]:
     """What may close the gate of a review."""
     return _beginning(incomplete, ("problem", "danger", "change"))

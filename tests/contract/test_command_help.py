@@ -20,7 +20,12 @@ from tests.contract.documents import ROOT
 PAGE = ROOT / "docs" / "cli.md"
 EXAMPLES = [(name, example) for name, command in commands().items() for example in examples_of(command)]
 
-ELSEWHERE = {"comment": "tests/unit/forge", "snapshot": "tests/e2e", "status": "tests/e2e"}
+ELSEWHERE = {
+    "comment": "tests/unit/forge",
+    "snapshot": "tests/e2e/cluster",
+    "status": "tests/e2e/cluster",
+    "doctor": "tests/e2e/cluster",
+}
 """Commands that ask a forge or a cluster, and the tests in which one answers."""
 
 
@@ -99,6 +104,7 @@ def test_help_loads_nothing_that_takes_long():
         "google",
         "pydantic",
         "requests",
+        "urllib3",
         "httpx",
         "yaml",
     }

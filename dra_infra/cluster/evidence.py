@@ -1,0 +1,125 @@
+"""What `doctor` looks at: the API server's own words about itself, and the objects that decide about devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dra_infra.cluster.kinds import (
+    CLAIMS,
+    CLASSES,
+    DAEMON_SETS,
+    DEFINITIONS,
+    NODES,
+    PODS,
+    RESOURCE_GROUP,
+    SLICES,
+    Kind,
+)
+from dra_infra.cluster.objects import mapping, mappings, text
+from dra_infra.cluster.reading import Listing, Reader
+from dra_infra.cluster.session import Session
+from dra_infra.errors import Problem
+from dra_infra.model.gates import GATES
+
+KINDS: Final = (NODES, SLICES, CLASSES, CLAIMS, PODS, DAEMON_SETS, DEFINITIONS)
+
+_GATE: Final = re.compile(
+    rb'^kubernetes_feature_enabled\{name="(?P<name>\w+)"[^}]*\} (?P<value>[01])(?:\.0)?$', re.MULTILINE
+)
+_DRIVER: Final = re.compile(r"device\.driver\s*==\s*(['\"])(?P<name>[a-z0-9.-]+)\1")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """One look at a cluster.
+
+    Args:
+        kubernetes: Version of the API server, `v1.37.1`; empty where it is not told.
+        served: Versions of resource.k8s.io that are served; None where that may not be asked.
+        gates: Feature gates of the API server; empty where its metrics may not be read.
+        objects: What could be listed, by kind.
+        problems: What could not be seen.
+        is_whole: Whether objects of every namespace were asked for.
+    """
+
+    kubernetes: str = ""
+    served: tuple[str, ...] | None = None
+    gates: Mapping[str, bool] = field(default_factory=dict)
+    objects: Mapping[Kind, tuple[Mapping[str, Any], ...]] = field(default_factory=dict, repr=False)
+    problems: tuple[Problem, ...] = ()
+    is_whole: bool = True
+
+    def of(self, kind: Kind) -> tuple[Mapping[str, Any], ...]:
+        """The objects of a kind that could be seen."""
+        return self.objects.get(kind, ())
+
+    def saw(self, *kinds: Kind) -> bool:
+        """Whether all of these could be listed, so that what is not there does not exist."""
+        return self.is_whole and all(kind in self.objects for kind in kinds)
+
+    @property
+    def minor(self) -> str:
+        """Such as `1.37`; empty where it is not known."""
+        found = re.match(r"v?(\d+\.\d+)\.", self.kubernetes)
+        return found[1] if found else ""
+
+    def gate(self, name: str) -> bool | None:
+        """Whether a gate is on: as the server says, else the default of its minor; None where neither is known."""
+        if name in self.gates:
+            return self.gates[name]
+        state = GATES.get(name, {}).get(self.minor)
+        return state.default if state is not None else None
+
+
+def gather(reader: Reader) -> Evidence:
+    """Look at everything once.
+
+    Raises:
+        ClusterError: The codes of `Session`.
+    """
+    session = reader.session
+    status, version = session.get_json("/version")
+    served = _served(session)
+    listings = [reader.list(kind) for kind in KINDS]
+    return Evidence(
+        kubernetes=text(mapping(version).get("gitVersion")) if status == 200 else "",
+        served=served,
+        gates=_gates(session),
+        objects={each.kind: each.items for each in listings if each.is_seen and not each.problems},
+        problems=tuple(
+            problem for each in listings for problem in each.problems if not _is_said(each, served)
+        ),
+        is_whole=not reader.namespaces,
+    )
+
+
+def _is_said(listing: Listing, served: tuple[str, ...] | None) -> bool:
+    """A group that is not served at all is told once, and not for each of its kinds."""
+    return listing.kind.group == RESOURCE_GROUP and served == ()
+
+
+def _served(session: Session) -> tuple[str, ...] | None:
+    status, group = session.get_json(f"/apis/{RESOURCE_GROUP}")
+    if status == 404:
+        return ()
+    if status != 200:
+        return None
+    return tuple(text(each.get("version")) for each in mappings(mapping(group).get("versions")))
+
+
+def _gates(session: Session) -> Mapping[str, bool]:
+    # Whoever may not read metrics sees no gates, and nothing is missing for anything else.
+    answer = session.get("/metrics", accept="text/plain")
+    if answer.status != 200:
+        return {}
+    return {found["name"].decode(): found["value"] == b"1" for found in _GATE.finditer(answer.body)}
+
+
+def drivers_of_class(item: Mapping[str, Any]) -> set[str]:
+    """The drivers that the selectors of a class name."""
+    selectors = mappings(mapping(item.get("spec")).get("selectors"))
+    expressions = (text(mapping(each.get("cel")).get("expression")) for each in selectors)
+    return {found["name"] for expression in expressions for found in _DRIVER.finditer(expression)}

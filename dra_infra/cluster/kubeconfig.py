@@ -1,0 +1,183 @@
+"""Which API server, and who asks: from kubeconfig files, or from the account of the pod that this runs in.
+
+As kubectl has it (client-go, tools/clientcmd): `--kubeconfig`, else the files of KUBECONFIG, else ~/.kube/config, else
+the service account. Of several files the first that names a thing wins, and paths are relative to the file they are in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from dra_infra.cluster.accounts import Account, ExecPlugin, User, text_of
+from dra_infra.cluster.refusals import bad_kubeconfig, no_kubeconfig, unknown_context
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_LARGEST: Final = 4 * 1024 * 1024
+_SECTIONS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
+
+
+@dataclass(slots=True)
+class _Merged:
+    """Entries of all files by section and name, each with the folder that its paths are relative to."""
+
+    current: str = ""
+    entries: dict[str, dict[str, tuple[Mapping[str, Any], Path]]] = field(
+        default_factory=lambda: {section: {} for section in _SECTIONS}
+    )
+
+
+def find_account(
+    kubeconfig: Path | None,
+    context: str | None,
+    environment: Mapping[str, str],
+    *,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Account:
+    """Where to ask, and as whom.
+
+    Args:
+        kubeconfig: The file to read, and no other.
+        context: Its name; else the current one.
+        environment: KUBECONFIG, HOME, and what tells a pod where its API server is.
+        service_account: Folder that a pod has its account in.
+
+    Raises:
+        ClusterError: `kubeconfig-unreadable`, `context-not-known`.
+    """
+    files = _files(kubeconfig, environment)
+    if not files and context is None and environment.get("KUBERNETES_SERVICE_HOST"):
+        return _in_cluster(environment, service_account)
+    if not files:
+        raise no_kubeconfig()
+    merged = _Merged()
+    for file in files:
+        _merge(_read(file), file, merged)
+    return _choose(merged, context or merged.current, files[0])
+
+
+def _files(kubeconfig: Path | None, environment: Mapping[str, str]) -> list[Path]:
+    if kubeconfig is not None:
+        return [kubeconfig.expanduser()]
+    listed = [Path(each).expanduser() for each in environment.get("KUBECONFIG", "").split(os.pathsep) if each]
+    if listed:
+        # As kubectl does: files that are not there are passed over, but one must be.
+        return [each for each in listed if each.exists()] or listed[:1]
+    home = environment.get("HOME")
+    own = Path(home) / ".kube" / "config" if home else None
+    return [own] if own is not None and own.exists() else []
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise bad_kubeconfig(file, "it has more than 4 MiB")
+        found = yaml.load(content, Loader=yaml.CSafeLoader)
+    except OSError as error:
+        raise bad_kubeconfig(file, error.strerror or str(error)) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # The parser's message quotes the line, which may hold a token.
+        raise bad_kubeconfig(file, "it is not YAML") from error
+    if not isinstance(found, Mapping):
+        raise bad_kubeconfig(file, "it is no mapping with clusters, contexts and users")
+    return found
+
+
+def _merge(document: Mapping[str, Any], file: Path, merged: _Merged) -> None:
+    merged.current = merged.current or text_of(document.get("current-context"))
+    for section, key in _SECTIONS.items():
+        listed = document.get(section) or []
+        if not isinstance(listed, list):
+            raise bad_kubeconfig(file, f"{section} is no list")
+        for entry in listed:
+            if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+                raise bad_kubeconfig(file, f"an entry of {section} has no name")
+            content = entry.get(key) or {}
+            if not isinstance(content, Mapping):
+                raise bad_kubeconfig(file, f"{key} {entry['name']!r} is no mapping")
+            merged.entries[section].setdefault(entry["name"], (content, file.parent))
+
+
+def _choose(merged: _Merged, context: str, file: Path) -> Account:
+    contexts = merged.entries["contexts"]
+    if context not in contexts:
+        raise unknown_context(context, sorted(contexts), file)
+    chosen, _ = contexts[context]
+    name = text_of(chosen.get("cluster"))
+    if name not in merged.entries["clusters"]:
+        raise bad_kubeconfig(file, f"context {context!r} names cluster {name!r}, which is not in it")
+    cluster, folder = merged.entries["clusters"][name]
+    server = text_of(cluster.get("server")).rstrip("/")
+    if not server.startswith(("https://", "http://")):
+        raise bad_kubeconfig(file, f"cluster {name!r} has no address of a server")
+    user_name = text_of(chosen.get("user"))
+    if user_name and user_name not in merged.entries["users"]:
+        raise bad_kubeconfig(file, f"context {context!r} names user {user_name!r}, which is not in it")
+    user, users_folder = merged.entries["users"].get(user_name, ({}, folder))
+    return Account(
+        name=context,
+        server=server,
+        namespace=text_of(chosen.get("namespace")) or "default",
+        ca=_content(cluster, "certificate-authority", folder, file),
+        insecure=cluster.get("insecure-skip-tls-verify") is True,
+        server_name=text_of(cluster.get("tls-server-name")),
+        proxy=text_of(cluster.get("proxy-url")),
+        user=_user(user, users_folder, file),
+    )
+
+
+def _user(user: Mapping[str, Any], folder: Path, file: Path) -> User:
+    if user.get("auth-provider"):
+        raise bad_kubeconfig(
+            file, "its user has an auth-provider, which Kubernetes took out in 1.26: use an exec plugin"
+        )
+    token_file = text_of(user.get("tokenFile"))
+    plugin = user.get("exec")
+    return User(
+        token=text_of(user.get("token")),
+        token_file=folder / token_file if token_file else None,
+        certificate=_content(user, "client-certificate", folder, file),
+        key=_content(user, "client-key", folder, file),
+        username=text_of(user.get("username")),
+        password=text_of(user.get("password")),
+        plugin=ExecPlugin.read(plugin, folder, file) if isinstance(plugin, Mapping) else None,
+    )
+
+
+def _content(entry: Mapping[str, Any], key: str, folder: Path, file: Path) -> str:
+    """PEM text that is in the kubeconfig itself, or in a file that it names."""
+    import base64
+
+    inline, name = text_of(entry.get(f"{key}-data")), text_of(entry.get(key))
+    try:
+        if inline:
+            return base64.b64decode(inline, validate=True).decode()
+        return (folder / name).read_text() if name else ""
+    except OSError as error:
+        raise bad_kubeconfig(file, f"{key} {name}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise bad_kubeconfig(file, f"{key} is not the base64 of a PEM text") from error
+
+
+def _in_cluster(environment: Mapping[str, str], folder: Path) -> Account:
+    host, port = environment["KUBERNETES_SERVICE_HOST"], environment.get("KUBERNETES_SERVICE_PORT", "443")
+    host = f"[{host}]" if ":" in host else host
+    try:
+        authority = (folder / "ca.crt").read_text()
+        namespace = (folder / "namespace").read_text().strip()
+    except OSError as error:
+        raise bad_kubeconfig(folder, error.strerror or str(error)) from error
+    return Account(
+        name="in-cluster",
+        server=f"https://{host}:{port}",
+        namespace=namespace or "default",
+        ca=authority,
+        user=User(token_file=folder / "token"),
+    )
