@@ -32,7 +32,7 @@ def check_claim(
     claim: DeviceClaim, path: str, release: Release, *, stored: bool = False
 ) -> Iterator[FieldError]:
     """Check `spec.devices` of a claim, or `spec.spec.devices` of a template, at *path*, with its defaults filled in."""
-    names = _request_names(claim)
+    names = request_names(claim)
     context = ClaimContext.of(claim, release, stored=stored)
     goes_on = release.number < 35
     yield from check_items(
@@ -67,7 +67,8 @@ def check_claim(
     yield from _check_derived_cost(claim, path, release)
 
 
-def _request_names(claim: DeviceClaim) -> RequestNames:
+def request_names(claim: DeviceClaim) -> RequestNames:
+    """The names that a reference in *claim* may have."""
     # Of two requests with one name, the later one decides what subrequests there are, as in gatherRequestNames.
     return {
         request.name: frozenset(sub.name for sub in request.first_available or ())
@@ -112,7 +113,7 @@ def _check_references(
     yield from check_items(
         references,
         path,
-        lambda name, at: _check_reference(name, at, names),
+        lambda name, at: check_reference(name, at, names),
         size_rule="constraint.requests-size",
         goes_on=goes_on,
     )
@@ -120,7 +121,8 @@ def _check_references(
         yield from check_unique(references, path, lambda name: name, rule="constraint.requests-duplicate")
 
 
-def _check_reference(name: str, path: str, names: RequestNames) -> Iterator[FieldError]:
+def check_reference(name: str, path: str, names: RequestNames) -> Iterator[FieldError]:
+    """Check a reference to a request, or to one of its alternatives."""
     parts = name.split("/")
     if len(parts) > 2:
         yield invalid("reference.unknown", path, name, _REFERENCE_TEXT)

@@ -50,7 +50,7 @@ def check_configuration(
         yield required("config.opaque-required", f"{path}.opaque")
         return
     yield from _check_driver_name(opaque.driver, f"{path}.opaque.driver", release)
-    yield from _check_parameters(opaque.parameters, f"{path}.opaque.parameters", stored=stored)
+    yield from check_parameters(opaque.parameters, f"{path}.opaque.parameters", stored=stored)
 
 
 def check_driver_name(
@@ -95,15 +95,18 @@ def _check_driver_name(name: str, path: str, release: Release) -> Iterator[Field
     )
 
 
-def _check_parameters(parameters: Any, path: str, *, stored: bool) -> Iterator[FieldError]:
+def check_parameters(
+    parameters: Any, path: str, *, stored: bool = False, stem: str = "config.parameters"
+) -> Iterator[FieldError]:
+    """Check that *parameters*, or other data of a driver, are a small JSON object (validateRawExtension)."""
     if parameters is None:
-        yield required("config.parameters-required", path)
+        yield required(f"{stem}-required", path)
         return
     if parameters in (UNKNOWN, SECRET):
         return
     # The server counts the bytes that it was sent. Ours are the compact ones: what every client of ours sends.
     text = json.dumps(parameters, ensure_ascii=False, separators=(",", ":"))
     if not stored and formats.size(text) > MAX_PARAMETERS:
-        yield too_long("config.parameters-length", path, MAX_PARAMETERS)
+        yield too_long(f"{stem}-length", path, MAX_PARAMETERS)
     elif not isinstance(parameters, dict):
-        yield invalid("config.parameters-object", path, "<value omitted>", "must be a valid JSON object")
+        yield invalid(f"{stem}-object", path, "<value omitted>", "must be a valid JSON object")

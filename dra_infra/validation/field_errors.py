@@ -120,10 +120,10 @@ def duplicate(rule: str, path: str, value: object, **engine: Any) -> FieldError:
 
 
 def not_supported(rule: str, path: str, value: str, supported: Sequence[str], **engine: Any) -> FieldError:
-    """A text is not one of *supported*, in the order in which the server lists them."""
+    """A text is not one of *supported*, in the order in which the server lists them; it is printed as JSON."""
     detail = "supported values: " + ", ".join(map(quoted, supported))
     return FieldError(
-        rule=rule, path=path, kind=ErrorKind.NOT_SUPPORTED, value=quoted(value), detail=detail, **engine
+        rule=rule, path=path, kind=ErrorKind.NOT_SUPPORTED, value=go_json(value), detail=detail, **engine
     )
 
 

@@ -137,7 +137,7 @@ def _check_leaf(
     yield from _check_derived_attributes(leaf, path, context, name)
     yield from _check_mode(leaf, path)
     for index, toleration in enumerate(leaf.tolerations or ()):
-        yield from _check_toleration(toleration, f"{path}.tolerations[{index}]", context.release)
+        yield from check_toleration(toleration, f"{path}.tolerations[{index}]", context.release)
 
 
 def _check_mode(leaf: ExactDeviceRequest | DeviceSubRequest, path: str) -> Iterator[FieldError]:
@@ -167,7 +167,8 @@ def taint_effects(release: Release) -> tuple[str, ...]:
     return ("NoExecute", "NoSchedule") if release.number < 35 else ("NoExecute", "NoSchedule", "None")
 
 
-def _check_toleration(toleration: DeviceToleration, path: str, release: Release) -> Iterator[FieldError]:
+def check_toleration(toleration: DeviceToleration, path: str, release: Release) -> Iterator[FieldError]:
+    """Check a toleration, of a request or of a result."""
     noun, unit = label_wording(release)
     if toleration.key:
         for told in formats.label_key(toleration.key, noun=noun, unit=unit):

@@ -126,6 +126,7 @@ def verdict_of(case: Case, release: Release, field_validation: str) -> Verdict:
         strict=field_validation == STRICT,
         old=case.old,
         namespace_labels=case.namespace_labels,
+        subresource="status" if case.subresource else "",
     )
 
 
@@ -287,7 +288,7 @@ def comparable(case: Case, manifest: Mapping[str, Any]) -> Object:
         for key, value in (manifest.get("metadata") or {}).items()
         if key not in _SERVER_SET or (key == "name" and named.get("name"))
     }
-    rest = {key: value for key, value in manifest.items() if key != "status"}
+    rest = {key: value for key, value in manifest.items() if key != "status" or case.subresource}
     kept: Object = pruned({**rest, "metadata": metadata})
     return kept
 
@@ -298,7 +299,7 @@ def pruned(value: Any) -> Any:
         return [pruned(item) for item in value]
     if not isinstance(value, dict):
         return value
-    kept = {key: item if key == "parameters" else pruned(item) for key, item in value.items()}
+    kept = {key: item if key in ("parameters", "data") else pruned(item) for key, item in value.items()}
     return {key: item for key, item in kept.items() if item not in (None, "", [], {}) or key == "parameters"}
 
 

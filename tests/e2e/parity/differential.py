@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.parity import bases, generation, updates
+from tests.e2e.parity import bases, generation, statuses, updates
 from tests.e2e.parity.cases import NO_ANSWER, Case, Object, Recorded
 from tests.e2e.parity.compare import BAD_REQUEST, Difference, judged
 from tests.e2e.parity.gate_sets import DEFAULT
@@ -101,6 +101,9 @@ def _rows(server: Server) -> Iterator[tuple[Row, Case]]:
     for index, row in enumerate(ROWS.values()):
         if row.gate_set != server.gate_set or not row.exists_in(server.minor):
             continue
+        if row.status is not None:
+            yield row, statuses.of_row(server, row, f"row-{index}")
+            continue
         if row.after is None:
             yield row, row.case()
             continue
@@ -124,11 +127,12 @@ def _updates(server: Server, seed: int) -> Iterator[Case]:
         old = dataclasses.replace(base, object=server.store(base))
         yield from updates.named(old)
         yield from updates.drawn(old, seed, _UPDATES)
+    yield from statuses.cases(server, seed)
 
 
 def _judge(tally: Tally, server: Server, recorded: Recorded) -> None:
     outcome = "accepted" if recorded.strict.is_accepted else str(recorded.strict.code)
-    tally.asked[f"{recorded.case.kind} {'update' if recorded.case.old else 'create'} {outcome}"] += 1
+    tally.asked[f"{recorded.case.kind} {_request(recorded.case)} {outcome}"] += 1
     found: list[Difference] = []
     reached: set[str] = set()
     for verdict, differences in judged(recorded):
@@ -143,6 +147,10 @@ def _judge(tally: Tally, server: Server, recorded: Recorded) -> None:
     if any(tally.rules[rule] < _KEPT_PER_RULE for rule in reached):
         tally.kept.append(recorded)
     tally.rules.update(reached)
+
+
+def _request(case: Case) -> str:
+    return "create" if case.old is None else f"{case.subresource} update".strip()
 
 
 def _shown(server: Server, recorded: Recorded, found: list[Difference]) -> dict[str, Any]:

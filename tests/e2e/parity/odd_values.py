@@ -93,6 +93,17 @@ POLICY_AMOUNTS: Sequence[Any] = (
 NODE_NAMES: Sequence[Any] = SUBDOMAINS
 POOL_NAMES: Sequence[Any] = (*SUBDOMAINS, "a/b", "a//b", "/a", "a/", "/", "A/b", "a/" * 130)
 
+UUIDS: Sequence[Any] = (
+    "", "x", "11111111-2222-3333-4444-555555555555", "11111111-2222-3333-4444-55555555555A", "11111111222233334444555555555555",
+    "1111111122223333444455555555555g", "urn:uuid:11111111-2222-3333-4444-555555555555", "urn:uuix:11111111-2222-3333-4444-555555555555",
+    "{11111111-2222-3333-4444-555555555555}", "(11111111-2222-3333-4444-555555555555)", "11111111-2222-3333-4444-55555555555g",
+    "11111111_2222-3333-4444-555555555555", "é", "a" * 36,
+)  # fmt: skip
+ADDRESSES: Sequence[Any] = (
+    "", "192.0.2.5/24", "192.0.2.5", "192.0.2.5/33", "192.0.2.5/024", "192.000.2.5/24", "192.0.2.256/24", "192.0.2/24", "2001:db8::1/64",
+    "2001:DB8::1/64", "2001:db8:0:0::1/64", "2001:db8::1/129", "::ffff:192.0.2.5/120", "::ffff:192.0.2.5/20", "::/0", "fe80::1%eth0/64", "a/b", "1/2/3",
+)  # fmt: skip
+
 BY_KEY: Mapping[str, Sequence[Any]] = {
     "name": LABELS,
     "request": LABELS,
@@ -164,6 +175,19 @@ BY_KEY: Mapping[str, Sequence[Any]] = {
     "allocationMultiplier": POLICY_AMOUNTS,
     "perPod": POLICY_AMOUNTS,
     "perContainer": POLICY_AMOUNTS,
+    "shareID": UUIDS,
+    "ips": (
+        [],
+        *([each] for each in ADDRESSES),
+        ["192.0.2.5/24"] * 2,
+        [f"192.0.2.{n}/24" for n in range(16)],
+        [f"192.0.2.{n}/24" for n in range(17)],
+    ),
+    "source": ("", "FromClaim", "FromClass", "fromclaim", "<x>"),
+    "data": PARAMETERS,
+    "interfaceName": ("", "eth0", "é" * 128, "é" * 129, "x" * 257),
+    "hardwareAddress": ("", "x" * 128, "x" * 129),
+    "resource": ("", "pods"),
     "timeAdded": (None, "", "2026-01-02T03:04:05Z", "2026-01-02T03:04:05.6+01:00", "x", 1),
     "deviceClassName": SUBDOMAINS,
     "resourceClaimName": SUBDOMAINS,
@@ -225,6 +249,10 @@ LIMITS: Mapping[str, int] = {
     "resourceClaims": 4,
     "claims": 4,
     "devices": 128,
+    "results": 32,
+    "reservedFor": 256,
+    "conditions": 8,
+    "ips": 16,
     "taints": 16,
     "sharedCounters": 8,
     "consumesCounters": 2,
@@ -259,6 +287,14 @@ def of(path: Path) -> Sequence[Any]:
     return BY_KEY.get(str(key), ())
 
 
+_CONDITIONS: Mapping[str, Sequence[Any]] = {
+    "type": LABEL_KEYS,
+    "status": ("", "True", "False", "Unknown", "true", "<x>"),
+    "reason": ("", "Up", "a-b", "a_", "1a", "a,", "a:b", "é", "a" * 1024, "a" * 1025),
+    "message": ("", "é\n", "x" * 32768, "x" * 32769),
+    "lastTransitionTime": (None, "", "2026-01-02T03:04:05Z", "x", 1),
+    "observedGeneration": INTEGERS,
+}
 _ENTRIES: Mapping[Any, Sequence[Any]] = {
     "attributes": ({}, {"int": 1, "string": "a"}, {"bool": False, "versions": ["1.0.0"]}, {"ints": []}, {"ints": [], "int": 1}, {"strings": []}),
     "capacity": (
@@ -278,7 +314,11 @@ def _in_slices(path: Path, key: str | int) -> Sequence[Any] | None:
         return _of_node_selector(key)
     if isinstance(path[-1], str) and len(path) > 1 and path[-2] in _ENTRIES:
         return _ENTRIES[path[-2]]
-    if key == "pool" and path[-2] == "deviceSelector":
+    if "results" in path and key == "request":
+        return REFERENCES
+    if "conditions" in path and key in _CONDITIONS:
+        return _CONDITIONS[str(key)]
+    if key == "pool":
         return POOL_NAMES
     if key == "device":
         return LABELS

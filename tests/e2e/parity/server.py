@@ -65,7 +65,11 @@ class Server:
             return self.send("POST", path, case.object, field_validation=field_validation, dry_run=dry_run)
         name = case.old["metadata"]["name"]
         return self.send(
-            "PUT", f"{path}/{name}", case.object, field_validation=field_validation, dry_run=dry_run
+            "PUT",
+            "/".join(filter(None, (path, name, case.subresource))),
+            case.object,
+            field_validation=field_validation,
+            dry_run=dry_run,
         )
 
     def send(
