@@ -110,8 +110,12 @@ def find_root(directory: Path) -> Path:
     """The nearest folder with a Pulumi.yaml, from *directory* upwards.
 
     Raises:
-        ProgramError: With code `no-project`.
+        ProgramError: With code `no-project`, also when *directory* does not exist.
     """
+    if not directory.exists():
+        # The folder above would answer in its place, for another program than the one that was asked for.
+        message, hint = "there is no such folder", "check the path; name the folder of a Pulumi project"
+        raise ProgramError([Problem(path=str(directory), code="no-project", message=message, hint=hint)])
     start = directory.resolve()
     for folder in (start, *start.parents):
         if (folder / "Pulumi.yaml").is_file():
@@ -122,7 +126,7 @@ def find_root(directory: Path) -> Path:
                 path=str(directory),
                 code="no-project",
                 message="there is no Pulumi.yaml here or above",
-                hint="name the folder of a Pulumi project, or make one with `pulumi new kubernetes-python`",
+                hint="make a project with `dra-infra init`; for manifests: `dra-infra review PATH --fleet NAME`",
             )
         ]
     )

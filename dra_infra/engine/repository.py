@@ -135,7 +135,7 @@ def find_repository(directory: Path) -> Repository:
 
 def _no_repository(directory: Path, folder: Path, said: str) -> Problem:
     message = "is not in a git repository, so there is nothing to compare with"
-    hint = "commit it first, name the former state with --base-path, or use `dra-infra simulate`"
+    hint = "name the former state with --base-path, or put it in git: `git init`, and commit"
     if "dubious ownership" in said:
         message = "is in a repository of another user, which git does not read"
         hint = f"run `git config --global --add safe.directory {folder.resolve()}` first"

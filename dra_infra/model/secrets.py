@@ -29,6 +29,8 @@ _SECRET_FIELDS: Final = ("data", "stringData")
 _NAME: Final = re.compile(
     r"TOKEN|PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|(?:^|[_.-])(?:KEY|PWD)S?(?:$|[_.-])|KEY$"
 )
+_FOLDERS: Final = ("PWD", "OLDPWD")
+"""Variables of every shell for the working folder (POSIX, cd): by their end they look like a password."""
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORDS: Final = frozenset({"default", "disabled", "enabled", "optional", "required", "undefined"})
 """Values that name a choice: hiding them everywhere would hide names that are no secret."""
@@ -46,7 +48,7 @@ _Missing: Final = object()
 
 def says_secret(name: str) -> bool:
     """Whether a variable, setting or value of that name holds a secret: `API_TOKEN`, `db-password`, `sshKey`."""
-    return _NAME.search(_CAMEL.sub("_", name).upper()) is not None
+    return name not in _FOLDERS and _NAME.search(_CAMEL.sub("_", name).upper()) is not None
 
 
 def secret_texts(named: Mapping[str, str]) -> tuple[str, ...]:

@@ -202,6 +202,17 @@ def test_no_project_is_said_with_the_folder(tmp_path: Path):
     with pytest.raises(ProgramError) as error:
         synth(tmp_path)
     assert problem_of(error)[0] == "no-project"
+    assert "`dra-infra init`" in error.value.problems[0].hint
+
+
+def test_a_folder_that_does_not_exist_is_not_answered_by_the_one_above(tmp_path: Path):
+    (tmp_path / "Pulumi.yaml").write_text("name: infra\nruntime: python\n")
+    (tmp_path / "__main__.py").write_text("")
+    with pytest.raises(ProgramError) as error:
+        synth(tmp_path / "nope")
+    (problem,) = error.value.problems
+    assert (problem.code, problem.path) == ("no-project", str(tmp_path / "nope"))
+    assert problem.message == "there is no such folder"
 
 
 @pytest.mark.parametrize(

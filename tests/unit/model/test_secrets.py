@@ -36,7 +36,13 @@ def test_names_of_secrets_say_so(name: str):
     assert says_secret(name)
 
 
-@pytest.mark.parametrize("name", ["PATH", "KEYBOARD", "MONKEY_ISLAND", "PWDX", "HOME", "keyring", "replicas"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("PATH", "KEYBOARD", "MONKEY_ISLAND", "PWDX", "HOME", "keyring", "replicas"),
+        *("PWD", "OLDPWD", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "GNOME_KEYRING_CONTROL", "XKB_DEFAULT_LAYOUT"),
+    ],
+)
 def test_other_names_do_not(name: str):
     assert not says_secret(name)
 
@@ -44,6 +50,11 @@ def test_other_names_do_not(name: str):
 def test_short_texts_and_words_are_not_looked_for():
     named = {"A_TOKEN": "short", "B_TOKEN": "default", "C_TOKEN": "123456", "PLAIN": "not secret"}
     assert secret_texts(named) == ("123456",)
+
+
+def test_the_folder_where_a_shell_stands_is_no_secret():
+    shell = {"PWD": "/home/ada/infra", "OLDPWD": "/home/ada", "DB_PWD": "hunter22"}
+    assert secret_texts(shell) == ("hunter22",)
 
 
 def test_the_longest_text_is_hidden_first():
