@@ -55,6 +55,14 @@ Charts = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+SnapshotFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--snapshot",
+        metavar="FILE",
+        help="The cluster, as `dra-infra snapshot` or kubectl get -o yaml writes it.",
+    ),
+]
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(
@@ -177,21 +185,35 @@ def simulate(
     directory: Directory = Path(),
     *,
     fleet: FleetName = None,
+    snapshot: SnapshotFile = None,
     stack: Stack = None,
     config: Setting = None,
     timeout: Timeout = 60.0,
     json: Json = False,
 ) -> None:
-    """Say where the pods of a program fit on a fleet: the nodes, and the devices on each.
+    """Say where the pods of a program fit on a fleet, or on a cluster beside what runs: the nodes, and the devices on each.
 
     \b
     Examples:
       dra-infra simulate --fleet "hgx-h100 x 4"
       dra-infra simulate infra/ --fleet cluster.yaml --json
+      dra-infra simulate infra/ --snapshot cluster.yaml
     """  # noqa: D301  (click reads the character)
     from dra_infra.cli.simulate import run
 
-    _exit(run(directory, fleet=fleet, stack=stack, config=_settings(config), timeout=timeout, as_json=json))
+    if fleet is not None and snapshot is not None:
+        raise typer.BadParameter("a snapshot is the fleet; leave --fleet out", param_hint="--snapshot")
+    _exit(
+        run(
+            directory,
+            fleet=fleet,
+            snapshot=snapshot,
+            stack=stack,
+            config=_settings(config),
+            timeout=timeout,
+            as_json=json,
+        )
+    )
 
 
 @app.command()
@@ -219,10 +241,7 @@ def review(
         str | None, typer.Option("--source", help="program, manifests or chart; else read off PATH.")
     ] = None,
     fleet: FleetName = None,
-    snapshot: Annotated[
-        Path | None,
-        typer.Option("--snapshot", metavar="FILE", help="The cluster, as kubectl get -o yaml prints it."),
-    ] = None,
+    snapshot: SnapshotFile = None,
     values: Annotated[
         list[Path] | None,
         typer.Option("--values", metavar="FILE", help="Values of a chart; may be repeated, the last wins."),

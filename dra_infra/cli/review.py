@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from dra_infra.catalog import load_fleet
-from dra_infra.catalog.snapshots import load_snapshot
 from dra_infra.cli.progress import progress
 from dra_infra.cli.review_engine import EngineAsked, previewing
 from dra_infra.cli.review_manifests import Locate
@@ -15,13 +14,13 @@ from dra_infra.cli.review_reports import check_form, print_report, write_reports
 from dra_infra.cli.review_sides import Asked, compile_both, read_sides
 from dra_infra.cli.review_source import Source, find_source
 from dra_infra.cli.settings import FLEET_SETTING, choose_fleet
-from dra_infra.errors import FleetError, Problem
+from dra_infra.cli.snapshots import read_snapshot
+from dra_infra.errors import Problem
 from dra_infra.model.engine_preview import EnginePreview
 from dra_infra.model.fleet import Fleet
 from dra_infra.model.gates import SUPPORTED_MINORS
 from dra_infra.model.program import Program
 from dra_infra.model.snapshot import Snapshot
-from dra_infra.model.yaml import MAX_BYTES
 from dra_infra.planning import Review, review
 from dra_infra.planning.place_sides import place_sides
 from dra_infra.planning.reviews import FailOn
@@ -51,7 +50,7 @@ def run(
     check_form(output)
     source = find_source(path, kind)
     with progress() as tell, previewing(source, asked, engine) as wait_for_preview:
-        cluster = _read_snapshot(snapshot) if snapshot else None
+        cluster = read_snapshot(snapshot) if snapshot else None
         chosen = cluster.fleet if cluster else _choose_fleet(fleet, source, asked)
         sides = read_sides(source, asked, tell)
         if engine is not None:
@@ -131,24 +130,3 @@ def _choose_fleet(fleet: str | None, source: Source, asked: Asked) -> Fleet | No
     name = fleet or asked.config.get(FLEET_SETTING)
     minor = asked.config.get("dra-infra:kubernetes")
     return load_fleet(name, kubernetes=minor if minor in SUPPORTED_MINORS else None) if name else None
-
-
-def _read_snapshot(file: Path) -> Snapshot:
-    try:
-        with file.open("rb") as opened:
-            data = opened.read(MAX_BYTES + 1)
-        return load_snapshot([data.decode("utf-8-sig")])
-    except OSError as error:
-        why = error.strerror or str(error)
-    except UnicodeDecodeError as error:
-        why = f"byte {error.start} is not UTF-8"
-    raise FleetError(
-        [
-            Problem(
-                path="--snapshot",
-                code="fleet-unreadable",
-                message=f"{file} cannot be read: {why}",
-                hint="name a file with what `kubectl get -o yaml` printed",
-            )
-        ]
-    )

@@ -9,11 +9,14 @@ from pathlib import Path
 
 from dra_infra.cli.printing import print_not_seen, print_problems, write_output
 from dra_infra.cli.settings import FLEET_SETTING, choose_fleet
+from dra_infra.cli.snapshots import read_snapshot
 from dra_infra.engine.synth import synth
 from dra_infra.errors import FleetError, Problem
 from dra_infra.planning.device_names import DeviceNames
 from dra_infra.planning.placements import describe_placement
+from dra_infra.planning.running import find_taken
 from dra_infra.simulation import Placement, WorkloadPlacement, place
+from dra_infra.simulation.taken import NOTHING
 from dra_infra.validation import check_program
 
 _MARKS = {"fits": "✓", "does-not-fit": "✗", "not-decided": "?"}
@@ -23,17 +26,19 @@ def run(
     directory: Path,
     *,
     fleet: str | None,
+    snapshot: Path | None = None,
     stack: str | None,
     config: Mapping[str, str],
     timeout: float,
     as_json: bool,
 ) -> int:
-    """Print where pods go; 1 when the program has problems or something does not fit.
+    """Print where pods go, beside what runs on a snapshot; 1 when the program has problems or something does not fit.
 
     Raises:
         FleetError: When no fleet is named or it cannot be read.
     """
-    chosen = choose_fleet(fleet, directory, stack=stack, config=config)
+    cluster = read_snapshot(snapshot) if snapshot else None
+    chosen = cluster.fleet if cluster else choose_fleet(fleet, directory, stack=stack, config=config)
     if chosen is None:
         raise FleetError(
             [
@@ -47,11 +52,12 @@ def run(
         )
     program = synth(directory, stack=stack, config=config, timeout=timeout)
     problems = check_program(program, fleet=chosen)
-    print_not_seen(program.not_seen)
+    taken, left_out = find_taken(cluster, program) if cluster else (NOTHING, ())
+    print_not_seen([*program.not_seen, *left_out])
     print_problems(problems)
     if any(problem.severity == "error" for problem in problems):
         return 1
-    placement = place([each.manifest for each in program.objects], chosen)
+    placement = place([each.manifest for each in program.objects], chosen, taken=taken)
     if as_json:
         write_output(json.dumps(_to_json(placement), indent=2, sort_keys=True))
     else:

@@ -8,9 +8,9 @@ from typing import Any, Final
 from dra_infra.cluster.check_pools import newest_pools
 from dra_infra.cluster.evidence import Evidence
 from dra_infra.cluster.kinds import CLAIMS, PODS, SLICES
+from dra_infra.cluster.links import requests_of
 from dra_infra.cluster.nvidia import GPU_DRIVER, MIG_CLASS
 from dra_infra.cluster.objects import full_name, mapping, mappings, name_of, namespace_of, text, uid_of
-from dra_infra.cluster.status import requests_of
 from dra_infra.errors import Problem
 from dra_infra.planning.wording import count_of, join_words
 

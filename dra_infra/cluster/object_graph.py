@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dra_infra.cluster.links import claims_of, name_pod
 from dra_infra.cluster.objects import full_name, namespace_of
-from dra_infra.cluster.status import Status, claims_of, name_pod
+from dra_infra.cluster.status import Status
 
 _SHAPES: Final = {"pod": "box", "claim": "note", "class": "folder", "device": "component"}
 _MERMAID: Final = {"pod": "[{}]", "claim": "({})", "class": "[/{}/]", "device": "[[{}]]"}

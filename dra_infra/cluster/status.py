@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from dra_infra.cluster.objects import full_name, mapping, mappings, name_of, namespace_of, text
+from dra_infra.cluster.links import WAITING, claims_of, reasons_of, requests_of
+from dra_infra.cluster.objects import mapping, mappings, name_of, namespace_of, text
 
 Manifest = Mapping[str, Any]
-
-_WAITING: Final = ("Pending", "")
 
 
 @dataclass(frozen=True, kw_only=True, order=True, slots=True)
@@ -114,13 +113,13 @@ def find_status(seen: Seen) -> Status:
         names, missing = claims_of(pod)
         for name in names:
             users[namespace_of(pod), name].append(pod)
-        if missing and text(mapping(pod.get("status")).get("phase")) in _WAITING:
+        if missing and text(mapping(pod.get("status")).get("phase")) in WAITING:
             waiting.append(
                 PodWaiting(
                     namespace=namespace_of(pod),
                     name=name_of(pod),
                     wants=missing,
-                    reasons=_reasons([pod], seen.events),
+                    reasons=reasons_of([pod], seen.events),
                 )
             )
     claims = tuple(
@@ -142,37 +141,6 @@ def find_status(seen: Seen) -> Status:
         published=dict(sorted(published.items())),
         taken={driver: sum(key[0] == driver for key in held) for driver in sorted(published)},
     )
-
-
-def claims_of(pod: Manifest) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the claims that a pod has, and of the templates whose claims were not made yet."""
-    status = mapping(pod.get("status"))
-    made = {
-        text(each.get("name")): text(each.get("resourceClaimName"))
-        for each in mappings(status.get("resourceClaimStatuses"))
-    }
-    names, missing = [], []
-    for entry in mappings(mapping(pod.get("spec")).get("resourceClaims")):
-        name = text(entry.get("resourceClaimName")) or made.get(text(entry.get("name")), "")
-        if name:
-            names.append(name)
-        elif text(entry.get("name")) not in made:
-            missing.append(f"template {text(entry.get('resourceClaimTemplateName'))}")
-    extended = text(mapping(status.get("extendedResourceClaimStatus")).get("resourceClaimName"))
-    return (*names, *([extended] if extended else ())), tuple(missing)
-
-
-def requests_of(claim: Manifest) -> dict[str, str]:
-    """The class of each request, by `request` or `request/alternative`."""
-    found = {}
-    for request in mappings(mapping(mapping(claim.get("spec")).get("devices")).get("requests")):
-        name = text(request.get("name"))
-        exactly = mapping(request.get("exactly"))
-        if exactly:
-            found[name] = text(exactly.get("deviceClassName"))
-        for alternative in mappings(request.get("firstAvailable")):
-            found[f"{name}/{text(alternative.get('name'))}"] = text(alternative.get("deviceClassName"))
-    return found
 
 
 def _claim(
@@ -203,7 +171,7 @@ def _claim(
         devices=devices,
         classes=tuple(dict.fromkeys(classes.values())),
         consumers=tuple(_consumer(each) for each in consumers),
-        reasons=_reasons(pods, seen.events) or (() if allocation or pods else ("no pod uses it",)),
+        reasons=reasons_of(pods, seen.events) or (() if allocation or pods else ("no pod uses it",)),
     )
 
 
@@ -219,40 +187,3 @@ def _consumer(reference: Manifest) -> str:
     resource = text(reference.get("resource"))
     kind = {"pods": "Pod", "podgroups": "PodGroup"}.get(resource, resource)
     return f"{kind} {text(reference.get('name'))}"
-
-
-def _reasons(pods: Iterable[Manifest], events: Sequence[Manifest]) -> tuple[str, ...]:
-    """The scheduler's words on a pod that waits, else the last warning about one that does not run."""
-    found = []
-    for pod in pods:
-        status = mapping(pod.get("status"))
-        if text(status.get("phase")) not in _WAITING:
-            continue
-        refused = [
-            text(each.get("message"))
-            for each in mappings(status.get("conditions"))
-            if each.get("type") == "PodScheduled" and each.get("status") == "False"
-        ]
-        found += [f"Pod {name_of(pod)}: {said}" for said in refused if said] or _warnings(pod, events)
-    return tuple(dict.fromkeys(found))
-
-
-def _warnings(pod: Manifest, events: Sequence[Manifest]) -> list[str]:
-    about = [
-        each
-        for each in events
-        if text(mapping(each.get("involvedObject")).get("uid"))
-        == text(mapping(pod.get("metadata")).get("uid"))
-        and text(each.get("message"))
-    ]
-    if not about:
-        return []
-    last = max(about, key=lambda each: text(each.get("lastTimestamp")) or text(each.get("eventTime")))
-    return [f"Pod {name_of(pod)}: {text(last.get('reason'))}: {text(last.get('message'))}"]
-
-
-def name_pod(pod: Manifest) -> str:
-    """A pod, what it does, and where."""
-    phase = text(mapping(pod.get("status")).get("phase")) or "Pending"
-    node = text(mapping(pod.get("spec")).get("nodeName"))
-    return f"Pod {full_name(pod)} ({phase}{f' on {node}' if node else ''})"

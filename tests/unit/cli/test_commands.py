@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dra_infra.catalog import load_fleet
+
 MAIN = "from dra_infra.cli.app import main; main()"
 
 PROGRAM = """
@@ -97,6 +99,36 @@ def test_simulate_fails_when_something_does_not_fit(project):
     assert result.returncode == 1
     (workload,) = json.loads(result.stdout)["workloads"]
     assert workload["verdict"] == "does-not-fit"
+
+
+def test_simulate_places_beside_what_runs_on_a_snapshot(project):
+    fleet = load_fleet("hgx-h100").to_manifests()
+    (pool,) = {each["spec"]["nodeName"] for each in fleet if each["kind"] == "ResourceSlice"}
+    held = [
+        {"request": "r", "driver": "gpu.nvidia.com", "pool": pool, "device": f"gpu-{index}"}
+        for index in range(2)
+    ]
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "others", "namespace": "default"},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}},
+        "status": {"allocation": {"devices": {"results": held}}},
+    }
+    folder = project()
+    (folder / "cluster.yaml").write_text("---\n".join(json.dumps(each) + "\n" for each in [*fleet, claim]))
+    result = run("simulate", "--snapshot", "cluster.yaml", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert "gpu-2..5" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "code"), [(["--fleet", "hgx-h100"], "leave --fleet out"), ([], "[fleet-unreadable]")]
+)
+def test_a_snapshot_that_cannot_be_simulated_on_is_told(project, options: list[str], code: str):
+    result = run("simulate", "--snapshot", "none.yaml", *options, cwd=project())
+    assert result.returncode == 2
+    assert code in result.stderr
 
 
 def test_the_fleet_may_come_from_the_stack(project):

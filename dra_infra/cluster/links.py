@@ -1,0 +1,79 @@
+"""What leads from a pod to its claims, from a claim to its classes, and what the cluster says about a pod that waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from dra_infra.cluster.objects import full_name, mapping, mappings, name_of, text, uid_of
+
+Manifest = Mapping[str, Any]
+
+WAITING: Final = ("Pending", "")
+"""Phases of a pod that does not run yet."""
+
+
+def claims_of(pod: Manifest) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the claims that a pod has, and of the templates whose claims were not made yet."""
+    status = mapping(pod.get("status"))
+    made = {
+        text(each.get("name")): text(each.get("resourceClaimName"))
+        for each in mappings(status.get("resourceClaimStatuses"))
+    }
+    names, missing = [], []
+    for entry in mappings(mapping(pod.get("spec")).get("resourceClaims")):
+        name = text(entry.get("resourceClaimName")) or made.get(text(entry.get("name")), "")
+        if name:
+            names.append(name)
+        elif text(entry.get("name")) not in made:
+            missing.append(f"template {text(entry.get('resourceClaimTemplateName'))}")
+    extended = text(mapping(status.get("extendedResourceClaimStatus")).get("resourceClaimName"))
+    return (*names, *([extended] if extended else ())), tuple(missing)
+
+
+def requests_of(claim: Manifest) -> dict[str, str]:
+    """The class of each request, by `request` or `request/alternative`."""
+    found = {}
+    for request in mappings(mapping(mapping(claim.get("spec")).get("devices")).get("requests")):
+        name = text(request.get("name"))
+        exactly = mapping(request.get("exactly"))
+        if exactly:
+            found[name] = text(exactly.get("deviceClassName"))
+        for alternative in mappings(request.get("firstAvailable")):
+            found[f"{name}/{text(alternative.get('name'))}"] = text(alternative.get("deviceClassName"))
+    return found
+
+
+def reasons_of(pods: Iterable[Manifest], events: Sequence[Manifest]) -> tuple[str, ...]:
+    """The scheduler's words on a pod that waits, else the last warning about one that does not run."""
+    found = []
+    for pod in pods:
+        status = mapping(pod.get("status"))
+        if text(status.get("phase")) not in WAITING:
+            continue
+        refused = [
+            text(each.get("message"))
+            for each in mappings(status.get("conditions"))
+            if each.get("type") == "PodScheduled" and each.get("status") == "False"
+        ]
+        found += [f"Pod {name_of(pod)}: {said}" for said in refused if said] or _warnings(pod, events)
+    return tuple(dict.fromkeys(found))
+
+
+def _warnings(pod: Manifest, events: Sequence[Manifest]) -> list[str]:
+    about = [
+        each
+        for each in events
+        if text(mapping(each.get("involvedObject")).get("uid")) == uid_of(pod) and text(each.get("message"))
+    ]
+    if not about:
+        return []
+    last = max(about, key=lambda each: text(each.get("lastTimestamp")) or text(each.get("eventTime")))
+    return [f"Pod {name_of(pod)}: {text(last.get('reason'))}: {text(last.get('message'))}"]
+
+
+def name_pod(pod: Manifest) -> str:
+    """A pod, what it does, and where."""
+    phase = text(mapping(pod.get("status")).get("phase")) or "Pending"
+    node = text(mapping(pod.get("spec")).get("nodeName"))
+    return f"Pod {full_name(pod)} ({phase}{f' on {node}' if node else ''})"
