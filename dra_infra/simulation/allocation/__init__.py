@@ -6,6 +6,7 @@
 from dra_infra.simulation.allocation.allocator import Allocator
 from dra_infra.simulation.allocation.identity import DeviceID, PoolID
 from dra_infra.simulation.allocation.outcomes import Allocated, Cannot, Failed, Outcome
+from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.selection import CelEvaluator, Evaluator, Trouble
 from dra_infra.simulation.allocation.state import AllocatedState
 from dra_infra.simulation.allocation.variants import Features, Variant, choose_variant
@@ -22,6 +23,7 @@ __all__ = [
     "Features",
     "Outcome",
     "PoolID",
+    "Quirk",
     "Trouble",
     "Variant",
     "choose_variant",

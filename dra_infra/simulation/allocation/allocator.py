@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.fleet import Node
@@ -19,6 +20,7 @@ from dra_infra.simulation.allocation.counters import (
 from dra_infra.simulation.allocation.matching import Matching
 from dra_infra.simulation.allocation.outcomes import Allocated, AllocationError, Cannot, Failed, Outcome
 from dra_infra.simulation.allocation.pools import Pool, gather_pools
+from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.search import Search
 from dra_infra.simulation.allocation.selection import CelEvaluator, Evaluator
 from dra_infra.simulation.allocation.slices import SliceIndex
@@ -28,12 +30,16 @@ from dra_infra.simulation.allocation.usage import Usage
 from dra_infra.simulation.allocation.variants import Variant, choose_variant
 
 
+def _never() -> bool:
+    return False
+
+
 class Allocator:
     """Allocates as the scheduler of one release does.
 
     Args:
         release: The minor and its gates, or the variant that they choose.
-        slices: All slices of the cluster. Where pools are not sorted (1.34, 1.35, and without most gates), the order
+        slices: All slices of the cluster, or what another allocator of the minor read of them. Where pools are not sorted (1.34, 1.35, and without most gates), the order
             of the slices stands for what is random upstream: the answer is one that the scheduler may give.
         classes: All device classes.
         state: What is allocated already.
@@ -43,14 +49,16 @@ class Allocator:
     def __init__(
         self,
         release: Release | Variant,
-        slices: Sequence[ResourceSlice],
+        slices: Sequence[ResourceSlice] | SliceIndex,
         classes: Iterable[DeviceClass],
         state: AllocatedState | None = None,
         *,
         evaluator: Evaluator | None = None,
     ) -> None:
         self.variant = choose_variant(release) if isinstance(release, Release) else release
-        self._index = SliceIndex(slices, self.variant)
+        self._index = (
+            slices.under(self.variant) if isinstance(slices, SliceIndex) else SliceIndex(slices, self.variant)
+        )
         self._classes: Mapping[str, DeviceClass] = {each.metadata.name or "": each for each in classes}
         self._state = AllocatedState() if state is None else state
         self._evaluator = CelEvaluator(self.variant) if evaluator is None else evaluator
@@ -59,20 +67,37 @@ class Allocator:
 
     def with_state(self, state: AllocatedState) -> Allocator:
         """The same cluster with other devices in use; slices are not read again."""
-        made = object.__new__(type(self))
-        made.variant = self.variant
-        made._index, made._classes, made._evaluator = self._index, self._classes, self._evaluator
-        made._state = state
-        made._availability = CounterAvailability(state, self.variant)
-        made._baseline = GroupBaseline(state)
-        return made
+        return self._changed(self.variant, state)
+
+    def find_quirks(
+        self, node: Node, claims: Sequence[ResourceClaim], *, declared: frozenset[str] = frozenset()
+    ) -> tuple[Quirk, ...]:
+        """The bugs of the minor without which `allocate` would answer something else."""
+        answer = self.allocate(node, claims, declared=declared)
+        return tuple(
+            quirk
+            for quirk in Quirk
+            if self.variant.has(quirk)
+            and self._without(quirk).allocate(node, claims, declared=declared) != answer
+        )
+
+    def _without(self, quirk: Quirk) -> Allocator:
+        return self._changed(replace(self.variant, quirks=self.variant.quirks - {quirk}), self._state)
+
+    def _changed(self, variant: Variant, state: AllocatedState) -> Allocator:
+        return Allocator(variant, self._index, self._classes.values(), state, evaluator=self._evaluator)
 
     def pools(self, node: Node) -> tuple[Pool, ...]:
         """The pools of a node, in the order in which they are tried."""
         return gather_pools(self._index, node, self.variant)
 
     def allocate(
-        self, node: Node, claims: Sequence[ResourceClaim], *, declared: frozenset[str] = frozenset()
+        self,
+        node: Node,
+        claims: Sequence[ResourceClaim],
+        *,
+        declared: frozenset[str] = frozenset(),
+        is_cancelled: Callable[[], bool] = _never,
     ) -> Outcome:
         """What a node gives the claims of one pod.
 
@@ -80,6 +105,7 @@ class Allocator:
             node: The node.
             claims: Those of the pod that are not allocated yet, in the order of the pod, with the server's defaults.
             declared: `status.declaredFeatures` of the node.
+            is_cancelled: Asked at each step of the search, which can take for ever; true ends it with an error.
         """
         pools = self.pools(node)
         taking = Taking(
@@ -91,7 +117,7 @@ class Allocator:
             self.variant,
         )
         matching = Matching(self._evaluator, node, self.variant)
-        search = Search(claims, pools, self._classes, taking, matching, self.variant)
+        search = Search(claims, pools, self._classes, taking, matching, self.variant, is_cancelled)
         try:
             if search.run():
                 return Allocated(

@@ -17,6 +17,7 @@ from dra_infra.model.fleet import Node
 from dra_infra.model.node_selector import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from dra_infra.model.resource_claim import ResourceClaim
 from dra_infra.simulation.allocation.outcomes import abort
+from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.requests import Key, Wanted
 from dra_infra.simulation.allocation.usage import Picked
 from dra_infra.simulation.allocation.variants import Variant
@@ -108,8 +109,7 @@ def _claim_configs(
             yield entry
             continue
         times = sum(_is_named(each, config.requests) for each in chosen)
-        # Before 1.37 it is there once for each request that it names.
-        yield from [entry] * (min(times, 1) if variant.number >= 37 else times)
+        yield from [entry] * (times if variant.has(Quirk.CONFIG_FOR_EACH) else min(times, 1))
 
 
 def _is_named(wanted: Wanted, requests: Sequence[str]) -> bool:

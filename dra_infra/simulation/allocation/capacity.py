@@ -104,7 +104,7 @@ def _round_up(requested: Amount, valid: CapacityRequestPolicyRange, least: str, 
                 f"{_UNREPRESENTABLE}: request {requested.text} is not a representable milli value"
             )
         first, width = minimum.milli(), step.milli()
-        steps = -(-(milli - first) // width)
+        steps = _steps(milli - first, width)
         if steps > (MAX_INT64 - first) // width:
             raise CapacityError(
                 f"{_UNREPRESENTABLE}: rounding request {requested.text} up to the next step passes the milli-value range"
@@ -113,13 +113,19 @@ def _round_up(requested: Amount, valid: CapacityRequestPolicyRange, least: str, 
     if variant.number >= 37 and requested.nanos > MAX_INT64 * NANO:
         raise CapacityError(f"{_UNREPRESENTABLE}: request {requested.text} exceeds MaxInt64")
     first, width = minimum.value(), step.value()
-    steps = -(-(requested.value() - first) // width)
+    steps = _steps(requested.value() - first, width)
     if variant.number >= 37 and first >= 0 and steps > (MAX_INT64 - first) // width:
         raise CapacityError(
             f"{_UNREPRESENTABLE}: rounding request {requested.text} up to the next step passes MaxInt64"
         )
     form = step if variant.number >= 37 else BINARY
     return form.written_as((first + width * steps) * NANO)
+
+
+def _steps(added: int, width: int) -> int:
+    """Steps up to an amount, in Go's division: an amount that left 64 bits is below the first, and one step is made."""
+    whole, rest = divmod(abs(added), width)
+    return (whole if added >= 0 else -whole) + (rest != 0)
 
 
 def _violates(amount: Amount, policy: CapacityRequestPolicy | None, variant: Variant) -> bool:

@@ -13,6 +13,7 @@ from dra_infra.model.resource_claim import DeviceConstraint, ResourceClaim
 from dra_infra.simulation.allocation.attributes import Lookup, Values, common, scalar, values
 from dra_infra.simulation.allocation.identity import Published
 from dra_infra.simulation.allocation.outcomes import abort
+from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.requests import Wanted, claim_name
 from dra_infra.simulation.allocation.variants import Variant
 
@@ -71,7 +72,7 @@ class _Match:
         self._attribute = attribute
         self._lookup = lookup
         self._is_listing = variant.features.list_attributes
-        self._forgets = variant.number >= 37
+        self._forgets = not variant.has(Quirk.LISTS_STAY_NARROW)
         self._first: DeviceAttribute | None = None
         self._common: list[Values] = []
         self._count = 0
@@ -139,8 +140,8 @@ class _Distinct:
         self._attribute = attribute
         self._lookup = lookup
         self._is_listing = variant.features.list_attributes
-        self._keeps_all = variant.number >= 37
-        self._compares_pointers = variant.number == 34
+        self._keeps_all = not variant.has(Quirk.DISTINCT_FORGETS)
+        self._compares_pointers = variant.has(Quirk.DISTINCT_BY_POINTER)
         self._kept: dict[object, tuple[DeviceAttribute, Published]] = {}
         self._count = 0
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from dra_infra.simulation.allocation.amounts import nanos
 from dra_infra.simulation.allocation.identity import PoolID, Published
 from dra_infra.simulation.allocation.pools import CounterSets, Pool, counters_of
+from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.state import AllocatedState
 from dra_infra.simulation.allocation.variants import Variant
 
@@ -23,7 +24,7 @@ def counter_key(published: Published, variant: Variant) -> Hashable:
     """
     if variant.simple_pools:
         return published.slice.metadata.name
-    return published.pool.pool if variant.number == 35 else published.pool
+    return published.pool.pool if variant.has(Quirk.COUNTERS_BY_POOL_NAME) else published.pool
 
 
 class CounterAvailability:

@@ -1,33 +1,51 @@
 """The search on one node: every combination of devices in order, until one serves all claims.
 
-Source: Allocate, validateDeviceRequest, allocateOne and isSelectable. The order decides the answer, so nothing here is
+Source: allocateOne. The order decides the answer, so nothing here is
 shortened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum
+from typing import Final
 
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.resource_claim import ResourceClaim
-from dra_infra.simulation.allocation.capacity import CapacityError, fits
-from dra_infra.simulation.allocation.constraints import build_constraints
+from dra_infra.simulation.allocation.capacity import CapacityError
 from dra_infra.simulation.allocation.identity import ROOM_FOR_RESULTS, Published
 from dra_infra.simulation.allocation.matching import Matching
 from dra_infra.simulation.allocation.outcomes import abort
 from dra_infra.simulation.allocation.pools import Pool
-from dra_infra.simulation.allocation.requests import (
-    DeviceCount,
-    Key,
-    Wanted,
-    check_features,
-    describe,
-    leaves,
-)
-from dra_infra.simulation.allocation.state import NOTHING
+from dra_infra.simulation.allocation.preparation import Preparation
+from dra_infra.simulation.allocation.quirks import Quirk
+from dra_infra.simulation.allocation.requests import Key, Wanted
 from dra_infra.simulation.allocation.taking import Taking
 from dra_infra.simulation.allocation.variants import Variant
+
+_CALLS_BESIDE: Final = 200
+"""Calls below the search: evaluation of expressions, and whatever the caller's own stack needs of its limit."""
+
+
+@contextmanager
+def _room_for(depth: int) -> Iterator[None]:
+    """Let Python call itself as deeply as a pod with many claims needs."""
+    limit = sys.getrecursionlimit()
+    if depth + _CALLS_BESIDE > limit // 2:
+        sys.setrecursionlimit(limit + depth + _CALLS_BESIDE)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _is_tried(pool: Pool, variant: Variant) -> bool:
+    """Whether devices of a pool are given away; an invalid one ends the attempt in 1.34 when it is come to."""
+    if pool.invalid:
+        return variant.number == 34
+    return not pool.is_incomplete or variant.has(Quirk.INCOMPLETE_IS_USED)
 
 
 class _Found(Enum):
@@ -48,6 +66,7 @@ class Search:
         taking: What is taken.
         matching: Which devices a request can have.
         variant: Whose rules.
+        is_cancelled: Asked at each step; true ends the attempt as the scheduler's timeout of a node does.
     """
 
     def __init__(
@@ -58,19 +77,20 @@ class Search:
         taking: Taking,
         matching: Matching,
         variant: Variant,
+        is_cancelled: Callable[[], bool],
     ) -> None:
         self.wanted: dict[Key, Wanted] = {}
         self._claims = claims
-        self._pools = pools
-        self._classes = classes
+        self._preparation = Preparation(claims, pools, classes, taking, matching, variant)
         self._taking = taking
         self._usage = taking.usage
         self._matching = matching
         self._variant = variant
+        self._is_cancelled = is_cancelled
         self._candidates = [
             (pool, each)
             for pool in pools
-            if variant.number == 34 or not (pool.is_incomplete or pool.invalid)
+            if _is_tried(pool, variant)
             for each in (pool.devices if not pool.invalid else (None,))
         ]
 
@@ -80,62 +100,15 @@ class Search:
         Raises:
             AllocationError: When the attempt ends with an error.
         """
-        for number, claim in enumerate(self._claims):
-            self._prepare(number, claim)
+        self.wanted.update(self._preparation.run())
         self._matching.forget()
-        return self._allocate(Key(0, 0), 0, is_entry=False, start=0) is _Found.YES
+        with _room_for(self._depth()):
+            return self._allocate(Key(0, 0), 0, is_entry=False, start=0) is _Found.YES
 
-    def _prepare(self, number: int, claim: ResourceClaim) -> None:
-        count = DeviceCount(claim, self._variant)
-        for position, request in enumerate(claim.spec.devices.requests or ()):
-            check_features(claim, request, self._variant)
-            counts = []
-            for sub, leaf in enumerate(leaves(request)):
-                wanted = describe(claim, request, leaf, self._classes, self._variant)
-                key = Key(number, position, sub)
-                if leaf.allocation_mode == "All":
-                    # Before 1.36 what matches is kept under the entry before this one, and so taken for this one too.
-                    kept = key if self._variant.number >= 36 else Key(number, position, max(sub - 1, 0))
-                    wanted.all_devices = tuple(self._select_all(kept, wanted))
-                    wanted.count = len(wanted.all_devices)
-                self.wanted[key] = wanted
-                counts.append(wanted.count)
-            count.add(request, min(counts))
-        count.finish()
-        self._taking.picked.append([])
-        self._taking.constraints.append(build_constraints(claim, self._matching.attribute, self._variant))
-
-    def _select_all(self, key: Key, wanted: Wanted) -> list[tuple[Pool, Published]]:
-        where = wanted.where
-        found: list[tuple[Pool, Published]] = []
-        for pool in self._pools:
-            if pool.is_incomplete:
-                raise abort(
-                    f"{where}: asks for all devices, but resource pool {pool.id} is currently being updated"
-                )
-            if pool.invalid:
-                raise abort(
-                    f"{where}: asks for all devices, but resource pool {pool.id} is currently invalid"
-                )
-            found.extend(
-                (pool, each)
-                for each in pool.devices
-                if self._matching.is_selectable(key, wanted, each) and self._could_serve(wanted, each)
-            )
-        return found
-
-    def _could_serve(self, wanted: Wanted, published: Published) -> bool:
-        """From 1.37 on a device counts that is large enough, before one that has enough left."""
-        if not self._variant.features.consumable_capacity:
-            return True
-        if self._variant.number < 37:
-            return self._usage.has_capacity(wanted, published)
-        try:
-            return fits(wanted.capacity, published.device.capacity or {}, NOTHING, NOTHING, self._variant)
-        except CapacityError as error:
-            raise abort(
-                f"{wanted.where}: checking capacity for device {published.device.name}: {error}"
-            ) from error
+    def _depth(self) -> int:
+        """Most calls that the search is deep: those of each device, request and claim."""
+        devices = sum(min(each.count, ROOM_FOR_RESULTS) for each in self.wanted.values())
+        return 3 * (devices + len(self.wanted) + len(self._claims))
 
     def _allocate(self, key: Key, number: int, *, is_entry: bool, start: int) -> _Found:
         """allocateOne: device *number* of a request and everything after it.
@@ -146,6 +119,8 @@ class Search:
             is_entry: Whether one entry of a prioritized list is tried already.
             start: The first candidate to look at.
         """
+        if self._is_cancelled():
+            raise abort("filter operation aborted: context deadline exceeded")
         if key.claim >= len(self._claims):
             return _Found.YES
         if key.request >= len(self._claims[key.claim].spec.devices.requests or ()):
@@ -183,8 +158,8 @@ class Search:
         undo = self._taking.take(key.claim, wanted, *candidate, number=number)
         if undo is None:
             return _Found.NO
-        # Before 1.36 the search goes on with the first entry of the list, whichever this one is.
-        following = key if self._variant.number >= 36 else Key(key.claim, key.request)
+        returns = self._variant.has(Quirk.ALL_GOES_ON_WITH_FIRST)
+        following = Key(key.claim, key.request) if returns else key
         found = self._allocate(following, number + 1, is_entry=is_entry, start=0)
         if found is not _Found.YES:
             undo()

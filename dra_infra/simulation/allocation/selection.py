@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dra_infra.cel import DeviceView, Match, NoMatch, compile_expression
+from dra_infra.cel import DeviceView, Match, NoMatch, check_expression, compile_expression
 from dra_infra.cel import Failed as CelFailed
+from dra_infra.cel.check import check_derived
 from dra_infra.cel.derive import derive_attribute
 from dra_infra.cel.evaluate import Program
 from dra_infra.cel.release import Environment
@@ -71,7 +72,8 @@ class CelEvaluator:
             try:
                 program = compile_expression(expression, self._environment)
             except ProblemsError as error:
-                program = Trouble(error.problems[0].message, compiles=False)
+                checked = check_expression(expression, environment=self._environment)
+                program = Trouble(checked.detail or error.problems[0].message, compiles=False)
             self._programs[expression] = program
         if isinstance(program, Trouble):
             return program
@@ -87,7 +89,8 @@ class CelEvaluator:
         try:
             value = derive_attribute(expression, self._view(published))
         except ProblemsError as error:
-            return Trouble(error.problems[0].message, compiles=False)
+            detail = check_derived(expression).detail
+            return Trouble(detail or error.problems[0].message, compiles=False)
         if isinstance(value, CelFailed):
             return Trouble(value.text, decided=value.decided)
         return DeviceAttribute.from_manifest(value)

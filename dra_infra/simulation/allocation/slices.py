@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from copy import copy
 
 from dra_infra.model.device import Device
 from dra_infra.model.fleet import Node
@@ -61,6 +62,12 @@ class SliceIndex:
                 self._shared.append((number, slice_))
             else:
                 self._local[slice_.spec.node_name].append((number, slice_))
+
+    def under(self, variant: Variant) -> SliceIndex:
+        """The same for a variant of the same minor and copy."""
+        other = copy(self)
+        other._variant = variant  # noqa: SLF001
+        return other
 
     def devices(self, slice_: ResourceSlice) -> tuple[Published, ...]:
         """The devices of a slice, in order; the same objects at each call."""

@@ -17,6 +17,7 @@ from dra_infra.simulation.allocation.counters import CounterUse, GroupUse
 from dra_infra.simulation.allocation.identity import Published
 from dra_infra.simulation.allocation.outcomes import AllocationError, Failed, abort
 from dra_infra.simulation.allocation.pools import Pool
+from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.requests import Wanted
 from dra_infra.simulation.allocation.slices import SliceIndex
 from dra_infra.simulation.allocation.usage import Picked, Undo, Usage
@@ -87,7 +88,7 @@ class Taking:
             and self._take_device(claim, wanted, published, undone, number=number)
         ):
             return lambda: _undo(undone)
-        if self._variant.rolls_back:
+        if not self._variant.has(Quirk.REFUSED_KEEPS):
             _undo(undone)
         return None
 
@@ -117,7 +118,7 @@ class Taking:
         if not self._counters.take(pool, published):
             return False
         # Before 1.36 the counters of a share are never given back.
-        if self._variant.rolls_back or not is_share:
+        if not is_share or not self._variant.has(Quirk.REFUSED_KEEPS):
             undone.append(lambda: self._counters.give_back(published))
         return True
 
@@ -163,8 +164,8 @@ class Taking:
         return True
 
     def _still_fits(self, wanted: Wanted, published: Published, number: int) -> bool:
-        if self._variant.number == 34:
-            # 1.34 looks at another device of the slice: that with the number which this one has in its request.
+        if self._variant.has(Quirk.CAPACITY_OF_ANOTHER):
+            # It looks at another device of the slice: that with the number which this one has in its request.
             devices = self._index.devices(published.slice)
             if number >= len(devices):
                 text = f"runtime error: index out of range [{number}] with length {len(devices)}"

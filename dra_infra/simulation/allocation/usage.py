@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from dra_infra.simulation.allocation.amounts import Amount
 from dra_infra.simulation.allocation.capacity import fits
 from dra_infra.simulation.allocation.identity import DeviceID, Published
+from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.requests import Wanted
 from dra_infra.simulation.allocation.state import NOTHING, AllocatedState
 from dra_infra.simulation.allocation.variants import Variant
@@ -79,11 +80,11 @@ class Usage:
 
     def has_shares(self, device: DeviceID) -> bool:
         """Whether the counters of a shareable device are paid already; 1.34 pays them for each share."""
-        if self._variant.number == 34:
+        if self._variant.has(Quirk.SHARES_PAY_AGAIN):
             return False
         if device in self._capacity or self._state.has_consumed(device):
             return True
-        return self._variant.number >= 37 and self._state.has_share(device)
+        return not self._variant.has(Quirk.EMPTY_SHARES_PAY_AGAIN) and self._state.has_share(device)
 
     def take_capacity(self, device: DeviceID, consumed: Mapping[str, Amount]) -> Undo | None:
         """Take a share; None where it stays taken for good, as one without any capacity does before 1.36."""
@@ -91,7 +92,7 @@ class Usage:
         sums = self._capacity.setdefault(device, {})
         for name, amount in consumed.items():
             sums[name] = sums.get(name, 0) + amount.nanos
-        if not consumed and not self._variant.rolls_back:
+        if not consumed and self._variant.has(Quirk.REFUSED_KEEPS):
             return None
         return lambda: self._give_back(device, consumed, existed=existed)
 
@@ -104,7 +105,7 @@ class Usage:
                 sums[name] -= amount.nanos
         if any(sums.values()):
             return
-        if existed and self._variant.rolls_back:
+        if existed and not self._variant.has(Quirk.REFUSED_KEEPS):
             # An earlier share of the device is still there, by which the counters are paid.
             self._capacity[device] = {}
         else:

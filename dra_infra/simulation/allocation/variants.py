@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Final
 
 from dra_infra.model.target import Release
+from dra_infra.simulation.allocation.quirks import Quirk, quirks_of
 
 Channel = str
 """`stable`, `incubating` or `experimental`."""
@@ -75,12 +76,14 @@ class Variant:
         channel: Which copy.
         features: What is on.
         gates: The gates that are on, by which CEL is compiled.
+        quirks: The bugs of the minor.
     """
 
     number: int
     channel: Channel
     features: Features
     gates: frozenset[str]
+    quirks: frozenset[Quirk] = frozenset()
 
     @property
     def is_extended(self) -> bool:
@@ -107,10 +110,9 @@ class Variant:
         """Whether pools are the slices of the node alone, and counters belong to a slice."""
         return self.number == 34 or (self.number == 35 and self.channel == "stable")
 
-    @property
-    def rolls_back(self) -> bool:
-        """Whether a refused device gives back all that it took: counters and constraints leaked before 1.36."""
-        return self.number >= 36
+    def has(self, quirk: Quirk) -> bool:
+        """Whether the minor has a bug."""
+        return quirk in self.quirks
 
 
 def _is_passed_on(gate: str, number: int) -> bool:
@@ -155,4 +157,6 @@ def choose_variant(release: Release, *, asked: frozenset[str] | None = None) -> 
         derived_attributes="DRADerivedAttributes" in gates,
         compatibility_groups="DRADeviceCompatibilityGroups" in gates,
     )
-    return Variant(number=number, channel=channel, features=features, gates=release.gates)
+    return Variant(
+        number=number, channel=channel, features=features, gates=release.gates, quirks=quirks_of(number)
+    )

@@ -16,12 +16,21 @@ _SELECTORS: Final = (
     "!('mem' in device.capacity['a.example.com']) || device.capacity['a.example.com'].mem.isGreaterThan(quantity('3'))",
 )
 _CARELESS: Final = "device.attributes['a.example.com'].size > 0"
+_BROKEN: Final = (
+    "device.nope == 1",
+    "1 +",
+    "device.driver",
+    "device.attributes['a.example.com'].size.nope()",
+)
 _SHARED: Final = ("a.example.com/size", "a.example.com/colour", "k8s.io/root", "a.example.com/derived")
 _DERIVED: Final = (
     "device.attributes['a.example.com'].?size.orValue(7)",
     "device.driver",
     "device.attributes['a.example.com'].size",
     "device.attributes['a.example.com'].?size.orValue(1) > 1",
+    "device.attributes['a.example.com'].?size.orValue(1) > 1",
+    "device.attributes['k8s.io'].?root.orValue('z')",
+    "device.nope",
 )
 _AMOUNTS: Final = ("1", "2", "3", "5", "750m", "1500m", "1Ki", "2k")
 
@@ -67,8 +76,30 @@ def _claim(random: Random, variant: Variant, number: int) -> dict[str, Any]:
     ]
     if configs:
         devices["config"] = configs
+    if random.random() < 0.02:
+        _spoil(random, devices)
     metadata = {"name": f"c{number}", "namespace": "ml"}
     return {"metadata": metadata, "spec": {"devices": devices}}
+
+
+def _spoil(random: Random, devices: dict[str, Any]) -> None:
+    """What no API server stores, but an allocator may meet in what a newer one stored."""
+    request = random.choice(devices["requests"])
+    leaf = request["exactly"] if "exactly" in request else request["firstAvailable"][0]
+    match random.randrange(6):
+        case 0:
+            leaf["selectors"] = [{}]
+        case 1:
+            leaf["allocationMode"] = random.choice(("", "Some"))
+        case 2:
+            leaf["deviceClassName"] = ""
+        case 3:
+            devices["constraints"] = [{}]
+        case 4:
+            leaf["selectors"] = [{"cel": {"expression": random.choice(_BROKEN)}}]
+        case _:
+            request.pop("exactly", None)
+            request.pop("firstAvailable", None)
 
 
 def _some(random: Random, names: list[str]) -> list[str]:
@@ -99,7 +130,7 @@ def _request(random: Random, variant: Variant, name: str) -> dict[str, Any]:
 
 
 def _leaf(random: Random, variant: Variant) -> dict[str, Any]:
-    classes = random.choices(("any", "a", "configured", "careless", "ghost"), (62, 20, 16, 1.5, 0.5))
+    classes = random.choices(("any", "a", "configured", "careless", "ghost"), (60, 20, 16, 3.5, 0.5))
     leaf: dict[str, Any] = {"deviceClassName": classes[0], "allocationMode": "ExactCount"}
     if random.random() < 0.14:
         leaf["allocationMode"] = "All"
@@ -130,4 +161,7 @@ def _leaf(random: Random, variant: Variant) -> dict[str, Any]:
 
 def _amounts(random: Random) -> dict[str, str]:
     names = random.choices((["mem"], ["cores"], ["mem", "cores"], ["other"], []), (5, 3, 2, 1, 1))[0]
-    return {name: random.choice(_AMOUNTS) for name in names}
+    amounts = {name: random.choice(_AMOUNTS) for name in names}
+    if "mem" in amounts and random.random() < 0.03:
+        amounts["mem"] = random.choice(("8E", "9223372036854775807", "10E", "-1", "1u"))
+    return amounts

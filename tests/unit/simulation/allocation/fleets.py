@@ -20,6 +20,7 @@ _FIELD: Final = {
         }
     ]
 }
+_TERMS: Final = {"nodeSelectorTerms": [*_ZONE["nodeSelectorTerms"], *_FIELD["nodeSelectorTerms"]]}
 _POLICIES: Final = (
     None,
     None,
@@ -104,7 +105,7 @@ def _place(random: Random, style: str, nodes: int, devices: list[dict[str, Any]]
     if style == "all":
         return {"allNodes": True}
     if style == "selector":
-        return {"nodeSelector": random.choice((_ZONE, _FIELD))}
+        return {"nodeSelector": _TERMS if random.random() < 0.05 else random.choice((_ZONE, _FIELD))}
     for device in devices:
         device.update(
             random.choice(
@@ -163,9 +164,11 @@ def _attributes(random: Random, variant: Variant, driver: str) -> dict[str, Any]
     if random.random() < 0.6:
         scalars = ({"string": "x"}, {"string": "y"})
         lists = ({"strings": ["x"]}, {"strings": ["y", "z"]}, {"strings": ["x", "y"]}, {"ints": [1, 2]})
-        found["k8s.io/root"] = random.choice(
-            lists if variant.number >= 36 and random.random() < 0.5 else scalars
-        )
+        # With its gate off, 1.36 reads no device that has a list.
+        reads_lists = variant.number >= 37 or "DRAListTypeAttributes" in variant.gates
+        share = 0.5 if reads_lists else 0.02
+        has_list = variant.number >= 36 and random.random() < share
+        found["k8s.io/root"] = random.choice(lists if has_list else scalars)
     return found
 
 
@@ -205,6 +208,10 @@ def allocated_of(
     found: dict[str, list[dict[str, Any]]] = {"devices": [], "shares": [], "capacity": []}
     if random.random() < 0.5:
         return found
+    if random.random() < 0.1:
+        gone = {"driver": DRIVERS[0], "pool": "p", "device": "gone"}
+        found["devices"].append(gone)
+        found["shares"].append({**gone, "shareID": "s2"})
     for slice_ in slices:
         spec = slice_["spec"]
         for device in spec.get("devices", ()):

@@ -157,13 +157,16 @@ def second_entry_for_all(minor: str) -> Case:
 
 
 def entries_for_all(minor: str) -> Case:
-    """Two entries for all devices: 1.34 and 1.35 take what the first selects for what the second selects."""
+    """Two entries for all devices: 1.34 and 1.35 take what the first selects, which is in use, for the second too."""
     devices = (sized("d0", 1), sized("d1", 2))
+    held = {"driver": DRIVER, "pool": "p", "device": "d0"}
     entries = [
-        a_leaf(None, selectors=selecting(f"{SIZE} > 5")),
-        a_leaf(None, selectors=selecting(f"{SIZE} > 1")),
+        a_leaf(None, selectors=selecting(f"{SIZE} == 1")),
+        a_leaf(None, selectors=selecting(f"{SIZE} == 2")),
     ]
-    return make_case(minor, slices=[a_slice(*devices)], claims=[a_claim(entries)])
+    return make_case(
+        minor, slices=[a_slice(*devices)], claims=[a_claim(entries)], allocated={"devices": [held]}
+    )
 
 
 def counters_after_a_taint(minor: str) -> Case:
@@ -231,6 +234,18 @@ def amounts_in_binary(minor: str) -> Case:
         "capacity": {"cores": {"value": "4k", "requestPolicy": policy}},
     }
     leaf = a_leaf(capacity={"requests": {"cores": "1900"}})
+    return make_case(minor, slices=[a_slice(device)], claims=[a_claim(leaf)])
+
+
+def fractional_range(minor: str) -> Case:
+    """Steps of a quarter: 1.37 counts in thousandths, earlier minors in whole numbers."""
+    policy = {"default": "500m", "validRange": {"min": "500m", "step": "250m"}}
+    device = {
+        "name": "d0",
+        "allowMultipleAllocations": True,
+        "capacity": {"cores": {"value": "8", "requestPolicy": policy}},
+    }
+    leaf = a_leaf(capacity={"requests": {"cores": "700m"}})
     return make_case(minor, slices=[a_slice(device)], claims=[a_claim(leaf)])
 
 
@@ -311,6 +326,7 @@ CASES: Final[dict[str, Callable[[str], Case]]] = {
         incomplete_pool,
         list_attributes_and_the_scheduler,
         amounts_in_binary,
+        fractional_range,
         nine_of_eight,
         eleven_of_ten,
         counters_of_other_nodes,

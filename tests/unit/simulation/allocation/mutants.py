@@ -23,6 +23,7 @@ from dra_infra.simulation.allocation.amounts import Amount, read_amount
 from dra_infra.simulation.allocation.attributes import scalar
 from dra_infra.simulation.allocation.constraints import _Distinct, _Match, _Scope
 from dra_infra.simulation.allocation.matching import Matching
+from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.state import NOTHING, AllocatedState
 from dra_infra.simulation.allocation.taking import Taking
 from dra_infra.simulation.allocation.usage import Usage
@@ -117,8 +118,6 @@ MUTANTS: Final[dict[str, Patches]] = {
     "binding conditions do not come last": _is("groups_binding_conditions", value=False),
     "pools are those of 1.34": _is("simple_pools", value=True),
     "pools are those of 1.35": _is("simple_pools", value=False),
-    "nothing leaks": _is("rolls_back", value=True),
-    "everything leaks": _is("rolls_back", value=False),
     "the copy is extended": _is("is_extended", value=True),
     "the copy is not extended": _is("is_extended", value=False),
     "a result holds more": lambda: [
@@ -205,6 +204,18 @@ VARIANTS: Final[dict[str, Callable[[Variant], Variant]]] = {
             variant, features=replace(variant.features, **{name: False})
         )
         for field in fields(Features)
+    },
+    **{
+        f"no bug: {quirk.value}": lambda variant, quirk=quirk: replace(  # type: ignore[misc]
+            variant, quirks=variant.quirks - {quirk}
+        )
+        for quirk in Quirk
+    },
+    **{
+        f"bug everywhere: {quirk.value}": lambda variant, quirk=quirk: replace(  # type: ignore[misc]
+            variant, quirks=variant.quirks | {quirk}
+        )
+        for quirk in Quirk
     },
     **{
         f"1.{number} is 1.{number + step}": lambda variant, number=number, step=step: (  # type: ignore[misc]

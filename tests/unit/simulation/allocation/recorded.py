@@ -1,6 +1,7 @@
 """Cases with the answers of Kubernetes' own allocators, and which mutants each of them catches.
 
-`tests/e2e/judges/test_allocation_recorded.py` asks again, and picks them anew when golden files are written.
+`tests/e2e/judges/test_allocation_recorded.py` asks again, and looks for cases of mutants that have none when golden
+files are written.
 """
 
 from __future__ import annotations

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from dra_infra.model.resource_claim import ResourceClaim
+from dra_infra.simulation.allocation.quirks import Quirk, quirks_of
 from tests.unit.simulation.allocation import known
-from tests.unit.simulation.allocation.answers import answers_of
+from tests.unit.simulation.allocation.answers import allocator_of, answers_of, node_of
 from tests.unit.simulation.allocation.cases import MINORS
 
 OLD, NEW = ("1.34", "1.35"), ("1.36", "1.37")
@@ -118,6 +120,13 @@ def test_amounts_in_steps_are_written_in_binary_before_1_37(minor: str):
 
 
 @pytest.mark.parametrize("minor", MINORS)
+def test_steps_may_be_fractions_from_1_37_on(minor: str):
+    (claim,) = answer("fractional_range", minor)["allocations"]
+    (device,) = claim["devices"]["results"]
+    assert device["consumedCapacity"] == {"cores": "750m" if minor == "1.37" else "1"}
+
+
+@pytest.mark.parametrize("minor", MINORS)
 @pytest.mark.parametrize("name", ["nine_of_eight", "eleven_of_ten", "admin_access_to_a_full_partition"])
 def test_what_is_not_there_is_not_given(name: str, minor: str):
     assert devices(name, minor) is None
@@ -141,3 +150,40 @@ def test_nobody_gets_all_devices_beside_an_incomplete_pool(minor: str):
 def test_an_old_generation_is_not_used_once_a_newer_one_comes(minor: str):
     # 1.34 takes incomplete pools and looks at the slices of the node alone.
     assert devices("two_generations", minor) == (["d0"] if minor == "1.34" else None)
+
+
+QUIRKS = {
+    "distinct_values": Quirk.DISTINCT_BY_POINTER,
+    "distinct_values_of_one_request": Quirk.DISTINCT_FORGETS,
+    "narrowed_list": Quirk.LISTS_STAY_NARROW,
+    "second_entry_for_all": Quirk.ALL_GOES_ON_WITH_FIRST,
+    "entries_for_all": Quirk.ALL_SHARES_MATCHES,
+    "counters_after_a_taint": Quirk.REFUSED_KEEPS,
+    "capacity_of_another_device": Quirk.CAPACITY_OF_ANOTHER,
+    "pools_of_one_name": Quirk.COUNTERS_BY_POOL_NAME,
+    "share_without_capacity_in_use": Quirk.EMPTY_SHARES_PAY_AGAIN,
+    "configuration_for_two_requests": Quirk.CONFIG_FOR_EACH,
+    "incomplete_pool": Quirk.INCOMPLETE_IS_USED,
+}
+
+
+HIDDEN = {
+    # Another bug of the minor, or another rule, gives the same.
+    ("distinct_values_of_one_request", "1.34"),
+    ("share_without_capacity_in_use", "1.35"),
+}
+
+
+@pytest.mark.parametrize("name", QUIRKS)
+@pytest.mark.parametrize("minor", MINORS)
+def test_a_bug_that_decided_is_named(name: str, minor: str):
+    case = known.CASES[name](minor)
+    claims = [ResourceClaim.from_manifest(each) for each in case.claims]
+    found = allocator_of(case).find_quirks(node_of(case.nodes[0]), claims)
+    assert set(found) <= quirks_of(int(minor[2:]))
+    if (name, minor) in HIDDEN:
+        assert not found
+    elif QUIRKS[name] in quirks_of(int(minor[2:])):
+        assert QUIRKS[name] in found
+    if minor == "1.37":
+        assert not found
