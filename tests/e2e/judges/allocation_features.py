@@ -27,7 +27,7 @@ def _requests(case: Case) -> Iterator[dict[str, Any]]:
 
 def _leaves(case: Case) -> Iterator[dict[str, Any]]:
     for request in _requests(case):
-        yield from request.get("firstAvailable", ()) or (request["exactly"],)
+        yield from request.get("firstAvailable", ()) or ([request["exactly"]] if "exactly" in request else ())
 
 
 def _constraints(case: Case) -> Iterator[dict[str, Any]]:
