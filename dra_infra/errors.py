@@ -167,6 +167,8 @@ CODES: dict[str, str] = {
     # programs
     "no-project": "there is no Pulumi project in the folder",
     "invalid-project": "Pulumi.yaml or a stack file cannot be read, or lacks something",
+    "stack-not-known": "a stack was named that has no file, where others have one",
+    "unknown-setting": "there is no such setting of a stack",
     "duplicate-urn": "two resources of a program have one URN",
     "program-raised": "the program raised an error",
     "program-exited": "the program ended itself",
@@ -305,6 +307,7 @@ CODES: dict[str, str] = {
     "extended-resource-not-served": "a pod asks for nvidia.com/gpu where no class and no device plugin serves it",
     # review
     "file-unreadable": "a file or folder is not there, may not be read, or holds nothing to read",
+    "nothing-checked": "the input holds no object, so there is no answer",
     "lfs-pointer": "a file stands for one that Git LFS did not fetch",
     "duplicate-object": "an object is written twice in the manifests of a review",
     "not-utf-8": "a file is not UTF-8",

@@ -485,7 +485,7 @@ def validate(
       helm template chart | dra-infra validate - --gate DRAConsumableCapacity=true
       dra-infra validate . --format sarif > findings.sarif
     \b
-    Exits with 0 when all is clean, 1 on problems, 2 on wrong usage.
+    Exits with 0 when all is clean, 1 on problems, 2 on wrong usage or when there is no object.
     """  # noqa: D301  (click reads the character)
     # Looking for plugins of pydantic takes a tenth of the time; no code of a user, who may want them, runs here.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")

@@ -24,6 +24,9 @@ from dra_infra.model.yaml_events import MAX_NODES, RefusedYamlError, read_docume
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
 """Files of a folder that are read."""
 
+NOTHING_CHECKED: Final = "nothing-checked"
+"""The code of an input without any object: there is no answer then."""
+
 MAX_REFUSED: Final = 100
 """Parts of one file that are refused before the rest is left unread: it holds no manifests then."""
 
@@ -103,7 +106,13 @@ def read_sources(paths: Sequence[str], stdin: BinaryIO) -> Iterator[SourceObject
     """
     for path in paths:
         if path == "-":
-            yield from _read_bytes("-", stdin.read(MAX_BYTES + 1))
+            data = stdin.read(MAX_BYTES + 1)
+            if not data.strip():
+                # A command before the pipe that failed leaves nothing; nothing must not look like no problem.
+                hint = "look at what the command before the pipe printed on standard error"
+                yield _problem("-", NOTHING_CHECKED, "standard input is empty", hint)
+                continue
+            yield from _read_bytes("-", data)
         else:
             for file in _files(Path(path)):
                 yield from _read_file(file) if isinstance(file, Path) else (file,)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dra_infra.cli.printing import print_not_seen, print_problems, write_output
+from dra_infra.cli.settings import load_checked
 from dra_infra.engine.charts import with_charts
 from dra_infra.engine.isolated import program_to_json
 from dra_infra.engine.project import find_root
@@ -25,6 +26,7 @@ def run(
     charts: bool = False,
 ) -> int:
     """Print the objects of a program; 1 when it has problems, and then no objects."""
+    load_checked(directory, stack, config)
     program = synth(directory, stack=stack, config=config, timeout=timeout)
     if charts:
         program = with_charts(program, find_root(directory))

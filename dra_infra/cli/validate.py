@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from dra_infra.cli.printing import print_problems, write_output
-from dra_infra.cli.sources import SourceObject, read_sources
+from dra_infra.cli.sources import NOTHING_CHECKED, SourceObject, read_sources
 from dra_infra.cli.validation_report import RENDERERS, ValidationReport
 from dra_infra.errors import Place, Problem
 from dra_infra.model.pods import decode_pod_claims
@@ -25,7 +25,7 @@ def run(
     strict: bool,
     output: str,
 ) -> int:
-    """Check every object in *paths*; 1 when there is a problem (with *strict*: any advice).
+    """Check every object in *paths*; 1 when there is a problem (with *strict*: any advice), 2 when nothing was checked.
 
     Raises:
         InvalidSpecError: When the target or the driver release is not one.
@@ -37,6 +37,8 @@ def run(
         print(report.summary, file=sys.stderr)
     else:
         write_output(RENDERERS[output](report))
+    if any(problem.code == NOTHING_CHECKED for problem in report.problems):
+        return 2
     return 1 if report.errors or (strict and report.problems) else 0
 
 
@@ -47,6 +49,8 @@ def check(paths: Sequence[str], target: ClusterTarget, *, driver: str) -> Valida
     sources: list[SourceObject] = []
     for found in read_sources(paths, sys.stdin.buffer):
         (sources if isinstance(found, SourceObject) else problems).append(found)  # type: ignore[arg-type]
+    if not sources and not problems:
+        problems.append(_nothing(paths))
     manifests = [source.manifest for source in sources]
     for index, problem in check_objects(manifests, target, driver=driver):
         place = sources[index].place(problem.path)
@@ -62,6 +66,16 @@ def check(paths: Sequence[str], target: ClusterTarget, *, driver: str) -> Valida
 
 def _by_place(problem: Problem) -> tuple[Place, Problem]:
     return problem.place or Place(file=""), problem
+
+
+def _nothing(paths: Sequence[str]) -> Problem:
+    return Problem(
+        path="document",
+        code=NOTHING_CHECKED,
+        message="there is no object in the input",
+        hint="name a file that holds one",
+        place=Place(file=paths[0]),
+    )
 
 
 def _is_checked(manifest: Mapping[str, object]) -> bool:

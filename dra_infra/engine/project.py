@@ -153,21 +153,22 @@ def read_yaml(file: Path) -> dict[str, Any]:
 
 def _missing_stack_file(root: Path, stack: str, *, asked: bool) -> Iterator[NotSeen]:
     """A stack may have no file; one that was named beside others that have one is more likely misspelt."""
-    files = _stacks_with_file(root)
+    files = stacks_with_file(root)
     if asked and files and stack not in files:
         reason = f"there is no Pulumi.{stack}.yaml; stacks with a file are {', '.join(files)}"
         yield NotSeen(what="configuration of stack", name=stack, reason=reason)
 
 
 def _choose_stack(root: Path, stack: str | None) -> str:
-    files = _stacks_with_file(root)
+    files = stacks_with_file(root)
     if stack is None:
         return files[0] if len(files) == 1 else DEFAULT_STACK
     # The engine accepts organisation/project/stack; the file is named after the last part.
     return stack.rpartition("/")[2]
 
 
-def _stacks_with_file(root: Path) -> list[str]:
+def stacks_with_file(root: Path) -> list[str]:
+    """Names of the stacks that have a file beside Pulumi.yaml, sorted."""
     return sorted(
         path.name.removeprefix("Pulumi.").removesuffix(".yaml")
         for path in root.glob("Pulumi.?*.yaml")

@@ -147,6 +147,19 @@ def test_standard_input_is_yaml_or_json():
     ]
 
 
+@pytest.mark.parametrize("data", [b"", b"\n \n", b"# nothing\n", b"---\n---\n"])
+def test_an_input_without_an_object_is_no_clean_one(data: bytes):
+    result = validate("-", stdin=data)
+    code = "nothing-checked"
+    assert (result.returncode, f"[{code}]" in result.stderr) == (2, True)
+
+
+def test_an_empty_standard_input_beside_a_file_is_told(tmp_path: Path):
+    (tmp_path / "a.yaml").write_text(CLAIM.format(count=1))
+    result = validate("-", tmp_path / "a.yaml", stdin=b"")
+    assert (result.returncode, "standard input is empty" in result.stderr) == (2, True)
+
+
 HOSTILE: list[tuple[str, bytes, str]] = [
     ("a.yaml", b"\tkey: value", "yaml-syntax"),
     ("a.yaml", "a: b".encode("utf-16"), "not-utf-8"),
