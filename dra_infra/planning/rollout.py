@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from dra_infra.planning.replacement import get_field
 from dra_infra.planning.wording import count_of
+
+_STOP_FIRST: Final = 'strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}} stops an old pod first'
+_MAKE_ROOM: Final = 'strategy={"type": "Recreate"} stops all old pods first; else make room before, by fewer replicas or more nodes'
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,7 +50,7 @@ class Outlook:
     Args:
         message: As the rest of a sentence that starts with the workload.
         hint: What to do about it.
-        lacks_room: Whether the fleet has no room for all surge pods.
+        lacks_room: Whether the fleet has no room for all surge pods, or for the rollout to come to its end.
     """
 
     message: str
@@ -61,7 +64,13 @@ def count_surge(deployment: Mapping[str, Any], replicas: int | None) -> int:
 
 
 def foresee_rollout(
-    manifest: Mapping[str, Any], replicas: int | None, *, each: int | None, room: int | None, fleet: str
+    manifest: Mapping[str, Any],
+    replicas: int | None,
+    *,
+    each: int | None,
+    room: int | None,
+    fleet: str,
+    through: int | None = None,
 ) -> Outlook:
     """Say how the pods of a Deployment, StatefulSet or DaemonSet are exchanged for new ones.
 
@@ -74,6 +83,7 @@ def foresee_rollout(
         each: Devices that every pod has of its own; None when that depends on the node.
         room: More such pods that fit the otherwise free fleet; None when that is not known.
         fleet: What the fleet is called.
+        through: New pods that find a place when the rollout goes as far as it can; None when that is not known.
     """
     if get_field(manifest, "spec.updateStrategy.type") == "OnDelete":
         return Outlook(
@@ -93,31 +103,57 @@ def foresee_rollout(
             )
         return Outlook(message="rolls over node by node, its pods need no more devices meanwhile")
     if manifest.get("kind") == "StatefulSet":
-        pods = count_of(replicas, "pod")
-        return Outlook(message=f"rolls over, its {pods} stop one after the other, from the last")
+        message = f"rolls over, its {count_of(replicas, 'pod')} stop one after the other, from the last"
+        partition = get_field(manifest, "spec.updateStrategy.rollingUpdate.partition")
+        kept = int(partition) if isinstance(partition, (int, float)) else 0
+        return _or_stuck(Outlook(message=message), max(replicas - kept, 0), through, fleet)
     rollout = Rollout.of(manifest, replicas)
     if rollout.stops_first:
-        return Outlook(message=f"rolls over, its {count_of(replicas, 'pod')} all stop before new ones start")
+        message = f"rolls over, its {count_of(replicas, 'pod')} all stop before new ones start"
+        return _or_stuck(Outlook(message=message), replicas, through, fleet)
     if rollout.surge == 0:
         stopped = count_of(rollout.unavailable, "pod")
-        return Outlook(message=f"rolls over, {stopped} at a time; no more devices are needed meanwhile")
+        message = f"rolls over, {stopped} at a time; no more devices are needed meanwhile"
+        return _or_stuck(Outlook(message=message), replicas, through, fleet)
     if each == 0:
         return Outlook(message=f"rolls over, {count_of(rollout.surge, 'pod')} at a time")
-    return _foresee_surge(rollout, each=each, room=room, fleet=fleet)
+    return _foresee_surge(rollout, replicas, each=each, room=room, fleet=fleet, through=through)
 
 
-def _foresee_surge(rollout: Rollout, *, each: int | None, room: int | None, fleet: str) -> Outlook:
+def _foresee_surge(
+    rollout: Rollout, replicas: int, *, each: int | None, room: int | None, fleet: str, through: int | None
+) -> Outlook:
     surge = count_of(rollout.surge, "surge pod")
     devices = "more devices" if each is None else count_of(rollout.surge * each, "more device")
     message = f"rolls over and needs {devices} for {surge} until the old ones are gone"
+    if through:
+        stuck = _or_stuck(Outlook(message=message), replicas, through, fleet)
+        if stuck.lacks_room:
+            return stuck
     if room is None or room >= rollout.surge:
         return Outlook(message=message)
     message += f", but {fleet} has room for {count_of(room, 'more pod')}"
-    if rollout.unavailable:
+    goes_on = rollout.unavailable > 0 if through is None else through >= replicas
+    if goes_on:
         return Outlook(message=f"{message}: it may have to wait until old pods stop", lacks_room=True)
     return Outlook(
         message=f"{message}: the rollout may wait without end",
-        hint='strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}} stops an old pod first',
+        hint=_STOP_FIRST if rollout.unavailable == 0 else _MAKE_ROOM,
+        lacks_room=True,
+    )
+
+
+def _or_stuck(outlook: Outlook, replicas: int, through: int | None, fleet: str) -> Outlook:
+    """The same, or what is said of a rollout that stops half way."""
+    if through is None or through >= replicas:
+        return outlook
+    finds = "finds" if 1 in (through, replicas) else "find"
+    return Outlook(
+        message=(
+            f"{outlook.message}, but only {through:,} of {count_of(replicas, 'new pod')} {finds} room on {fleet} "
+            "beside the old ones and the other workloads: the rollout may wait without end"
+        ),
+        hint=_MAKE_ROOM,
         lacks_room=True,
     )
 

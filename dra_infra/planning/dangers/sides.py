@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dra_infra.model.metadata import ObjectRef
+from dra_infra.model.pods import PodTemplate
 from dra_infra.model.program import Program, ProgramObject
 from dra_infra.model.snapshot import Snapshot
 from dra_infra.planning.changes import Change
@@ -14,7 +15,7 @@ from dra_infra.planning.claim_use import ClaimUse, find_named_objects
 from dra_infra.planning.replacement import get_field
 from dra_infra.planning.rollout import count_surge
 from dra_infra.planning.running import Running, find_taken, key_of
-from dra_infra.planning.surge import find_surge_room
+from dra_infra.planning.surge import find_surge_room, find_through
 from dra_infra.simulation.placement import Placement, WorkloadPlacement
 from dra_infra.simulation.taken import NOTHING
 
@@ -39,6 +40,7 @@ class Sides:
         snapshot: The cluster, when it was read.
         others: Who names what, among objects that run and are in neither program.
         room: Surge pods that find room beside all that runs, by workload; only where that is known.
+        through: New pods that find a place when all rollouts go as far as they can; only where that is known.
     """
 
     changes: tuple[Change, ...]
@@ -53,6 +55,7 @@ class Sides:
     snapshot: Snapshot | None
     others: ClaimUse
     room: Mapping[ObjectRef, int]
+    through: Mapping[ObjectRef, int]
 
     @classmethod
     def of(
@@ -70,6 +73,8 @@ class Sides:
         old, new = ClaimUse.of(base), ClaimUse.of(head)
         running = Running.of(snapshot)
         own = {key_of(ref) for ref in (*old.objects, *new.objects)}
+        rolling = [change for change in known if _rolls(change, old, new)] if after else []
+        room, through = _follow_rollouts(rolling, base, head, new, after, snapshot)
         return cls(
             changes=known,
             base=base,
@@ -86,7 +91,8 @@ class Sides:
             running=running,
             snapshot=snapshot,
             others=_index_others(running, own),
-            room=_find_room(known, base, head, old, new, after, snapshot),
+            room=room,
+            through=through,
         )
 
     @property
@@ -115,7 +121,7 @@ class Sides:
             claim = self.renamed.get(ref)
             if claim is not None and claim.ref in named:
                 return claim.component or str(claim.ref)
-        return ""
+        return _find_renamed_by_hand(old, new)
 
     def users_of(self, ref: ObjectRef) -> tuple[ObjectRef, ...]:
         """Who names an object after the change: objects of the head, and what runs beside both programs."""
@@ -127,6 +133,19 @@ class Sides:
         return _rolls(change, self.before, self.after)
 
 
+def _find_renamed_by_hand(old: PodTemplate, new: PodTemplate) -> str:
+    """The first entry of a pod that names another claim or template than before, as manifests have it."""
+    before = {entry.name: entry for entry in old.claims}
+    for entry in new.claims:
+        former = before.get(entry.name)
+        for kind, field_name in (("ResourceClaimTemplate", "template_name"), ("ResourceClaim", "claim_name")):
+            now, was = getattr(entry, field_name), getattr(former, field_name, None)
+            if isinstance(now, str) and isinstance(was, str) and now != was:
+                ref = ObjectRef(kind=kind, name=was, namespace=new.owner.namespace)
+                return f"{ref} (now {now})"
+    return ""
+
+
 def _rolls(change: Change, before: ClaimUse, after: ClaimUse) -> bool:
     if change.action != "changed" or change.ref.kind not in ROLLING_KINDS:
         return False
@@ -134,25 +153,28 @@ def _rolls(change: Change, before: ClaimUse, after: ClaimUse) -> bool:
     return old is not None and new is not None and bool(new.claims) and old.spec != new.spec
 
 
-def _find_room(
-    changes: Iterable[Change],
+def _follow_rollouts(
+    rolling: Sequence[Change],
     base: Program,
     head: Program,
-    before: ClaimUse,
     after: ClaimUse,
     placement: Placement | None,
     snapshot: Snapshot | None,
-) -> Mapping[ObjectRef, int]:
-    if placement is None:
-        return {}
+) -> tuple[Mapping[ObjectRef, int], Mapping[ObjectRef, int]]:
+    if placement is None or not rolling:
+        return {}, {}
     surges = {
         change.ref: count_surge(change.object.manifest, after.pods[change.ref].replicas)
-        for change in changes
-        if change.ref.kind == "Deployment" and _rolls(change, before, after)
+        for change in rolling
+        if change.ref.kind == "Deployment"
     }
     wanted = {owner: surge for owner, surge in surges.items() if surge}
-    taken = find_taken(snapshot, base, head)[0] if snapshot and wanted else NOTHING
-    return find_surge_room(base, head, wanted, placement.fleet, taken)
+    taken = find_taken(snapshot, base, head)[0] if snapshot else NOTHING
+    stepping = [change.ref for change in rolling if change.ref.kind != "DaemonSet"]
+    return (
+        find_surge_room(base, head, wanted, placement.fleet, taken),
+        find_through(base, head, stepping, placement.fleet, taken),
+    )
 
 
 def _index_others(running: Running, own: set[tuple[str, str, str]]) -> ClaimUse:

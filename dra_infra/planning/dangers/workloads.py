@@ -122,6 +122,8 @@ def _find_rollover(change: Change, sides: Sides) -> Iterator[Danger]:
         # Without an answer for both generations together, that of the new one alone.
         room=sides.room.get(change.ref, alone),
         fleet=sides.fleet,
+        # What does not fit is a problem already.
+        through=sides.through.get(change.ref) if placed is not None and placed.verdict == "fits" else None,
     )
     if cause or outlook.lacks_room:
         yield Danger(

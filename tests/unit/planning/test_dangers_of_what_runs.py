@@ -157,6 +157,85 @@ def test_devices_of_others_are_no_room_for_a_surge(make):
     assert "small has room for no more pods" in danger.message
 
 
+def a_larger_server(make, count, *, kind="Deployment", replicas=2, beside=0, **spec):
+    """One side in manifests: the template is another object, not a renamed one."""
+    name = f"server-{count}"
+    template = make.template(name, name, count=count)
+    pods = make.pod_spec(template=name)
+    beside = [
+        make.template("z", "z-1"),
+        make.workload("Job", "zz", make.pod_spec(template="z-1"), replicas=beside),
+    ]
+    return [make.device_class(), template, make.workload(kind, "serve", pods, replicas=replicas, **spec), *beside]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("nodes", "before", "after", "said"),
+    [
+        (1, 1, 4, "but only 1 of 2 new pods finds room on small"),
+        # On two nodes the old pods share one, and both have to go before a whole node is free.
+        (2, 1, 8, "but only 1 of 2 new pods finds room on small"),
+    ],
+)
+def test_a_rollout_whose_first_pod_fits_and_whose_second_does_not_may_wait_without_end(
+    make, nodes, before, after, said
+):
+    fleet = make.fleet(*(make.node(f"n{index}") for index in range(nodes)), name="small")
+    found = dangers(make, a_larger_server(make, before), a_larger_server(make, after), fleet=fleet)
+    (danger,) = [each for each in found if each.code == "workload-rolls"]
+    assert said in danger.message
+    assert danger.message.endswith("the rollout may wait without end")
+    assert danger.cause == f"ResourceClaimTemplate ml/server-{before} (now server-{after})"
+    assert "Recreate" in danger.hint
+
+
+def test_a_rollout_that_comes_to_its_end_waits_for_nothing(make):
+    fleet = make.fleet(make.node("n0"), name="small")
+    for sides in [(1, 3), (2, 3)]:
+        (danger,) = dangers(make, *(a_larger_server(make, count) for count in sides), fleet=fleet)
+        assert "without end" not in danger.message
+
+
+def test_what_runs_beside_stops_a_rollout_half_way(make):
+    fleet = make.fleet(make.node("n0"), name="small")
+    sides = [a_larger_server(make, count, beside=1) for count in (1, 3)]
+    (danger,) = dangers(make, *sides, fleet=fleet)
+    assert "without end" not in danger.message
+    # 3 + 1 + 2 beside leave two of eight, and the second new pod wants three.
+    sides = [a_larger_server(make, count, beside=2) for count in (1, 3)]
+    (danger,) = dangers(make, *sides, fleet=fleet)
+    assert "only 1 of 2 new pods finds room" in danger.message
+
+
+def test_a_stateful_set_stops_a_pod_first_and_may_wait_too(make):
+    fleet = make.fleet(make.node("n0"), name="small")
+    sides = [a_larger_server(make, count, kind="StatefulSet") for count in (1, 4)]
+    (danger,) = dangers(make, *sides, fleet=fleet)
+    assert "without end" not in danger.message
+    # The other set took its place on the only node of eight, and stays there.
+    small = make.fleet(make.node("n0"), make.node("n1", gpus=4), name="small")
+    other = [
+        make.template("z-4", "z-4", count=4),
+        make.workload("StatefulSet", "zz", make.pod_spec(template="z-4")),
+    ]
+    sides = [[*a_larger_server(make, count, kind="StatefulSet", replicas=1), *other] for count in (1, 8)]
+    (danger,) = dangers(make, *sides, fleet=small)
+    assert "but only 0 of 1 new pod finds room on small" in danger.message
+    assert danger.message.endswith("the rollout may wait without end")
+    # Up to the partition its pods stay as they are.
+    keeps = {"updateStrategy": {"rollingUpdate": {"partition": 1}}}
+    sides = [a_larger_server(make, count, kind="StatefulSet", **keeps) for count in (1, 4)]
+    (danger,) = dangers(make, *sides, fleet=fleet)
+    assert "without end" not in danger.message
+
+
+def test_a_recreated_deployment_always_comes_to_its_end(make):
+    fleet = make.fleet(make.node("n0"), name="small")
+    sides = [a_larger_server(make, count, strategy={"type": "Recreate"}) for count in (1, 4)]
+    (danger,) = dangers(make, *sides, fleet=fleet)
+    assert "without end" not in danger.message
+
+
 # Classes
 
 
