@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PROVIDER ?= stand-in
 
-.PHONY: help demo test check format lint typecheck layers golden golden-costs tools cluster e2e parity parity-mutants docs bench compat clean
+.PHONY: help venv demo test check format lint typecheck layers golden golden-costs tools cluster e2e parity parity-mutants docs bench compat clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -22,6 +22,8 @@ $(STAMP): requirements/dev.txt requirements/bootstrap.txt pyproject.toml
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
+
+venv: $(STAMP) ## Make the virtual environment in .venv, and nothing else (needs Python only)
 
 demo: $(STAMP) ## Run the quickstart: objects, placement, and a review of a change (needs Python only)
 	@$(BIN)/python examples/demo.py

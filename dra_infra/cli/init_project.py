@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Final, Literal
 
@@ -48,9 +49,8 @@ def files_of(project: NewProject) -> dict[Path, str]:
     values = {
         "name": project.name,
         "kubernetes": project.kubernetes,
-        "version": f"{major}.{minor}",
+        "requirement": _requirement(f">={major}.{minor},<{major}.{int(minor) + 1}"),
         "tag": f"v{__version__}",
-        "next_version": f"{major}.{int(minor) + 1}",
         "folder": project.root.relative_to(repository).as_posix(),
         "ci_file": ci_place,
         "request": "merge request" if project.ci == "gitlab" else "pull request",
@@ -67,6 +67,23 @@ def files_of(project: NewProject) -> dict[Path, str]:
     if ci_place:
         files[repository / ci_place] = templates.get_template(f"{project.ci}.yml.j2").render(values)
     return files
+
+
+def _requirement(versions: str) -> str:
+    """What installs this package again; empty where it came from a folder, which other machines do not have."""
+    try:
+        # Where pip says what it installed (packaging.python.org, direct_url.json); none where an index had it.
+        text = metadata.distribution("dra-infra").read_text("direct_url.json")
+        if text is None:
+            return f"dra-infra{versions}"
+        origin = json.loads(text)
+        vcs = origin.get("vcs_info")
+        # Who may read the repository is not for a file that is committed.
+        if not vcs or "@" in origin["url"].partition("://")[2].partition("/")[0]:
+            return ""
+        return f"dra-infra @ {vcs['vcs']}+{origin['url']}@{vcs['commit_id']}"
+    except (metadata.PackageNotFoundError, ValueError, KeyError):
+        return ""
 
 
 def _repository_of(root: Path) -> Path:

@@ -289,3 +289,50 @@ def test_fleets_without_whole_gpus_and_wrong_ones_are_refused(here: Path):
     assert list(refused("infra", "--kubernetes", "1.33").values()) == ["unknown-kubernetes"]
     assert CliRunner().invoke(app, ["init", "infra", "--ci", "jenkins"]).exit_code == 2
     assert snapshot(here) == {}
+
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("origin", "line"),
+    [
+        (None, r"dra-infra>=\d+\.\d+,<\d+\.\d+"),
+        (
+            {"url": "https://git.example.com/a/d.git", "vcs_info": {"vcs": "git", "commit_id": COMMIT}},
+            rf"dra-infra @ git\+https://git\.example\.com/a/d\.git@{COMMIT}",
+        ),
+        (
+            {
+                "url": "https://ada:hunter22@git.example.com/d",
+                "vcs_info": {"vcs": "git", "commit_id": COMMIT},
+            },
+            r"# dra-infra @ git\+https://github\.com/OWNER/dra-infra@COMMIT",
+        ),
+        (
+            {"url": "file:///home/ada/dra-infra", "dir_info": {"editable": True}},
+            r"# dra-infra @ git\+https://github\.com/OWNER/dra-infra@COMMIT",
+        ),
+    ],
+    ids=["index", "git", "git with a password", "folder"],
+)
+def test_the_requirement_is_where_this_package_came_from(
+    monkeypatch: pytest.MonkeyPatch, here: Path, origin: dict[str, object] | None, line: str
+):
+    class Installed:
+        def read_text(self, name: str) -> str | None:
+            assert name == "direct_url.json"
+            return json.dumps(origin) if origin else None
+
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _: Installed())
+    init("gpus")
+    written = (here / "gpus/requirements.txt").read_text()
+    assert re.search(f"^{line}$", written, re.MULTILINE)
+    assert not re.search("hunter22|/home/ada", written)
+    assert "\npytest>=8\n" in written
+
+
+def test_a_new_project_says_what_a_deployment_needs(here: Path):
+    init("gpus")
+    said = (here / "gpus/README.md").read_text()
+    assert all(word in said for word in ("pulumi install", "pulumi login", "DRA driver"))
