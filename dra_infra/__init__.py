@@ -112,12 +112,22 @@ __all__ = sorted(_HOMES)  # noqa: PLE0605  (the table is the one list of public 
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_suggestion(name)}")
     module = import_module(home)
     # `testing` is the package itself, and so is `cel`, which can be called (ADR 3).
     value = module if home == f"{__name__}.{name}" else getattr(module, name)
     globals()[name] = value
     return value
+
+
+def _suggestion(name: str) -> str:
+    """What may have been meant, in Python's own words: it makes none for a module that loads its names late."""
+    if name.startswith("_"):
+        return ""
+    import difflib
+
+    near = difflib.get_close_matches(name[:80], __all__, n=1, cutoff=0.7)
+    return f". Did you mean: {near[0]!r}?" if near else ""
 
 
 def __dir__() -> list[str]:

@@ -58,7 +58,9 @@ class Problem:
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
-        line = f"{where}{self.path}: {self.message} [{self.code}]"
+        # A program's own error has the file for a path: it is told once.
+        path = "" if self.place and self.place.file == self.path else f"{self.path}: "
+        line = f"{where}{path}{self.message} [{self.code}]"
         return f"{line}\n  hint: {self.hint}" if self.hint else line
 
     def at(self, place: Place | None) -> Problem:

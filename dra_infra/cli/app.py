@@ -660,7 +660,8 @@ def _settings(pairs: list[str] | None, *, option: str = "--config") -> dict[str,
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise typer.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint=option)
+            form = "NAME=true or NAME=false" if option == "--gate" else "KEY=VALUE"
+            raise typer.BadParameter(f"{pair!r} is not {form}", param_hint=option)
         settings[key] = value
     return settings
 

@@ -112,6 +112,23 @@ def _decode_slowly(
     )
 
 
+@cache
+def field_names() -> frozenset[str]:
+    """Every field that records of `KINDS` have, as manifests spell it."""
+    found: set[str] = set()
+    seen: set[type[Record]] = set()
+    left: list[type[Record]] = [record_of(kind) for kind in KINDS]
+    while left:
+        if (type_ := left.pop()) in seen:
+            continue
+        seen.add(type_)
+        for json_name, field in shape_of(type_).fields.items():
+            found.add(json_name)
+            if record := _innermost(field.value):
+                left.append(record)
+    return frozenset(found)
+
+
 _Unknown = tuple[tuple[str, "_Unknown | None"], ...]
 """Fields, with what is below them or None for those that a minor does not know."""
 

@@ -151,7 +151,8 @@ class _Builder:
         event = self._next()
         while type(event) is not yaml.MappingEndEvent:
             if type(event) is not yaml.ScalarEvent:
-                raise _refusal(event, "yaml-syntax", "a key is not a plain value")
+                hint = "of a chart's templates ({{ .Values.x }}), review the chart: dra-infra review CHART"
+                raise _refusal(event, "yaml-syntax", "a key is not a plain value", hint)
             key = key_of(event)
             value = self.build(self._next(), depth + 1)
             if key == _MERGE and event.implicit[0]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator
 
 from dra_infra.errors import Problem
+from dra_infra.model.decoding import field_names
 from dra_infra.model.target import Release
 from dra_infra.validation.advice import explain_refusal
 from dra_infra.validation.dropping import Dropped
@@ -50,6 +52,11 @@ _HINTS = {
 }
 
 
+_QUOTED_NUMBER = "cannot unmarshal string into"
+_NUMBERS = ("of type int", "of type int32", "of type int64")
+"""How encoding/json ends what it says of a number that is something else."""
+
+
 def problems_of(verdict: Verdict, release: Release) -> Iterator[Problem]:
     """What *verdict* means to the author of the object; paths are those of the object."""
     yield from unreadable(verdict.type_errors, verdict.unknown_fields, release)
@@ -68,15 +75,29 @@ def unreadable(
     """What a server cannot read of an object, as problems."""
     for path, text in type_errors:
         yield Problem(
-            path=path, code="wrong-type", message=text, hint="the API server cannot read the object"
+            path=path,
+            code="wrong-type",
+            message=text,
+            hint=f"write {_last(path)}: with a number, without quotes"
+            if _QUOTED_NUMBER in text and text.endswith(_NUMBERS)
+            else "the API server cannot read the object",
         )
     for path in unknown_fields:
         yield Problem(
             path=path,
             code="unknown-field",
             message=f"Kubernetes {release.minor} has no such field; kubectl refuses it, other clients lose it silently",
-            hint="check the spelling against `kubectl explain`",
+            hint=_spelling(_last(path)),
         )
+
+
+def _last(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
+def _spelling(name: str) -> str:
+    near = difflib.get_close_matches(name[:80], sorted(field_names()), n=1, cutoff=0.8)
+    return f"did you mean {near[0]!r}?" if near else "check the spelling against `kubectl explain`"
 
 
 def problem_of(error: FieldError) -> Problem:

@@ -89,11 +89,16 @@ def _check_values(test: Test, entries: Sequence[Published]) -> Iterator[Finding]
     is_product = test.place.identifier == "productName"
     text = test.literals[0].text
     near = _nearest_part(text, known) if is_product else _nearest(text, known)
+    hint = f"did you mean {near!r}?" if near else _known(known, is_product=is_product)
+    whole = [name for name in known if text in name]
+    if is_product and whole and near not in known and test.operator in {"==", "in"}:
+        # A part of a name, where only a whole one is equal.
+        hint = f'write .contains("{text}") in place of ==, or == "{whole[0]}"'
     yield Finding(
         "product-not-known" if is_product else "attribute-value-not-known",
         f"no {'GPU product' if is_product else test.place.name} known here "
         f"{'has a name that ' if is_product else ''}{_OPERATORS[test.operator]} {show(text)}",
-        f"did you mean {near!r}?" if near else _known(known, is_product=is_product),
+        hint,
     )
 
 

@@ -329,3 +329,31 @@ def test_junit_holds_what_xml_cannot(tmp_path: Path):
     failure = ET.fromstring(done.stdout).find("testcase/failure")  # noqa: S314  (our own output)
     assert failure is not None
     assert failure.get("type") == "unknown-kind"
+
+
+def hints(path: Path) -> dict[str, str]:
+    found = json.loads(validate(path, "--format", "json", "--kubernetes", "1.37").stdout)["problems"]
+    return {each["code"]: each["hint"] for each in found}
+
+
+def test_a_mistyped_field_is_told_with_the_nearest(tmp_path: Path):
+    file = tmp_path / "a.yaml"
+    file.write_text(CLAIM.format(count=1).replace("deviceClassName", "deviceClasName"))
+    assert hints(file)["unknown-field"] == "did you mean 'deviceClassName'?"
+
+
+def test_a_number_in_quotes_is_told_to_be_written_without(tmp_path: Path):
+    file = tmp_path / "a.yaml"
+    file.write_text(CLAIM.format(count='"1"'))
+    assert hints(file)["wrong-type"] == "write count: with a number, without quotes"
+
+
+def test_a_template_of_a_chart_is_told_to_be_reviewed_as_a_chart(tmp_path: Path):
+    file = tmp_path / "a.yaml"
+    file.write_text(CLAIM.format(count="{{ .Values.count }}"))
+    assert "dra-infra review CHART" in hints(file)["yaml-syntax"]
+
+
+def test_a_gate_without_a_value_is_told_how_gates_are_written(broken: Path):
+    done = validate(broken, "--gate", "DRAConsumableCapacity")
+    assert (done.returncode, "NAME=true or NAME=false" in " ".join(done.stderr.split())) == (2, True)

@@ -249,3 +249,12 @@ def test_transforms_are_refused_with_the_way_out(project):
     (problem,) = error.value.problems
     assert (problem.code, problem.place) == ("program-raised", Place(file="__main__.py", line=2))
     assert "pulumi preview" in problem.hint
+
+
+def test_a_mistyped_name_of_ours_is_told_once_with_the_nearest(project):
+    with pytest.raises(ProgramError) as error:
+        project("import dra_infra as dra\ndra.GpuClaimTemplat\n")
+    (problem,) = error.value.problems
+    assert problem.code == "program-raised"
+    assert "Did you mean: 'GpuClaimTemplate'?" in problem.message
+    assert str(problem).startswith("__main__.py:2: AttributeError: ")

@@ -54,6 +54,11 @@ def test_values_of_the_right_type_pass(inputs, expression):
     [
         (f'{GPU}.productName.contains("H1OO")', "product-not-known", "did you mean 'H100'?"),
         (f'{GPU}.productName == "NVIDIA H100 80GB HBM"', "product-not-known", "'NVIDIA H100 80GB HBM3'"),
+        (
+            f'{GPU}.productName == "H100"',
+            "product-not-known",
+            'write .contains("H100") in place of ==, or == "NVIDIA H100',
+        ),
         (f'{GPU}.productName in ["NVIDIA H1000"]', "product-not-known", "did you mean"),
         (f'{GPU}.productName.contains("Radeon Instinct")', "product-not-known", "as nvidia-smi prints them"),
         (f'{GPU}.architecture == "hopper"', "attribute-value-not-known", "did you mean 'Hopper'?"),
