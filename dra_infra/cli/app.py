@@ -267,7 +267,7 @@ def review(
         str,
         typer.Option(
             "--fail-on",
-            help="What ends with 1: problem, danger (or problem), change (or any).",
+            help="What ends with 1: problem, undecided, danger or change; each or what stands before it.",
             autocompletion=completion.levels,
         ),
     ] = "problem",
@@ -313,7 +313,12 @@ def review(
         raise typer.BadParameter("give --base or --base-path, not both", param_hint="--base-path")
     if fleet is not None and snapshot is not None:
         raise typer.BadParameter("a snapshot is the fleet; leave --fleet out", param_hint="--snapshot")
-    gates: dict[str, FailOn] = {"problem": "problem", "danger": "danger", "change": "change"}
+    gates: dict[str, FailOn] = {
+        "problem": "problem",
+        "undecided": "undecided",
+        "danger": "danger",
+        "change": "change",
+    }
     if fail_on not in gates:
         raise typer.BadParameter(f"{fail_on!r} is none of {', '.join(gates)}", param_hint="--fail-on")
     if source not in (None, "program", "manifests", "chart"):

@@ -57,7 +57,7 @@ def status_formats(incomplete: str) -> list[str]:
 
 def levels(incomplete: str) -> list[str]:
     """What may close the gate of a review."""
-    return _beginning(incomplete, ("problem", "danger", "change"))
+    return _beginning(incomplete, ("problem", "undecided", "danger", "change"))
 
 
 def validation_formats(incomplete: str) -> list[str]:

@@ -22,6 +22,7 @@ from dra_infra.model.gates import SUPPORTED_MINORS
 from dra_infra.model.program import Program
 from dra_infra.model.snapshot import Snapshot
 from dra_infra.planning import Review, review
+from dra_infra.planning.immutability import LocateField
 from dra_infra.planning.place_sides import place_sides
 from dra_infra.planning.reviews import FailOn
 from dra_infra.simulation import Placement
@@ -112,7 +113,15 @@ def compare(
         snapshot=snapshot,
         opaque=opaque,
         engine=engine,
+        locate=_by_urn(after, locate),
     )
+
+
+def _by_urn(program: Program, locate: Locate | None) -> LocateField | None:
+    if locate is None:
+        return None
+    positions = {each.urn: index for index, each in enumerate(program.objects)}
+    return lambda urn, path: locate(positions[urn], path) if urn in positions else None
 
 
 def _check(program: Program, fleet: Fleet | None, locate: Locate | None) -> tuple[Problem, ...]:
@@ -120,8 +129,10 @@ def _check(program: Program, fleet: Fleet | None, locate: Locate | None) -> tupl
         return check_program(program, fleet=fleet, locate=locate)
     classes = fleet.classes if fleet else ()
     found = check_program(program, classes=classes, locate=locate)
-    # Which classes the cluster has is not known, so none can be said to be missing.
-    return found if classes else tuple(each for each in found if each.code != "class-not-known")
+    if fleet is None or classes:
+        return found
+    # Which classes this cluster has was not read, so none can be said to be missing from it.
+    return tuple(each for each in found if each.code != "class-not-known")
 
 
 def _choose_fleet(fleet: str | None, source: Source, asked: Asked) -> Fleet | None:

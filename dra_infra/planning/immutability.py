@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from dra_infra.errors import Problem
+from dra_infra.errors import Place, Problem
 from dra_infra.model.program import NotSeen
 from dra_infra.planning.changes import Change, is_name_made_up, name_of
 from dra_infra.planning.replacement import is_claim_kind
 from dra_infra.planning.wording import join_words
 
+LocateField = Callable[[str, str], Place | None]
+"""The place of a field, by the URN of its object and its path."""
+
 _OWN_HINT = 'opts=pulumi.ResourceOptions(replace_on_changes=["{field}"], delete_before_replace=True)'
 
 
-def find_refused(changes: Iterable[Change]) -> tuple[Problem, ...]:
-    """A problem for each change of a field that cannot change, under a name that stays."""
-    return tuple(
-        sorted(_describe(change) for change in changes if change.refused and not is_name_made_up(change))
-    )
+def find_refused(changes: Iterable[Change], locate: LocateField | None = None) -> tuple[Problem, ...]:
+    """A problem for each change of a field that cannot change, under a name that stays.
+
+    Args:
+        changes: What differs.
+        locate: Where a field of an object of the head is written; None takes the place of the object.
+    """
+    refused = (change for change in changes if change.refused and not is_name_made_up(change))
+    return tuple(sorted(_describe(change, locate) for change in refused))
 
 
 def find_undecided(changes: Iterable[Change]) -> Iterator[NotSeen]:
@@ -31,10 +38,10 @@ def find_undecided(changes: Iterable[Change]) -> Iterator[NotSeen]:
             )
 
 
-def _describe(change: Change) -> Problem:
+def _describe(change: Change, locate: LocateField | None) -> Problem:
     field = change.refused[0]
     if change.object.chart or change.object.replacement == "in-place":
-        return _describe_in_place(change)
+        return _describe_in_place(change, locate)
     if change.ref.kind == "Pod":
         return Problem(
             path=f"{change.component or change.ref}.{field}",
@@ -47,7 +54,9 @@ def _describe(change: Change) -> Problem:
     return Problem(
         path=change.component or str(change.ref),
         code="claim-spec-immutable",
-        message=f"the spec of {change.ref} changes while its name stays, which the API server refuses",
+        # A component has another name than the object that it makes.
+        message=f"the spec{f' of {change.ref}' if change.component else ''} changes while its name stays, "
+        "which the API server refuses",
         hint=(
             'drop object_name, so that the name follows the content, or write replace="delete-first"'
             if change.component
@@ -57,13 +66,31 @@ def _describe(change: Change) -> Problem:
     )
 
 
-def _describe_in_place(change: Change) -> Problem:
+def _place_of(change: Change, path: str, locate: LocateField | None) -> Place | None:
+    """Where the first line that differs is written, below the field that cannot change."""
+    if locate is None:
+        return change.place
+    below = (
+        hunk.path
+        for hunk in change.diff
+        if hunk.path == path or hunk.path.startswith((f"{path}.", f"{path}["))
+    )
+    return locate(change.urn, next(below, path)) or change.place
+
+
+def _describe_in_place(change: Change, locate: LocateField | None) -> Problem:
     is_claim = is_claim_kind(change.object.manifest)
     field = "the spec" if is_claim else join_words(change.refused)
+    # Pods that run keep the claims that were made for them; only a claim itself is waited for.
+    after = {
+        "ResourceClaimTemplate": "running pods keep their claims",
+        "ResourceClaim": "the delete waits for the pods that use it",
+    }
     return Problem(
         path=str(change.ref),
         code="claim-spec-immutable" if is_claim else "field-immutable",
-        message=f"{field} of {change.ref} changes while its name stays, which the API server refuses",
-        hint="give it another name, or delete the old one first; what uses it stops then",
-        place=change.place,
+        message=f"{field} changes while its name stays, which the API server refuses",
+        hint="give it another name, or delete the old one first; "
+        + after.get(change.ref.kind, "what uses it stops then"),
+        place=_place_of(change, change.refused[0], locate),
     )

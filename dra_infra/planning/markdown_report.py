@@ -36,7 +36,7 @@ _MAX_MARKER: Final = 200
 
 _STRUCTURAL: Final = re.compile(r"[&<>\\`*_\[\]|~$@#]|:(?=\S)|(?<=www)\.")
 
-_GRADE_SIGNS: Final = {"failed": "❌", "danger": "⚠️", "ok": "✅"}
+_GRADE_SIGNS: Final = {"failed": "❌", "danger": "⚠️", "undecided": "❔", "ok": "✅"}
 _TREND_SIGNS: Final = {
     "no-longer-fits": "❌",
     "does-not-fit": "❌",

@@ -5,28 +5,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from dra_infra.errors import Problem
 from dra_infra.model.engine_preview import EnginePreview, PolicyFinding
 from dra_infra.model.program import SECRET, UNKNOWN, NotSeen, Program
 from dra_infra.model.snapshot import Snapshot
 from dra_infra.planning.changes import ACTIONS, Action, Change, compare_programs
+from dra_infra.planning.claim_use import ClaimUse
 from dra_infra.planning.dangers import Danger, find_dangers, find_uncounted, is_told_as_danger
 from dra_infra.planning.engine_steps import EngineSide, join_engine
-from dra_infra.planning.immutability import find_refused, find_undecided
+from dra_infra.planning.extended_resources import find_unplaced_resources
+from dra_infra.planning.immutability import LocateField, find_refused, find_undecided
 from dra_infra.planning.placements import WorkloadReview, compare_placements, find_unplaced
 from dra_infra.planning.running import find_taken
 from dra_infra.planning.wording import count_of, join_words
 from dra_infra.simulation.placement import Placement
 
-Grade = Literal["failed", "danger", "ok"]
+Grade = Literal["failed", "danger", "undecided", "ok"]
 
-FailOn = Literal["problem", "danger", "change"]
+FailOn = Literal["problem", "undecided", "danger", "change"]
 """What closes the gate of a review; each includes those before it."""
 
 Source = Literal["program", "manifests", "chart"]
 """What both sides of a review were made from."""
+
+_NO_FLEET: Final = "no fleet named"
+_NO_NODES: Final = "the snapshot has no nodes"
+_NAME_A_FLEET: Final = 'Nothing was placed: add --fleet "hgx-h100 x 4" to see whether the pods fit.'
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,6 +55,7 @@ class Review:
         engine: What the preview of the real engine adds, when it was asked for.
         policies: What policies found in it; they are among the problems too.
         source: What both sides were made from.
+        unplaced: Why nothing was placed, where pods ask for devices; empty where they were placed, or none asks.
     """
 
     project: str
@@ -66,6 +73,7 @@ class Review:
     engine: EngineSide | None = None
     policies: tuple[PolicyFinding, ...] = ()
     source: Source = "program"
+    unplaced: str = ""
 
     @property
     def failed(self) -> bool:
@@ -74,16 +82,22 @@ class Review:
 
     def gate(self, fail_on: FailOn = "problem") -> bool:
         """Whether the gate is closed, so that the command ends with 1."""
-        if self.failed or fail_on == "problem":
-            return self.failed
-        return bool(self.dangers) or (fail_on == "change" and bool(self.changes))
+        levels = (self.failed, self.undecided, bool(self.dangers), bool(self.changes))
+        return any(levels[: LEVELS.index(fail_on) + 1])
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a workload was placed, and nobody can say whether it fits."""
+        return any(each.after is not None and each.after.verdict == "not-decided" for each in self.workloads)
 
     @property
     def grade(self) -> Grade:
         """The review in one word."""
         if self.failed:
             return "failed"
-        return "danger" if self.dangers else "ok"
+        if self.dangers:
+            return "danger"
+        return "undecided" if self.undecided else "ok"
 
     @property
     def counts(self) -> dict[Action, int]:
@@ -113,9 +127,9 @@ class Review:
 
     @property
     def fit(self) -> str:
-        """`3 of 3 workloads fit on hgx-h100 x 4`; empty without a fleet."""
+        """`3 of 3 workloads fit on hgx-h100 x 4`; `not placed: no fleet named`; empty where there is nothing to place."""
         if self.after is None:
-            return ""
+            return f"not placed: {self.unplaced}" if self.unplaced else ""
         fitting = sum(workload.fits for workload in self.workloads)
         placed = [workload.after for workload in self.workloads if workload.after is not None]
         if not placed:
@@ -132,7 +146,10 @@ class Review:
         return ", ".join([*parts, f"{self.unchanged:,} unchanged"] if parts else ["nothing changes"])
 
 
-MARKS: dict[Grade, str] = {"failed": "✗", "danger": "!", "ok": "✓"}
+LEVELS: Final[tuple[FailOn, ...]] = ("problem", "undecided", "danger", "change")
+"""What may close the gate, in the order in which each includes those before it."""
+
+MARKS: dict[Grade, str] = {"failed": "✗", "danger": "!", "undecided": "?", "ok": "✓"}
 """The sign that each grade starts with."""
 
 
@@ -146,6 +163,7 @@ def review(
     snapshot: Snapshot | None = None,
     engine: EnginePreview | None = None,
     opaque: frozenset[str] | None = None,
+    locate: LocateField | None = None,
 ) -> Review:
     """Compare two runs of a program, and where their pods go.
 
@@ -160,11 +178,14 @@ def review(
         engine: The engine's preview of the head's stack.
         opaque: URNs of the head's objects whose secrets were never known, so that nobody could compare them; None takes
             every object that shows one.
+        locate: Where fields of the head's objects are written; None takes the places of the objects.
     """
     joined = join_engine(compare_programs(base, head), base, head, engine)
     changes = joined.changes
     workloads = compare_placements(before, after)
     fleet = after.fleet.name if after else ""
+    asks = any(pods.claims for pods in ClaimUse.of(head).pods.values())
+    unplaced = "" if after is not None or not asks else _NO_NODES if snapshot is not None else _NO_FLEET
     return Review(
         project=head.project,
         stack=head.stack,
@@ -175,7 +196,7 @@ def review(
             sorted(
                 {
                     *(problem for problem in head.problems if not is_told_as_danger(problem)),
-                    *find_refused(changes),
+                    *find_refused(changes, locate),
                     *find_unplaced(workloads, fleet),
                     *joined.problems,
                 }
@@ -187,9 +208,15 @@ def review(
             *_find_not_known(base, head, changes, workloads, opaque),
             *find_uncounted(head, after, snapshot),
             *(find_taken(snapshot, base, head)[1] if snapshot else ()),
+            *find_unplaced_resources(head, after.fleet.classes if after else ()),
             *joined.not_known,
         ),
-        notes=(*_find_notes(base, head, after), *joined.notes),
+        notes=(
+            *_find_notes(base, head, after),
+            *([_NAME_A_FLEET] if unplaced == _NO_FLEET else []),
+            *joined.notes,
+        ),
+        unplaced=unplaced,
         before=before,
         after=after,
         engine=joined.side,

@@ -30,7 +30,12 @@ MAX_TEXT: Final = 2_000
 MAX_OTHERS: Final = 40
 """Steps of the engine beside our changes that a terminal gets; the JSON report has all."""
 
-_GRADE_STYLES: Final[dict[Grade, str]] = {"failed": "bold red", "danger": "bold yellow", "ok": "bold green"}
+_GRADE_STYLES: Final[dict[Grade, str]] = {
+    "failed": "bold red",
+    "danger": "bold yellow",
+    "undecided": "bold yellow",
+    "ok": "bold green",
+}
 _ACTION_STYLES: Final[dict[Action, str]] = {
     "created": "green",
     "changed": "yellow",

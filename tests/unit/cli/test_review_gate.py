@@ -83,3 +83,37 @@ def test_the_same_input_gives_the_same_bytes(states, review):
     states("danger")
     for form in ("text", "markdown", "html", "json", "sarif", "junit"):
         assert review("k", "--format", form).out == review("k", "--format", form).out
+
+
+CLAIM = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c, namespace: ml}
+spec: {devices: {requests: [{name: r, exactly: {deviceClassName: %s}}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: ml}
+spec:
+  containers: [{name: c, image: x, resources: {claims: [{name: c}]}}]
+  resourceClaims: [{name: c, resourceClaimName: c}]
+"""
+
+
+def test_a_class_that_nobody_knows_is_told_without_a_fleet_too(review, tree):
+    tree.write("k/all.yaml", CLAIM % "gpus-of-nobody")
+    tree.commit()
+    answer = review("k")
+    assert answer.code == 0, answer.err
+    assert answer.out.startswith("✓ no problems, 1 warning · not placed: no fleet named")
+    assert "[class-not-known]" in answer.out
+    tree.write("k/all.yaml", CLAIM % "gpu.nvidia.com")
+    assert "class-not-known" not in review("k").out
+
+
+def test_what_is_not_decided_has_no_tick_and_a_gate_of_its_own(review, tree):
+    tree.write("k/all.yaml", CLAIM % "gpus-of-nobody")
+    tree.commit()
+    found = [review("k", "--fleet", "hgx-h100", "--fail-on", gate) for gate in ("problem", "undecided")]
+    assert [each.code for each in found] == [0, 1]
+    assert all(each.out.startswith("? no problems") for each in found)

@@ -6,6 +6,7 @@ import pytest
 
 from dra_infra.errors import Problem
 from dra_infra.model.program import SECRET, UNKNOWN, NotSeen
+from dra_infra.model.snapshot import Snapshot
 from dra_infra.planning import review
 
 H100 = "H100 80GB HBM3"
@@ -29,6 +30,44 @@ def test_equal_programs_are_fine(make, fleet):
 def test_without_a_fleet_nothing_is_said_about_fitting(make):
     result = review(make.program(), make.program(), base_label="main")
     assert result.verdict == "✓ no problems"
+
+
+def test_pods_that_nobody_placed_are_told_in_the_verdict(make):
+    asking = make.program(make.workload("Job", "train", make.pod_spec(template="t-1")))
+    result = review(asking, asking, base_label="main")
+    assert result.verdict == "✓ no problems · not placed: no fleet named"
+    assert any('--fleet "hgx-h100 x 4"' in note for note in result.notes)
+    result = review(asking, asking, base_label="main", snapshot=Snapshot(fleet=make.fleet()))
+    assert result.verdict == "✓ no problems · not placed: the snapshot has no nodes"
+
+
+@pytest.mark.parametrize(
+    ("resource", "resource_name", "said"),
+    [
+        ("nvidia.com/gpu", "", "it asks the device plugin for nvidia.com/gpu, not DRA: not placed"),
+        (
+            "nvidia.com/gpu",
+            "nvidia.com/gpu",
+            "it asks for nvidia.com/gpu, which DeviceClass h100 serves: not placed, for no claim is written",
+        ),
+        (
+            "deviceclass.resource.kubernetes.io/h100",
+            "",
+            "it asks for deviceclass.resource.kubernetes.io/h100, which DeviceClass h100 serves: not placed, for no claim is written",
+        ),
+        ("cpu", "", None),
+        ("example.kubernetes.io/thing", "", None),
+    ],
+)
+def test_pods_that_ask_for_extended_resources_are_told_as_not_placed(make, resource, resource_name, said):
+    shipped = make.device_class()
+    if resource_name:
+        shipped.manifest["spec"]["extendedResourceName"] = resource_name
+    spec = make.pod_spec()
+    spec["containers"][0]["resources"] = {"limits": {resource: 9}}
+    head = make.program(shipped, make.pod("plain", spec))
+    told = [str(each) for each in review(head, head, base_label="main").not_known]
+    assert told == ([str(NotSeen(what="placement of", name="Pod ml/plain", reason=said))] if said else [])
 
 
 def test_a_danger_does_not_fail_a_review(make):
@@ -71,7 +110,9 @@ def test_what_is_not_decided_is_counted_and_does_not_fail(make, fleet):
         placed, workloads=(placed.workloads[0], replace(placed.workloads[1], verdict="not-decided", nodes=()))
     )
     result = review(make.program(), make.program(), base_label="main", after=undecided)
-    assert result.verdict == "✓ no problems · 1 of 2 workloads fit on hgx-h100 x 2, 1 not decided"
+    assert result.verdict == "? no problems · 1 of 2 workloads fit on hgx-h100 x 2, 1 not decided"
+    assert result.grade == "undecided"
+    assert [result.gate(level) for level in ("problem", "undecided", "danger")] == [False, True, True]
 
 
 def test_a_change_that_the_server_refuses_fails_a_review(make):
