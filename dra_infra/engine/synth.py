@@ -15,13 +15,13 @@ from dra_infra.engine.project import Project, load_project, secret_texts_of
 from dra_infra.engine.surroundings import (
     bounded,
     close_loop,
-    collector_off,
     new_loop,
     output_on_stderr,
     run_file,
     sdk_quiet,
 )
 from dra_infra.errors import InvalidSpecError, Problem, ProgramError, in_reading_order
+from dra_infra.model.collector import collector_paused
 from dra_infra.model.program import UNKNOWN, Program, ProgramObject
 from dra_infra.model.secrets import SecretMask
 from dra_infra.model.target import SUPPORTED_MINORS, ClusterTarget
@@ -116,7 +116,7 @@ def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -
 
     try:
         asyncio.set_event_loop(loop)
-        with bounded(timeout), collector_off(), output_on_stderr(), sdk_quiet(), sdk_shortcuts():
+        with bounded(timeout), collector_paused(), output_on_stderr(), sdk_quiet(), sdk_shortcuts():
             loop.run_until_complete(stack.run_in_stack(observed))
     except (Exception, SystemExit, ProgramTimeoutError) as error:
         cause = raised[0] if raised else _with_trace(error, settings.SETTINGS.rpc_manager)
