@@ -74,7 +74,7 @@ def describe(placement: Placement) -> Iterator[str]:
         yield from (f"    {line}" for line in _details(each))
     if not placement.workloads:
         yield f"no workload of the program needs devices of {placement.fleet.name}"
-    elif placement.together is False:
+    elif placement.together is False and placement.fits_count == len(placement.workloads):
         yield "Each workload was placed alone; room for all of them at once was not found."
     yield from placement.notes
 

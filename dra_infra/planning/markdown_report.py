@@ -156,7 +156,7 @@ class _Page:
 def _headline(review: Review) -> str:
     said = f"{review.findings} · {review.fit}" if review.fit else review.findings
     stack = f"{shorten(review.project, _MAX_NAME)}/{shorten(review.stack, _MAX_NAME)}"
-    where = f"{_code(stack)} against {_code(shorten(review.base_label, _MAX_NAME))}"
+    where = f"{_code(stack if review.stack else shorten(review.subject, _MAX_NAME))} against {_code(shorten(review.base_label, _MAX_NAME))}"
     kind = "" if review.source == "program" else f"{review.source} "
     title = f"### {_GRADE_SIGNS[review.grade]} {_escape(shorten(said, 2 * _MAX_NAME))}"
     return f"{title}\n\n{kind}{where}: **{_escape(review.summary)}**"

@@ -77,7 +77,7 @@ def find_unplaced(workloads: Iterable[WorkloadReview], fleet: str) -> Iterator[P
                 path=str(workload.owner),
                 code="no-longer-fits",
                 message=f"no longer fits {fleet}: {reason}",
-                hint=f"this did fit: {workload.previous}",
+                hint="before this change it fits: ask for fewer pods or devices, or add nodes",
             )
         elif workload.trend == "does-not-fit" and workload.before is None:
             yield Problem(

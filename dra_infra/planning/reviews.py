@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -45,7 +45,7 @@ class Review:
         base_label: What the user called the base: `origin/main`.
         changes: Every object that differs, the worst first.
         unchanged: How many objects are the same on both sides.
-        problems: Problems of the head, and changes that the API server or the fleet refuses; sorted.
+        problems: Problems of the head, and changes that the API server or the fleet refuses; what fails first, then warnings.
         dangers: What works and a reviewer wants to know; sorted.
         workloads: Placement before and after, by workload.
         not_known: What could not be known offline, and what the placement does not take into account.
@@ -74,6 +74,11 @@ class Review:
     policies: tuple[PolicyFinding, ...] = ()
     source: Source = "program"
     unplaced: str = ""
+
+    @property
+    def subject(self) -> str:
+        """`quickstart/dev`; manifests and charts have no stack, and then it is what they are called."""
+        return f"{self.project}/{self.stack}" if self.stack else self.project.removesuffix("/")
 
     @property
     def failed(self) -> bool:
@@ -193,7 +198,7 @@ def review(
         changes=changes,
         unchanged=len(head.objects) - sum(change.after is not None for change in changes),
         problems=tuple(
-            sorted(
+            _worst_first(
                 {
                     *(problem for problem in head.problems if not is_told_as_danger(problem)),
                     *find_refused(changes, locate),
@@ -222,6 +227,11 @@ def review(
         engine=joined.side,
         policies=joined.policies,
     )
+
+
+def _worst_first(problems: Iterable[Problem]) -> list[Problem]:
+    """What fails before what only warns, each in the order of problems."""
+    return sorted(problems, key=lambda each: (each.severity != "error", each))
 
 
 def _find_not_known(

@@ -80,9 +80,7 @@ def render_text(review: Review, *, color: bool = False, width: int = 120) -> str
 def _blocks(review: Review) -> Iterator[RenderableType]:
     yield _text(review.verdict, _GRADE_STYLES[review.grade])
     kind = "" if review.source == "program" else f"{review.source} "
-    yield _text(
-        f"  {kind}{review.project}/{review.stack} against {review.base_label}: {review.summary}", "dim"
-    )
+    yield _text(f"  {kind}{review.subject} against {review.base_label}: {review.summary}", "dim")
     if review.workloads:
         yield ""
         yield _placements(review.workloads)

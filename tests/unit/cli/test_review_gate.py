@@ -117,3 +117,18 @@ def test_what_is_not_decided_has_no_tick_and_a_gate_of_its_own(review, tree):
     found = [review("k", "--fleet", "hgx-h100", "--fail-on", gate) for gate in ("problem", "undecided")]
     assert [each.code for each in found] == [0, 1]
     assert all(each.out.startswith("? no problems") for each in found)
+
+
+def test_a_claim_that_cannot_change_points_at_its_field_and_is_named_once(review, tree):
+    template = (
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: t, namespace: ml}\nspec:\n"
+        "  spec:\n    devices:\n      requests:\n      - name: r\n        exactly:\n"
+        "          deviceClassName: gpu.nvidia.com\n          count: %s\n"
+    )
+    tree.write("k/all.yaml", template % 1)
+    tree.commit()
+    tree.write("k/all.yaml", template % 2)
+    line = next(line for line in review("k").out.splitlines() if "claim-spec-immutable" in line)
+    assert line.startswith("problem: k/all.yaml:11:")
+    assert line.count("ResourceClaimTemplate ml/t") == 1
+    assert "what uses it stops then" not in review("k").out

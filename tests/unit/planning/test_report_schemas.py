@@ -236,7 +236,7 @@ def test_a_workload_without_a_place_fails_its_case_and_dangers_pass_theirs(sampl
     failure = cases["placement", "StatefulSet ml/pretrain"].find("failure")
     assert failure is not None
     assert failure.get("type") == "no-longer-fits"
-    assert "hint: this did fit" in (failure.get("message") or "")
+    assert "hint: before this change it fits" in (failure.get("message") or "")
     assert cases["dangers", "Job ml/train"].find("failure") is None
     assert "[job-replaced]" in (cases["dangers", "Job ml/train"].findtext("system-out") or "")
 

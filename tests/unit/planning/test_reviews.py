@@ -162,3 +162,16 @@ def test_objects_of_another_stack_do_not_match(make):
     other = replace(job, urn=job.urn.replace(":dev::", ":prod::"))
     result = review(make.program(job), make.program(other, stack="prod"), base_label="main")
     assert [change.action for change in result.changes] == ["deleted", "created"]
+
+
+def test_problems_stand_before_warnings(make):
+    warning = Problem(path="A", code="count-below-one", message="first by name", severity="warning")
+    head = make.program(problems=(warning, PROBLEM))
+    assert review(make.program(), head, base_label="main").problems == (PROBLEM, warning)
+
+
+def test_manifests_have_no_slash_for_a_stack_that_they_lack(make):
+    result = review(make.program(), make.program(), base_label="main")
+    assert result.subject == "quickstart/dev"
+    assert replace(result, project="new.yaml", stack="").subject == "new.yaml"
+    assert replace(result, project="k/", stack="").subject == "k"
