@@ -122,3 +122,25 @@ def test_a_job_that_does_not_know_where_dra_infra_is_says_so(
     job = run_job(sample, forge, source, tmp_path, head, DRA_INFRA_SOURCE="")
     assert job.code == 2
     assert "DRA_INFRA_SOURCE" in job.log
+
+
+@pytest.mark.parametrize("written", ["branch", "tag", "commit"])
+def test_the_version_of_dra_infra_may_be_a_branch_a_tag_or_a_commit(
+    source: Path, tmp_path: Path, written: str
+):
+    git(source, "tag", "--force", "v1.0")
+    commit = git(source, "rev-parse", "HEAD")
+    reference = {"branch": "v1", "tag": "v1.0", "commit": commit}[written]
+    lines = JOB["script"][: next(n for n, line in enumerate(JOB["script"]) if "install.sh" in line)]
+    result = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", "\n".join([*lines, 'git -C "$tools/source" rev-parse HEAD'])],
+        cwd=tmp_path,
+        env=clean_environment(
+            DRA_INFRA_SOURCE=f"file://{source}", DRA_INFRA_REF=reference, TMPDIR=str(tmp_path)
+        ),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (result.returncode, result.stdout.strip()) == (0, commit), result.stderr
