@@ -95,7 +95,7 @@ def options(
         raise typer.Exit
 
 
-@app.command()
+@app.command(short_help="Lay out a project that works, with its CI.")
 def init(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="Folder of the new project.", show_default="here")
@@ -156,7 +156,7 @@ def init(
     )
 
 
-@app.command()
+@app.command(short_help="Print the objects of a program as YAML.")
 def synth(
     directory: Directory = Path(),
     *,
@@ -180,7 +180,7 @@ def synth(
     _exit(run(directory, stack=stack, config=settings, timeout=timeout, as_json=json, charts=charts))
 
 
-@app.command()
+@app.command(short_help="Say where the pods of a program fit.")
 def simulate(
     directory: Directory = Path(),
     *,
@@ -216,7 +216,7 @@ def simulate(
     )
 
 
-@app.command()
+@app.command(short_help="Compare objects with what they were.")
 def review(
     path: Annotated[
         Path,
@@ -346,7 +346,7 @@ def review(
     )
 
 
-@app.command()
+@app.command(short_help="Post a review on a pull request.")
 def comment(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="What `dra-infra review --markdown FILE` wrote.")
@@ -427,7 +427,7 @@ def comment(
     )
 
 
-@app.command()
+@app.command(short_help="Check manifests as the API server does.")
 def validate(
     paths: Annotated[
         list[str], typer.Argument(metavar="PATH...", help="Files, folders, or - for standard input.")
@@ -516,7 +516,7 @@ def validate(
     _exit(code)
 
 
-@app.command()
+@app.command(short_help="Print what is known of GPUs, drivers and fleets.")
 def catalog(
     section: Annotated[
         str | None,
@@ -556,7 +556,7 @@ def catalog(
         raise typer.BadParameter(str(error)) from error
 
 
-@app.command()
+@app.command(short_help="Read a live cluster into one file.")
 def snapshot(
     *,
     kubeconfig: Kubeconfig = None,
@@ -584,7 +584,7 @@ def snapshot(
     _exit(run(kubeconfig, context=context, namespaces=namespace or (), output=output))
 
 
-@app.command()
+@app.command(short_help="Show the claims of a live cluster.")
 def status(
     *,
     kubeconfig: Kubeconfig = None,
@@ -621,7 +621,7 @@ def status(
     _exit(run(kubeconfig, context=context, namespaces=namespace or (), form=output, watch=watch))
 
 
-@app.command()
+@app.command(short_help="Look for what is wrong with devices in a cluster.")
 def doctor(
     *,
     kubeconfig: Kubeconfig = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -12,6 +13,15 @@ from dra_infra.cli.printing import write_output
 
 _LINE: Final = 80
 """Length of a list that still stands on the line of its field."""
+
+
+_RAW: Final = ("pci", "fabric")
+"""Addresses on the bus and ports of the fabric, a tuple for each GPU."""
+_LEGENDS: Final = {
+    "systems": "JOINED: GPUs of one node that NVLink joins. PROMISE: how that can be promised to a pod: count, by a "
+    "number of GPUs;\ncompute-domain, across the nodes of a rack too; none, it cannot."
+}
+"""What the headings of a section mean; said about the data, and so on standard error."""
 
 
 def run(section: str | None, name: str | None, *, as_json: bool) -> int:
@@ -30,12 +40,24 @@ def run(section: str | None, name: str | None, *, as_json: bool) -> int:
     if name is None:
         entries = chosen.entries()
         write_output(_json(entries) if as_json else "\n".join(_table(entries, chosen.columns)))
+        if section in _LEGENDS and not as_json:
+            print(_LEGENDS[section], file=sys.stderr)
         return 0
     found = _found(chosen, section, name)
     write_output(
-        _json(found) if as_json else "\n\n".join(_details(key, entry) for key, entry in found.items())
+        _json(found)
+        if as_json
+        else "\n\n".join(_details(key, _readable(entry)) for key, entry in found.items())
     )
     return 0
+
+
+def _readable(entry: Entry) -> Entry:
+    """*entry* without the numbers that mean something to a program alone; JSON has them."""
+    invented = entry.get("invented")
+    if not isinstance(invented, Mapping):
+        return entry
+    return {**entry, "invented": {key: value for key, value in invented.items() if key not in _RAW}}
 
 
 def _found(section: Section, title: str, name: str) -> dict[str, Entry]:

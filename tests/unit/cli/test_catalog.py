@@ -147,3 +147,18 @@ def test_help_has_examples_in_lines_of_their_own():
     done = command("--help")
     assert done.returncode == 0
     assert "\n    dra-infra catalog gpus H100\n" in done.stdout
+
+
+def test_headings_of_systems_are_explained_beside_the_table(capsys):
+    assert run("systems", None, as_json=False) == 0
+    said = capsys.readouterr()
+    assert "PROMISE: how" in said.err
+    assert "PROMISE: how" not in said.out
+
+
+def test_raw_numbers_of_a_fleet_are_in_json_only(capsys):
+    assert run("fleets", "hgx-h100", as_json=False) == 0
+    assert not {"pci", "fabric"} & set(capsys.readouterr().out.split())
+    assert run("fleets", "hgx-h100", as_json=True) == 0
+    invented = json.loads(capsys.readouterr().out)["entries"]["hgx-h100"]["invented"]
+    assert {"pci", "fabric"} <= set(invented)

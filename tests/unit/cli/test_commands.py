@@ -254,3 +254,10 @@ def test_a_reader_that_has_enough_is_no_error(project):
     )
     assert result.stdout.startswith("apiVersion")
     assert "Traceback" not in result.stderr
+
+
+def test_help_shows_what_each_command_does_in_whole_lines(tmp_path: Path):
+    result = run("--help", cwd=tmp_path, COLUMNS="80")
+    commands = result.stdout.partition("Commands:")[2]
+    assert "  validate  Check manifests" in commands
+    assert "..." not in commands
