@@ -61,7 +61,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     nodes = load_fleet("hgx-h100 x 4").to_manifests()
     (folder / "cluster.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
     (folder / "fleet.yaml").write_text("nodeGroups: [{kind: hgx-h100, count: 4}]\n")
-    for name in ("Pulumi.dev.yaml", "infra/Pulumi.dev.yaml"):
+    for name in ("Pulumi.dev.yaml", "infra/Pulumi.dev.yaml", "infra/Pulumi.prod.yaml"):
         (folder / name).write_text("config:\n  dra-infra:fleet: hgx-h100 x 4\n")
     git(folder, "init")
     git(folder, "add", ".")
