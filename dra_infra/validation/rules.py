@@ -193,7 +193,6 @@ RULES: Final[Mapping[str, Rule]] = {
     "device-status.device": _rule("invalid-name", "the device in a device's status is a DNS label"),
     "device-status.duplicate": _rule("duplicate-item", "a device has one status"),
     "device-status.not-allocated": _rule("claim-not-allocated", "a device with a status is allocated"),
-    "device-status.data-required": _rule("missing-field", "data of a driver are not null"),
     "device-status.data-length": _rule("value-too-long", "data of a driver have at most 10 KiB of JSON"),
     "device-status.data-object": _rule("invalid-parameters", "data of a driver are a JSON object"),
     "condition.size": _rule("too-many-items", "a device has at most 8 conditions"),

@@ -25,6 +25,7 @@ RESULTS = Path(__file__).parents[3] / ".cache" / "parity"
 
 _SWEEP_STEP = {DEFAULT: 4}
 _SWEEP_STEP_OTHERWISE = 16
+_SLICE_STEPS = 3
 _UPDATES = 60
 _KEPT_PER_RULE = 12
 _SHOWN = 25
@@ -86,7 +87,9 @@ def run(server: Server, count: int, *, seed: int = SEED) -> Tally:
     step = _SWEEP_STEP.get(server.gate_set, _SWEEP_STEP_OTHERWISE)
     offset = int(server.minor.partition(".")[2]) % step
     for index, case in enumerate(bases.sweeps(server.minor)):
-        if index % step == offset and server.serves(case):
+        # Slices have as many fields as all other kinds together.
+        every = step * _SLICE_STEPS if case.kind == "ResourceSlice" else step
+        if index % every == offset and server.serves(case):
             _judge(tally, server, server.ask(case))
     for name in generation.names(seed, count):
         case = generation.case(name)

@@ -99,6 +99,15 @@ class Server:
         response = self._client.get(path)
         return None if response.is_error else _read(response).stored
 
+    def delete(self, case: Case) -> Object:
+        """Delete what *case* stored, and return what a finalizer keeps of it."""
+        path = f"{_path(case.object, case.namespace)}/{case.object['metadata']['name']}"
+        self._client.request("DELETE", path).raise_for_status()
+        kept = self.read(path)
+        if kept is None:
+            raise AssertionError(f"{case.id}: nothing is left of it")
+        return kept
+
     def store(self, case: Case) -> Object:
         """Create *case* for good and return what is stored, without what the server adds to the metadata."""
         answer = self.answer(case, field_validation="Strict", dry_run=False)

@@ -127,6 +127,7 @@ _SPEC_ROWS: Final = (
     _r("a node's name is not empty", a_slice(nodeName=""), "spec.nodeName", INVALID),
     _r("a node's name is a DNS subdomain", a_slice(nodeName="A"), "spec.nodeName", INVALID),
     _r("a node selector is valid", a_slice(nodeName=None, nodeSelector={"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "x"}]}]}), "spec.nodeSelector.nodeSelectorTerms[0].matchExpressions[0].operator", INVALID),
+    _r("a node selector's value is a label value", a_slice(nodeName=None, nodeSelector={"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["-"]}]}]}), "spec.nodeSelector.nodeSelectorTerms[0].matchExpressions[0].values[0]", INVALID),
     _r("a node selector with two terms", a_slice(nodeName=None, nodeSelector={"nodeSelectorTerms": _NODES["nodeSelectorTerms"] * 2}), "spec.nodeSelector.nodeSelectorTerms", INVALID),
     _r("a node selector without terms", a_slice(nodeName=None, nodeSelector={}), "spec.nodeSelector.nodeSelectorTerms", REQUIRED),
     _r("allNodes is true or absent", a_slice(allNodes=False), "spec.allNodes", INVALID),
@@ -276,6 +277,7 @@ _NODE_ROWS: Final = (
     _r("an overhead is not negative", _resource(overhead={"perPod": "-1"}), f"{_RESOURCES}.overhead.perPod", INVALID, gate=NODE, since="1.37"),
     _r("a resource of a node in 1.36 is none of another domain", a_slice(_device(nodeAllocatableResourceMappings={"example.com/x": {}})), f"{_DEVICE}.nodeAllocatableResourceMappings[example.com/x]", INVALID, gate=NODE, until="1.36"),
     _r("a key in 1.36 is a capacity", a_slice(_device(nodeAllocatableResourceMappings={"cpu": {"capacityKey": "b"}})), f"{_DEVICE}.nodeAllocatableResourceMappings[cpu].capacityKey", NOT_FOUND, gate=NODE, until="1.36"),
+    _r("a key in 1.36 is not empty", a_slice(_device(nodeAllocatableResourceMappings={"cpu": {"capacityKey": ""}})), f"{_DEVICE}.nodeAllocatableResourceMappings[cpu].capacityKey", INVALID, gate=NODE, until="1.36"),
     _r("a multiplier in 1.36 is above zero", a_slice(_device(nodeAllocatableResourceMappings={"cpu": {"allocationMultiplier": "0"}})), f"{_DEVICE}.nodeAllocatableResourceMappings[cpu].allocationMultiplier", INVALID, gate=NODE, until="1.36"),
 )  # fmt: skip
 

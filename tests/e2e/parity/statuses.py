@@ -42,6 +42,21 @@ def cases(server: Server, seed: int) -> Iterator[Case]:
             if index % step == int(server.minor[-1]) % step:
                 yield _case(old, broken.get("status"), f"sweep {name} {fault}")
 
+    if server.gate_set == DEFAULT:
+        yield from _of_deleted(server, whole)
+
+
+def _of_deleted(server: Server, whole: Object) -> Iterator[Case]:
+    """Statuses of a claim that is deleted and held by a finalizer."""
+    status = {**whole["status"], "reservedFor": whole["status"]["reservedFor"][:1]}
+    old = _stored(
+        server, {**whole, "status": status}, "status-deleted", ADMIN, finalizers=["example.com/keep"]
+    )
+    old = Case(id=old.id, object=server.delete(old), namespace=ADMIN)
+    yield _case(old, status, "deleted, same consumers")
+    yield _case(old, {**status, "reservedFor": []}, "deleted, no consumers")
+    yield _case(old, whole["status"], "deleted, another consumer")
+
 
 def of_row(server: Server, row: Row, name: str) -> Case:
     """The question of a row about the status of its claim."""
@@ -65,9 +80,9 @@ def _whole(server: Server) -> Object:
     return built
 
 
-def _stored(server: Server, claim: Object, name: str, namespace: str) -> Case:
+def _stored(server: Server, claim: Object, name: str, namespace: str, **metadata: Any) -> Case:
     built = copy.deepcopy({key: value for key, value in claim.items() if key != "status"})
-    built["metadata"] = {"name": name}
+    built["metadata"] = {"name": name, **metadata}
     if namespace == PLAIN:
         for request in built["spec"]["devices"].get("requests", ()):
             request.get("exactly", {}).pop("adminAccess", None)
