@@ -54,6 +54,7 @@ def describe_review(review: Review) -> dict[str, Any]:
         "dangers": [_danger(danger) for danger in review.dangers],
         "changes": [_change(change) for change in review.changes],
         "fleet": _fleet(review.after),
+        "notPlaced": review.unplaced,
         "workloads": [_workload(workload) for workload in review.workloads],
         "notKnown": [
             {"what": item.what, "name": item.name, "reason": item.reason} for item in review.not_known

@@ -26,6 +26,7 @@ CALLED = {
     "ref": "object",
     "owner": "object",
     "not_known": "notKnown",
+    "unplaced": "notPlaced",
     "text": "text",
 }
 """Fields that JSON calls something else."""

@@ -20,8 +20,10 @@ SECONDS = 10.0
 SLEEP = ["/bin/sleep", "600"]
 
 START_ONE = """
-import json, os, sys, time
+import json, os, signal, sys, time
 from tools.cluster.supervision import Supervision
+# Whatever runs in the background of a shell without job control starts with the signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 supervision = Supervision()
 supervision.start("sleeper", ["/bin/sleep", "600"])
 told = {"folder": str(supervision.folder), "pids": [*supervision.pids.values(), supervision.pid]}
