@@ -235,7 +235,7 @@ def test_a_preview_gives_the_verdict_of_the_api_server_before_anything_is_sent(l
     lab.write(component(1, ', labels={"no key!": "x"}'))
     preview = lab.stack.preview()
     assert preview.exit_code == 1
-    assert 'GpuClaimTemplate("gpus").metadata.labels' in preview.text
+    assert 'GpuClaimTemplate("gpus").labels' in preview.text
     assert "[invalid-label]" in preview.text
 
 
