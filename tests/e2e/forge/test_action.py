@@ -209,7 +209,7 @@ def test_an_input_is_never_a_command(
 
 def test_arguments_are_taken_one_in_each_line(sample: Sample, forge: LocalForge, action: Path, temp: Path):
     _, merge = sample.change("count=4", "count=8")
-    lines = "--config\ndra-infra:note=two words\n\n--format\nmarkdown\n"
+    lines = "--config\nquickstart:note=two words\n\n--format\nmarkdown\n"
     run = review(sample, forge, action, temp, checkout=merge, merge=merge, inputs={"arguments": lines})
     assert run.code == 0, run.log
     assert forge.bodies()[0] in run.log
