@@ -120,6 +120,9 @@ def test_a_cluster_that_is_away_is_not_known_and_no_problem_of_the_change(projec
 def test_without_a_preview_the_offline_review_is_whole_and_the_exit_code_is_2(
     offline_project: Reviewed, code: str, arguments: tuple[str, ...], environment: dict[str, str]
 ):
+    # A stack without a file is refused before the engine is asked; with one, the engine says that it has none.
+    (offline_project.stack.directory / "Pulumi.nope.yaml").touch()
+
     answer = offline_project.review(*arguments, **environment)
 
     assert answer.code == 2
