@@ -5,6 +5,7 @@
 
 from dra_infra.simulation.allocation.allocator import Allocator
 from dra_infra.simulation.allocation.identity import DeviceID, PoolID
+from dra_infra.simulation.allocation.kinds import DeviceKinds, KindEvaluator
 from dra_infra.simulation.allocation.outcomes import Allocated, Cannot, Failed, Outcome
 from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.selection import CelEvaluator, Evaluator, Trouble
@@ -18,9 +19,11 @@ __all__ = [
     "Cannot",
     "CelEvaluator",
     "DeviceID",
+    "DeviceKinds",
     "Evaluator",
     "Failed",
     "Features",
+    "KindEvaluator",
     "Outcome",
     "PoolID",
     "Quirk",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 
 from dra_infra.model.device_class import DeviceClass
@@ -17,12 +18,13 @@ from dra_infra.simulation.allocation.counters import (
     GroupBaseline,
     GroupUse,
 )
+from dra_infra.simulation.allocation.kinds import KindEvaluator
 from dra_infra.simulation.allocation.matching import Matching
 from dra_infra.simulation.allocation.outcomes import Allocated, AllocationError, Cannot, Failed, Outcome
 from dra_infra.simulation.allocation.pools import Pool, gather_pools
 from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.search import Search
-from dra_infra.simulation.allocation.selection import CelEvaluator, Evaluator
+from dra_infra.simulation.allocation.selection import Evaluator
 from dra_infra.simulation.allocation.slices import SliceIndex
 from dra_infra.simulation.allocation.state import AllocatedState
 from dra_infra.simulation.allocation.taking import Taking
@@ -43,7 +45,7 @@ class Allocator:
             of the slices stands for what is random upstream: the answer is one that the scheduler may give.
         classes: All device classes.
         state: What is allocated already.
-        evaluator: What evaluates expressions; the default evaluates each as often as it is asked.
+        evaluator: What evaluates expressions; the default evaluates each once per kind of device.
     """
 
     def __init__(
@@ -61,13 +63,18 @@ class Allocator:
         )
         self._classes: Mapping[str, DeviceClass] = {each.metadata.name or "": each for each in classes}
         self._state = AllocatedState() if state is None else state
-        self._evaluator = CelEvaluator(self.variant) if evaluator is None else evaluator
+        self._evaluator = KindEvaluator(self.variant) if evaluator is None else evaluator
+        self._pools: dict[Node, tuple[Pool, ...]] = {}
         self._availability = CounterAvailability(self._state, self.variant)
         self._baseline = GroupBaseline(self._state)
 
     def with_state(self, state: AllocatedState) -> Allocator:
         """The same cluster with other devices in use; slices are not read again."""
-        return self._changed(self.variant, state)
+        other = copy(self)
+        other._state = state  # noqa: SLF001
+        other._availability = CounterAvailability(state, self.variant)  # noqa: SLF001
+        other._baseline = GroupBaseline(state)  # noqa: SLF001
+        return other
 
     def find_quirks(
         self, node: Node, claims: Sequence[ResourceClaim], *, declared: frozenset[str] = frozenset()
@@ -82,14 +89,15 @@ class Allocator:
         )
 
     def _without(self, quirk: Quirk) -> Allocator:
-        return self._changed(replace(self.variant, quirks=self.variant.quirks - {quirk}), self._state)
-
-    def _changed(self, variant: Variant, state: AllocatedState) -> Allocator:
-        return Allocator(variant, self._index, self._classes.values(), state, evaluator=self._evaluator)
+        variant = replace(self.variant, quirks=self.variant.quirks - {quirk})
+        return Allocator(variant, self._index, self._classes.values(), self._state, evaluator=self._evaluator)
 
     def pools(self, node: Node) -> tuple[Pool, ...]:
-        """The pools of a node, in the order in which they are tried."""
-        return gather_pools(self._index, node, self.variant)
+        """The pools of a node, in the order in which they are tried; gathered once for all states."""
+        pools = self._pools.get(node)
+        if pools is None:
+            pools = self._pools[node] = gather_pools(self._index, node, self.variant)
+        return pools
 
     def allocate(
         self,

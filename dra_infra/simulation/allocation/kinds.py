@@ -1,0 +1,225 @@
+"""Expressions on devices, each once per kind of device.
+
+Two devices are of one kind for an expression when they agree in everything that it reads. A fleet has thousands of
+devices and few kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from dra_infra.model.device import DeviceAttribute, DeviceCapacity
+from dra_infra.model.quantity import Quantity
+from dra_infra.model.semver import Semver
+from dra_infra.simulation.allocation.identity import Published
+from dra_infra.simulation.allocation.selection import CelEvaluator, Evaluator, Trouble
+from dra_infra.simulation.allocation.variants import Variant
+from dra_infra.simulation.dependencies import Dependencies, find_dependencies
+
+Value = TypeVar("Value")
+
+_VERSIONS = ("version", "versions")
+_INT64 = range(-(2**63), 2**63)
+
+
+class DeviceKinds:
+    """Numbers devices: equal numbers for those that no expression with these reads can tell apart.
+
+    The numbers of a device are kept for good, so one of these serves all allocators that look at the same slices.
+
+    Args:
+        variant: Whose CEL.
+    """
+
+    def __init__(self, variant: Variant) -> None:
+        self._by_reads: dict[Dependencies, dict[Published, int]] = {}
+        self._numbers: dict[Hashable, int] = {}
+        self._plain = _PlainValues(variant)
+
+    def among(self, reads: Dependencies) -> dict[Published, int]:
+        """The numbers that are known already; `number` adds to them."""
+        return self._by_reads.setdefault(reads, {})
+
+    def number(self, reads: Dependencies, published: Published) -> int:
+        """The kind of a device.
+
+        Args:
+            reads: What is read, as `find_dependencies` says it; None for everything.
+            published: The device.
+        """
+        known = self.among(reads)
+        number = known.get(published)
+        if number is None:
+            content = self._describe(reads, published)
+            number = known[published] = self._numbers.setdefault(content, len(self._numbers))
+        return number
+
+    def _describe(self, reads: Dependencies, published: Published) -> Hashable:
+        attributes, capacity = published.device.attributes or {}, published.device.capacity or {}
+        driver = published.id.driver
+        if reads is None or not self._plain.are_all(driver, attributes, capacity):
+            # A value that cannot be read at all is an error of every expression, and names itself.
+            return (
+                driver,
+                published.shareable,
+                None,
+                frozenset((name, _content(value)) for name, value in attributes.items()),
+                frozenset((name, value.value) for name, value in capacity.items()),
+            )
+        found: list[Hashable] = [driver, published.shareable, reads]
+        for source, domain, identifier in reads:
+            named = attributes if source == "attributes" else capacity
+            if not identifier:
+                found.append(any((name.rpartition("/")[0] or driver) == domain for name in named))
+                continue
+            value = named.get(identifier) if domain == driver else None
+            if value is None:
+                value = named.get(f"{domain}/{identifier}")
+            if value is None:
+                found.append(None)
+            else:
+                found.append(value.value if isinstance(value, DeviceCapacity) else _value(value))
+        return tuple(found)
+
+
+@dataclass(slots=True)
+class _Known(Generic[Value]):
+    """What an expression gives, by kind of device."""
+
+    reads: Dependencies
+    kinds: dict[Published, int]
+    values: dict[int, Value | Trouble] = field(default_factory=dict)
+
+
+class KindEvaluator:
+    """Evaluates each expression once per kind of device; may be shared by all allocators of a variant.
+
+    Args:
+        variant: Whose CEL.
+        evaluator: What evaluates on one device of a kind; the default is `CelEvaluator`.
+        kinds: Kinds that are known, when others of this class look at the same slices.
+    """
+
+    def __init__(
+        self, variant: Variant, evaluator: Evaluator | None = None, kinds: DeviceKinds | None = None
+    ) -> None:
+        self._evaluator = CelEvaluator(variant) if evaluator is None else evaluator
+        self.kinds = DeviceKinds(variant) if kinds is None else kinds
+        self._tests: dict[str, _Known[bool]] = {}
+        self._derived: dict[str, _Known[DeviceAttribute]] = {}
+
+    def test(self, expression: str, published: Published) -> bool | Trouble:
+        """Whether a device passes a selector."""
+        known = self._tests.get(expression)
+        if known is None:
+            reads = find_dependencies(expression)
+            known = self._tests[expression] = _Known(reads, self.kinds.among(reads))
+        kind = known.kinds.get(published)
+        if kind is None:
+            kind = self.kinds.number(known.reads, published)
+        value = known.values.get(kind)
+        if value is None:
+            value = known.values[kind] = self._evaluator.test(expression, published)
+        return value
+
+    def derive(self, expression: str, published: Published) -> DeviceAttribute | Trouble:
+        """The value of a derived attribute."""
+        known = self._derived.get(expression)
+        if known is None:
+            reads = find_dependencies(expression)
+            known = self._derived[expression] = _Known(reads, self.kinds.among(reads))
+        kind = self.kinds.number(known.reads, published)
+        value = known.values.get(kind)
+        if value is None:
+            value = known.values[kind] = self._evaluator.derive(expression, published)
+        return value
+
+
+class _PlainValues:
+    """Knows of values that every expression can read: what it does not read of a device cannot matter then.
+
+    Source: the failures of `DeviceView`, and of 1.36, which reads no device with a list where the gate for them is off.
+    Values are known by identity: devices of a built-in fleet share them.
+    """
+
+    def __init__(self, variant: Variant) -> None:
+        self._reads_lists = variant.number != 36 or "DRAListTypeAttributes" in variant.gates
+        self._attributes: dict[int, DeviceAttribute] = {}
+        self._capacities: dict[int, DeviceCapacity] = {}
+        self._names: dict[tuple[str, tuple[str, ...]], bool] = {}
+
+    def are_all(
+        self, driver: str, attributes: dict[str, DeviceAttribute], capacity: dict[str, DeviceCapacity]
+    ) -> bool:
+        """Whether that is so for all attributes and capacities of a device."""
+        known = self._attributes
+        for attribute in attributes.values():
+            if id(attribute) not in known:
+                if not _is_plain_attribute(attribute, reads_lists=self._reads_lists):
+                    return False
+                known[id(attribute)] = attribute
+        for amount in capacity.values():
+            if id(amount) not in self._capacities:
+                if not _is_parsed(Quantity.parse, amount.value):
+                    return False
+                self._capacities[id(amount)] = amount
+        return self._are_names_plain(driver, tuple(attributes)) and self._are_names_plain(
+            driver, tuple(capacity)
+        )
+
+    def _are_names_plain(self, driver: str, names: tuple[str, ...]) -> bool:
+        """Whether no name is there twice, with the driver's domain and without."""
+        known = self._names.get((driver, names))
+        if known is None:
+            full = [name if "/" in name else f"{driver}/{name}" for name in names]
+            known = len(set(full)) == len(full) and all(map(_is_plain_text, full))
+            self._names[driver, names] = known
+        return known
+
+
+def _is_plain_text(text: str) -> bool:
+    return text.isascii() and "\0" not in text
+
+
+def _is_plain_attribute(attribute: DeviceAttribute, *, reads_lists: bool) -> bool:
+    fields = [(name, value) for name, value in attribute.__dict__.items() if value is not None]
+    if len(fields) != 1:
+        return False
+    ((name, value),) = fields
+    if isinstance(value, list):
+        return reads_lists and all(_is_plain_value(name, each) for each in value)
+    return _is_plain_value(name, value)
+
+
+def _is_plain_value(name: str, value: object) -> bool:
+    if not isinstance(value, str):
+        return value in _INT64
+    return _is_parsed(Semver.parse, value) if name in _VERSIONS else _is_plain_text(value)
+
+
+def _is_parsed(parse: Callable[[str], object], text: str) -> bool:
+    if not _is_plain_text(text):
+        return False
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _value(attribute: DeviceAttribute) -> Hashable:
+    """What an attribute with one field holds."""
+    text = attribute.string
+    if text is not None:
+        return "string", text
+    return _content(attribute)
+
+
+def _content(attribute: DeviceAttribute) -> Hashable:
+    return tuple(
+        (name, tuple(value) if isinstance(value, list) else value)
+        for name, value in attribute.__dict__.items()
+        if value is not None
+    )
