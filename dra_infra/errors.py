@@ -401,6 +401,8 @@ CODES: dict[str, str] = {
     "object-malformed": "an object cannot be read as what its kind says",
     "no-device-matches": "no device on a node passes the selectors of a request",
     "too-few-devices": "a node has too few devices that match",
+    "capacity-too-small": "devices match but have less capacity than a request takes of each",
+    "counters-exceeded": "devices match but the counters that they share do not allow so many of them",
     "constraint-not-met": "no choice of devices on a node meets the constraints of a claim",
     "devices-in-use": "enough devices of a node match, but pods that run already hold too many of them",
     "device-tainted": "devices match but have taints that the request does not tolerate",
