@@ -197,7 +197,6 @@ CODES: dict[str, str] = {
     "values-unreadable": "a file with values of a chart cannot be read",
     "report-not-written": "a file for a report cannot be written",
     "no-fleet": "a placement was asked for without a fleet",
-    "unknown-format": "a report was asked for in a format that does not exist",
     # objects
     "unknown-field": "an object has a field that the API does not have, which the server drops silently",
     "missing-field": "an object lacks a field that the API server requires",

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
-REVIEW_FORMATS: Final = ("text", "markdown", "json", "html", "sarif", "junit")
+if TYPE_CHECKING:
+    import click
+
+Offer = Callable[["click.Context", "click.Parameter", str], list[str]]
+
+
+def offered(names: Callable[[str], list[str]]) -> Offer:
+    """What click asks with, of a function that wants the typed text alone."""
+    return lambda _context, _parameter, incomplete: names(incomplete)
 
 
 def fleets(incomplete: str) -> list[str]:
@@ -43,28 +51,6 @@ def sections(incomplete: str) -> list[str]:
     from dra_infra.cli.catalog_sections import SECTIONS
 
     return _beginning(incomplete, SECTIONS)
-
-
-def review_formats(incomplete: str) -> list[str]:
-    """Forms of a review."""
-    return _beginning(incomplete, REVIEW_FORMATS)
-
-
-def status_formats(incomplete: str) -> list[str]:
-    """Forms of a status."""
-    return _beginning(incomplete, ("text", "json", "graph", "dot", "mermaid"))
-
-
-def levels(incomplete: str) -> list[str]:
-    """What may close the gate of a review."""
-    return _beginning(incomplete, ("problem", "undecided", "danger", "change"))
-
-
-def validation_formats(incomplete: str) -> list[str]:
-    """Forms of a validation."""
-    from dra_infra.cli.validation_report import RENDERERS
-
-    return _beginning(incomplete, ["text", *RENDERERS])
 
 
 def _beginning(text: str, names: Iterable[str]) -> list[str]:

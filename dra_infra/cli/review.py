@@ -10,7 +10,7 @@ from dra_infra.catalog import load_fleet
 from dra_infra.cli.progress import progress
 from dra_infra.cli.review_engine import EngineAsked, previewing
 from dra_infra.cli.review_manifests import Locate
-from dra_infra.cli.review_reports import check_form, print_report, write_reports
+from dra_infra.cli.review_reports import print_report, write_reports
 from dra_infra.cli.review_sides import Asked, compile_both, read_sides
 from dra_infra.cli.review_source import Source, find_source
 from dra_infra.cli.settings import FLEET_SETTING, choose_fleet
@@ -48,7 +48,6 @@ def run(
     Raises:
         ProblemsError: When there is no answer: the head or the base cannot be had, or the fleet, or a file not be written.
     """
-    check_form(output)
     source = find_source(path, kind)
     with progress() as tell, previewing(source, asked, engine) as wait_for_preview:
         cluster = read_snapshot(snapshot) if snapshot else None

@@ -31,25 +31,6 @@ RENDERERS: Final[Mapping[str, Callable[[Review], str]]] = {
 """Every form by the name that the user gives it."""
 
 
-def check_form(form: str) -> None:
-    """Refuse a form that does not exist, before anything runs.
-
-    Raises:
-        ProgramError: `unknown-format`.
-    """
-    if form not in RENDERERS:
-        raise ProgramError(
-            [
-                Problem(
-                    path="--format",
-                    code="unknown-format",
-                    message=f"{form!r} is not a format",
-                    hint=f"formats are {', '.join(RENDERERS)}",
-                )
-            ]
-        )
-
-
 def write_reports(result: Review, files: Mapping[str, Path | None]) -> None:
     """Write each file that is asked for, whole or not at all.
 

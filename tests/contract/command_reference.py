@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import Any, Final
 
-import typer.main
+import click
 
 from dra_infra.cli.app import app
 
@@ -17,20 +18,23 @@ wrong usage or where there is no answer.
 
 ## Completion
 
-`dra-infra --install-completion` teaches bash, zsh or fish the commands and options, and the names behind them: fleets,
-Kubernetes minors, driver releases, feature gates, formats, sections of the catalogue. Start a new shell afterwards.
-`--show-completion` prints the script instead, for a dotfile of yours.
+`dra-infra --install-completion` teaches the shell of `$SHELL` the commands and options, and the names behind them: fleets,
+Kubernetes minors, driver releases, feature gates, formats, sections of the catalogue, files. Start a new shell afterwards.
+Name another with `--install-completion zsh`; bash, zsh and fish are known. `--show-completion` prints the script instead,
+for a dotfile of yours.
 """
 
 
-def commands() -> dict[str, Any]:
+def commands() -> dict[str, click.Command]:
     """Every command by name, in the order of the help."""
-    return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    context = click.Context(app)
+    found = {name: app.get_command(context, name) for name in app.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
 
 
 def examples_of(command: Any) -> list[str]:
     """The lines of its help behind `Examples:`."""
-    (block,) = re.findall(r"^ *Examples:\n((?: {2,}\S.*\n?)+)", command.help, re.MULTILINE)
+    (block,) = re.findall(r"^Examples:\n((?: {2,}\S.*\n?)+)", _help(command), re.MULTILINE)
     return [line.strip() for line in block.splitlines()]
 
 
@@ -40,7 +44,7 @@ def rendered() -> str:
 
 
 def _section(name: str, command: Any) -> str:
-    text = command.help.replace("\b", "")
+    text = _help(command)
     before, _, rest = text.partition("Examples:\n")
     after = "\n".join(line.strip() for line in rest.splitlines()[len(examples_of(command)) :]).strip()
     lines = [f"## dra-infra {name}\n", f"{before.strip()}\n"]
@@ -53,7 +57,7 @@ def _section(name: str, command: Any) -> str:
         if parameter.name == "help":
             continue
         positional = parameter.param_type_name == "argument"
-        record = (parameter.metavar or parameter.name.upper()) if positional else ""
+        record = (parameter.metavar or parameter.name.upper()).strip("[]") if positional else ""
         shown = f"`{record}`" if record else ", ".join(f"`{each}`" for each in parameter.opts)
         if not record and not parameter.is_flag:
             shown += f" {parameter.metavar or ''}".rstrip()
@@ -61,14 +65,20 @@ def _section(name: str, command: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _help(command: click.Command) -> str:
+    return inspect.cleandoc(command.help or "").replace("\b", "")
+
+
 def _default(parameter: Any) -> str:
-    if isinstance(parameter.show_default, str):
+    if isinstance(getattr(parameter, "show_default", None), str):
         return parameter.show_default
     if parameter.required:
         return "must be given"
-    if parameter.default in (None, False) or getattr(parameter, "multiple", False):
+    default = parameter.to_info_dict()["default"]
+    # What a positional is without a value is said in its meaning.
+    if default in (None, False) or parameter.multiple or parameter.param_type_name == "argument":
         return ""
-    return f"`{parameter.default}`"
+    return f"`{default}`"
 
 
 def _cell(text: str) -> str:

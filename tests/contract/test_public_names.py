@@ -75,7 +75,7 @@ def test_importing_the_package_and_writing_selectors_loads_no_engine():
     code = (
         "import sys, dra_infra as dra\n"
         "(dra.gpu.memory >= '40Gi').expression()\n"
-        "print(sorted({'pulumi', 'grpc', 'cel_expr_python', 'typer'} & set(sys.modules)))"
+        "print(sorted({'pulumi', 'grpc', 'cel_expr_python', 'click'} & set(sys.modules)))"
     )
     assert run(code) == "[]"
 
@@ -93,7 +93,7 @@ def test_cel_is_a_package_and_a_function_in_any_order(first: str):
 
 def test_help_loads_nothing_heavy():
     code = (
-        "import sys\nfrom typer.testing import CliRunner\nfrom dra_infra.cli.app import app\n"
+        "import sys\nfrom click.testing import CliRunner\nfrom dra_infra.cli.app import app\n"
         "result = CliRunner().invoke(app, ['--help'])\nassert result.exit_code == 0\n"
         "print(sorted({'pulumi', 'grpc', 'pydantic', 'yaml', 'jinja2', 'cel_expr_python'} & set(sys.modules)))"
     )

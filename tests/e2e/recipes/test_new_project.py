@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from dra_infra.cli.app import app
 from dra_infra.engine.synth import synth

@@ -6,14 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from dra_infra.catalog.fleet_kinds import fleet_names
 from dra_infra.cli import completion
 from dra_infra.cli.app import app
 from dra_infra.cli.catalog_sections import SECTIONS
+from dra_infra.cli.status import FORMS
+from dra_infra.cli.validation_report import RENDERERS
 from dra_infra.model.gates import SUPPORTED_MINORS
+from tests.contract.command_reference import commands
 
 HOME = Path(sys.executable).parent
 INSTALLED = ["bash", *(shell for shell in ("zsh", "fish") if shutil.which(shell))]
@@ -27,12 +31,12 @@ ASK = {
         _dra_infra_completion dra-infra
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """,
-    # The widget of zsh wants a terminal: what it hands to _arguments is caught.
+    # The widget of zsh wants a terminal: what it hands to _describe and compadd is caught.
     "zsh": """
         compdef() {{ }}
-        _arguments() {{ print -l -- "$@" }}
-        _files() {{ }}
-        _describe() {{ print -l -- ${{(P)2}} }}
+        _path_files() {{ }}
+        _describe() {{ print -l -- ${{(P)3}} }}
+        compadd() {{ print -l -- ${{(P)5}} }}
         eval "$(dra-infra --show-completion zsh)"
         words=({words} {quoted_last}); CURRENT=$#words
         _dra_infra_completion
@@ -97,15 +101,40 @@ def test_every_name_that_is_offered_begins_with_what_was_typed():
     assert "DRADeviceTaints=true" in completion.gates("DRADeviceT")
 
 
-@pytest.mark.parametrize(
-    ("command", "known"),
-    [
-        ("review", completion.review_formats("")),
-        ("validate", completion.validation_formats("")),
-        ("review", completion.levels("")),
-    ],
-)
-def test_what_is_offered_is_what_help_names(command: str, known: list[str]):
-    text = CliRunner().invoke(app, [command, "--help"]).stdout
-    assert len(known) >= 3
-    assert [name for name in known if name not in text] == []
+CHOICES = [
+    (name, parameter.opts[0], list(parameter.type.choices))
+    for name, command in commands().items()
+    for parameter in command.params
+    if isinstance(parameter.type, click.Choice)
+]
+
+
+@pytest.mark.parametrize(("command", "option", "words"), CHOICES)
+def test_the_words_of_a_choice_are_all_named_in_help(command: str, option: str, words: list[str]):
+    text = CliRunner().invoke(app, [command, "--help"]).stdout.partition(f"{option} ")[2]
+    assert len(words) >= 3
+    assert [word for word in words if word not in text] == []
+
+
+@pytest.mark.parametrize(("command", "option", "words"), CHOICES)
+def test_a_word_that_is_none_of_a_choice_is_told_with_the_nearest(
+    command: str, option: str, words: list[str]
+):
+    result = CliRunner().invoke(app, [command, option, f"{words[-1]}z"])
+    assert result.exit_code == 2
+    assert f"Invalid value for '{option}': '{words[-1]}z' is none of {', '.join(words)}." in result.stderr
+    assert f"Did you mean '{words[-1]}'?" in result.stderr
+
+
+def test_the_choices_are_those_of_what_prints_them():
+    forms = {name: words for name, option, words in CHOICES if option == "--format"}
+    assert set(forms["validate"]) == {"text", *RENDERERS}
+    assert set(forms["status"]) == set(FORMS)
+
+
+@pytest.mark.parametrize("shell", ["tcsh", ""])
+def test_a_shell_that_is_not_known_is_told_with_what_to_write(shell: str):
+    result = CliRunner(env={"SHELL": f"/bin/{shell}"}).invoke(app, ["--show-completion"])
+    assert result.exit_code == 2
+    assert "bash, zsh, fish" in result.stderr
+    assert "--show-completion bash" in result.stderr

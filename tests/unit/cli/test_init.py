@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from dra_infra.cli import init_writing
 from dra_infra.cli.app import app

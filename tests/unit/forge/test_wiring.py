@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-import typer.main
 import yaml
 
 from dra_infra.cli.app import app
@@ -30,7 +30,8 @@ def table(head: str) -> dict[str, str]:
 
 
 def options_of(command: str) -> set[str]:
-    found = typer.main.get_command(app).commands[command]  # type: ignore[attr-defined]
+    found = app.get_command(click.Context(app), command)
+    assert found is not None, command
     return {name for parameter in found.params for name in (*parameter.opts, *parameter.secondary_opts)}
 
 

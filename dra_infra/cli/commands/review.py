@@ -1,0 +1,145 @@
+"""Options and help of `dra-infra review`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dra_infra.cli import options
+
+if TYPE_CHECKING:
+    from dra_infra.planning.reviews import FailOn
+
+
+@click.command(short_help="Compare objects with what they were.")
+@click.argument(
+    "path",
+    type=options.FILE,
+    default=Path(),
+    help="A Pulumi project in Python, a folder or file of manifests, or the folder of a chart; else this folder.",
+)
+@click.option("--base", "-b", metavar="REV", show_default="HEAD", help="Git revision to compare with.")
+@click.option(
+    "--base-path",
+    metavar="PATH",
+    type=options.FILE,
+    help="Folder or file to compare with, in place of a revision.",
+)
+@click.option(
+    "--source",
+    metavar="KIND",
+    type=options.OneOf(["program", "manifests", "chart"]),
+    help="program, manifests or chart; else read off PATH.",
+)
+@options.fleet
+@options.snapshot
+@click.option(
+    "--values",
+    metavar="FILE",
+    type=options.FILE,
+    multiple=True,
+    help="Values of a chart; may be repeated, the last wins.",
+)
+@options.stack
+@options.config
+@options.timeout
+@options.charts
+@click.option(
+    "--engine", is_flag=True, help="Join the preview of the real engine; needs the stack's backend."
+)
+@click.option(
+    "--policy-pack",
+    "policy_packs",
+    metavar="DIR",
+    type=options.FILE,
+    multiple=True,
+    help="With --engine: run this policy pack; may be repeated.",
+)
+@click.option("--refresh", is_flag=True, help="With --engine: read the cluster first, so that drift shows.")
+@click.option(
+    "--fail-on",
+    metavar="LEVEL",
+    type=options.OneOf(["problem", "undecided", "danger", "change"]),
+    default="problem",
+    help="What ends with 1: problem, undecided, danger or change; each or what stands before it.",
+)
+@click.option(
+    "--format",
+    "output",
+    metavar="FORM",
+    type=options.OneOf(["text", "markdown", "json", "html", "sarif", "junit"]),
+    default="text",
+    help="text, markdown, json, html, sarif or junit, on standard output.",
+)
+@click.option("--html", metavar="FILE", type=options.FILE, help="Also write the page to this file.")
+@click.option("--markdown", metavar="FILE", type=options.FILE, help="Also write Markdown to this file.")
+@click.option("--json", metavar="FILE", type=options.FILE, help="Also write JSON to this file.")
+@click.option("--sarif", metavar="FILE", type=options.FILE, help="Also write SARIF to this file.")
+@click.option("--junit", metavar="FILE", type=options.FILE, help="Also write JUnit XML to this file.")
+def review(
+    path: Path,
+    *,
+    base: str | None,
+    base_path: Path | None,
+    source: str | None,
+    fleet: str | None,
+    snapshot: Path | None,
+    values: Sequence[Path],
+    stack: str | None,
+    config: Mapping[str, str],
+    timeout: float,
+    charts: bool,
+    engine: bool,
+    policy_packs: Sequence[Path],
+    refresh: bool,
+    fail_on: FailOn,
+    output: str,
+    **files: Path | None,
+) -> int:
+    """Compare objects with what they were: what changes, whether it fits, and what breaks.
+
+    The base is taken from git, the head is the working tree. Secrets are in no report; a changed one is marked.
+
+    \b
+    Examples:
+      dra-infra review --base origin/main --fleet "hgx-h100 x 4"
+      dra-infra review infra/ --base HEAD~1 --format markdown
+      dra-infra review manifests/ --base origin/main --snapshot cluster.yaml
+      dra-infra review charts/inference --values prod.yaml --base v1.4
+      dra-infra review rendered/ --base-path rendered-main/
+      dra-infra review --base origin/main --html review.html --fail-on danger
+    \b
+    Exits with 0 when the gate is open, 1 when it is closed (--fail-on), 2 when there is no answer.
+    """  # noqa: D301  (click reads the character)
+    from dra_infra.cli.review import run
+    from dra_infra.cli.review_engine import EngineAsked
+    from dra_infra.cli.review_sides import Asked
+
+    if (policy_packs or refresh) and not engine:
+        option = "--policy-pack" if policy_packs else "--refresh"
+        raise click.BadParameter("needs --engine", param_hint=option)
+    if base is not None and base_path is not None:
+        raise click.BadParameter("give --base or --base-path, not both", param_hint="--base-path")
+    options.refuse_both(fleet, snapshot)
+    return run(
+        path,
+        asked=Asked(
+            base="HEAD" if base is None and base_path is None else base,
+            base_path=base_path,
+            stack=stack,
+            config=config,
+            timeout=timeout,
+            charts=charts,
+            values=values,
+        ),
+        kind=source,
+        fleet=fleet,
+        snapshot=snapshot,
+        fail_on=fail_on,
+        engine=EngineAsked(policy_packs=tuple(policy_packs), refresh=refresh) if engine else None,
+        output=output,
+        files=files,
+    )

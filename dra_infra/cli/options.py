@@ -1,0 +1,124 @@
+"""Options that several commands share, and the kinds of values that options have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import click
+
+from dra_infra.cli import completion
+
+FILE: Final = click.Path(path_type=Path)
+"""A file or a folder; whether it can be read is the business of who reads it."""
+
+
+class OneOf(click.Choice[str]):
+    """One of a few words; another is told with the nearest."""
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:  # noqa: ARG002
+        """What is wrong with *value*, and what may be meant."""
+        import difflib
+
+        near = difflib.get_close_matches(str(value)[:80].lower(), self.choices, n=1)
+        meant = f" Did you mean {near[0]!r}?" if near else ""
+        return f"{shortened(value)} is none of {', '.join(self.choices)}.{meant}"
+
+
+def settings(
+    context: click.Context,  # noqa: ARG001  (click's signature)
+    parameter: click.Parameter,
+    pairs: Iterable[str],
+) -> dict[str, str]:
+    """KEY=VALUE each, as a mapping; the last of a key wins."""
+    return by_key(pairs, form=parameter.metavar or "KEY=VALUE")
+
+
+def by_key(pairs: Iterable[str], *, form: str) -> dict[str, str]:
+    """The same; *form* says how a pair is written.
+
+    Raises:
+        click.BadParameter: When there is none of the two halves.
+    """
+    found = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise click.BadParameter(f"{shortened(pair)} is not {form}.")
+        found[key] = value
+    return found
+
+
+def shortened(value: object) -> str:
+    """A value as an error quotes it."""
+    text = str(value)
+    return repr(text if len(text) <= 80 else f"{text[:79]}…")
+
+
+directory = click.argument(
+    "directory", type=FILE, default=Path(), help="Folder of a Pulumi project in Python; else this one."
+)
+stack = click.option(
+    "--stack",
+    "-s",
+    metavar="NAME",
+    help="Stack whose configuration is read; else the only one, else dev.",
+)
+config = click.option(
+    "--config",
+    "-c",
+    metavar="KEY=VALUE",
+    multiple=True,
+    callback=settings,
+    help="Setting over the stack file's; may be repeated.",
+)
+timeout = click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0.1),
+    default=60.0,
+    help="How long the program may run.",
+)
+fleet = click.option(
+    "--fleet",
+    "-f",
+    metavar="FLEET",
+    help="Hardware to place on: 'hgx-h100 x 4', 'a100-80gb x 2, example', or a file of Kubernetes objects. "
+    "Else the stack's dra-infra:fleet.",
+    shell_complete=completion.offered(completion.fleets),
+)
+snapshot = click.option(
+    "--snapshot",
+    metavar="FILE",
+    type=FILE,
+    help="The cluster, as `dra-infra snapshot` or kubectl get -o yaml writes it.",
+)
+charts = click.option(
+    "--charts",
+    is_flag=True,
+    help="Also what Helm releases make, rendered by helm; it may fetch their charts.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+kubeconfig = click.option(
+    "--kubeconfig", metavar="FILE", type=FILE, help="Else KUBECONFIG, ~/.kube/config, or the pod's account."
+)
+cluster_context = click.option("--context", metavar="NAME", help="Of the kubeconfig; else its current one.")
+namespaces = click.option(
+    "--namespace",
+    "-n",
+    "namespaces",
+    metavar="NAME",
+    multiple=True,
+    help="Read this one only; may be repeated. Else all.",
+)
+
+
+def refuse_both(fleet: str | None, snapshot: Path | None) -> None:
+    """A snapshot has its fleet in it.
+
+    Raises:
+        click.BadParameter: When both are given.
+    """
+    if fleet is not None and snapshot is not None:
+        raise click.BadParameter("a snapshot is the fleet; leave --fleet out", param_hint="--snapshot")
