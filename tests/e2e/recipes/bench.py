@@ -1,4 +1,4 @@
-"""One example on a control plane of its own: what the engine does, and what the scheduler did."""
+"""One example on an empty control plane: what the engine does, and what the scheduler did."""
 
 from __future__ import annotations
 

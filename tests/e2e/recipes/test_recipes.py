@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -35,7 +34,7 @@ def test_every_example_is_a_recipe():
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=str)
 def test_a_recipe_from_preview_to_destroy(
-    recipe: Recipe, home: PulumiHome, binaries: Callable[[str], Path], tmp_path: Path
+    recipe: Recipe, home: PulumiHome, empty_plane: ControlPlane, tmp_path: Path
 ):
     fleet = _fleet(recipe)
     definitions = bench.read_definitions(recipe, os.environ)
@@ -44,9 +43,8 @@ def test_a_recipe_from_preview_to_destroy(
     for name, version in recipe.charts:
         bench.edit(project, _from_here(name, version, tmp_path / "charts"))
     with (
-        ControlPlane(binaries=binaries) as plane,
-        NodeStandIn(plane.connection, finish_jobs=False) as nodes,
-        plane.api() as api,
+        NodeStandIn(empty_plane.connection, finish_jobs=False) as nodes,
+        empty_plane.api() as api,
         ExitStack() as more,
     ):
         bench.define(api, definitions)
@@ -63,7 +61,7 @@ def test_a_recipe_from_preview_to_destroy(
         stack = Stack(
             project,
             home=home,
-            environment={"KUBECONFIG": str(plane.kubeconfig), "PULUMI_BACKEND_URL": state.as_uri()},
+            environment={"KUBECONFIG": str(empty_plane.kubeconfig), "PULUMI_BACKEND_URL": state.as_uri()},
         )
         stack.init()
 
