@@ -50,13 +50,18 @@ class NodeFilter:
             return f"spec.nodeName asks for {self._node_name}"
         if node.unschedulable and not tolerates(self._tolerations, _CORDON):
             return "the node is cordoned"
+        return self.refuse_taints(node) or self.refuse_labels(node)
+
+    def refuse_taints(self, node: Node) -> str:
+        """The first taint that is not tolerated; TaintToleration."""
         for taint in node.taints:
             if taint.effect in ("NoSchedule", "NoExecute") and not tolerates(self._tolerations, taint):
                 value = f"={taint.value}" if taint.value else ""
                 return f"taint {taint.key}{value}:{taint.effect} is not tolerated"
-        return self._refuse_labels(node)
+        return ""
 
-    def _refuse_labels(self, node: Node) -> str:
+    def refuse_labels(self, node: Node) -> str:
+        """What of node selector and required node affinity the node is not; NodeAffinity."""
         for key, wanted in self._labels.items():
             value = node.labels.get(str(key))
             if value != str(wanted):

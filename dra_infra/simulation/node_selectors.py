@@ -22,12 +22,13 @@ def _matches_term(term: Mapping[str, Any], node: Node) -> bool:
     expressions, fields = _objects(term.get("matchExpressions")), _objects(term.get("matchFields"))
     if not expressions and not fields:
         return False
-    return all(_matches_label(requirement, node.labels) for requirement in expressions) and all(
+    return all(matches_label(requirement, node.labels) for requirement in expressions) and all(
         _matches_field(requirement, node.name) for requirement in fields
     )
 
 
-def _matches_label(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+def matches_label(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """Whether labels meet one requirement; an operator that is not known is met by none."""
     value = labels.get(str(requirement.get("key")))
     values = _values(requirement)
     match requirement.get("operator"):

@@ -6,11 +6,15 @@ Source: PodRequests in k8s.io/component-helpers/resource, and fitsRequest in the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
 from dra_infra.model.quantity import Quantity
+from dra_infra.simulation.pod_containers import mapping, parse_amount, read_containers
+
+Exact = dict[str, Fraction]
+"""Amounts as they are written, by resource name."""
 
 Amounts = dict[str, int]
 """Whole amounts by resource name: thousandths for cpu, units for everything else, rounded up."""
@@ -19,33 +23,58 @@ _POD_LEVEL = ("cpu", "memory")
 
 
 def pod_requests(spec: Mapping[str, Any]) -> Amounts:
-    """What one pod takes, the slot for the pod itself included.
+    """What one pod takes, overhead and the slot for the pod itself included.
 
     Raises:
         ValueError: With the field's path in front, when a quantity is malformed.
     """
-    regular = _sum(
-        _container_requests(container, f"containers[{index}]")
-        for index, container in enumerate(_objects(spec.get("containers")))
-    )
-    sidecars: dict[str, Fraction] = {}
-    starting: dict[str, Fraction] = {}
-    for index, container in enumerate(_objects(spec.get("initContainers"))):
-        requests = _container_requests(container, f"initContainers[{index}]")
-        if container.get("restartPolicy") == "Always":
-            sidecars = _sum((sidecars, requests))
-            requests = sidecars
+    regular: Exact = {}
+    sidecars: Exact = {}
+    starting: Exact = {}
+    for container in read_containers(spec):
+        if not container.is_init:
+            regular = add_amounts(regular, container.requests)
+        elif container.is_lasting:
+            sidecars = add_amounts(sidecars, container.requests)
+            starting = _maximum(starting, sidecars)
         else:
-            requests = _sum((sidecars, requests))
-        starting = _maximum(starting, requests)
-    total = _maximum(_sum((regular, sidecars)), starting)
-    written = _mapping(_mapping(spec.get("resources")).get("requests"))
-    for name, amount in _container_requests(spec, "spec").items():
-        # A limit of the pod stands in for its request only where the containers ask for nothing.
-        if (name in written or name not in total) and (name in _POD_LEVEL or name.startswith("hugepages-")):
-            total[name] = amount
-    amounts = {name: _whole(name, amount) for name, amount in total.items()}
-    return {**{name: amount for name, amount in sorted(amounts.items()) if amount > 0}, "pods": 1}
+            starting = _maximum(starting, add_amounts(sidecars, container.requests))
+    total = dict(_maximum(add_amounts(regular, sidecars), starting))
+    total.update(_pod_level(spec, total))
+    overhead = {
+        str(name): parse_amount(value, f"overhead {name}")
+        for name, value in mapping(spec.get("overhead")).items()
+    }
+    return round_amounts(add_amounts(total, overhead))
+
+
+def _pod_level(spec: Mapping[str, Any], total: Mapping[str, Fraction]) -> Exact:
+    """What `resources` of the pod as a whole say, in place of what its containers do.
+
+    A limit of the pod stands in for a request that neither it nor its containers make; defaultPodRequests in
+    pkg/apis/core/v1/defaults.go. Containers' huge pages do not count as such a request.
+    """
+    resources = mapping(spec.get("resources"))
+    found: Exact = {}
+    for kind in ("limits", "requests"):
+        for name, value in mapping(resources.get(kind)).items():
+            is_huge = str(name).startswith("hugepages-")
+            stands_in = kind == "requests" or is_huge or name not in total
+            if stands_in and (is_huge or name in _POD_LEVEL):
+                found[str(name)] = parse_amount(value, f"spec.resources {name}")
+    return found
+
+
+def round_amounts(exact: Mapping[str, Fraction]) -> Amounts:
+    """What the scheduler counts for one pod: whole units, what is nothing left out, and the pod's slot."""
+    amounts = {name: _whole(name, amount) for name, amount in sorted(exact.items())}
+    return {**{name: amount for name, amount in amounts.items() if amount > 0}, "pods": 1}
+
+
+def add_amounts(one: Mapping[str, Fraction], other: Mapping[str, Fraction]) -> Exact:
+    """Both together."""
+    zero = Fraction(0)
+    return {name: one.get(name, zero) + other.get(name, zero) for name in {**one, **other}}
 
 
 def node_amounts(allocatable: Mapping[str, str]) -> Amounts:
@@ -54,14 +83,23 @@ def node_amounts(allocatable: Mapping[str, str]) -> Amounts:
     Raises:
         ValueError: With the resource's name in front, when a quantity is malformed.
     """
-    return {name: _whole(name, _parse(value, name)) for name, value in allocatable.items()}
+    return {name: _whole(name, parse_amount(value, name)) for name, value in allocatable.items()}
 
 
-def find_shortage(requests: Amounts, free: Amounts) -> str:
-    """The first resource of which the node has too little, empty when the pod fits."""
+def find_shortage(requests: Amounts, free: Amounts, by_devices: Collection[str] = ()) -> str:
+    """The first resource of which the node has too little, empty when the pod fits.
+
+    Args:
+        requests: What the pod takes.
+        free: What the node has left.
+        by_devices: Extended resources that devices stand for on this node: these are not counted here.
+    """
     if free.get("pods", 0) < 1:
         return "pods"
-    return next((name for name, amount in requests.items() if amount > free.get(name, 0)), "")
+    return next(
+        (name for name, amount in requests.items() if amount > free.get(name, 0) and name not in by_devices),
+        "",
+    )
 
 
 def show_amount(name: str, amount: int) -> str:
@@ -77,42 +115,10 @@ def show_amount(name: str, amount: int) -> str:
     return quantity
 
 
-def _container_requests(container: Mapping[str, Any], path: str) -> dict[str, Fraction]:
-    resources = container.get("resources")
-    if not isinstance(resources, Mapping):
-        return {}
-    # The server fills in requests from limits where only these are set.
-    written = {**_mapping(resources.get("limits")), **_mapping(resources.get("requests"))}
-    return {str(name): _parse(value, f"{path}.resources {name}") for name, value in written.items()}
-
-
-def _sum(parts: Iterable[Mapping[str, Fraction]]) -> dict[str, Fraction]:
-    total: dict[str, Fraction] = {}
-    for part in parts:
-        for name, amount in part.items():
-            total[name] = total.get(name, Fraction(0)) + amount
-    return total
-
-
 def _maximum(one: Mapping[str, Fraction], other: Mapping[str, Fraction]) -> dict[str, Fraction]:
     zero = Fraction(0)
     return {name: max(one.get(name, zero), other.get(name, zero)) for name in {**one, **other}}
 
 
-def _parse(value: Any, path: str) -> Fraction:
-    try:
-        return Quantity.parse(str(value)).value
-    except ValueError as error:
-        raise ValueError(f"{path}: {str(value)[:80]!r}: {error}") from error
-
-
 def _whole(name: str, amount: Fraction) -> int:
     return math.ceil(amount * 1000 if name == "cpu" else amount)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

@@ -195,6 +195,14 @@ def test_pod_slots_bound_the_number_of_pods(build):
             },
             1000,
         ),
+        (
+            {
+                "overhead": {"cpu": "250m"},
+                "resources": {"requests": {"cpu": "7"}},
+                "containers": [{"resources": {"requests": {"cpu": "1"}}}],
+            },
+            7250,
+        ),
     ],
 )
 def test_requests_of_a_pod_add_up_as_the_scheduler_adds(spec, cpu):
@@ -213,3 +221,10 @@ def test_requests_of_a_pod_add_up_as_the_scheduler_adds(spec, cpu):
 )
 def test_amounts_read_as_people_write_them(name, amount, text):
     assert show_amount(name, amount) == text
+
+
+def test_huge_pages_of_the_pod_stand_in_for_those_of_its_containers():
+    huge = {"limits": {"hugepages-2Mi": "4Mi"}, "requests": {"hugepages-2Mi": "4Mi"}}
+    spec = {"containers": [{"resources": huge}], "resources": {"limits": {"hugepages-2Mi": "16Mi"}}}
+    assert pod_requests(spec)["hugepages-2Mi"] == 16 << 20
+    assert pod_requests({"containers": spec["containers"]})["hugepages-2Mi"] == 4 << 20

@@ -1,0 +1,161 @@
+"""Pods that have a node, and where they let others go: affinity, anti-affinity, spreading and ports of the node.
+
+Everything is counted per place, never per pod, and kept up to date from pod to pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dra_infra.model.fleet import Node
+from dra_infra.simulation.host_ports import PortRecord
+from dra_infra.simulation.namespaces import Namespaces
+from dra_infra.simulation.node_topology import NodeTopology
+from dra_infra.simulation.pod_affinity import AffinityRecord, AffinityTies
+from dra_infra.simulation.pod_shapes import PodShape
+from dra_infra.simulation.topology_spread import SpreadRecord, SpreadTies, find_spread_ties
+
+
+@dataclass(frozen=True, slots=True)
+class _Ties:
+    """How pods of one shape count for another."""
+
+    affinity: AffinityTies
+    spread: SpreadTies
+
+    @property
+    def are_none(self) -> bool:
+        affinity = self.affinity
+        return not (affinity.is_near or affinity.apart or affinity.kept_off or self.spread)
+
+
+@dataclass(slots=True)
+class _Watch:
+    """The records for one shape of pods that come."""
+
+    affinity: AffinityRecord
+    spread: SpreadRecord | None
+
+    def count(self, ties: _Ties, node: int, delta: int) -> None:
+        self.affinity.count(ties.affinity, node, delta)
+        if self.spread is not None:
+            self.spread.count(ties.spread, node, delta)
+
+    def copy(self) -> _Watch:
+        return _Watch(self.affinity.copy(), self.spread.copy() if self.spread else None)
+
+
+class PlacedPods:
+    """The pods on the nodes of a fleet.
+
+    Args:
+        nodes: The nodes; they are named by their number.
+        namespaces: For namespace selectors of affinity terms.
+    """
+
+    def __init__(self, nodes: Sequence[Node], namespaces: Namespaces | None = None) -> None:
+        self._topology = NodeTopology(nodes)
+        self._namespaces = namespaces or Namespaces()
+        self._ports = PortRecord()
+        self._placed: dict[PodShape, dict[int, int]] = {}
+        self._watches: dict[PodShape, _Watch] = {}
+        self._ties: dict[tuple[PodShape, PodShape], _Ties] = {}
+        self._touched: dict[PodShape, list[tuple[PodShape, _Ties]]] = {}
+
+    def copy(self) -> PlacedPods:
+        """The same pods, to be changed apart from these."""
+        copied = object.__new__(PlacedPods)
+        copied._topology, copied._namespaces = self._topology, self._namespaces
+        copied._ports = self._ports.copy()
+        copied._placed = {shape: dict(nodes) for shape, nodes in self._placed.items()}
+        copied._watches = {shape: watch.copy() for shape, watch in self._watches.items()}
+        # What shapes mean to each other never changes, so it is found once for all copies.
+        copied._ties = self._ties
+        copied._touched = dict(self._touched)
+        return copied
+
+    def add(self, shape: PodShape, node: int) -> None:
+        """Put a pod on a node, whether or not it may be there."""
+        self._count(shape, node, 1)
+
+    def remove(self, shape: PodShape, node: int) -> None:
+        """Take one of the pods of this shape from a node.
+
+        Raises:
+            KeyError: When there is none.
+        """
+        if not self._placed[shape][node]:
+            raise KeyError(node)
+        self._count(shape, node, -1)
+
+    def refusal(self, shape: PodShape, node: int) -> str:
+        """Why the pods that are there keep one off a node, in the user's words; empty when they do not.
+
+        In the order of the plugins, so the first that refuses; NodeResourcesFit has its turn behind the ports.
+        """
+        watch = self._watch(shape)
+        return (
+            self._ports.refusal(shape.ports, node)
+            or (watch.spread.refusal(node) if watch.spread else "")
+            or watch.affinity.refusal(node)
+        )
+
+    def open_nodes(self, shape: PodShape, nodes: Iterable[int]) -> Iterable[int]:
+        """Those of the nodes from which the pods that are there do not keep one off, in order."""
+        watch = self._watch(shape)
+        if shape.ports:
+            nodes = self._ports.open_nodes(shape.ports, nodes)
+        if watch.spread:
+            nodes = watch.spread.open_nodes(nodes)
+        return nodes if watch.affinity.is_idle else watch.affinity.open_nodes(nodes)
+
+    def is_free(self, shape: PodShape) -> bool:
+        """Whether no pod that is there, nor one more of this shape, keeps one off any node."""
+        return not shape.asks and self._watch(shape).affinity.is_idle
+
+    def has_near(self, shape: PodShape) -> bool:
+        """Whether a pod is there that the required affinity of the shape names, on any node."""
+        return any(self._find_ties(shape, other).affinity.is_near for other in self._placed)
+
+    def _count(self, shape: PodShape, node: int, delta: int) -> None:
+        nodes = self._placed.setdefault(shape, {})
+        nodes[node] = nodes.get(node, 0) + delta
+        if not nodes[node]:
+            del nodes[node]
+            if not nodes:
+                del self._placed[shape]
+        if shape.ports:
+            self._ports.count(shape.ports, node, delta)
+        touched = self._touched.get(shape)
+        if touched is None:
+            touched = self._touched[shape] = [
+                (other, ties)
+                for other in self._watches
+                if not (ties := self._find_ties(other, shape)).are_none
+            ]
+        for other, ties in touched:
+            self._watches[other].count(ties, node, delta)
+
+    def _watch(self, shape: PodShape) -> _Watch:
+        watch = self._watches.get(shape)
+        if watch is None:
+            watch = self._watches[shape] = _Watch(
+                AffinityRecord(shape, self._topology, self._namespaces),
+                SpreadRecord(shape, self._topology) if shape.spread else None,
+            )
+            for other, nodes in self._placed.items():
+                ties = self._find_ties(shape, other)
+                if not ties.are_none:
+                    for node, number in nodes.items():
+                        watch.count(ties, node, number)
+            self._touched.clear()
+        return watch
+
+    def _find_ties(self, coming: PodShape, running: PodShape) -> _Ties:
+        ties = self._ties.get((coming, running))
+        if ties is None:
+            ties = self._ties[coming, running] = _Ties(
+                AffinityTies.find(coming, running, self._namespaces), find_spread_ties(coming, running)
+            )
+        return ties
