@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import os
 import runpy
 import sys
 import traceback
 from pathlib import Path
 
-import pulumi
-from pulumi import runtime
-from pulumi.runtime.stack import run_in_stack
+# A program makes its objects, most of them classes of the SDK, and ends: looking for garbage finds none and takes time.
+gc.disable()
+
+import pulumi  # noqa: E402 - after the line above.
+from pulumi import runtime  # noqa: E402
+from pulumi.runtime.stack import run_in_stack  # noqa: E402
 
 PROGRAM_FAILED = 32
 
