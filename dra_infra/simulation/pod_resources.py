@@ -22,8 +22,28 @@ Amounts = dict[str, int]
 _POD_LEVEL = ("cpu", "memory")
 
 
-def pod_requests(spec: Mapping[str, Any]) -> Amounts:
+def pod_requests(spec: Mapping[str, Any], added: Mapping[str, Fraction] | None = None) -> Amounts:
     """What one pod takes, overhead and the slot for the pod itself included.
+
+    Args:
+        spec: The pod spec.
+        added: What its devices take on top of its containers.
+
+    Raises:
+        ValueError: With the field's path in front, when a quantity is malformed.
+    """
+    inside = container_requests(spec)
+    total = add_amounts(inside, added or {})
+    total.update(find_pod_level(spec, inside))
+    overhead = {
+        str(name): parse_amount(value, f"overhead {name}")
+        for name, value in mapping(spec.get("overhead")).items()
+    }
+    return round_amounts(add_amounts(total, overhead))
+
+
+def container_requests(spec: Mapping[str, Any]) -> Exact:
+    """What the containers take together; those that only start the pod do so one by one.
 
     Raises:
         ValueError: With the field's path in front, when a quantity is malformed.
@@ -39,27 +59,29 @@ def pod_requests(spec: Mapping[str, Any]) -> Amounts:
             starting = _maximum(starting, sidecars)
         else:
             starting = _maximum(starting, add_amounts(sidecars, container.requests))
-    total = dict(_maximum(add_amounts(regular, sidecars), starting))
-    total.update(_pod_level(spec, total))
-    overhead = {
-        str(name): parse_amount(value, f"overhead {name}")
-        for name, value in mapping(spec.get("overhead")).items()
-    }
-    return round_amounts(add_amounts(total, overhead))
+    return _maximum(add_amounts(regular, sidecars), starting)
 
 
-def _pod_level(spec: Mapping[str, Any], total: Mapping[str, Fraction]) -> Exact:
-    """What `resources` of the pod as a whole say, in place of what its containers do.
+def find_pod_level(spec: Mapping[str, Any], inside: Mapping[str, Fraction], minor: int = 0) -> Exact:
+    """What `resources` of the pod as a whole request, in place of what its containers do.
 
-    A limit of the pod stands in for a request that neither it nor its containers make; defaultPodRequests in
-    pkg/apis/core/v1/defaults.go. Containers' huge pages do not count as such a request.
+    A limit of the pod stands in for a request that neither it nor its containers make; containers' huge pages do not
+    count as such. The others of its requests are then those of the containers, from 1.37 on also without a limit of
+    the pod. Upstream: defaultPodRequests in pkg/apis/core/v1/defaults.go, DefaultPodLevelResources in pkg/api/pod.
+
+    Args:
+        spec: The pod spec.
+        inside: What its containers request.
+        minor: Of the server, for the requests that are those of the containers; 0 leaves these out.
     """
     resources = mapping(spec.get("resources"))
     found: Exact = {}
+    if minor and (resources.get("limits") or (minor >= 37 and resources.get("requests"))):
+        found = {name: amount for name, amount in inside.items() if name in _POD_LEVEL}
     for kind in ("limits", "requests"):
         for name, value in mapping(resources.get(kind)).items():
             is_huge = str(name).startswith("hugepages-")
-            stands_in = kind == "requests" or is_huge or name not in total
+            stands_in = kind == "requests" or is_huge or name not in inside
             if stands_in and (is_huge or name in _POD_LEVEL):
                 found[str(name)] = parse_amount(value, f"spec.resources {name}")
     return found
