@@ -57,7 +57,9 @@ def run(
     print_problems(problems)
     if any(problem.severity == "error" for problem in problems):
         return 1
-    placement = place([each.manifest for each in program.objects], chosen, taken=taken)
+    placement = place(
+        [each.manifest for each in program.objects], chosen, taken=taken, release=program.release
+    )
     if as_json:
         write_output(json.dumps(_to_json(placement), indent=2, sort_keys=True))
     else:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from dra_infra.errors import Place, Problem
 from dra_infra.model.metadata import ObjectRef
-from dra_infra.model.target import ClusterTarget
+from dra_infra.model.target import ClusterTarget, Release
 
 UNKNOWN = "[unknown]"
 """Stands in manifests for a value that only exists after `pulumi up`."""
@@ -121,3 +121,8 @@ class Program:
     """URNs of every registered resource, components included, sorted."""
     pins: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Releases of packages that the project's lock and requirement files pin, by name, as far as they decide bytes."""
+
+    @property
+    def release(self) -> Release:
+        """Whose server and scheduler the stack is for: its minor, or the newest."""
+        return ClusterTarget(kubernetes=self.kubernetes).releases[-1]

@@ -24,6 +24,7 @@ def place_sides(
     """
     taken = find_taken(snapshot, base, head)[0] if snapshot else NOTHING
     before, after = (
-        place([each.manifest for each in side.objects], fleet, taken=taken) for side in (base, head)
+        place([each.manifest for each in side.objects], fleet, taken=taken, release=side.release)
+        for side in (base, head)
     )
     return before, after

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,11 +10,12 @@ from typing import Any, Final
 
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.program import UNKNOWN, NotSeen, Program
+from dra_infra.model.quantity import Quantity
 from dra_infra.model.snapshot import Snapshot
 from dra_infra.planning.replacement import get_field, group_of
 from dra_infra.planning.wording import count_of
 from dra_infra.simulation.pod_resources import Amounts, pod_requests
-from dra_infra.simulation.taken import Taken
+from dra_infra.simulation.taken import Device, Share, Taken
 
 Key = tuple[str, str, str]
 """Kind, namespace and name; an object without a namespace is in `default`, as clients have it."""
@@ -101,13 +103,7 @@ def find_taken(snapshot: Snapshot, *programs: Program) -> tuple[Taken, tuple[Not
     """
     running = Running.of(snapshot)
     own = _own_keys(programs)
-    devices: set[tuple[str, str, str]] = set()
-    shared = 0
-    for key in running.claims:
-        if own.isdisjoint(running.owners_of(key)):
-            results = _mappings(get_field(running.objects[key], "status.allocation.devices.results"))
-            devices |= {_device(each) for each in results if not each.get("adminAccess")}
-            shared += any(each.get("shareID") or each.get("consumedCapacity") for each in results)
+    devices, shares = _find_devices(running, own)
     amounts: dict[str, Amounts] = {}
     unreadable = 0
     for pod in running.of_kind("Pod"):
@@ -124,13 +120,30 @@ def find_taken(snapshot: Snapshot, *programs: Program) -> tuple[Taken, tuple[Not
             for name, amount in requests.items():
                 onto[name] = onto.get(name, 0) + amount
     return (
-        Taken(devices=frozenset(devices), amounts=amounts),
-        tuple(_find_left_out(snapshot, running, programs, shared=shared, unreadable=unreadable)),
+        Taken(devices=devices, shares=shares, amounts=amounts),
+        tuple(_find_left_out(snapshot, running, programs, unreadable=unreadable)),
     )
 
 
+def _find_devices(running: Running, own: set[Key]) -> tuple[frozenset[Device], tuple[Share, ...]]:
+    """Devices of claims that are not the programs' own: whole ones, and shares with what they take."""
+    devices: set[Device] = set()
+    shares: list[Share] = []
+    for key in running.claims:
+        if not own.isdisjoint(running.owners_of(key)):
+            continue
+        for each in _mappings(get_field(running.objects[key], "status.allocation.devices.results")):
+            if each.get("adminAccess"):
+                continue
+            if each.get("shareID"):
+                shares.append((_device(each), _amounts(each.get("consumedCapacity"))))
+            else:
+                devices.add(_device(each))
+    return frozenset(devices), tuple(shares)
+
+
 def _find_left_out(
-    snapshot: Snapshot, running: Running, programs: Iterable[Program], *, shared: int, unreadable: int
+    snapshot: Snapshot, running: Running, programs: Iterable[Program], *, unreadable: int
 ) -> Iterator[NotSeen]:
     def left_out(name: str, reason: str) -> NotSeen:
         return NotSeen(what="snapshot", name=name, reason=reason)
@@ -143,8 +156,6 @@ def _find_left_out(
         )
     if not any(key[0] == "ResourceClaim" for key in running.objects):
         yield left_out("claims", "it holds none: every device counts as free")
-    if shared:
-        yield left_out("shared devices", f"{count_of(shared, 'claim')} of a share count as the whole device")
     if unreadable:
         yield left_out("pods", f"{count_of(unreadable, 'pod')} with malformed quantities take nothing")
     named = (each.ref for program in programs for each in program.objects)
@@ -191,6 +202,17 @@ def _key(manifest: Mapping[str, Any]) -> Key:
 
 def _device(result: Mapping[str, Any]) -> tuple[str, str, str]:
     return str(result.get("driver")), str(result.get("pool")), str(result.get("device"))
+
+
+def _amounts(value: Any) -> Mapping[str, str] | None:
+    """What a share takes, without amounts that are none."""
+    if not isinstance(value, Mapping):
+        return None
+    found: dict[str, str] = {}
+    for name, amount in value.items():
+        with contextlib.suppress(ValueError):
+            found[str(name)] = Quantity.parse(str(amount)).text
+    return found
 
 
 def _mappings(value: Any) -> list[Mapping[str, Any]]:

@@ -41,7 +41,7 @@ def find_surge_room(
     if not surges:
         return {}
     manifests, owners = _both_generations(base, head, surges)
-    placement = place(manifests, fleet, taken=taken, last=frozenset(owners))
+    placement = place(manifests, fleet, taken=taken, last=frozenset(owners), release=head.release)
     return {
         owners[workload.owner]: len(workload.pods)
         for workload in placement.workloads
@@ -73,7 +73,7 @@ def find_through(
     if not rollovers:
         return {}
     manifests, owners = _both_generations(base, head, {ref: each.replicas for ref, each in rollovers.items()})
-    through = step_rollovers(manifests, fleet, list(rollovers.values()), taken=taken)
+    through = step_rollovers(manifests, fleet, list(rollovers.values()), taken=taken, release=head.release)
     return {owners[owner]: number for owner, number in through.items()}
 
 

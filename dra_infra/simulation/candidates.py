@@ -6,19 +6,18 @@ from collections.abc import Iterator, Sequence
 from typing import overload
 
 from dra_infra.simulation.cluster_state import choose
-from dra_infra.simulation.free_fleet import FreeAnswer
-from dra_infra.simulation.inventory import Inventory
-from dra_infra.simulation.outcomes import Allocated
+from dra_infra.simulation.free_fleet import FreeAnswer, FreeFleet
+from dra_infra.simulation.outcomes import Chosen
 from dra_infra.simulation.placement import NodePlacement
-from dra_infra.simulation.workloads import Entry
+from dra_infra.simulation.workloads import PodPlan
 
 
 class CandidateNodes(Sequence[NodePlacement]):
     """The nodes that can take one pod, in order of name; compares like a tuple."""
 
-    def __init__(self, inventory: Inventory, entries: Sequence[Entry], answer: FreeAnswer) -> None:
-        self._inventory = inventory
-        self._entries = entries
+    def __init__(self, free: FreeFleet, plan: PodPlan, answer: FreeAnswer) -> None:
+        self._free = free
+        self._plan = plan
         self._answer = answer
 
     def __len__(self) -> int:
@@ -48,16 +47,10 @@ class CandidateNodes(Sequence[NodePlacement]):
         return f"CandidateNodes({len(self)} nodes)"
 
     def _build(self, node: int) -> NodePlacement:
-        groups = self._answer.groups
-        outcome = groups.allocator(groups.numbers[node]).allocate(self._answer.used[node])
-        positions = self._inventory.positions(node)
-        picks = iter(outcome.picks if isinstance(outcome, Allocated) else ())
+        outcome = self._free.attempt(self._plan, node)
+        picks = outcome.picks if isinstance(outcome, Chosen) else ()
         choices = []
-        for entry in self._entries:
-            devices = [
-                (request.name, positions[position])
-                for request in entry.demand.requests
-                for position in next(picks)
-            ]
-            choices.extend(choose(self._inventory, entry, devices))
-        return NodePlacement(node=self._inventory.nodes[node].name, devices=tuple(choices))
+        for number, entry in enumerate(self._plan.entries):
+            own = [pick for pick in picks if pick.claim == number]
+            choices.extend(choose(self._free.cluster, entry, node, own))
+        return NodePlacement(node=self._free.cluster.nodes[node].name, devices=tuple(choices))

@@ -1,25 +1,30 @@
-"""What claims ask for, ready for the search; free of object names, so that equal claims are searched once."""
+"""What claims ask for, as the server has them; free of object names, so that equal claims are searched once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import ValidationError
 
+from dra_infra.model.decoding import GROUP, VERSIONS
+from dra_infra.model.defaults import claim_with_defaults
 from dra_infra.model.device_class import DeviceClass, DeviceSelector
+from dra_infra.model.dropping import drop_from_claim
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.program import SECRET, UNKNOWN
 from dra_infra.model.resource_claim import (
-    DeviceConstraint,
+    DeviceClaim,
     DeviceRequest,
-    DeviceToleration,
+    DeviceSubRequest,
     ExactDeviceRequest,
     ResourceClaim,
-    ResourceClaimSpec,
     ResourceClaimTemplate,
 )
+from dra_infra.model.target import Release
+from dra_infra.model.versions import convert
 from dra_infra.simulation.placement import Reason
 
 API_VERSION = "resource.k8s.io/v1"
@@ -27,56 +32,56 @@ ONLY_AFTER_UP = "is only known after `pulumi up`"
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
-    """One CEL test.
-
-    Args:
-        class_name: The class it comes from; empty for a selector of the request.
-        index: Its number in its list.
-        expression: CEL over `device`.
-    """
-
-    class_name: str
-    index: int
-    expression: str
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One leaf request.
-
-    Args:
-        name: Name in the claim.
-        selectors: Those of the class, then those of the request; this order decides which error is met first.
-        count: How many devices; None for all that match.
-        tolerations: Device taints that it tolerates.
-    """
-
-    name: str
-    selectors: tuple[Selector, ...]
-    count: int | None
-    tolerations: tuple[DeviceToleration, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Constraint:
-    """What the devices of the named requests (all when empty) must share or must not share."""
-
-    kind: Literal["match", "distinct"]
-    attribute: str
-    requests: frozenset[str]
-
-    def covers(self, request: str) -> bool:
-        """Whether devices of the request count."""
-        return not self.requests or request in self.requests
-
-
-@dataclass(frozen=True, slots=True)
 class Demand:
-    """What one claim asks for."""
+    """What one claim asks for.
 
-    requests: tuple[Request, ...]
-    constraints: tuple[Constraint, ...]
+    Args:
+        devices: The devices part of its spec, with the server's defaults and without what its gates drop.
+        classes: The classes that it names.
+        key: Equal for claims that ask for the same of the same classes.
+    """
+
+    devices: DeviceClaim = field(compare=False)
+    classes: tuple[DeviceClass, ...] = field(compare=False)
+    key: str
+
+    @property
+    def leaves(self) -> Iterator[tuple[str, ExactDeviceRequest | DeviceSubRequest]]:
+        """Every request that names a class, with its name in results: `request`, or `request/entry`."""
+        for request in self.devices.requests or ():
+            if request.exactly is not None:
+                yield request.name, request.exactly
+            for entry in request.first_available or ():
+                yield f"{request.name}/{entry.name}", entry
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """Attributes that its constraints compare."""
+        return frozenset(
+            name
+            for constraint in self.devices.constraints or ()
+            for name in (constraint.match_attribute, constraint.distinct_attribute)
+            if name is not None
+        )
+
+    @property
+    def expressions(self) -> frozenset[str]:
+        """Every expression that may be evaluated on a device for it."""
+        selectors = [
+            *(selector for each in self.classes for selector in each.spec.selectors or ()),
+            *(selector for _, leaf in self.leaves for selector in leaf.selectors or ()),
+        ]
+        return frozenset(
+            [
+                *(selector.cel.expression for selector in selectors if selector.cel is not None),
+                *(each.expression for _, leaf in self.leaves for each in leaf.derived_attributes or ()),
+            ]
+        )
+
+    @property
+    def asks_capacity(self) -> bool:
+        """Whether a request says how much of a device it needs."""
+        return any(leaf.capacity is not None for _, leaf in self.leaves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,47 +105,61 @@ def find_unknown(value: Any, path: str) -> list[str]:
 
 
 def read_demand(
-    manifest: Mapping[str, Any], ref: ObjectRef, classes: Mapping[str, Mapping[str, Any]]
+    manifest: Mapping[str, Any],
+    ref: ObjectRef,
+    classes: Mapping[str, Mapping[str, Any]],
+    release: Release,
 ) -> Demand | Undecided:
     """What a ResourceClaim or ResourceClaimTemplate asks for, or why that cannot be said here.
 
     Args:
-        manifest: The object; values that are not known hold `UNKNOWN`.
+        manifest: The object, in any served version; values that are not known hold `UNKNOWN`.
         ref: How to call it.
         classes: Manifests of the known classes by name.
+        release: The server that stores it: fields behind a gate that is off are gone before the scheduler looks.
     """
-    reasons = _find_unknown_requests(manifest, ref)
-    if reasons:
-        return Undecided(tuple(reasons))
-    spec, path = _read_spec(manifest, ref)
-    if isinstance(spec, Reason):
-        return Undecided((spec,))
-    requests: list[Request] = []
-    for index, request in enumerate(spec.devices.requests or ()):
-        read = _read_request(request, f"{ref}: {path}.devices.requests[{index}]", classes)
-        if isinstance(read, Request):
-            requests.append(read)
-        else:
-            reasons.extend(read)
-    constraints: list[Constraint] = []
-    for index, constraint in enumerate(spec.devices.constraints or ()):
-        constraint_read = _read_constraint(constraint, f"{ref}: {path}.devices.constraints[{index}]")
-        if isinstance(constraint_read, Constraint):
-            constraints.append(constraint_read)
-        else:
-            reasons.append(constraint_read)
-    if reasons:
-        return Undecided(tuple(reasons))
-    return Demand(requests=tuple(requests), constraints=tuple(constraints))
-
-
-def _find_unknown_requests(manifest: Mapping[str, Any], ref: ObjectRef) -> list[Reason]:
     path = "spec.spec" if ref.kind == "ResourceClaimTemplate" else "spec"
+    reasons = _find_unknown_requests(manifest, ref, path)
+    if reasons:
+        return Undecided(tuple(reasons))
+    devices = _read_devices(manifest, ref)
+    if isinstance(devices, Reason):
+        return Undecided((devices,))
+    devices = drop_from_claim(claim_with_defaults(devices), path, release)[0]
+    found: dict[str, DeviceClass] = {}
+    for index, request in enumerate(devices.requests or ()):
+        at = f"{ref}: {path}.devices.requests[{index}]"
+        if request.exactly is None and not request.first_available:
+            message = f"{at}: neither exactly nor firstAvailable is set"
+            reasons.append(Reason(code="object-malformed", message=message))
+        for where, leaf in _leaves(request, at):
+            reasons.extend(_check_selectors(leaf.selectors, where))
+            class_ = _read_class(leaf.device_class_name, f"{where}.deviceClassName", classes)
+            if isinstance(class_, Reason):
+                reasons.append(class_)
+            else:
+                found[leaf.device_class_name] = class_
+    if reasons:
+        return Undecided(tuple(reasons))
+    chosen = tuple(found[name] for name in sorted(found))
+    return Demand(devices, chosen, _key(devices, chosen))
+
+
+def _key(devices: DeviceClaim, classes: tuple[DeviceClass, ...]) -> str:
+    # Configuration is for drivers; it decides nothing here.
+    asked = {key: value for key, value in devices.to_manifest().items() if key != "config"}
+    selecting = {
+        each.metadata.name: [one.to_manifest() for one in each.spec.selectors or ()] for each in classes
+    }
+    return json.dumps([asked, selecting], sort_keys=True, default=str)
+
+
+def _find_unknown_requests(manifest: Mapping[str, Any], ref: ObjectRef, path: str) -> list[Reason]:
     holder: Any = manifest
     for step in (*path.split("."), "devices"):
         holder = holder.get(step) if isinstance(holder, Mapping) else holder
     if isinstance(holder, Mapping):
-        # Configuration is for drivers; it decides nothing here and may well hold a secret.
+        # Configuration decides nothing here and may well hold a secret.
         holder = {key: value for key, value in holder.items() if key != "config"}
     return [
         Reason(
@@ -155,69 +174,48 @@ def _find_unknown_requests(manifest: Mapping[str, Any], ref: ObjectRef) -> list[
     ]
 
 
-def _read_spec(manifest: Mapping[str, Any], ref: ObjectRef) -> tuple[ResourceClaimSpec | Reason, str]:
-    version = manifest.get("apiVersion")
-    if version != API_VERSION:
-        return Reason(
-            code="not-modelled", message=f"{ref}: apiVersion {version} is not placed yet, only {API_VERSION}"
-        ), ""
+def _read_devices(manifest: Mapping[str, Any], ref: ObjectRef) -> DeviceClaim | Reason:
+    current = _in_hub_version(manifest, str(ref))
+    if isinstance(current, Reason):
+        return current
     try:
         if ref.kind == "ResourceClaimTemplate":
-            return ResourceClaimTemplate.from_manifest(manifest).spec.spec, "spec.spec"
-        return ResourceClaim.from_manifest(manifest).spec, "spec"
+            return ResourceClaimTemplate.from_manifest(current).spec.spec.devices
+        return ResourceClaim.from_manifest(current).spec.devices
     except ValidationError as error:
-        return _malformed(ref, error), ""
+        return _malformed(str(ref), error)
 
 
-def _malformed(ref: ObjectRef, error: ValidationError) -> Reason:
+def _in_hub_version(manifest: Mapping[str, Any], named: str) -> Mapping[str, Any] | Reason:
+    """The object in v1, as the server keeps it whatever version it was sent in."""
+    version = manifest.get("apiVersion")
+    if version == API_VERSION:
+        return manifest
+    if not isinstance(version, str) or version not in {f"{GROUP}/{each}" for each in VERSIONS}:
+        known = ", ".join(VERSIONS)
+        return Reason(
+            code="object-malformed", message=f"{named}: apiVersion {version} is none of {GROUP} ({known})"
+        )
+    try:
+        return convert(manifest, "v1").manifest
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        return Reason(code="object-malformed", message=f"{named}: cannot be read as {version}: {error}")
+
+
+def _malformed(named: str, error: ValidationError) -> Reason:
     detail = error.errors(include_url=False, include_input=False)[0]
     where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in detail["loc"])
-    return Reason(code="object-malformed", message=f"{ref}: {where.lstrip('.')}: {detail['msg']}")
+    return Reason(code="object-malformed", message=f"{named}: {where.lstrip('.')}: {detail['msg']}")
 
 
-def _read_request(
-    request: DeviceRequest, path: str, classes: Mapping[str, Mapping[str, Any]]
-) -> Request | list[Reason]:
-    exactly = request.exactly
-    if request.first_available:
-        return [_unsupported(f"{path}.firstAvailable")]
-    if exactly is None:
-        return [Reason(code="object-malformed", message=f"{path}: neither exactly nor firstAvailable is set")]
-    reasons = [_unsupported(f"{path}.exactly.{name}") for name in _unsupported_fields(exactly)]
-    class_selectors = _read_class(exactly.device_class_name, f"{path}.exactly.deviceClassName", classes)
-    own_selectors = _read_selectors("", exactly.selectors or (), f"{path}.exactly")
-    reasons += [read for read in (class_selectors, own_selectors) if isinstance(read, Reason)]
-    if reasons or isinstance(class_selectors, Reason) or isinstance(own_selectors, Reason):
-        return reasons
-    # The server's default: a count of 0 is one that was left out.
-    count = exactly.count or 1
-    return Request(
-        name=request.name,
-        selectors=class_selectors + own_selectors,
-        count=None if exactly.allocation_mode == "All" else count,
-        tolerations=tuple(exactly.tolerations or ()),
-    )
+def _leaves(request: DeviceRequest, path: str) -> Iterator[tuple[str, ExactDeviceRequest | DeviceSubRequest]]:
+    if request.exactly is not None:
+        yield f"{path}.exactly", request.exactly
+    for index, entry in enumerate(request.first_available or ()):
+        yield f"{path}.firstAvailable[{index}]", entry
 
 
-def _unsupported_fields(exactly: ExactDeviceRequest) -> list[str]:
-    return [
-        name
-        for name, used in (
-            ("adminAccess", exactly.admin_access),
-            ("capacity", exactly.capacity and exactly.capacity.requests),
-            ("derivedAttributes", exactly.derived_attributes),
-        )
-        if used
-    ]
-
-
-def _unsupported(path: str) -> Reason:
-    return Reason(code="not-modelled", message=f"{path} is not modelled yet")
-
-
-def _read_class(
-    name: str, path: str, classes: Mapping[str, Mapping[str, Any]]
-) -> tuple[Selector, ...] | Reason:
+def _read_class(name: str, path: str, classes: Mapping[str, Mapping[str, Any]]) -> DeviceClass | Reason:
     manifest = classes.get(name)
     if manifest is None:
         known = ", ".join(sorted(classes)) or "none"
@@ -232,36 +230,17 @@ def _read_class(
     unknown = find_unknown(deciding, "spec")
     if unknown:
         return Reason(code="value-not-known", message=f"DeviceClass {name}: {unknown[0]} {ONLY_AFTER_UP}")
-    if manifest.get("apiVersion") != API_VERSION:
-        version = manifest.get("apiVersion")
-        return Reason(
-            code="not-modelled",
-            message=f"DeviceClass {name}: apiVersion {version} is not placed yet, only {API_VERSION}",
-        )
+    current = _in_hub_version(manifest, f"DeviceClass {name}")
+    if isinstance(current, Reason):
+        return current
     try:
-        class_ = DeviceClass.from_manifest(manifest)
+        class_ = DeviceClass.from_manifest(current)
     except ValidationError as error:
-        return _malformed(ObjectRef("DeviceClass", name), error)
-    return _read_selectors(name, class_.spec.selectors or (), f"DeviceClass {name}: spec")
+        return _malformed(f"DeviceClass {name}", error)
+    return next(_check_selectors(class_.spec.selectors, f"DeviceClass {name}: spec"), class_)
 
 
-def _read_selectors(
-    class_name: str, selectors: Sequence[DeviceSelector], path: str
-) -> tuple[Selector, ...] | Reason:
-    read = []
-    for index, selector in enumerate(selectors):
+def _check_selectors(selectors: Sequence[DeviceSelector] | None, path: str) -> Iterator[Reason]:
+    for index, selector in enumerate(selectors or ()):
         if selector.cel is None:
-            return Reason(code="object-malformed", message=f"{path}.selectors[{index}].cel is missing")
-        read.append(Selector(class_name, index, selector.cel.expression))
-    return tuple(read)
-
-
-def _read_constraint(constraint: DeviceConstraint, path: str) -> Constraint | Reason:
-    covered = frozenset(constraint.requests or ())
-    if constraint.match_attribute is not None:
-        return Constraint("match", constraint.match_attribute, covered)
-    if constraint.distinct_attribute is not None:
-        return Constraint("distinct", constraint.distinct_attribute, covered)
-    return Reason(
-        code="object-malformed", message=f"{path}: neither matchAttribute nor distinctAttribute is set"
-    )
+            yield Reason(code="object-malformed", message=f"{path}.selectors[{index}].cel is missing")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
+from dra_infra.simulation.attempts import Attempts
+from dra_infra.simulation.cluster import Cluster
 from dra_infra.simulation.cluster_state import ClusterState
-from dra_infra.simulation.inventory import Inventory
-from dra_infra.simulation.node_groups import NodeGrouping, NodeGroups
-from dra_infra.simulation.outcomes import Aborted, Allocated, Halt, Impossible
+from dra_infra.simulation.demand import Demand
+from dra_infra.simulation.explaining import Finding
+from dra_infra.simulation.in_use import FREE, InUse, SharedPools
+from dra_infra.simulation.outcomes import Aborted, Chosen, Halt, Impossible, Outcome
 from dra_infra.simulation.pod_resources import Amounts, find_shortage, node_amounts
 from dra_infra.simulation.taken import NOTHING, Taken
 from dra_infra.simulation.workloads import PodPlan
@@ -36,23 +39,19 @@ class FreeAnswer:
     """What becomes of one pod on each node while nothing else runs.
 
     Args:
-        groups: The groups of nodes for its claims.
-        used: Per node, the devices that are taken.
         candidates: Nodes that can take it, in order.
         refused: Nodes that the filters refuse, by text.
         short: Nodes with too little of a resource, by resource and what the node has.
-        failed: Nodes without a choice of devices, by group.
-        busy: Nodes that would do, but too many of their devices are taken; by group.
-        halted: Nodes at which the answer ends, by group.
+        failed: Nodes without a choice of devices, by shape.
+        busy: Nodes that may do when less is in use, by shape and what is.
+        halted: Nodes at which the answer ends, by shape.
     """
 
-    groups: NodeGroups
-    used: Sequence[int]
     candidates: list[int] = field(default_factory=list)
     refused: dict[str, Tally] = field(default_factory=dict)
     short: dict[tuple[str, int], Tally] = field(default_factory=dict)
     failed: dict[int, Tally] = field(default_factory=dict)
-    busy: dict[int, Tally] = field(default_factory=dict)
+    busy: dict[tuple[int, Hashable], Tally] = field(default_factory=dict)
     halted: dict[int, tuple[Halt, Tally]] = field(default_factory=dict)
 
     @property
@@ -83,15 +82,22 @@ class Capacity:
 
 
 class FreeFleet:
-    """Answers for single workloads, equal questions once."""
+    """Answers for single workloads, equal questions once.
 
-    def __init__(self, inventory: Inventory, grouping: NodeGrouping, taken: Taken = NOTHING) -> None:
-        self.inventory = inventory
-        self.grouping = grouping
-        self.used = taken.masks(inventory)
+    Args:
+        cluster: The cluster.
+        taken: What is not free of it.
+    """
+
+    def __init__(self, cluster: Cluster, taken: Taken = NOTHING) -> None:
+        self.cluster = cluster
+        self.attempts = Attempts(cluster)
+        self._shared = SharedPools(cluster)
+        self._in_use = InUse(cluster, self._shared, taken.state)
+        self._nothing = InUse(cluster, self._shared, NOTHING.state)
         by_shape: dict[tuple[tuple[str, str], ...], Amounts] = {}
         self.amounts: list[Amounts] = []
-        for node in inventory.nodes:
+        for node in cluster.nodes:
             shape = tuple(sorted(node.allocatable.items()))
             if shape not in by_shape:
                 by_shape[shape] = node_amounts(node.allocatable)
@@ -102,13 +108,27 @@ class FreeFleet:
 
     def state(self) -> ClusterState:
         """The fleet with nothing on it but what was taken before."""
-        return ClusterState(self.inventory, self.grouping, self.amounts, self.used)
+        return ClusterState(self.attempts, self.amounts, self._in_use.fork())
+
+    def attempt(self, plan: PodPlan, node: int) -> Outcome:
+        """What a node gives the claims of a pod while nothing else runs."""
+        return self.attempts.attempt(node, _demands(plan), self._in_use)
+
+    def explain(self, plan: PodPlan, node: int) -> Finding:
+        """Why a node that the filters let through has no devices for a pod."""
+        demands = _demands(plan)
+        in_use = self._in_use
+        if in_use.of(node) != FREE and not isinstance(
+            self.attempts.attempt(node, demands, self._nothing), Chosen
+        ):
+            in_use = self._nothing
+        return self.cluster.explain(node, demands, in_use.state, [entry.object for entry in plan.entries])
 
     def refusals(self, plan: PodPlan) -> list[str]:
         """Per node why the node filters refuse the pod, empty where they do not."""
         refusals = self._refusals.get(plan.filter_key)
         if refusals is None:
-            refusals = [plan.filter.refusal(node) for node in self.inventory.nodes]
+            refusals = [plan.filter.refusal(node) for node in self.cluster.nodes]
             self._refusals[plan.filter_key] = refusals
         return refusals
 
@@ -117,8 +137,9 @@ class FreeFleet:
         answer = self._answers.get(plan.search_key)
         if answer is not None:
             return answer
-        groups = self.grouping.group(tuple(entry.demand for entry in plan.entries))
-        answer = self._answers[plan.search_key] = FreeAnswer(groups, self.used)
+        answer = self._answers[plan.search_key] = FreeAnswer()
+        demands = _demands(plan)
+        shapes = self.attempts.shapes(demands)
         for node, refusal in enumerate(self.refusals(plan)):
             if refusal:
                 answer.refused.setdefault(refusal, Tally()).add(node)
@@ -128,16 +149,18 @@ class FreeFleet:
                 key = (shortage, self.amounts[node].get(shortage, 0))
                 answer.short.setdefault(key, Tally()).add(node)
                 continue
-            group = groups.numbers[node]
-            outcome = groups.allocator(group).allocate(self.used[node])
-            if isinstance(outcome, Allocated):
+            shape = shapes.numbers[node]
+            outcome = self.attempts.attempt(node, demands, self._in_use)
+            if isinstance(outcome, Chosen):
                 answer.candidates.append(node)
             elif isinstance(outcome, Impossible):
-                of_free = groups.allocator(group).allocate(0) if self.used[node] else outcome
-                tallies = answer.failed if isinstance(of_free, Impossible) else answer.busy
-                tallies.setdefault(group, Tally()).add(node)
+                used = self._in_use.of(node)
+                if used != FREE and isinstance(self.attempts.attempt(node, demands, self._nothing), Chosen):
+                    answer.busy.setdefault((shape, used), Tally()).add(node)
+                else:
+                    answer.failed.setdefault(shape, Tally()).add(node)
             else:
-                answer.halted.setdefault(group, (outcome, Tally()))[1].add(node)
+                answer.halted.setdefault(shape, (outcome, Tally()))[1].add(node)
         if any(isinstance(halt, Aborted) for halt, _ in answer.halted.values()):
             # An error on one node ends the attempt for the pod, whatever the others say.
             answer.candidates.clear()
@@ -149,7 +172,7 @@ class FreeFleet:
         if capacity is None:
             if any(entry.shared for entry in plan.entries):
                 capacity = self._fill_shared(plan)
-            elif self.inventory.shared:
+            elif self._shared.are_there:
                 capacity = self._fill_in_order(plan)
             else:
                 capacity = self._fill_nodes(plan)
@@ -159,10 +182,10 @@ class FreeFleet:
     def _fill_nodes(self, plan: PodPlan) -> Capacity:
         """Each kind of node by itself, for nothing on one node takes anything from another."""
         answer = self.answer(plan)
-        kinds: Counter[tuple[int, int, int]] = Counter()
-        first: dict[tuple[int, int, int], int] = {}
+        kinds: Counter[tuple[Hashable, ...]] = Counter()
+        first: dict[tuple[Hashable, ...], int] = {}
         for node in answer.candidates:
-            kind = self._kind(answer, node)
+            kind = self._kind(plan, node)
             kinds[kind] += 1
             first.setdefault(kind, node)
         pods = 0
@@ -183,16 +206,16 @@ class FreeFleet:
         """From each kind of first node, for the first pod decides where the claim is."""
         answer = self.answer(plan)
         eligible = [node for node, refusal in enumerate(self.refusals(plan)) if not refusal]
-        seen: set[tuple[int, int, int]] = set()
+        seen: set[tuple[Hashable, ...]] = set()
         fills: list[tuple[int, Halt | None]] = []
         for node in answer.candidates:
-            kind = self._kind(answer, node)
-            if kind in seen and not self.inventory.shared:
+            kind = self._kind(plan, node)
+            if kind in seen and not self._shared.are_there:
                 continue
             seen.add(kind)
             state = self.state()
-            outcome = state.attempt(plan, node, answer.groups)
-            if isinstance(outcome, Allocated):
+            outcome = state.attempt(plan, node)
+            if isinstance(outcome, Chosen):
                 state.commit(plan, node, outcome)
                 more, halt = self._fill_one(plan, state, eligible)
                 fills.append((more + 1, halt))
@@ -203,20 +226,20 @@ class FreeFleet:
         )
         return Capacity(max(pods for pods, _ in fills), min(pods for pods, _ in fills), halt, before)
 
-    def _kind(self, answer: FreeAnswer, node: int) -> tuple[int, int, int]:
+    def _kind(self, plan: PodPlan, node: int) -> tuple[Hashable, ...]:
         """Equal for nodes that take the same pods."""
-        return answer.groups.numbers[node], id(self.amounts[node]), self.used[node]
+        shape = self.attempts.shapes(_demands(plan)).numbers[node]
+        return shape, id(self.amounts[node]), self._in_use.of(node)
 
     def _fill_one(self, plan: PodPlan, state: ClusterState, nodes: Sequence[int]) -> tuple[int, Halt | None]:
         """Place pods one by one, each on the first of the nodes that takes it, until none does."""
         pods, start = 0, 0
         left = state.nodes_for(plan)
         while pods < PODS_LIMIT:
-            groups = state.open_groups(plan)
             while start < len(nodes):
                 if left is None or nodes[start] in left:
-                    outcome = state.attempt(plan, nodes[start], groups)
-                    if isinstance(outcome, Allocated):
+                    outcome = state.attempt(plan, nodes[start])
+                    if isinstance(outcome, Chosen):
                         break
                     if not isinstance(outcome, Impossible):
                         return pods, outcome
@@ -228,3 +251,7 @@ class FreeFleet:
             pods += 1
             left = state.nodes_for(plan)
         return pods, None
+
+
+def _demands(plan: PodPlan) -> tuple[Demand, ...]:
+    return tuple(entry.demand for entry in plan.entries)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dra_infra.simulation.cluster_state import ClusterState
 from dra_infra.simulation.demand import Undecided
 from dra_infra.simulation.free_fleet import Capacity, FreeFleet
-from dra_infra.simulation.outcomes import Allocated, Impossible
+from dra_infra.simulation.outcomes import Chosen, Impossible
 from dra_infra.simulation.placement import NodePlacement
 from dra_infra.simulation.workloads import PodPlan, Workload
 
@@ -54,12 +54,12 @@ class _Joint:
             left = self._state.nodes_for(plan)
             if refusal or (left is not None and node not in left):
                 continue
-            outcome = self._state.attempt(plan, node, self._state.open_groups(plan))
-            if isinstance(outcome, Allocated):
+            outcome = self._state.attempt(plan, node)
+            if isinstance(outcome, Chosen):
                 yield self._state.commit(plan, node, outcome)
 
     def _place_first(self, plan: PodPlan) -> NodePlacement | None:
-        refusals, groups = self._free.refusals(plan), self._state.open_groups(plan)
+        refusals = self._free.refusals(plan)
         left = self._state.nodes_for(plan)
         # Claims that only this pod has are refused by a node for good once they are, for a fleet only fills up.
         key = None if any(entry.shared for entry in plan.entries) else plan.search_key
@@ -67,8 +67,8 @@ class _Joint:
         for node in range(start, len(refusals)):
             if refusals[node] or (left is not None and node not in left):
                 continue
-            outcome = self._state.attempt(plan, node, groups)
-            if isinstance(outcome, Allocated):
+            outcome = self._state.attempt(plan, node)
+            if isinstance(outcome, Chosen):
                 if key is not None:
                     self._starts[key] = node
                 return self._state.commit(plan, node, outcome)

@@ -1,15 +1,40 @@
-"""What a search for devices on one node can end with."""
+"""What a search for devices on one node can end with, in positions that mean the same on all nodes of a shape."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
-class Allocated:
-    """A full choice: positions on the node per request, the requests of all claims in order."""
+class Pick:
+    """One device of a choice.
 
-    picks: tuple[tuple[int, ...], ...]
+    Args:
+        claim: Number of the claim among those of the pod that are not allocated yet.
+        request: Name of the request as results have it.
+        pool: Number of the pool on the node.
+        position: Number of the device in its pool.
+        admin: Whether it is for admin access, which takes nothing from anybody.
+        share: Whether others can have shares beside it.
+        consumed: What a share takes, by capacity, as the server prints it.
+    """
+
+    claim: int
+    request: str
+    pool: int
+    position: int
+    admin: bool = False
+    share: bool = False
+    consumed: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A full choice, in the order of allocation."""
+
+    picks: tuple[Pick, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +47,12 @@ class Aborted:
     """The scheduler ends the whole attempt for the pod with an error.
 
     Args:
-        text: The scheduler's text, without the words `claim <namespace>/<name>` that it may start with.
-        claim: Number of the claim whose name comes first; None when the text is complete.
+        text: The scheduler's text, see `cluster.name_claims` for the names of claims in it.
+        crashes: Whether it panics.
     """
 
     text: str
-    claim: int | None
+    crashes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,5 +63,5 @@ class NotDecided:
     what: str
 
 
-Halt = Aborted | NotDecided
-Outcome = Allocated | Impossible | Aborted | NotDecided
+Halt: TypeAlias = Aborted | NotDecided
+Outcome: TypeAlias = Chosen | Impossible | Aborted | NotDecided

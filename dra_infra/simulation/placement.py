@@ -23,6 +23,9 @@ class DeviceChoice:
         driver: Driver of the device.
         pool: Pool of the device.
         device: Name of the device in its pool.
+        admin: Whether it is for admin access, which takes it from nobody.
+        share: Whether others can have shares of it beside this one.
+        consumed: What a share takes, capacity and amount, by name.
     """
 
     entry: str
@@ -31,6 +34,9 @@ class DeviceChoice:
     driver: str
     pool: str
     device: str
+    admin: bool = False
+    share: bool = False
+    consumed: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)

@@ -8,12 +8,11 @@ from typing import Any, Final
 
 from dra_infra.model.fleet import Fleet
 from dra_infra.model.metadata import ObjectRef
+from dra_infra.model.target import Release
+from dra_infra.simulation.cluster import Cluster, newest_release
 from dra_infra.simulation.demand import Undecided
 from dra_infra.simulation.free_fleet import FreeFleet
-from dra_infra.simulation.inventory import gather_inventory
-from dra_infra.simulation.matching import DeviceMatching
-from dra_infra.simulation.node_groups import NodeGrouping
-from dra_infra.simulation.outcomes import Allocated, Impossible
+from dra_infra.simulation.outcomes import Chosen, Impossible
 from dra_infra.simulation.taken import NOTHING, Taken
 from dra_infra.simulation.workloads import PodPlan, ProgramObjects, Workload, find_workloads
 
@@ -50,6 +49,7 @@ def step_rollovers(
     rollovers: Sequence[Rollover],
     *,
     taken: Taken = NOTHING,
+    release: Release | None = None,
 ) -> dict[ObjectRef, int]:
     """How many new pods of each workload find a place before nothing moves any more.
 
@@ -63,14 +63,15 @@ def step_rollovers(
         fleet: Where to.
         rollovers: All that roll over at once.
         taken: What is not free of the fleet.
+        release: Whose server and scheduler; None for the newest.
 
     Returns:
         New pods by `Rollover.new`; without those that cannot be decided, and empty when there are too many steps.
     """
-    objects = ProgramObjects(manifests, fleet.classes)
+    release = release or newest_release()
+    objects = ProgramObjects(manifests, fleet.classes, release)
     workloads = {each.owner: each for each in find_workloads(objects)[0]}
-    inventory = gather_inventory(fleet)
-    free = FreeFleet(inventory, NodeGrouping(inventory, DeviceMatching(inventory)), taken)
+    free = FreeFleet(Cluster(fleet, release), taken)
     moving = [each for each in rollovers if _is_decided(workloads, each)]
     board = _Board(free)
     try:
@@ -154,7 +155,7 @@ class _Board:
         self._free = free
         self._state = free.state()
         self._starts: dict[tuple[object, ...] | None, int] = {}
-        self._pods: list[tuple[ObjectRef, PodPlan, int, Allocated]] = []
+        self._pods: list[tuple[ObjectRef, PodPlan, int, Chosen]] = []
         self._effort = 0
 
     def count(self, owner: ObjectRef) -> int:
@@ -162,7 +163,7 @@ class _Board:
 
     def place(self, owner: ObjectRef, plan: PodPlan) -> bool:
         """Give one pod the first node that takes it."""
-        refusals, groups = self._free.refusals(plan), self._state.open_groups(plan)
+        refusals = self._free.refusals(plan)
         left = self._state.nodes_for(plan)
         # As in the joint placement: what refused a pod with claims of its own refuses the next, until one is stopped.
         key = None if any(entry.shared for entry in plan.entries) else plan.search_key
@@ -170,8 +171,8 @@ class _Board:
             if refusals[node] or (left is not None and node not in left):
                 continue
             self._spend()
-            outcome = self._state.attempt(plan, node, groups)
-            if isinstance(outcome, Allocated):
+            outcome = self._state.attempt(plan, node)
+            if isinstance(outcome, Chosen):
                 if key is not None:
                     self._starts[key] = node
                 self._state.commit(plan, node, outcome)
@@ -190,8 +191,8 @@ class _Board:
             if refusal or (left is not None and node not in left):
                 continue
             self._spend()
-            outcome = self._state.attempt(plan, node, self._state.open_groups(plan))
-            if isinstance(outcome, Allocated):
+            outcome = self._state.attempt(plan, node)
+            if isinstance(outcome, Chosen):
                 self._state.commit(plan, node, outcome)
                 self._pods.append((owner, plan, node, outcome))
 

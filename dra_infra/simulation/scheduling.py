@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dra_infra.model.fleet import Fleet
 from dra_infra.model.metadata import ObjectRef
+from dra_infra.model.target import Release
 from dra_infra.simulation.candidates import CandidateNodes
+from dra_infra.simulation.cluster import Cluster, name_claims, newest_release
 from dra_infra.simulation.demand import Undecided
-from dra_infra.simulation.explanation import Finding, NodeExplanation
+from dra_infra.simulation.explaining import Finding
 from dra_infra.simulation.free_fleet import Capacity, FreeAnswer, FreeFleet, Tally
-from dra_infra.simulation.inventory import gather_inventory
 from dra_infra.simulation.joint import count_daemons, place_together
-from dra_infra.simulation.matching import DeviceMatching
-from dra_infra.simulation.node_groups import NodeGrouping
 from dra_infra.simulation.outcomes import Aborted, NotDecided
 from dra_infra.simulation.placement import Placement, Reason, Verdict, WorkloadPlacement
 from dra_infra.simulation.pod_resources import show_amount
@@ -29,6 +28,8 @@ def place(
     *,
     taken: Taken = NOTHING,
     last: frozenset[ObjectRef] = frozenset(),
+    release: Release | None = None,
+    is_late: Callable[[], bool] | None = None,
 ) -> Placement:
     """Where the pods of a program can go.
 
@@ -38,14 +39,17 @@ def place(
         fleet: What to place them on.
         taken: What is not free of it.
         last: Workloads that the joint placement puts behind all others.
+        release: Whose server stores the objects and whose scheduler allocates; None for the newest.
+        is_late: Asked during searches; once true, what is not answered by then is `not-decided`.
 
     Returns:
         One answer per workload whose pods use claims. Nothing is raised for what a program or fleet holds: what
         cannot be answered is `not-decided` with its reason.
     """
-    objects = ProgramObjects(manifests, fleet.classes)
+    release = release or newest_release()
+    objects = ProgramObjects(manifests, fleet.classes, release)
     workloads, notes = find_workloads(objects)
-    scheduler = _Scheduler(fleet, taken)
+    scheduler = _Scheduler(Cluster(fleet, release, is_late), taken)
     alone = [scheduler.place_alone(workload) for workload in workloads]
     order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
     joint = dict(
@@ -61,20 +65,27 @@ def place(
     )
 
 
-def place_claim(manifests: Sequence[Mapping[str, Any]], claim: ObjectRef, fleet: Fleet) -> WorkloadPlacement:
+def place_claim(
+    manifests: Sequence[Mapping[str, Any]],
+    claim: ObjectRef,
+    fleet: Fleet,
+    *,
+    taken: Taken = NOTHING,
+    release: Release | None = None,
+) -> WorkloadPlacement:
     """Where one pod can go that uses nothing but the given claim or claim template."""
-    objects = ProgramObjects(manifests, fleet.classes)
-    scheduler = _Scheduler(fleet)
+    release = release or newest_release()
+    objects = ProgramObjects(manifests, fleet.classes, release)
+    scheduler = _Scheduler(Cluster(fleet, release), taken)
     workload = plan_claim(objects, claim)
     answer = scheduler.place_alone(workload)
     return replace(answer, pods=place_together(scheduler.free, [workload])[0])
 
 
 class _Scheduler:
-    def __init__(self, fleet: Fleet, taken: Taken = NOTHING) -> None:
-        self._inventory = gather_inventory(fleet)
-        self._matching = DeviceMatching(self._inventory)
-        self.free = FreeFleet(self._inventory, NodeGrouping(self._inventory, self._matching), taken)
+    def __init__(self, cluster: Cluster, taken: Taken = NOTHING) -> None:
+        self._cluster = cluster
+        self.free = FreeFleet(cluster, taken)
         self._findings: dict[tuple[object, ...], Finding] = {}
 
     def place_alone(self, workload: Workload) -> WorkloadPlacement:
@@ -98,7 +109,7 @@ class _Scheduler:
             owner=workload.owner,
             replicas=replicas,
             verdict=verdict,
-            nodes=CandidateNodes(self._inventory, plan.entries, answer),
+            nodes=CandidateNodes(self.free, plan, answer),
             more_pods=max(capacity.pods - replicas, 0) if verdict == "fits" and not daemon else 0,
             reasons=reasons,
             unmodelled=workload.unmodelled,
@@ -117,11 +128,8 @@ class _Scheduler:
             note(Finding("node-refuses-pod", _literal(text)), tally)
         for (resource, amount), tally in answer.short.items():
             note(_describe_shortage(plan, resource, amount), tally)
-        for group, tally in answer.failed.items():
-            note(self._find(plan, answer, group), tally)
-        for tally in answer.busy.values():
-            text = "enough devices match, but running pods hold too many of them"
-            note(Finding("devices-in-use", text), tally)
+        for key, tally in (*answer.failed.items(), *answer.busy.items()):
+            note(self._find(plan, key, tally.first), tally)
         for halt, tally in answer.halted.values():
             note(_describe_halt(plan, halt), tally)
         reasons = [
@@ -129,18 +137,17 @@ class _Scheduler:
                 code=code,
                 message=text.format(best=best),
                 nodes=tally.count,
-                example=self._inventory.nodes[tally.first].name,
+                example=self._cluster.nodes[tally.first].name,
             )
             for (code, text), (tally, best) in found.items()
         ]
         return tuple(sorted(reasons, key=_urgency))
 
-    def _find(self, plan: PodPlan, answer: FreeAnswer, group: int) -> Finding:
-        key = (tuple((entry.object, entry.demand) for entry in plan.entries), group)
-        finding = self._findings.get(key)
+    def _find(self, plan: PodPlan, key: Hashable, node: int) -> Finding:
+        entries = tuple((entry.object, entry.demand) for entry in plan.entries)
+        finding = self._findings.get((entries, key))
         if finding is None:
-            explanation = NodeExplanation(self._inventory, self._matching, answer.groups, group, plan.entries)
-            finding = self._findings[key] = explanation.find()
+            finding = self._findings[entries, key] = self.free.explain(plan, node)
         return finding
 
 
@@ -181,16 +188,13 @@ def _describe_shortage(plan: PodPlan, resource: str, amount: int) -> Finding:
 
 
 def _describe_halt(plan: PodPlan, halt: Aborted | NotDecided) -> Finding:
-    text = _halt_text(halt)
-    if isinstance(halt, Aborted) and halt.claim is not None:
-        entry = plan.entries[halt.claim].object
-        text = f"claim {entry.namespace}/{entry.name}{text}"
+    text = name_claims(_halt_text(halt), [entry.object for entry in plan.entries])
     return Finding(_halt_code(halt), _literal(text))
 
 
 def _halt_text(halt: Aborted | NotDecided) -> str:
     if isinstance(halt, Aborted):
-        return halt.text
+        return f"the scheduler crashes: {halt.text}" if halt.crashes else halt.text
     return f"{halt.what} is not modelled yet" if halt.code == "not-modelled" else halt.what
 
 

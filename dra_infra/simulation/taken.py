@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from dra_infra.simulation.inventory import Inventory
+from dra_infra.simulation.allocation import AllocatedState, DeviceID
 from dra_infra.simulation.pod_resources import Amounts
+
+Device: TypeAlias = tuple[str, str, str]
+"""Driver, pool and name."""
+Share: TypeAlias = tuple[Device, Mapping[str, str] | None]
+"""A device, and what a share takes of it by capacity."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -14,23 +20,21 @@ class Taken:
     """Devices and node resources that are not free.
 
     Args:
-        devices: Allocated devices by driver, pool and name; those that the fleet does not publish are passed over.
+        devices: Devices that one claim has to itself, by driver, pool and name; those that the fleet does not publish
+            are passed over.
+        shares: Devices of which claims have shares, in the same way, each with what a share takes by capacity.
         amounts: What running pods take of each node, by its name.
     """
 
-    devices: frozenset[tuple[str, str, str]] = frozenset()
+    devices: frozenset[Device] = frozenset()
+    shares: tuple[Share, ...] = field(default=(), hash=False)
     amounts: Mapping[str, Amounts] = field(default_factory=dict, hash=False)
 
-    def masks(self, inventory: Inventory) -> list[int]:
-        """Per node, the positions of taken devices as a bit mask."""
-        if not self.devices:
-            return [0] * len(inventory.nodes)
-        indices = {
-            index
-            for index, each in enumerate(inventory.devices)
-            if (each.driver, each.pool, each.device.name) in self.devices
-        }
-        return [_mask(inventory.positions(node), indices) for node in range(len(inventory.nodes))]
+    @property
+    def state(self) -> AllocatedState:
+        """What the allocator has to go round."""
+        whole = AllocatedState(DeviceID(*each) for each in sorted(self.devices))
+        return whole.with_devices((DeviceID(*each), consumed, True) for each, consumed in self.shares)
 
     def left_of(self, node: str, amounts: Amounts) -> Amounts:
         """What a node with *amounts* has left; less than none counts as none."""
@@ -41,7 +45,3 @@ class Taken:
 
 
 NOTHING = Taken()
-
-
-def _mask(positions: Iterable[int], indices: set[int]) -> int:
-    return sum(1 << position for position, index in enumerate(positions) if index in indices)

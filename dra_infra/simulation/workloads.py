@@ -11,6 +11,7 @@ from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.pods import PodClaimEntry, PodTemplate, find_pod_templates
 from dra_infra.model.program import UNKNOWN
+from dra_infra.model.target import Release
 from dra_infra.simulation import node_filters
 from dra_infra.simulation.demand import (
     ONLY_AFTER_UP,
@@ -104,8 +105,11 @@ class Workload:
 class ProgramObjects:
     """The claims, templates and classes of a program by name, those of a fleet behind them."""
 
-    def __init__(self, manifests: Iterable[Mapping[str, Any]], shipped: Sequence[DeviceClass]) -> None:
+    def __init__(
+        self, manifests: Iterable[Mapping[str, Any]], shipped: Sequence[DeviceClass], release: Release
+    ) -> None:
         self.manifests = list(manifests)
+        self.release = release
         self.classes: dict[str, Mapping[str, Any]] = {
             class_.metadata.name: class_.to_manifest() for class_ in shipped if class_.metadata.name
         }
@@ -133,7 +137,7 @@ class ProgramObjects:
             return None
         ref = ObjectRef(kind=kind, name=name, namespace=chosen[0][0])
         if ref not in self._demands:
-            self._demands[ref] = read_demand(chosen[0][1], ref, self.classes)
+            self._demands[ref] = read_demand(chosen[0][1], ref, self.classes, self.release)
         return ref, self._demands[ref]
 
 

@@ -90,7 +90,12 @@ class Claim:
     def fits(self, fleet: str | Fleet) -> Fit:
         """Whether a pod with just this claim finds its devices on *fleet*, such as `"hgx-h100 x 4"`."""
         chosen = _fleet(fleet, self.program)
-        placement = place_claim([each.manifest for each in self.program.objects], self.object.ref, chosen)
+        placement = place_claim(
+            [each.manifest for each in self.program.objects],
+            self.object.ref,
+            chosen,
+            release=self.program.release,
+        )
         return Fit(placement, self.object.component or str(self.object.ref), chosen.name)
 
 
@@ -142,7 +147,7 @@ class SynthesizedProgram:
             KeyError: When no workload with claims is called so.
         """
         chosen = _fleet(fleet, self.program)
-        placements = place(self.objects, chosen).workloads
+        placements = place(self.objects, chosen, release=self.program.release).workloads
         for each in placements:
             if workload in (each.owner.name, str(each.owner)):
                 return Fit(each, str(each.owner), chosen.name)

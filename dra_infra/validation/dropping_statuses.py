@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dra_infra.model.claim_status import ResourceClaimStatus
+from dra_infra.model.dropping import Dropped, used_gates
 from dra_infra.model.resource_claim import ResourceClaim
 from dra_infra.model.target import Release
 from dra_infra.validation.claim_statuses import device_id
-from dra_infra.validation.dropping import Dropped, used_gates
 
 _DEVICES: Final = "DRAResourceClaimDeviceStatus"
 _SHARING: Final = "DRAConsumableCapacity"

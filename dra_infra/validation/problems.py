@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from dra_infra.errors import Problem
 from dra_infra.model.decoding import field_names
+from dra_infra.model.dropping import Dropped
 from dra_infra.model.target import Release
 from dra_infra.validation.advice import explain_refusal
-from dra_infra.validation.dropping import Dropped
 from dra_infra.validation.field_errors import FieldError
 from dra_infra.validation.rules import RULES
 from dra_infra.validation.verdict import Verdict

@@ -14,13 +14,13 @@ from dra_infra.model.decoding import Decoded, can_decode, decode
 from dra_infra.model.defaults import with_defaults
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.device_taint_rule import DeviceTaintRule
+from dra_infra.model.dropping import Dropped, drop_from_claim, drop_from_class
 from dra_infra.model.pods import DecodedPods, decode_pod_claims
 from dra_infra.model.resource_claim import DeviceClaim, ResourceClaim, ResourceClaimTemplate
 from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.model.target import Release
 from dra_infra.validation.claims import check_claim
 from dra_infra.validation.classes import check_class, check_generated_class
-from dra_infra.validation.dropping import Dropped, drop_from_claim, drop_from_class
 from dra_infra.validation.expressions import find_undecided
 from dra_infra.validation.field_errors import FieldError, Printed, forbidden, invalid, quoted
 from dra_infra.validation.generated import SINCE, check_generated_claim, merge
@@ -267,7 +267,7 @@ def _check_resource_slice(
     record: ResourceSlice, before: ResourceSlice | None, release: Release, *, flat: bool
 ) -> tuple[Judged, tuple[Dropped, ...], tuple[FieldError, ...]]:
     # Few inputs hold slices, and these modules take their time to load.
-    from dra_infra.validation.dropping_slices import drop_from_slice
+    from dra_infra.model.dropping_slices import drop_from_slice
     from dra_infra.validation.generated_slices import check_generated_slice
     from dra_infra.validation.slices import check_slice
 

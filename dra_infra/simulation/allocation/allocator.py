@@ -76,6 +76,10 @@ class Allocator:
         other._baseline = GroupBaseline(state)  # noqa: SLF001
         return other
 
+    def with_classes(self, classes: Iterable[DeviceClass]) -> Allocator:
+        """The same cluster with other classes; slices are not read again."""
+        return Allocator(self.variant, self._index, classes, self._state, evaluator=self._evaluator)
+
     def find_quirks(
         self, node: Node, claims: Sequence[ResourceClaim], *, declared: frozenset[str] = frozenset()
     ) -> tuple[Quirk, ...]:

@@ -86,18 +86,36 @@ class AllocatedState:
             result: `status.allocation` of the claim.
             shares: Whether the gate DRAConsumableCapacity is on; else who has a share has the whole device.
         """
+        return self.with_devices(
+            (
+                DeviceID(picked.driver, picked.pool, picked.device),
+                picked.consumed_capacity,
+                shares and picked.share_id is not None,
+            )
+            for picked in result.devices.results or ()
+            if not picked.admin_access
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in use."""
+        return not len(self._base) and not len(self._added)
+
+    def with_devices(self, taken: Iterable[tuple[DeviceID, Mapping[str, str] | None, bool]]) -> Self:
+        """The state once some devices are taken.
+
+        Args:
+            taken: Device, what a share takes of it by capacity, and whether it is a share; else it is the whole device.
+        """
         added = self._added.copy()
-        for picked in result.devices.results or ():
-            if picked.admin_access:
-                continue
-            device = DeviceID(picked.driver, picked.pool, picked.device)
-            if not shares or picked.share_id is None:
+        for device, consumed, is_share in taken:
+            if not is_share:
                 added.devices[device] = None
                 continue
             added.shared[device] = None
-            if picked.consumed_capacity is not None:
+            if consumed is not None:
                 sums = dict(added.consumed.get(device) or self._base.consumed.get(device, NOTHING))
-                for name, text in picked.consumed_capacity.items():
+                for name, text in consumed.items():
                     sums[name] = sums.get(name, 0) + nanos(text)
                 added.consumed[device] = sums
         forked = self.__class__()

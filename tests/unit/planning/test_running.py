@@ -174,10 +174,16 @@ def test_owners_in_a_circle_end(make):
 def test_what_a_snapshot_lacks_is_said(make):
     _, not_known = find_taken(Snapshot(fleet=make.fleet()))
     assert {each.name for each in not_known} == {"nodes", "pods", "claims"}
-    shared = allocated_claim("s", "gpu-0", shareID="7b0c")
-    _, not_known = find_taken(a_snapshot(make, running_pod("p"), shared))
-    assert [str(each) for each in not_known] == [
-        "snapshot shared devices: 1 claim of a share count as the whole device"
+
+
+def test_shares_of_a_snapshot_take_what_they_consume(make):
+    amounts = {"memory": "10Gi", "compute": "lots"}
+    shared = allocated_claim("s", "gpu-0", shareID="7b0c", consumedCapacity=amounts)
+    taken, not_known = find_taken(a_snapshot(make, running_pod("p"), shared))
+    assert not_known == ()
+    assert taken.devices == frozenset()
+    assert [(device[2], dict(consumed)) for device, consumed in taken.shares] == [
+        ("gpu-0", {"memory": "10Gi"})
     ]
 
 

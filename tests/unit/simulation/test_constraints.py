@@ -125,11 +125,10 @@ def test_all_that_a_constraint_forbids_aborts_the_pod_as_the_scheduler_does(buil
     )
 
 
-def test_list_value_under_a_constraint_is_not_decided(build):
-    fleet = rooted(build, {"strings": ["x", "y"]})
-    answer = build.place_request(fleet, build.a_request(), constraints=[{"matchAttribute": ROOT}])
-    assert (answer.verdict, build.codes(answer)) == ("not-decided", ["not-modelled"])
-    assert ROOT in answer.reasons[0].message
+def test_list_under_a_constraint_is_no_value_where_the_gate_for_lists_is_off(build):
+    fleet = rooted(build, {"strings": ["x", "y"]}, {"strings": ["y"]})
+    answer = build.place_request(fleet, build.a_request(count=2), constraints=[{"matchAttribute": ROOT}])
+    assert (answer.verdict, build.codes(answer)) == ("does-not-fit", ["constraint-not-met"])
 
 
 def test_eleven_of_ten_with_a_constraint_is_answered_at_once(build):
@@ -142,7 +141,7 @@ def test_eleven_of_ten_with_a_constraint_is_answered_at_once(build):
 
 
 def test_search_that_finds_no_end_says_so(build, monkeypatch):
-    monkeypatch.setattr("dra_infra.simulation.allocator.STEPS_LIMIT", 2)
+    monkeypatch.setattr("dra_infra.simulation.cluster.STEPS_LIMIT", 2)
     answer = build.place_request(rooted(build, "x", "x", "x"), build.a_request(count=3))
     assert (answer.verdict, build.codes(answer)) == ("not-decided", ["search-stopped"])
     assert "after 2 devices tried" in answer.reasons[0].message

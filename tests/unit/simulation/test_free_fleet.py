@@ -5,14 +5,20 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.simulation import place
-from dra_infra.simulation.allocator import NodeAllocator
+from dra_infra.simulation.cluster import Cluster
 
 
 @pytest.fixture
 def searches(monkeypatch):
     found = []
-    search = NodeAllocator._search
-    monkeypatch.setattr(NodeAllocator, "_search", lambda self, used: found.append(used) or search(self, used))
+    search = Cluster.search
+
+    def recorded(self, node, demands, state):
+        taken = [each.id for pool in self.pools(node) for each in pool.devices]
+        found.append("".join("x" if state.is_allocated(each) else "." for each in taken))
+        return search(self, node, demands, state)
+
+    monkeypatch.setattr(Cluster, "search", recorded)
     return found
 
 
@@ -21,7 +27,7 @@ def test_equal_nodes_are_searched_once(build, searches):
     answer = build.place_request(fleet, build.a_request(count=8))
     assert len(answer.nodes) == 100
     # Once on the free node, and once when it is full, for the number of pods.
-    assert searches == [0, 0xFF]
+    assert searches == ["........", "xxxxxxxx"]
 
 
 def test_equal_workloads_are_searched_once(build, searches):
@@ -30,7 +36,7 @@ def test_equal_workloads_are_searched_once(build, searches):
     deployments = [build.a_deployment(f"d{index}", f"template:t{index}") for index in range(40)]
     placement = place([build.a_class(), *templates, *deployments], fleet)
     assert placement.together is True
-    assert searches == [0, 0xFF]
+    assert searches == ["........", "xxxxxxxx"]
 
 
 def test_nodes_that_differ_in_what_nothing_reads_are_equal(build, searches):
@@ -41,7 +47,7 @@ def test_nodes_that_differ_in_what_nothing_reads_are_equal(build, searches):
         )
     )
     build.place_request(fleet, build.a_request("gpu", "device.attributes['gpu.example.com'].model == 'x'"))
-    assert searches == [0, 1]
+    assert searches == [".", "x"]
 
 
 def test_nodes_that_differ_in_a_constraint_only_by_the_values_themselves_are_equal(build, searches):
@@ -57,7 +63,7 @@ def test_nodes_that_differ_in_a_constraint_only_by_the_values_themselves_are_equ
         fleet, build.a_request(count=2), constraints=[{"matchAttribute": "gpu.example.com/root"}]
     )
     assert (answer.verdict, answer.more_pods) == ("fits", 17)
-    assert searches == [0, 0b11, 0b1111]
+    assert searches == ["....", "xx..", "xxxx"]
 
 
 def test_candidates_are_a_sequence(build):

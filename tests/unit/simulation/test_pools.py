@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.simulation.inventory import gather_inventory
+from dra_infra.simulation.cluster import Cluster, newest_release
 
 
 def states(fleet):
-    return [[(pool.name, pool.state) for pool in pools] for pools in gather_inventory(fleet).pools]
+    cluster = Cluster(fleet, newest_release())
+    return [
+        [
+            (str(pool.id), "incomplete" if pool.is_incomplete else "invalid" if pool.invalid else "usable")
+            for pool in cluster.pools(node)
+        ]
+        for node in range(len(cluster.nodes))
+    ]
 
 
 def test_older_generation_is_dropped(build):
@@ -108,17 +115,18 @@ def test_all_aborts_over_a_broken_pool_of_any_driver(build, slices, state):
     )
 
 
-def test_slice_with_compatibility_groups_is_not_there_and_leaves_its_pool_incomplete(build):
+def test_compatibility_groups_behind_their_gate_are_dropped_by_the_server(build):
     consumes = {
         "counterSet": "set",
         "counters": {"memory": {"value": "1"}},
         "compatibilityGroups": ["x"],
     }
+    counters = [{"name": "set", "counters": {"memory": {"value": "80Gi"}}}]
     fleet = build.a_fleet(
         build.a_slice("a", [build.a_device("d0", consumesCounters=[consumes])], name="s1", count=2),
-        build.a_slice("a", [build.a_device("d1")], name="s2", count=2),
+        build.a_slice("a", None, name="s2", count=2, sharedCounters=counters),
     )
-    assert states(fleet) == [[("gpu.example.com/a", "incomplete")]]
+    assert states(fleet) == [[("gpu.example.com/a", "usable")]]
 
 
 def test_pools_with_binding_conditions_come_last(build):

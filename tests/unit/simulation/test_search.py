@@ -8,7 +8,6 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from dra_infra.simulation import place
-from dra_infra.simulation.branches import Branch, holds_no_answer
 
 DOMAIN = "gpu.example.com"
 SELECTORS = {
@@ -243,20 +242,3 @@ def test_answer_is_the_one_of_the_plain_recursion(build, pool, pod):
 )
 def test_answer_is_the_first_of_all_valid_choices(build, pool, pod):
     assert answer_of(build, pod, pool) == first_of_all_choices(pod, pool)
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(min_value=0, max_value=3), st.integers(min_value=0, max_value=63)), max_size=4
-    )
-)
-def test_counting_argument_is_exact_for_requests_without_constraints(wanted):
-    branches = [Branch(number, count, mask) for number, (count, mask) in enumerate(wanted)]
-    options = [
-        [set(choice) for choice in combinations([bit for bit in range(6) if mask >> bit & 1], count)]
-        for count, mask in wanted
-    ]
-    possible = any(
-        len(set().union(*choice)) == sum(count for count, _ in wanted) for choice in product(*options)
-    )
-    assert holds_no_answer(branches) is not possible

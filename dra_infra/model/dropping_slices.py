@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from dra_infra.model.device import Device
+from dra_infra.model.dropping import Dropped
 from dra_infra.model.resource_slice import ResourceSliceSpec
 from dra_infra.model.target import Release
-from dra_infra.validation.dropping import Dropped
 
 _LISTS: Final = ("ints", "bools", "strings", "versions")
 _DEVICE_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {

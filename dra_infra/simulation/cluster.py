@@ -1,0 +1,210 @@
+"""A fleet as the scheduler of one release reads it, and the search on one of its nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final
+
+from dra_infra.model.claim_status import AllocationResult
+from dra_infra.model.defaults import with_defaults
+from dra_infra.model.device_class import DeviceClass
+from dra_infra.model.dropping_slices import drop_from_slice
+from dra_infra.model.fleet import Fleet, Node
+from dra_infra.model.metadata import ObjectMeta, ObjectRef
+from dra_infra.model.resource_claim import ResourceClaim, ResourceClaimSpec
+from dra_infra.model.resource_slice import ResourceSlice
+from dra_infra.model.target import ClusterTarget, Release
+from dra_infra.simulation import explaining
+from dra_infra.simulation.allocation import (
+    Allocated,
+    AllocatedState,
+    Allocator,
+    Cannot,
+    DeviceID,
+    choose_variant,
+)
+from dra_infra.simulation.allocation.kinds import DeviceKinds, KindEvaluator
+from dra_infra.simulation.allocation.pools import Pool
+from dra_infra.simulation.allocation.slices import SliceIndex
+from dra_infra.simulation.demand import Demand
+from dra_infra.simulation.outcomes import Aborted, Chosen, Impossible, NotDecided, Outcome, Pick
+
+STEPS_LIMIT: Final = 200_000
+"""Steps of one search before it is given up; the scheduler has a limit of 10 s per node instead."""
+
+_CLAIM: Final = "claim-{}-of-the-pod"
+"""Claims are searched under these names, so that equal claims of other names share the answer."""
+_NAMED: Final = re.compile(r"claim-([0-9]+)-of-the-pod")
+
+
+def newest_release() -> Release:
+    """The newest minor with its default gates."""
+    return ClusterTarget().releases[-1]
+
+
+class Cluster:
+    """Nodes, slices and classes behind one release's server.
+
+    Args:
+        fleet: What there is.
+        release: Whose server dropped fields and whose scheduler allocates.
+        is_late: Asked during searches; true ends them.
+    """
+
+    def __init__(self, fleet: Fleet, release: Release, is_late: Callable[[], bool] | None = None) -> None:
+        self.fleet = fleet
+        self.release = release
+        self.nodes: tuple[Node, ...] = tuple(sorted(fleet.nodes, key=lambda node: node.name))
+        self.slices = [_stored(each, release) for each in fleet.slices]
+        self._is_late = is_late
+        self._variant = choose_variant(release)
+        self._index = SliceIndex(self.slices, self._variant)
+        self.kinds = DeviceKinds(self._variant)
+        self._evaluator = KindEvaluator(self._variant, kinds=self.kinds)
+        self._base = Allocator(self._variant, self._index, (), evaluator=self._evaluator)
+        self._pools: list[tuple[Pool, ...] | None] = [None] * len(self.nodes)
+        self._allocators: dict[tuple[str, ...], Allocator] = {}
+
+    def pools(self, node: int) -> tuple[Pool, ...]:
+        """The pools of a node, in the order in which they are tried."""
+        found = self._pools[node]
+        if found is None:
+            found = self._pools[node] = self._base.pools(self.nodes[node])
+        return found
+
+    def device(self, node: int, pick: Pick) -> DeviceID:
+        """The device that a pick means on a node."""
+        return self.pools(node)[pick.pool].devices[pick.position].id
+
+    def search(self, node: int, demands: Sequence[Demand], state: AllocatedState) -> Outcome:
+        """What a node gives claims that are not allocated yet."""
+        steps = _Steps(self._is_late)
+        claims = _claims(demands)
+        outcome = self._allocator(demands, state).allocate(self.nodes[node], claims, is_cancelled=steps.count)
+        if steps.why:
+            return NotDecided("search-stopped", steps.why)
+        if isinstance(outcome, Allocated):
+            return self._choose(node, outcome.results)
+        if isinstance(outcome, Cannot):
+            return Impossible()
+        if not outcome.decided:
+            return NotDecided("cel-not-decided-here", outcome.text)
+        if outcome.on_node:
+            return Impossible()
+        return Aborted(outcome.text, outcome.crashes)
+
+    def allocate(
+        self, node: int, demands: Sequence[Demand], state: AllocatedState
+    ) -> tuple[AllocationResult, ...]:
+        """`status.allocation` of each claim on a node that can serve them."""
+        claims = _claims(demands)
+        outcome = self._allocator(demands, state).allocate(self.nodes[node], claims)
+        return outcome.results if isinstance(outcome, Allocated) else ()
+
+    def explain(
+        self, node: int, demands: Sequence[Demand], state: AllocatedState, claims: Sequence[ObjectRef]
+    ) -> explaining.Finding:
+        """The first reason why a node cannot serve claims, which are called by their own names."""
+        question = explaining.Cluster.of(
+            self._variant, self._index, _classes(demands), state, evaluator=self._evaluator
+        )
+        named = [
+            claim.changed({"metadata": ObjectMeta().changed({"name": ref.name, "namespace": ref.namespace})})
+            for claim, ref in zip(_claims(demands), claims, strict=True)
+        ]
+        return explaining.explain_node(question, self.nodes[node], named, names=[str(ref) for ref in claims])
+
+    def _allocator(self, demands: Sequence[Demand], state: AllocatedState) -> Allocator:
+        """The allocator with the classes that claims name."""
+        key = tuple(demand.key for demand in demands)
+        known = self._allocators.get(key)
+        if known is None:
+            known = self._allocators[key] = self._base.with_classes(_classes(demands))
+        return known.with_state(state)
+
+    def _choose(self, node: int, results: Sequence[AllocationResult]) -> Outcome:
+        places = {
+            each.id: (pool, position)
+            for pool, found in enumerate(self.pools(node))
+            for position, each in enumerate(found.devices)
+        }
+        picks: list[Pick] = []
+        for claim, result in enumerate(results):
+            for each in result.devices.results or ():
+                device = DeviceID(each.driver, each.pool, each.device)
+                pool, position = places[device]
+                if unknown := _find_unknown(self.pools(node)[pool].devices[position].device.model_extra):
+                    return NotDecided("not-modelled", f"device {device}: {unknown}")
+                picks.append(
+                    Pick(
+                        claim,
+                        each.request,
+                        pool,
+                        position,
+                        admin=each.admin_access is True,
+                        share=each.share_id is not None,
+                        consumed=each.consumed_capacity,
+                    )
+                )
+        return Chosen(tuple(picks))
+
+
+class _Steps:
+    """Counts the steps of a search, and says when it is enough."""
+
+    def __init__(self, is_late: Callable[[], bool] | None) -> None:
+        self._left = STEPS_LIMIT
+        self._is_late = is_late
+        self.why = ""
+
+    def count(self) -> bool:
+        self._left -= 1
+        if self._left < 0:
+            self.why = f"after {STEPS_LIMIT:,} devices tried"
+        elif self._is_late is not None and (STEPS_LIMIT - self._left) % 1024 == 1 and self._is_late():
+            self.why = "when the time was up"
+        return bool(self.why)
+
+
+def name_claims(text: str, claims: Sequence[ObjectRef]) -> str:
+    """An error of the allocator with the names of the pod's claims in it."""
+    return _NAMED.sub(lambda match: f"{_of(claims[int(match[1])])}", text)
+
+
+def _of(claim: ObjectRef) -> str:
+    return f"{claim.namespace}/{claim.name}" if claim.namespace else claim.name
+
+
+@lru_cache(maxsize=4096)
+def _spec(key: str, demand: Demand) -> ResourceClaimSpec:  # noqa: ARG001  (equal demands have equal keys)
+    return ResourceClaimSpec().changed({"devices": demand.devices})
+
+
+def _claims(demands: Sequence[Demand]) -> list[ResourceClaim]:
+    return [_claim(demand, _CLAIM.format(number)) for number, demand in enumerate(demands)]
+
+
+def _classes(demands: Sequence[Demand]) -> list[DeviceClass]:
+    found = {each.metadata.name: each for demand in demands for each in demand.classes}
+    return list(found.values())
+
+
+def _claim(demand: Demand, name: str) -> ResourceClaim:
+    return ResourceClaim().changed(
+        {"metadata": ObjectMeta().changed({"name": name}), "spec": _spec(demand.key, demand)}
+    )
+
+
+def _stored(slice_: ResourceSlice, release: Release) -> ResourceSlice:
+    """A slice as the server has it."""
+    spec = drop_from_slice(slice_.spec, release)[0]
+    return with_defaults(slice_ if spec is slice_.spec else slice_.changed({"spec": spec}))
+
+
+def _find_unknown(extra: object) -> str:
+    """A field of the future, which may decide what nobody here knows."""
+    return (
+        next((name for name, value in sorted(extra.items()) if value), "") if isinstance(extra, dict) else ""
+    )
