@@ -8,6 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PROVIDER ?= stand-in
+# One more than cores: a test on real parts waits for a third of its time.
+E2E_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 
 .PHONY: help venv demo test check format lint typecheck layers golden golden-costs tools cluster e2e parity parity-mutants docs bench compat clean
 
@@ -61,7 +63,7 @@ cluster: $(STAMP) ## Run a control plane on loopback until Ctrl-C (needs: make t
 	@$(BIN)/python -m tools.cluster
 
 e2e: $(STAMP) ## Real engine, API server and scheduler (needs: make tools); PROVIDER=vendor uses an installed provider
-	@DRA_INFRA_PROVIDER=$(PROVIDER) $(BIN)/pytest -n 2 --dist worksteal -m e2e tests/e2e
+	@DRA_INFRA_PROVIDER=$(PROVIDER) $(BIN)/pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/e2e
 
 parity: $(STAMP) ## Compare with the API servers of all minors and write docs/parity.md (N=100000 for a long run)
 	@$(BIN)/python -m tests.e2e.parity $(if $(N),--count $(N))
