@@ -1,0 +1,224 @@
+"""Puts scenarios on a control plane, one after the other, and tells what its scheduler does."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+
+from tests.e2e.scheduler.objects import (
+    DRA,
+    NAMESPACE,
+    claim,
+    claim_spec,
+    device,
+    device_class,
+    exactly,
+    resource_slice,
+)
+from tests.e2e.scheduler.objects import node as make_node
+from tests.e2e.scheduler.objects import pod as make_pod
+from tests.e2e.scheduler.scenario import Scenario
+from tools.cluster import Api, ApiError, Manifest, create_fleet, kind_of
+
+CLAIM: Final = f"{DRA}/ResourceClaim"
+ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
+HOSTNAME: Final = "kubernetes.io/hostname"
+PROBE: Final = "probe"
+"""Name of the taint that keeps all other pods off the node of the probe, and start of its other names."""
+
+SETTLE_SECONDS: Final = 20.0
+REFUSED: Final = ("Unschedulable", "SchedulerError")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What became of a pod.
+
+    Args:
+        pod: As the server has it then.
+        node: Where it was bound; empty where the scheduler said that it cannot be.
+        message: What the scheduler said then.
+        claims: Its claims by the name of the entry.
+    """
+
+    pod: Manifest
+    node: str
+    message: str
+    claims: dict[str, Manifest]
+
+
+class Stage:
+    """One control plane for all scenarios of a process.
+
+    Args:
+        api: Its administrator.
+        has_controllers: Whether a controller manager makes claims of templates and takes back those of pods that went.
+    """
+
+    def __init__(self, api: Api, *, has_controllers: bool = True) -> None:
+        self.api = api
+        self._has_controllers = has_controllers
+        self._numbers = itertools.count(1)
+        self._namespaces: set[str] = set()
+
+    @contextmanager
+    def set(self, scenario: Scenario) -> Iterator[None]:
+        """Create everything but the pods; when this returns, the scheduler has seen it. Takes it all away at the end."""
+        self._ensure_namespace(NAMESPACE)
+        for each in (*scenario.objects, *scenario.pods):
+            self._ensure_namespace(each["metadata"].get("namespace"))
+        made: list[Manifest] = []
+        try:
+            made += create_fleet(self.api, scenario.fleet)
+            made += [self.api.create(each) for each in scenario.objects]
+            made += self._wait_until_seen()
+            yield
+        finally:
+            for each in reversed(made):
+                if each["kind"] == "ResourceClaim" and not self._has_controllers:
+                    self._release(each)
+                self._delete(kind_of(each), each["metadata"]["name"], each["metadata"].get("namespace"))
+
+    @contextmanager
+    def run(self, pod: Manifest) -> Iterator[Verdict]:
+        """Create a pod and say what the scheduler decided; it goes at the end."""
+        verdict = self.create(pod)
+        try:
+            yield verdict
+        finally:
+            self.remove(pod)
+
+    def create(self, pod: Manifest) -> Verdict:
+        """Create a pod and wait until the scheduler has decided.
+
+        Raises:
+            WaitTimeoutError: It decided nothing.
+        """
+        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+        self.api.create(pod)
+        seen = self.api.wait_until("v1/Pod", name, _is_decided, namespace=namespace, timeout=SETTLE_SECONDS)
+        condition = _condition(seen)
+        return Verdict(
+            pod=seen,
+            node=seen["spec"].get("nodeName", ""),
+            message="" if seen["spec"].get("nodeName") else str(condition.get("message", "")),
+            claims=self._claims_of(seen),
+        )
+
+    def remove(self, pod: Manifest) -> None:
+        """Delete a pod, and wait until its claims are free again."""
+        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+        self._delete("v1/Pod", name, namespace)
+        self.api.wait_gone("v1/Pod", name, namespace=namespace)
+
+    def wait_until_free(self, namespace: str) -> None:
+        """Wait until no claim of the namespace has devices."""
+        self.api.wait_for(
+            CLAIM,
+            lambda claims: not any("allocation" in each.get("status", {}) for each in claims),
+            namespace=namespace,
+        )
+
+    def allocations(self) -> list[Manifest]:
+        """`status.allocation` of every claim of the cluster that has one."""
+        return [
+            each["status"]["allocation"]
+            for each in self.api.list(CLAIM)
+            if "allocation" in each.get("status", {})
+        ]
+
+    def _claims_of(self, pod: Manifest) -> dict[str, Manifest]:
+        generated = {
+            each["name"]: each.get("resourceClaimName")
+            for each in pod.get("status", {}).get("resourceClaimStatuses") or []
+        }
+        found = {}
+        for entry in pod["spec"].get("resourceClaims") or []:
+            name = entry.get("resourceClaimName") or generated.get(entry["name"])
+            if name:
+                found[entry["name"]] = self.api.get(CLAIM, name, namespace=pod["metadata"]["namespace"])
+        return found
+
+    def _ensure_namespace(self, name: str | None) -> None:
+        if name is None or name in self._namespaces:
+            return
+        self._namespaces.add(name)
+        if name != "default":
+            metadata = {"name": name, "labels": {ADMIN_LABEL: "true"}}
+            self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        if self._has_controllers:
+            self.api.wait_until("v1/ServiceAccount", "default", bool, namespace=name)
+
+    def _wait_until_seen(self) -> list[Manifest]:
+        """Bind a pod to a device that was published last: the scheduler then has seen everything before it.
+
+        Each kind comes to the scheduler in the order of its changes, so the last object of each kind will do. The
+        device, its node and its class stay: they are of no use to any other pod.
+        """
+        number = next(self._numbers)
+        name = f"{PROBE}-{number}"
+        driver = f"{PROBE}.example.com"
+        taint = {"key": PROBE, "effect": "NoSchedule"}
+        slice_ = resource_slice(name, driver, [device("d")], nodeName=name)
+        made = create_fleet(
+            self.api,
+            [
+                device_class(name, f"device.driver == '{driver}'"),
+                make_node(name, taints=[taint]),
+                slice_,
+            ],
+        )
+        self._ensure_namespace(PROBE)
+        wanted = claim(name, claim_spec(exactly("r", name)))
+        wanted["metadata"]["namespace"] = PROBE
+        made.append(self.api.create(wanted))
+        probe = make_pod(name, claims=[name], tolerations=[{"key": PROBE, "operator": "Exists"}])
+        probe["metadata"]["namespace"] = PROBE
+        made.append(self.api.create(probe))
+        self.api.wait_until("v1/Pod", name, lambda pod: pod["spec"].get("nodeName"), namespace=PROBE)
+        return made
+
+    def _delete(self, kind: str, name: str, namespace: str | None) -> None:
+        if kind == "v1/Pod":
+            # No kubelet would end its grace period.
+            path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+            self._unless_gone(lambda: self.api.request("DELETE", path, json={"gracePeriodSeconds": 0}))
+        else:
+            self._unless_gone(lambda: self.api.delete(kind, name, namespace=namespace))
+
+    def _release(self, claim: Manifest) -> None:
+        """Do what the controller of claims does once no pod uses one."""
+        name, namespace = claim["metadata"]["name"], claim["metadata"]["namespace"]
+        status = {"status": {"allocation": None, "reservedFor": None}}
+        self._unless_gone(
+            lambda: self.api.patch(CLAIM, name, status, namespace=namespace, subresource="status")
+        )
+        finalizers = {"metadata": {"finalizers": None}}
+        self._unless_gone(lambda: self.api.patch(CLAIM, name, finalizers, namespace=namespace))
+
+    @staticmethod
+    def _unless_gone(request: Callable[[], Any]) -> None:
+        try:
+            request()
+        except ApiError as error:
+            if error.status != httpx.codes.NOT_FOUND:
+                raise
+
+
+def _condition(pod: Manifest) -> Manifest:
+    found: list[Manifest] = [
+        each for each in pod.get("status", {}).get("conditions") or [] if each["type"] == "PodScheduled"
+    ]
+    return found[0] if found else {}
+
+
+def _is_decided(pod: Manifest) -> bool:
+    condition = _condition(pod)
+    return bool(pod["spec"].get("nodeName")) or (
+        condition.get("status") == "False" and condition.get("reason") in REFUSED
+    )

@@ -1,0 +1,124 @@
+"""What surprises people, on the real scheduler: each with the outcome by name, and with our answer held against it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.scheduler.answers import release_of
+from tests.e2e.scheduler.comparison import Report, compare
+from tests.e2e.scheduler.objects import claim_spec, device, exactly, node, pod, resource_slice, template, wish
+from tests.e2e.scheduler.scenario import Scenario
+from tests.e2e.scheduler.stage import Stage
+from tests.e2e.scheduler.themes import DRIVER, gpus, local
+from tools.cluster import Manifest
+
+pytestmark = pytest.mark.e2e
+
+COUNTERS = [{"name": "board", "counters": {"parts": {"value": "2"}}}]
+
+
+def some(count: int, prefix: str = "g") -> list[Manifest]:
+    return [device(f"{prefix}{number}") for number in range(count)]
+
+
+def part(name: str, parts: int, **place: object) -> Manifest:
+    uses = [{"counterSet": "board", "counters": {"parts": {"value": str(parts)}}}]
+    return device(name, consumesCounters=uses, **place)
+
+
+def run(
+    stage: Stage,
+    name: str,
+    fleet: list[Manifest],
+    templates: dict[str, Manifest],
+    *pods: list[str],
+    pinned: bool = True,
+) -> Report:
+    """Run pods with claims of these templates, and fail where we say something else than the scheduler."""
+    scenario = Scenario(
+        name=name,
+        fleet=(gpus(), *fleet),
+        objects=tuple(template(each, spec) for each, spec in templates.items()),
+        pods=tuple(pod(f"p{number}", templates=names) for number, names in enumerate(pods)),
+        pinned=pinned,
+    )
+    report = compare(stage, scenario, release_of("1.37"))
+    assert not report.differences, "\n".join(report.differences)
+    return report
+
+
+def test_nine_devices_of_eight_are_never_found(stage: Stage):
+    fleet = [node("n0"), node("n1"), local("n0", some(8)), local("n1", some(8))]
+    templates = {
+        "nine": claim_spec(exactly("r", "gpu", count=9)),
+        "eight": claim_spec(exactly("r", "gpu", count=8)),
+    }
+    report = run(stage, "nine of eight", fleet, templates, ["nine"], ["eight"])
+    assert [bool(each) for each in report.nodes] == [False, True]
+
+
+def test_counters_that_devices_of_another_node_hold_are_gone_here_too(stage: Stage):
+    fleet = [
+        node("n0"),
+        node("n1"),
+        resource_slice("counters", DRIVER, pool="board", count=2, counters=COUNTERS, allNodes=True),
+        resource_slice(
+            "parts",
+            DRIVER,
+            [part("far", 2, nodeName="n0"), part("near", 1, nodeName="n1")],
+            pool="board",
+            count=2,
+            perDeviceNodeSelection=True,
+        ),
+    ]
+    templates = {"one": claim_spec(exactly("r", "gpu"))}
+    report = run(stage, "counters of another node", fleet, templates, ["one"], ["one"])
+    # Whichever node comes first, what is left of the board is too little for the device of the other one, or nothing.
+    assert [bool(each) for each in report.nodes] == [True, False]
+
+
+def test_all_devices_of_a_node_are_not_known_while_a_pool_misses_a_slice(stage: Stage):
+    fleet = [
+        node("n0"),
+        local("n0", some(2)),
+        resource_slice("foreign", "other.example.com", some(1, "o"), count=2, nodeName="n0"),
+    ]
+    templates = {
+        "all": claim_spec(exactly("r", "gpu", allocationMode="All")),
+        "one": claim_spec(exactly("r", "gpu")),
+    }
+    report = run(stage, "all beside an incomplete foreign pool", fleet, templates, ["all"], ["one"])
+    assert report.nodes == ("", "n0")
+    assert "currently being updated" in report.messages[0]
+
+
+def test_an_administrator_does_not_get_all_partitions_of_a_full_board(stage: Stage):
+    fleet = [
+        node("n0"),
+        resource_slice("counters", DRIVER, pool="board", count=2, counters=COUNTERS, nodeName="n0"),
+        resource_slice(
+            "parts", DRIVER, [part("whole", 2), part("half", 1)], pool="board", count=2, nodeName="n0"
+        ),
+    ]
+    look = {"name": "r", "exactly": wish("gpu", allocationMode="All", adminAccess=True)}
+    templates = {"one": claim_spec(exactly("r", "gpu")), "look": claim_spec(look)}
+    report = run(stage, "admin access to a full board", fleet, templates, ["one"], ["look"], ["one"])
+    # Access for administrators passes over allocations, not over counters.
+    assert report.nodes == ("n0", "", "")
+
+
+def test_between_two_generations_only_the_new_slices_count(stage: Stage):
+    fleet = [
+        node("n0"),
+        resource_slice("old", DRIVER, some(2, "old"), pool="n0", nodeName="n0"),
+        resource_slice("new", DRIVER, some(1, "new"), pool="n0", generation=2, nodeName="n0"),
+    ]
+    templates = {"one": claim_spec(exactly("r", "gpu"))}
+    report = run(stage, "two generations", fleet, templates, ["one"], ["one"])
+    assert report.nodes == ("n0", "")
+
+
+def test_all_of_more_devices_than_a_claim_holds_is_never_allocated(stage: Stage):
+    templates = {"all": claim_spec(exactly("r", "gpu", allocationMode="All"))}
+    report = run(stage, "all of 33", [node("n0"), local("n0", some(33))], templates, ["all"], pinned=False)
+    assert report.nodes == ("",)
