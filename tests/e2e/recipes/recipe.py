@@ -18,7 +18,6 @@ class Recipe:
         updated: Name of the resource that the first change updates.
         replacing: A change that needs new objects.
         operations: What the engine does to each resource for the second change, by name.
-        placed: Whether placement answers for it; what it does not model yet must be refused by name.
         charts: Name and version of the charts that it installs; stand-ins of them, or the user's own, take their place.
         crds: Files below `crds` of the test data with kinds that the example makes.
         shared: Whether all of its pods use one claim, and so the same devices.
@@ -31,7 +30,6 @@ class Recipe:
     updated: str
     replacing: Edit
     operations: dict[str, tuple[str, ...]]
-    placed: bool = True
     charts: tuple[tuple[str, str], ...] = ()
     crds: tuple[str, ...] = ()
     shared: bool = False
@@ -124,7 +122,6 @@ RECIPES = (
         updated="server",
         replacing=("count=2", "count=3"),
         operations={"ladder": REPLACED, "server": ROLLED},
-        placed=False,
     ),
     Recipe(
         example="08-class-of-another-program",
