@@ -18,11 +18,14 @@ from dra_infra.simulation.allocation.counters import (
     GroupBaseline,
     GroupUse,
 )
+from dra_infra.simulation.allocation.demands import Surroundings
 from dra_infra.simulation.allocation.kinds import KindEvaluator
 from dra_infra.simulation.allocation.matching import Matching
 from dra_infra.simulation.allocation.outcomes import Allocated, AllocationError, Cannot, Failed, Outcome
 from dra_infra.simulation.allocation.pools import Pool, gather_pools
+from dra_infra.simulation.allocation.pruning import PrunedSearch
 from dra_infra.simulation.allocation.quirks import Quirk
+from dra_infra.simulation.allocation.reach import Reach
 from dra_infra.simulation.allocation.search import Search
 from dra_infra.simulation.allocation.selection import Evaluator
 from dra_infra.simulation.allocation.slices import SliceIndex
@@ -46,6 +49,7 @@ class Allocator:
         classes: All device classes.
         state: What is allocated already.
         evaluator: What evaluates expressions; the default evaluates each once per kind of device.
+        prune: Whether to leave out what provably leads nowhere; the answers are the same, for an impossible request much sooner.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class Allocator:
         state: AllocatedState | None = None,
         *,
         evaluator: Evaluator | None = None,
+        prune: bool = True,
     ) -> None:
         self.variant = choose_variant(release) if isinstance(release, Release) else release
         self._index = (
@@ -64,6 +69,8 @@ class Allocator:
         self._classes: Mapping[str, DeviceClass] = {each.metadata.name or "": each for each in classes}
         self._state = AllocatedState() if state is None else state
         self._evaluator = KindEvaluator(self.variant) if evaluator is None else evaluator
+        self._prune = prune
+        self._reach = Reach(self._evaluator, self.variant)
         self._pools: dict[Node, tuple[Pool, ...]] = {}
         self._availability = CounterAvailability(self._state, self.variant)
         self._baseline = GroupBaseline(self._state)
@@ -94,7 +101,14 @@ class Allocator:
 
     def _without(self, quirk: Quirk) -> Allocator:
         variant = replace(self.variant, quirks=self.variant.quirks - {quirk})
-        return Allocator(variant, self._index, self._classes.values(), self._state, evaluator=self._evaluator)
+        return Allocator(
+            variant,
+            self._index,
+            self._classes.values(),
+            self._state,
+            evaluator=self._evaluator,
+            prune=self._prune,
+        )
 
     def pools(self, node: Node) -> tuple[Pool, ...]:
         """The pools of a node, in the order in which they are tried; gathered once for all states."""
@@ -129,7 +143,7 @@ class Allocator:
             self.variant,
         )
         matching = Matching(self._evaluator, node, self.variant)
-        search = Search(claims, pools, self._classes, taking, matching, self.variant, is_cancelled)
+        search = self._search(claims, pools, taking, matching, node, declared, is_cancelled)
         try:
             if search.run():
                 return Allocated(
@@ -143,3 +157,28 @@ class Allocator:
         if self.variant.number >= 35 and any(pool.invalid for pool in pools):
             return Failed("invalid resource pools were encountered", on_node=True)
         return Cannot()
+
+    def _search(
+        self,
+        claims: Sequence[ResourceClaim],
+        pools: Sequence[Pool],
+        taking: Taking,
+        matching: Matching,
+        node: Node,
+        declared: frozenset[str],
+        is_cancelled: Callable[[], bool],
+    ) -> Search:
+        if not self._prune:
+            return Search(claims, pools, self._classes, taking, matching, self.variant, is_cancelled)
+        around = Surroundings(self._index, self._state, self._reach, node, declared)
+        return PrunedSearch(
+            claims,
+            pools,
+            self._classes,
+            taking,
+            matching,
+            self.variant,
+            is_cancelled,
+            around=around,
+            availability=self._availability,
+        )

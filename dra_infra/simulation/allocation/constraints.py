@@ -47,13 +47,14 @@ def build_constraints(claim: ResourceClaim, lookup: Lookup, variant: Variant) ->
     return built
 
 
-class _Scope:
+class Scope:
     """Which requests a constraint is about: those that it names, or all."""
 
     def __init__(self, constraint: DeviceConstraint) -> None:
         self._names = frozenset(constraint.requests or ())
 
     def covers(self, wanted: Wanted) -> bool:
+        """Whether devices of a request count."""
         if not self._names:
             return True
         return wanted.full_name in self._names or bool(wanted.parent and wanted.parent in self._names)
@@ -68,7 +69,7 @@ class _Match:
     def __init__(
         self, constraint: DeviceConstraint, attribute: str, lookup: Lookup, variant: Variant
     ) -> None:
-        self._scope = _Scope(constraint)
+        self._scope = Scope(constraint)
         self._attribute = attribute
         self._lookup = lookup
         self._is_listing = variant.features.list_attributes
@@ -136,7 +137,7 @@ class _Distinct:
     def __init__(
         self, constraint: DeviceConstraint, attribute: str, lookup: Lookup, variant: Variant
     ) -> None:
-        self._scope = _Scope(constraint)
+        self._scope = Scope(constraint)
         self._attribute = attribute
         self._lookup = lookup
         self._is_listing = variant.features.list_attributes

@@ -41,15 +41,15 @@ def _room_for(depth: int) -> Iterator[None]:
         sys.setrecursionlimit(limit)
 
 
-def _is_tried(pool: Pool, variant: Variant) -> bool:
+def is_tried(pool: Pool, variant: Variant) -> bool:
     """Whether devices of a pool are given away; an invalid one ends the attempt in 1.34 when it is come to."""
     if pool.invalid:
         return variant.number == 34
     return not pool.is_incomplete or variant.has(Quirk.INCOMPLETE_IS_USED)
 
 
-class _Found(Enum):
-    """What one step of the search comes to."""
+class Found(Enum):
+    """What one step of a search comes to."""
 
     YES = "everything from here on is allocated"
     NO = "nothing possible from here on"
@@ -90,7 +90,7 @@ class Search:
         self._candidates = [
             (pool, each)
             for pool in pools
-            if _is_tried(pool, variant)
+            if is_tried(pool, variant)
             for each in (pool.devices if not pool.invalid else (None,))
         ]
 
@@ -102,15 +102,18 @@ class Search:
         """
         self.wanted.update(self._preparation.run())
         self._matching.forget()
+        return self._find()
+
+    def _find(self) -> bool:
         with _room_for(self._depth()):
-            return self._allocate(Key(0, 0), 0, is_entry=False, start=0) is _Found.YES
+            return self._allocate(Key(0, 0), 0, is_entry=False, start=0) is Found.YES
 
     def _depth(self) -> int:
         """Most calls that the search is deep: those of each device, request and claim."""
         devices = sum(min(each.count, ROOM_FOR_RESULTS) for each in self.wanted.values())
         return 3 * (devices + len(self.wanted) + len(self._claims))
 
-    def _allocate(self, key: Key, number: int, *, is_entry: bool, start: int) -> _Found:
+    def _allocate(self, key: Key, number: int, *, is_entry: bool, start: int) -> Found:
         """allocateOne: device *number* of a request and everything after it.
 
         Args:
@@ -122,50 +125,50 @@ class Search:
         if self._is_cancelled():
             raise abort("filter operation aborted: context deadline exceeded")
         if key.claim >= len(self._claims):
-            return _Found.YES
+            return Found.YES
         if key.request >= len(self._claims[key.claim].spec.devices.requests or ()):
             found = self._allocate(Key(key.claim + 1, 0), 0, is_entry=False, start=0)
             # The claim after this one may need fewer devices once this one has others.
-            return _Found.NO if found is _Found.TOO_MANY else found
+            return Found.NO if found is Found.TOO_MANY else found
         wanted = self.wanted[key]
         if wanted.parent and not is_entry:
             return self._allocate_first_available(key, number)
         if wanted.all_devices is not None and not wanted.all_devices:
-            return _Found.NO
+            return Found.NO
         if number >= wanted.count:
             return self._allocate(Key(key.claim, key.request + 1), 0, is_entry=False, start=0)
         if wanted.count - number > ROOM_FOR_RESULTS - len(self._taking.picked[key.claim]):
-            return _Found.TOO_MANY
+            return Found.TOO_MANY
         if wanted.all_devices is not None:
             return self._allocate_all(key, wanted, wanted.all_devices[number], number, is_entry=is_entry)
         return self._allocate_any(key, wanted, number, is_entry=is_entry, start=start)
 
-    def _allocate_first_available(self, key: Key, number: int) -> _Found:
+    def _allocate_first_available(self, key: Key, number: int) -> Found:
         all_too_many = True
         sub = 0
         while (entry := Key(key.claim, key.request, sub)) in self.wanted:
             found = self._allocate(entry, number, is_entry=True, start=0)
-            if found is _Found.YES:
+            if found is Found.YES:
                 self.wanted[key].selected = sub
                 return found
-            all_too_many = all_too_many and found is _Found.TOO_MANY
+            all_too_many = all_too_many and found is Found.TOO_MANY
             sub += 1
-        return _Found.TOO_MANY if all_too_many else _Found.NO
+        return Found.TOO_MANY if all_too_many else Found.NO
 
     def _allocate_all(
         self, key: Key, wanted: Wanted, candidate: tuple[Pool, Published], number: int, *, is_entry: bool
-    ) -> _Found:
+    ) -> Found:
         undo = self._taking.take(key.claim, wanted, *candidate, number=number)
         if undo is None:
-            return _Found.NO
+            return Found.NO
         returns = self._variant.has(Quirk.ALL_GOES_ON_WITH_FIRST)
         following = Key(key.claim, key.request) if returns else key
         found = self._allocate(following, number + 1, is_entry=is_entry, start=0)
-        if found is not _Found.YES:
+        if found is not Found.YES:
             undo()
         return found
 
-    def _allocate_any(self, key: Key, wanted: Wanted, number: int, *, is_entry: bool, start: int) -> _Found:
+    def _allocate_any(self, key: Key, wanted: Wanted, number: int, *, is_entry: bool, start: int) -> Found:
         for position in range(start if self._variant.picks_combinations else 0, len(self._candidates)):
             pool, published = self._candidates[position]
             if published is None:
@@ -176,12 +179,12 @@ class Search:
             if undo is None:
                 continue
             found = self._allocate(key, number + 1, is_entry=is_entry, start=position + 1)
-            if found is _Found.YES:
+            if found is Found.YES:
                 return found
             undo()
-            if found is _Found.TOO_MANY:
+            if found is Found.TOO_MANY:
                 return found
-        return _Found.NO
+        return Found.NO
 
     def _can_have(self, key: Key, wanted: Wanted, published: Published) -> bool:
         """Whether a device is free, selected and large enough, cheap tests first."""

@@ -14,6 +14,7 @@ from dra_infra.model.fleet import Node
 from dra_infra.model.node_selector import NodeSelector
 from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.simulation.allocation.identity import PoolID, Published, published_devices
+from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.variants import Variant
 from dra_infra.simulation.node_selectors import matches_node_selector
 
@@ -54,6 +55,7 @@ class SliceIndex:
         self._by_pool: dict[PoolID, list[ResourceSlice]] = defaultdict(list)
         self._devices: dict[int, tuple[Published, ...]] = {}
         self._grouped: set[int] = set()
+        self._counts_by_node: bool | None = None
         for number, slice_ in enumerate(slices):
             self._by_pool[pool_of(slice_)].append(slice_)
             if _uses_compatibility_groups(slice_):
@@ -67,6 +69,7 @@ class SliceIndex:
         """The same for a variant of the same minor and copy."""
         other = copy(self)
         other._variant = variant  # noqa: SLF001
+        other._counts_by_node = None  # noqa: SLF001
         return other
 
     def devices(self, slice_: ResourceSlice) -> tuple[Published, ...]:
@@ -98,6 +101,40 @@ class SliceIndex:
             if slice_.spec.pool.generation == generation and not self._is_ignored(slice_)
         ]
 
+    def counts_by_node(self) -> bool:
+        """Whether what is left of counters depends on which node asks first: for pools that nodes see differently."""
+        if self._counts_by_node is None:
+            self._counts_by_node = self._find_counts_by_node()
+        return self._counts_by_node
+
+    def _find_counts_by_node(self) -> bool:
+        if not self._variant.features.partitionable_devices:
+            return False
+        seen: set[str] = set()
+        for pool, slices in self._by_pool.items():
+            if not any(map(_has_counters, slices)):
+                continue
+            if self._variant.simple_pools:
+                names = [slice_.metadata.name or "" for slice_ in slices]
+            else:
+                if self._is_seen_in_parts(slices):
+                    return True
+                names = [pool.pool] if self._variant.has(Quirk.COUNTERS_BY_POOL_NAME) else []
+            if len(set(names)) < len(names) or not seen.isdisjoint(names):
+                return True
+            seen.update(names)
+        return False
+
+    def _is_seen_in_parts(self, slices: Sequence[ResourceSlice]) -> bool:
+        """Whether a node may take a part of a pool for all of it."""
+        if not any(map(self._is_for_all, slices)) and {each.spec.node_name or "" for each in slices} == {
+            slices[0].spec.node_name
+        }:
+            return False
+        counts = {(each.spec.pool.generation, each.spec.pool.resource_slice_count) for each in slices}
+        shown = sum(not self._is_ignored(each) for each in slices)
+        return len(counts) > 1 or shown > slices[0].spec.pool.resource_slice_count
+
     def _is_for_all(self, slice_: ResourceSlice) -> bool:
         """Whether a slice with counters is taken for every node, which 1.37 no longer does."""
         variant = self._variant
@@ -128,6 +165,11 @@ class SliceIndex:
         return bool(spec.per_device_node_selection) and any(
             device_matches_node(device, node) for device in spec.devices or ()
         )
+
+
+def _has_counters(slice_: ResourceSlice) -> bool:
+    spec = slice_.spec
+    return bool(spec.shared_counters) or any(device.consumes_counters for device in spec.devices or ())
 
 
 def _uses_compatibility_groups(slice_: ResourceSlice) -> bool:

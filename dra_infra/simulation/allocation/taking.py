@@ -93,19 +93,10 @@ class Taking:
         return None
 
     def _is_allowed(self, published: Published) -> bool:
-        """Whether the features are on that the device needs."""
-        features = self._variant.features
-        if published.device.consumes_counters and not features.partitionable_devices:
-            return False
-        # Calls of the driver to leave out: only the experimental copy asks whether that can be done.
-        if self._variant.channel != "experimental" or not published.slice.spec.skip_node_operations:
-            return True
-        return features.optional_node_operations and OPTIONAL_NODE_OPERATIONS in self._declared
+        return is_allowed(published, self._declared, self._variant)
 
     def _is_kept_away(self, device: Device, wanted: Wanted) -> bool:
-        return self._variant.features.device_taints and is_kept_away(
-            device, wanted.leaf.tolerations or (), self._variant
-        )
+        return is_kept_away(device, wanted.leaf.tolerations or (), self._variant)
 
     def _take_counters(self, pool: Pool, published: Published, undone: list[Undo], *, is_share: bool) -> bool:
         if not published.device.consumes_counters or (is_share and self.usage.has_shares(published.id)):
@@ -177,8 +168,27 @@ class Taking:
             raise abort(f"{wanted.where}: rechecking capacity for device {published.id}: {error}") from error
 
 
+def is_allowed(published: Published, declared: frozenset[str], variant: Variant) -> bool:
+    """Whether the features are on that a device needs.
+
+    Args:
+        published: The device.
+        declared: `status.declaredFeatures` of the node.
+        variant: Whose features.
+    """
+    features = variant.features
+    if published.device.consumes_counters and not features.partitionable_devices:
+        return False
+    # Calls of the driver to leave out: only the experimental copy asks whether that can be done.
+    if variant.channel != "experimental" or not published.slice.spec.skip_node_operations:
+        return True
+    return features.optional_node_operations and OPTIONAL_NODE_OPERATIONS in declared
+
+
 def is_kept_away(device: Device, tolerations: Sequence[DeviceToleration], variant: Variant) -> bool:
     """Whether a taint keeps a request away from a device; in 1.34 every effect does."""
+    if not variant.features.device_taints:
+        return False
     return any(
         not any(_tolerates(toleration, taint) for toleration in tolerations)
         for taint in device.taints or ()

@@ -10,23 +10,28 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dra_infra.simulation.allocation import pruning
 from tests.e2e.judges.allocation_features import LEAST, expected_features
 from tests.e2e.judges.allocation_table import Tally
 from tests.e2e.judges.judge import Judge
 from tests.e2e.parity.plan import VARIABLE
 from tests.unit.simulation.allocation.answers import find_difference
 from tests.unit.simulation.allocation.cases import MANY_RUNS, MINORS, Case, draw_case
+from tests.unit.simulation.allocation.contested import draw_contested
 
 pytestmark = pytest.mark.e2e
 
 SEED = int(os.environ.get("DRA_INFRA_PARITY_SEED", "1"))
 COUNT = max(3000, int(os.environ.get(VARIABLE, "0")))
 BATCH = 100
+CONTESTED = 500
+"""Cases in which the search goes back a lot."""
 
 
 @pytest.fixture(scope="module", params=MINORS)
@@ -41,11 +46,17 @@ def compare(process: Judge, cases: list[Case]) -> Iterator[tuple[Case, Any, str]
     """Each case with what the judge answers and what is different."""
     answers = process.ask({"batch": [case.question() for case in cases]})
     for case, few in zip(cases, answers, strict=True):
-        theirs, difference = few, find_difference(case, few)
+        theirs, difference = few, differ(case, few)
         if difference and not case.is_ordered:
             (theirs,) = process.ask({"batch": [case.question(runs=MANY_RUNS)]})
-            difference = find_difference(case, theirs)
+            difference = differ(case, theirs)
         yield case, theirs, difference
+
+
+def differ(case: Case, theirs: Any) -> str:
+    """What is different, of the plain search or of the one with proofs from its first step on."""
+    with patch.object(pruning, "PATIENCE", 0):
+        return find_difference(case, theirs, prune=False) or find_difference(case, theirs, prune=True)
 
 
 def test_every_random_case_gets_the_same_result(judge: tuple[str, Judge]):
@@ -64,6 +75,15 @@ def test_every_random_case_gets_the_same_result(judge: tuple[str, Judge]):
         if tally.features[name] < LEAST
     }
     assert not rare
+
+
+def test_every_contested_case_gets_the_same_result(judge: tuple[str, Judge]):
+    minor, process = judge
+    random = Random(f"contested {SEED} {minor}")  # noqa: S311  (cases, not secrets)
+    for _ in range(0, CONTESTED, BATCH):
+        cases = [draw_contested(random, minor) for _ in range(BATCH)]
+        for _, _, difference in compare(process, cases):
+            assert not difference
 
 
 @settings(

@@ -92,6 +92,6 @@ def _first_caught(name: str, cases: Sequence[Case], answers: Sequence[Any]) -> i
             variant = change(case.variant)
             if name in VARIANTS and variant == case.variant:
                 continue
-            if find_difference(case, theirs, variant):
+            if find_difference(case, theirs, variant, prune=False):
                 return number
     return None

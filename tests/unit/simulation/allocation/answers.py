@@ -30,13 +30,14 @@ def state_of(case: Case) -> AllocatedState:
     )
 
 
-def allocator_of(case: Case, variant: Variant | None = None) -> Allocator:
+def allocator_of(case: Case, variant: Variant | None = None, *, prune: bool = True) -> Allocator:
     """The allocator of a case, or another variant of it."""
     return Allocator(
         case.variant if variant is None else variant,
         [ResourceSlice.from_manifest(each) for each in case.slices],
         [DeviceClass.from_manifest(each) for each in case.classes],
         state_of(case),
+        prune=prune,
     )
 
 
@@ -45,9 +46,9 @@ def node_of(manifest: dict[str, Any]) -> Node:
     return Node(name=manifest["metadata"]["name"], labels=manifest["metadata"].get("labels", {}))
 
 
-def answers_of(case: Case, variant: Variant | None = None) -> list[str]:
+def answers_of(case: Case, variant: Variant | None = None, *, prune: bool = True) -> list[str]:
     """The outcome on each node, as JSON text; shares have the id `share`."""
-    allocator = allocator_of(case, variant)
+    allocator = allocator_of(case, variant, prune=prune)
     claims = [ResourceClaim.from_manifest(each) for each in case.claims]
     found = []
     for manifest in case.nodes:
@@ -68,15 +69,18 @@ def answers_of(case: Case, variant: Variant | None = None) -> list[str]:
     return found
 
 
-def find_difference(case: Case, theirs: list[list[Any]], variant: Variant | None = None) -> str:
+def find_difference(
+    case: Case, theirs: list[list[Any]], variant: Variant | None = None, *, prune: bool = True
+) -> str:
     """What is different, in words; empty when nothing is.
 
     Args:
         case: The case.
         theirs: By node, the different answers of the judge's runs, as JSON data.
         variant: To answer with in place of the case's.
+        prune: Whether with proofs.
     """
-    for node, (ours, known) in enumerate(zip(answers_of(case, variant), theirs, strict=True)):
+    for node, (ours, known) in enumerate(zip(answers_of(case, variant, prune=prune), theirs, strict=True)):
         texts = [_compact(each) for each in known]
         if ours not in texts:
             return f"node {node}: ours\n{ours}\ntheirs\n" + "\n".join(texts[:4])

@@ -21,7 +21,7 @@ from dra_infra.simulation.allocation import (
 )
 from dra_infra.simulation.allocation.amounts import Amount, read_amount
 from dra_infra.simulation.allocation.attributes import scalar
-from dra_infra.simulation.allocation.constraints import _Distinct, _Match, _Scope
+from dra_infra.simulation.allocation.constraints import Scope, _Distinct, _Match
 from dra_infra.simulation.allocation.matching import Matching
 from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.state import NOTHING, AllocatedState
@@ -165,7 +165,7 @@ MUTANTS: Final[dict[str, Patches]] = {
         patch.object(_Distinct, "add", lambda *_: True),
         patch.object(_Distinct, "remove", lambda *_: None),
     ],
-    "constraints are about all requests": _returns(_Scope, "covers", value=True),
+    "constraints are about all requests": _returns(Scope, "covers", value=True),
     "attributes need their domain": lambda: [
         patch("dra_infra.simulation.allocation.matching.static_attribute", _ignore_bare_names)
     ],

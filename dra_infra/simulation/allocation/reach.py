@@ -1,0 +1,106 @@
+"""Which devices a request can have while nothing is in use, by pool: what no attempt needs to find out again.
+
+For bounds only. The search itself asks one device at a time, for an error ends it where upstream meets one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
+
+from dra_infra.model.fleet import Node
+from dra_infra.simulation.allocation.capacity import CapacityError, fits
+from dra_infra.simulation.allocation.identity import Published
+from dra_infra.simulation.allocation.pools import Pool
+from dra_infra.simulation.allocation.requests import Wanted
+from dra_infra.simulation.allocation.selection import Evaluator
+from dra_infra.simulation.allocation.slices import device_matches_node
+from dra_infra.simulation.allocation.state import NOTHING
+from dra_infra.simulation.allocation.taking import is_allowed, is_kept_away
+from dra_infra.simulation.allocation.variants import Variant
+
+
+class Row(NamedTuple):
+    """Devices of a pool as bits, the lowest for the first.
+
+    Args:
+        allowed: Those that nothing but their use can keep from the request.
+        uncertain: Those at which the search may end with an error.
+    """
+
+    allowed: int
+    uncertain: int
+
+
+class Reach:
+    """Rows of all pools that were looked at, whatever is in use; for all attempts of an allocator.
+
+    Args:
+        evaluator: What evaluates expressions.
+        variant: Whose rules.
+    """
+
+    def __init__(self, evaluator: Evaluator, variant: Variant) -> None:
+        self._evaluator = evaluator
+        self._variant = variant
+        self._rows: dict[Hashable, dict[Pool, Row]] = {}
+
+    def rows(self, wanted: Wanted, pools: Iterable[Pool], node: Node, declared: frozenset[str]) -> list[Row]:
+        """What a request can have of some pools of a node, which is the one that the pools were gathered for."""
+        known = self._rows.setdefault(_content(wanted, declared), {})
+        found = []
+        for pool in pools:
+            row = known.get(pool)
+            if row is None:
+                row = known[pool] = self._compute(wanted, pool, node, declared)
+            found.append(row)
+        return found
+
+    def _compute(self, wanted: Wanted, pool: Pool, node: Node, declared: frozenset[str]) -> Row:
+        allowed = uncertain = 0
+        for number, published in enumerate(pool.devices):
+            verdict = self._judge(wanted, published, node, declared)
+            if verdict is None:
+                uncertain |= 1 << number
+            elif verdict:
+                allowed |= 1 << number
+        return Row(allowed, uncertain)
+
+    def _judge(
+        self, wanted: Wanted, published: Published, node: Node, declared: frozenset[str]
+    ) -> bool | None:
+        """None where a selector or an amount has no value on the device."""
+        device, features = published.device, self._variant.features
+        if device.binding_conditions and not features.binding_conditions:
+            return False
+        for selector in (*(wanted.device_class.spec.selectors or ()), *(wanted.leaf.selectors or ())):
+            expression = selector.cel.expression if selector.cel is not None else ""
+            verdict = self._evaluator.test(expression, published)
+            if verdict is False:
+                return False
+            if verdict is not True:
+                return None
+        if published.slice.spec.per_device_node_selection and not device_matches_node(device, node):
+            return False
+        try:
+            if features.consumable_capacity and not fits(
+                wanted.capacity, device.capacity or {}, NOTHING, NOTHING, self._variant
+            ):
+                return False
+        except CapacityError:
+            return None
+        return is_allowed(published, declared, self._variant) and not is_kept_away(
+            device, wanted.leaf.tolerations or (), self._variant
+        )
+
+
+def _content(wanted: Wanted, declared: frozenset[str]) -> Hashable:
+    """All of a request that decides about a row."""
+    leaf = wanted.leaf
+    return (
+        wanted.device_class.metadata.name,
+        tuple(each.cel.expression if each.cel is not None else "" for each in leaf.selectors or ()),
+        tuple(sorted(wanted.capacity.items())),
+        tuple((each.key, each.operator, each.value, each.effect) for each in leaf.tolerations or ()),
+        declared,
+    )
