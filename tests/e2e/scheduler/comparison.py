@@ -9,6 +9,7 @@ from typing import Final
 
 from dra_infra.model.target import Release
 from dra_infra.simulation import Reason
+from dra_infra.simulation.allocation import Failed
 from tests.e2e.scheduler.answers import Seen, devices_of, named_devices, written_by_server, written_by_us
 from tests.e2e.scheduler.scenario import Scenario
 from tests.e2e.scheduler.stage import HOSTNAME, PROBE, Stage, Verdict
@@ -113,18 +114,25 @@ def _compare_pod(seen: Seen, verdict: Verdict, pod: Manifest) -> Iterator[str]:
     if not verdict.node:
         if answer.verdict == "fits":
             yield f"is refused, we say that it fits on {candidates}: {verdict.message}"
-        yield from _compare_error(answer.reasons, verdict)
+        yield from _compare_error(seen, answer.reasons, verdict, pod)
     elif verdict.node not in candidates:
         yield f"is on {verdict.node}, we name {candidates}: {[str(each) for each in answer.reasons]}"
     elif devices_of(verdict) != (named := named_devices(answer, verdict.node)):
         yield f"got {devices_of(verdict)} on {verdict.node}, we named {named}"
 
 
-def _compare_error(reasons: Sequence[Reason], verdict: Verdict) -> Iterator[str]:
-    """Where an attempt ends with an error, it is one that we quote: which node comes first is the scheduler's choice."""
-    ours = [each.message.rpartition(": ")[2] for each in reasons if each.code == ABORTED]
-    if ours and not any(text in verdict.message for text in ours):
-        yield f"ends with {verdict.message!r}, we say {ours}"
+def _compare_error(seen: Seen, reasons: Sequence[Reason], verdict: Verdict, pod: Manifest) -> Iterator[str]:
+    """Where an attempt ends with an error, it is one that we give for some node: which comes first is chance."""
+    quoted = [each.message.rpartition(": ")[2] for each in reasons if each.code == ABORTED]
+    if not quoted:
+        return
+    possible = []
+    for node in seen.fleet.nodes:
+        _, outcome = seen.allocate(pod, node.name)
+        if isinstance(outcome, Failed):
+            possible.append(outcome.text.rpartition(": ")[2])
+    if not any(text in verdict.message for text in possible) or not set(quoted) <= set(possible):
+        yield f"ends with {verdict.message!r}, we say {quoted} of {possible}"
 
 
 def _compare_allocation(seen: Seen, verdict: Verdict) -> Iterator[str]:

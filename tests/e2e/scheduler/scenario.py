@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 from tools.cluster import Manifest
 
@@ -29,32 +27,3 @@ class Scenario:
 
     def __str__(self) -> str:
         return self.name
-
-    def with_direct_claims(self) -> Self:
-        """The same with a claim by name in place of each that a controller would make of a template."""
-        specs = {
-            each["metadata"]["name"]: each["spec"]["spec"]
-            for each in self.objects
-            if each["kind"] == "ResourceClaimTemplate"
-        }
-        objects = [each for each in self.objects if each["kind"] != "ResourceClaimTemplate"]
-        pods = []
-        for pod in self.pods:
-            changed = copy.deepcopy(pod)
-            for entry in changed["spec"]["resourceClaims"]:
-                template = entry.pop("resourceClaimTemplateName", None)
-                if template is None:
-                    continue
-                name = f"{pod['metadata']['name']}-{entry['name']}"
-                entry["resourceClaimName"] = name
-                metadata = {"name": name, "namespace": pod["metadata"]["namespace"]}
-                objects.append(
-                    {
-                        "apiVersion": "resource.k8s.io/v1",
-                        "kind": "ResourceClaim",
-                        "metadata": metadata,
-                        "spec": specs[template],
-                    }
-                )
-            pods.append(changed)
-        return replace(self, objects=tuple(objects), pods=tuple(pods), pinned=False)

@@ -57,12 +57,10 @@ class Stage:
 
     Args:
         api: Its administrator.
-        has_controllers: Whether a controller manager makes claims of templates and takes back those of pods that went.
     """
 
-    def __init__(self, api: Api, *, has_controllers: bool = True) -> None:
+    def __init__(self, api: Api) -> None:
         self.api = api
-        self._has_controllers = has_controllers
         self._numbers = itertools.count(1)
         self._namespaces: set[str] = set()
 
@@ -74,14 +72,14 @@ class Stage:
             self._ensure_namespace(each["metadata"].get("namespace"))
         made: list[Manifest] = []
         try:
-            made += create_fleet(self.api, scenario.fleet)
-            made += [self.api.create(each) for each in scenario.objects]
+            for each in scenario.fleet:
+                made += create_fleet(self.api, [each])
+            for each in scenario.objects:
+                made.append(self.api.create(each))
             made += self._wait_until_seen()
             yield
         finally:
             for each in reversed(made):
-                if each["kind"] == "ResourceClaim" and not self._has_controllers:
-                    self._release(each)
                 self._delete(kind_of(each), each["metadata"]["name"], each["metadata"].get("namespace"))
 
     @contextmanager
@@ -151,8 +149,7 @@ class Stage:
         if name != "default":
             metadata = {"name": name, "labels": {ADMIN_LABEL: "true"}}
             self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-        if self._has_controllers:
-            self.api.wait_until("v1/ServiceAccount", "default", bool, namespace=name)
+        self.api.wait_until("v1/ServiceAccount", "default", bool, namespace=name)
 
     def _wait_until_seen(self) -> list[Manifest]:
         """Bind a pod to a device that was published last: the scheduler then has seen everything before it.
@@ -190,16 +187,6 @@ class Stage:
             self._unless_gone(lambda: self.api.request("DELETE", path, json={"gracePeriodSeconds": 0}))
         else:
             self._unless_gone(lambda: self.api.delete(kind, name, namespace=namespace))
-
-    def _release(self, claim: Manifest) -> None:
-        """Do what the controller of claims does once no pod uses one."""
-        name, namespace = claim["metadata"]["name"], claim["metadata"]["namespace"]
-        status = {"status": {"allocation": None, "reservedFor": None}}
-        self._unless_gone(
-            lambda: self.api.patch(CLAIM, name, status, namespace=namespace, subresource="status")
-        )
-        finalizers = {"metadata": {"finalizers": None}}
-        self._unless_gone(lambda: self.api.patch(CLAIM, name, finalizers, namespace=namespace))
 
     @staticmethod
     def _unless_gone(request: Callable[[], Any]) -> None:
