@@ -384,6 +384,12 @@ CODES: dict[str, str] = {
     "device-taint": "devices have a taint, so pods do not get them or are evicted",
     "mig-state": "the MIG manager has not done what a node's label asks for",
     "mig-not-published": "claims ask for MIG devices, and there are none",
+    "claim-not-made": "the claim that a pod's template asks for is not made yet",
+    "claim-deleting": "a claim that a pod needs is being deleted",
+    "claim-unused": "no pod that waits uses a claim, so nobody asks for its devices",
+    "pod-gated": "the scheduler does not look at a pod while it has scheduling gates",
+    "scheduler-says": "what the scheduler or the kubelet itself says about a pod",
+    "subject-not-known": "an explanation is asked for of an object that is not there",
     "stale-definition": "a CustomResourceDefinition of the driver is left over, or too old for it",
     "gate-off": "a feature gate of the cluster is off that something in it needs",
     # fleets and placement

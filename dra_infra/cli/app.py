@@ -21,6 +21,7 @@ COMMANDS: Final = (
     "init",
     "synth",
     "simulate",
+    "explain",
     "review",
     "comment",
     "validate",

@@ -50,6 +50,19 @@ def by_key(pairs: Iterable[str], *, form: str) -> dict[str, str]:
     return found
 
 
+def by_gate(
+    context: click.Context,  # noqa: ARG001  (click's signature)
+    parameter: click.Parameter,  # noqa: ARG001
+    pairs: Iterable[str],
+) -> dict[str, bool]:
+    """NAME=true or NAME=false each, as a mapping."""
+    found = by_key(pairs, form="NAME=true or NAME=false")
+    for name, value in found.items():
+        if value.lower() not in ("true", "false"):
+            raise click.BadParameter(f"{shortened(f'{name}={value}')} is neither true nor false.")
+    return {name: value.lower() == "true" for name, value in found.items()}
+
+
 def shortened(value: object) -> str:
     """A value as an error quotes it."""
     text = str(value)
@@ -79,6 +92,16 @@ timeout = click.option(
     type=click.FloatRange(min=0.1),
     default=60.0,
     help="How long the program may run.",
+)
+gates = click.option(
+    "--gate",
+    "-g",
+    "gates",
+    metavar="NAME=true|false",
+    multiple=True,
+    callback=by_gate,
+    help="A feature gate that the cluster sets itself; may be repeated.",
+    shell_complete=completion.offered(completion.gates),
 )
 fleet = click.option(
     "--fleet",

@@ -87,7 +87,7 @@ def gather(reader: Reader) -> Evidence:
     return Evidence(
         kubernetes=text(mapping(version).get("gitVersion")) if status == 200 else "",
         served=served,
-        gates=_gates(session),
+        gates=read_gates(session),
         objects={each.kind: each.items for each in listings if each.is_seen and not each.problems},
         problems=tuple(
             problem for each in listings for problem in each.problems if not _is_said(each, served)
@@ -110,7 +110,8 @@ def _served(session: Session) -> tuple[str, ...] | None:
     return tuple(text(each.get("version")) for each in mappings(mapping(group).get("versions")))
 
 
-def _gates(session: Session) -> Mapping[str, bool]:
+def read_gates(session: Session) -> Mapping[str, bool]:
+    """Feature gates of the API server; empty where its metrics may not be read."""
     # Whoever may not read metrics sees no gates, and nothing is missing for anything else.
     answer = session.get("/metrics", accept="text/plain")
     if answer.status != 200:

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
 from dra_infra.cli import completion, options
 from dra_infra.errors import InvalidSpecError
-
-
-def _gates(
-    context: click.Context,  # noqa: ARG001  (click's signature)
-    parameter: click.Parameter,  # noqa: ARG001
-    pairs: Iterable[str],
-) -> dict[str, bool]:
-    found = options.by_key(pairs, form="NAME=true or NAME=false")
-    for name, value in found.items():
-        if value.lower() not in ("true", "false"):
-            raise click.BadParameter(f"{options.shortened(f'{name}={value}')} is neither true nor false.")
-    return {name: value.lower() == "true" for name, value in found.items()}
 
 
 @click.command(short_help="Check manifests as the API server does.")
@@ -34,16 +22,7 @@ def _gates(
     help="1.34 to 1.37; else the oldest and the newest.",
     shell_complete=completion.offered(completion.minors),
 )
-@click.option(
-    "--gate",
-    "-g",
-    "gates",
-    metavar="NAME=true|false",
-    multiple=True,
-    callback=_gates,
-    help="A feature gate that the cluster sets itself; may be repeated.",
-    shell_complete=completion.offered(completion.gates),
-)
+@options.gates
 @click.option(
     "--serves",
     metavar="VERSION",

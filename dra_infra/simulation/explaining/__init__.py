@@ -4,6 +4,30 @@ Everything here asks the ported allocator and reads what it reads; nothing decid
 """
 
 from dra_infra.simulation.explaining.cluster import Cluster
+from dra_infra.simulation.explaining.explain import explain
 from dra_infra.simulation.explaining.findings import Finding, explain_node
+from dra_infra.simulation.explaining.question import AskedClaim, Holder, Question
+from dra_infra.simulation.explaining.records import (
+    Explanation,
+    Refusal,
+    RequestTree,
+    RuntimeTrouble,
+    Step,
+    Suggestion,
+)
 
-__all__ = ["Cluster", "Finding", "explain_node"]
+__all__ = [
+    "AskedClaim",
+    "Cluster",
+    "Explanation",
+    "Finding",
+    "Holder",
+    "Question",
+    "Refusal",
+    "RequestTree",
+    "RuntimeTrouble",
+    "Step",
+    "Suggestion",
+    "explain",
+    "explain_node",
+]

@@ -9,7 +9,8 @@ from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.model.target import Release
 from dra_infra.simulation.allocation.allocator import Allocator
-from dra_infra.simulation.allocation.selection import CelEvaluator, Evaluator
+from dra_infra.simulation.allocation.kinds import KindEvaluator
+from dra_infra.simulation.allocation.selection import Evaluator
 from dra_infra.simulation.allocation.slices import SliceIndex
 from dra_infra.simulation.allocation.state import AllocatedState
 from dra_infra.simulation.allocation.variants import Variant, choose_variant
@@ -25,6 +26,7 @@ class Cluster:
         classes: All device classes, by name.
         state: What is in use.
         evaluator: What evaluates selectors.
+        allocator: What answers.
     """
 
     variant: Variant
@@ -32,6 +34,7 @@ class Cluster:
     classes: Mapping[str, DeviceClass]
     state: AllocatedState
     evaluator: Evaluator
+    allocator: Allocator
 
     @classmethod
     def of(
@@ -45,25 +48,22 @@ class Cluster:
     ) -> Cluster:
         """The same arguments as `Allocator`."""
         variant = choose_variant(release) if isinstance(release, Release) else release
-        return cls(
-            variant=variant,
-            index=slices.under(variant) if isinstance(slices, SliceIndex) else SliceIndex(slices, variant),
-            classes={each.metadata.name or "": each for each in classes},
-            state=AllocatedState() if state is None else state,
-            evaluator=CelEvaluator(variant) if evaluator is None else evaluator,
-        )
-
-    @property
-    def allocator(self) -> Allocator:
-        """The allocator that answers."""
-        return Allocator(
-            self.variant, self.index, self.classes.values(), self.state, evaluator=self.evaluator
-        )
+        index = slices.under(variant) if isinstance(slices, SliceIndex) else SliceIndex(slices, variant)
+        known = {each.metadata.name or "": each for each in classes}
+        state = AllocatedState() if state is None else state
+        evaluator = KindEvaluator(variant) if evaluator is None else evaluator
+        allocator = Allocator(variant, index, known.values(), state, evaluator=evaluator)
+        return cls(variant, index, known, state, evaluator, allocator)
 
     def with_state(self, state: AllocatedState) -> Cluster:
         """The same with other devices in use."""
-        return replace(self, state=state)
+        return replace(self, state=state, allocator=self.allocator.with_state(state))
 
     def with_class(self, changed: DeviceClass) -> Cluster:
         """The same with one class changed."""
-        return replace(self, classes={**self.classes, changed.metadata.name or "": changed})
+        classes = {**self.classes, changed.metadata.name or "": changed}
+        return Cluster.of(self.variant, self.index, classes.values(), self.state, evaluator=self.evaluator)
+
+    def with_slices(self, slices: Sequence[ResourceSlice]) -> Cluster:
+        """The same with other slices."""
+        return Cluster.of(self.variant, slices, self.classes.values(), self.state, evaluator=self.evaluator)

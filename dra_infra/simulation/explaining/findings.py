@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from dra_infra.model.fleet import Node
@@ -37,11 +37,13 @@ class Finding:
         code: Stable slug.
         text: The message, with `{best}` where the number of the best node goes.
         best: That number on this node.
+        here: The same about this node alone, where it is another text.
     """
 
     code: str
     text: str
     best: int = 0
+    here: str = field(default="", compare=False)
 
 
 def explain_node(
@@ -77,7 +79,8 @@ def explain_node(
             return max(told, key=lambda each: each[0])[1]
     shortage = next(iter(find_shortages(cluster, sieve, claims, requests, names, is_free=True)), None)
     if shortage is not None:
-        return Finding(shortage.code, shortage.text, shortage.best)
+        here = f"{shortage.asked} are asked for, and {shortage.there}"
+        return Finding(shortage.code, shortage.text, shortage.best, here)
     if _would_do(cluster, node, claims, declared):
         return Finding("devices-in-use", f"enough devices match, but {_held(sieve, requests)}")
     return Finding("constraint-not-met", "no choice of devices meets all requests and constraints at once")

@@ -200,7 +200,10 @@ class Sieve:
 
     def test(self, selector: DeviceSelector, published: Published) -> bool | Trouble:
         """Whether a device passes one selector."""
-        expression = selector.cel.expression if selector.cel is not None else ""
+        return self.evaluate(selector.cel.expression if selector.cel is not None else "", published)
+
+    def evaluate(self, expression: str, published: Published) -> bool | Trouble:
+        """Whether a device passes an expression."""
         return self._cluster.evaluator.test(expression, published)
 
     def _placed(self, published: Published) -> Fate | None:

@@ -1,0 +1,176 @@
+"""What `explain` is asked about a live cluster: read once, with whatever rights there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dra_infra.catalog.fleet_files import gather_fleet
+from dra_infra.cli.explain_offline import Found, release_of
+from dra_infra.cli.live import open_reader
+from dra_infra.cluster.evidence import read_gates
+from dra_infra.cluster.kinds import (
+    CLAIMS,
+    CLASSES,
+    DAEMON_SETS,
+    EVENTS,
+    NODES,
+    PODS,
+    SLICES,
+    SNAPSHOT,
+    TEMPLATES,
+    Kind,
+)
+from dra_infra.cluster.objects import mapping, text
+from dra_infra.cluster.pending import ask_running, find_amounts, find_holders
+from dra_infra.cluster.reading import Listing, Reader
+from dra_infra.cluster.refusals import nothing_seen
+from dra_infra.cluster.waiting import Scene
+from dra_infra.errors import Problem
+from dra_infra.model.fleet import Fleet, Node
+from dra_infra.model.gates import GATES, SUPPORTED_MINORS
+from dra_infra.model.target import ClusterTarget, Release, check_target
+from dra_infra.planning.asking import Surroundings
+from dra_infra.planning.subjects import find_subject
+
+_OWNERS: Final = tuple(
+    each for each in SNAPSHOT if each.group in ("apps", "batch") and each is not DAEMON_SETS
+)
+_KINDS: Final = (NODES, SLICES, CLASSES, CLAIMS, TEMPLATES, PODS, EVENTS, DAEMON_SETS, *_OWNERS)
+_WARNINGS: Final = "type=Warning"
+
+
+def read_live(
+    name: str,
+    namespace: str | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    *,
+    kubernetes: str | None,
+    gates: Mapping[str, bool],
+    tell: Callable[[str], None],
+) -> Found:
+    """The question about an object of a cluster.
+
+    Raises:
+        ClusterError: When nothing can be read.
+        ProgramError: `subject-not-known`.
+    """
+    reader = open_reader(kubeconfig, context, tell=tell)
+    release, problems = _release(reader, kubernetes, gates)
+    listings = {kind: _list(reader, kind, namespace) for kind in _KINDS}
+    problems += [problem for each in listings.values() for problem in each.problems]
+    if not any(each.is_seen for each in listings.values()):
+        raise nothing_seen(problems)
+    items = {kind: listing.items for kind, listing in listings.items()}
+    scene = Scene(
+        pods=items[PODS],
+        claims=items[CLAIMS],
+        templates=items[TEMPLATES],
+        events=items[EVENTS],
+        owners=[each for kind in (DAEMON_SETS, *_OWNERS) for each in items[kind]],
+        saw_claims=listings[CLAIMS].is_seen,
+        saw_templates=listings[TEMPLATES].is_seen,
+    )
+    _, manifest = find_subject(name, namespace, scene.objects)
+    fleet, more = _fleet(listings)
+    around = Surroundings(
+        fleet=fleet,
+        release=release,
+        holders=find_holders(scene),
+        taken=find_amounts(scene),
+        is_blind=not listings[NODES].is_seen,
+    )
+    return Found(
+        asking=ask_running(manifest, around, scene),
+        where=reader.session.account.server,
+        not_seen=tuple(dict.fromkeys((*problems, *more))),
+    )
+
+
+def _list(reader: Reader, kind: Kind, namespace: str | None) -> Listing:
+    selector = _WARNINGS if kind is EVENTS else ""
+    found = reader.list(kind, field_selector=selector)
+    if found.is_seen or not kind.namespaced or not namespace:
+        return found
+    # With rights in the one namespace only, its own objects are better than none.
+    inside = Reader(reader.session, namespaces=[namespace]).list(kind, field_selector=selector)
+    if not inside.is_seen:
+        return found
+    problems = (*found.problems, *inside.problems)
+    return Listing(
+        kind=kind,
+        items=inside.items,
+        version=inside.version,
+        resource_versions=inside.resource_versions,
+        problems=problems,
+    )
+
+
+def _release(
+    reader: Reader, kubernetes: str | None, gates: Mapping[str, bool]
+) -> tuple[Release, list[Problem]]:
+    """The minor of the API server with its gates, over which the user's go."""
+    status, version = reader.session.get_json("/version")
+    told = text(mapping(version).get("gitVersion")) if status == 200 else ""
+    found = re.match(r"v?(\d+\.\d+)\.", told)
+    minor = kubernetes or (found[1] if found else "")
+    problems: list[Problem] = []
+    if minor not in SUPPORTED_MINORS and not kubernetes:
+        newest = SUPPORTED_MINORS[-1]
+        problems.append(
+            Problem(
+                path="/version",
+                code="unknown-kubernetes",
+                message=f"the cluster has version {told or 'unknown'}; answered is for {newest}",
+                hint="name the nearest one: --kubernetes MINOR",
+                severity="warning",
+            )
+        )
+        minor = newest
+    served = {} if kubernetes else _usable(read_gates(reader.session), minor)
+    target = ClusterTarget(kubernetes=minor, gates={**served, **gates})
+    if served and check_target(target):
+        return release_of(minor, gates), problems
+    return release_of(minor, {**served, **gates}), problems
+
+
+def _usable(gates: Mapping[str, bool], minor: str) -> dict[str, bool]:
+    return {
+        name: value
+        for name, value in gates.items()
+        if minor in GATES.get(name, {})
+        and not (GATES[name][minor].locked and GATES[name][minor].default != value)
+    }
+
+
+def _fleet(listings: Mapping[Kind, Listing]) -> tuple[Fleet, list[Problem]]:
+    """What can be placed on; a node that may not be seen stands there by the name that its slices tell."""
+    manifests: list[Mapping[str, Any]] = [
+        each for kind in (NODES, SLICES, CLASSES) for each in listings[kind].items
+    ]
+    fleet = gather_fleet(manifests, "the cluster")
+    if listings[NODES].is_seen:
+        return fleet, []
+    names = sorted({each.spec.node_name for each in fleet.slices if each.spec.node_name})
+    blind = Fleet(
+        name=fleet.name, nodes=tuple(map(_stand_in, names)), slices=fleet.slices, classes=fleet.classes
+    )
+    return blind, list(_blindness(names))
+
+
+def _stand_in(name: str) -> Node:
+    return Node(name=name, labels={"kubernetes.io/hostname": name})
+
+
+def _blindness(names: Iterable[str]) -> Iterator[Problem]:
+    yield Problem(
+        path="nodes",
+        code="cluster-forbidden",
+        message=f"nodes may not be seen, so {len(list(names))} that have slices are taken as they are: their labels, taints, cpu "
+        "and memory are not looked at",
+        hint=f"grant it in a ClusterRole: {NODES.rule}",
+        severity="warning",
+    )

@@ -1,0 +1,216 @@
+"""The answer of `explain` for people, and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dra_infra.errors import Problem
+from dra_infra.planning.asking import Asking
+from dra_infra.planning.wording import compress_names, count_of
+from dra_infra.simulation.explaining import Explanation, RequestTree, Step, Suggestion
+
+_NODES: Final = 6
+"""Reasons of nodes that are told."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """Everything that is known.
+
+    Args:
+        asking: What was asked.
+        causes: What is wrong around it.
+        answer: What the allocator says; None where it was not asked.
+        where: The fleet or cluster.
+    """
+
+    asking: Asking
+    causes: tuple[Problem, ...]
+    answer: Explanation | None
+    where: str
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing is in the way."""
+        if any(
+            each.severity == "error" for each in self.causes if each.code not in _ASIDE or self.answer is None
+        ):
+            return False
+        if self.answer is not None:
+            return self.answer.verdict == "fits"
+        question = self.asking.question
+        return bool(self.asking.settled) or (question is not None and bool(question.eligible))
+
+
+_ASIDE: Final = (
+    "pool-incomplete",
+    "pool-invalid",
+    "driver-not-on-node",
+    "driver-missing",
+    "mig-not-published",
+)
+"""What is wrong with some devices, and need not be in the way of those that are asked for."""
+
+
+def describe(report: Report) -> Iterator[str]:
+    """The verdict, what is wrong around, the devices of each request, and what would fit."""
+    yield _verdict(report)
+    for cause in report.causes:
+        yield f"  {'✗' if cause.severity == 'error' else '!'} {cause.path}: {cause.message} [{cause.code}]"
+        if cause.hint:
+            yield f"      {cause.hint}"
+    answer = report.answer
+    if answer is None:
+        yield from _refused_nodes(report)
+        return
+    if answer.verdict == "fits":
+        yield f"  on {answer.node}: {_devices(answer.devices)}"
+        return
+    yield from _answer(answer)
+    if report.asking.unmodelled:
+        yield f"  not taken into account: {', '.join(report.asking.unmodelled)}"
+
+
+def _answer(answer: Explanation) -> Iterator[str]:
+    yield from _error(answer)
+    for tree in answer.requests:
+        yield from _tree(tree)
+    # A proof about all devices says what is in the way on the nearest node too.
+    if answer.node and not any(tree.left == 0 for tree in answer.requests if answer.proof):
+        yield f"  nearest is node {answer.node}: {answer.nearest}"
+    if answer.proof:
+        yield f"  it cannot fit even with all devices free: {answer.proof}"
+    for quirk in answer.quirks:
+        yield f"  a bug of Kubernetes {answer.kubernetes} decides: {quirk}"
+    yield from _suggestions(answer.suggestions)
+    if not answer.suggestions and not answer.unknown:
+        yield "  no single small change fits; --deep tries two at once"
+    yield from (f"  not known: {each}" for each in answer.unknown)
+
+
+def _verdict(report: Report) -> str:
+    answer, asking = report.answer, report.asking
+    if answer is None:
+        if asking.settled:
+            return f"{_mark('✓' if report.fits else '✗')} {asking.subject}: {asking.settled}"
+        return f"{_mark('✓' if report.fits else '✗')} {asking.subject} {'has its devices' if report.fits else 'waits'}"
+    nodes = count_of(answer.nodes, "node")
+    of = f"{answer.placed} of {answer.pods} pods fit" if answer.pods > 1 else ""
+    where = f"{report.where}, Kubernetes {answer.kubernetes}"
+    if answer.verdict == "fits":
+        return f"{_mark('✓')} {asking.subject}{f': {of}' if of else ' fits'} ({where})"
+    if answer.verdict == "not-decided":
+        return f"{_mark('?')} {asking.subject}: not known whether it fits ({where})"
+    return f"{_mark('✗')} {asking.subject}: {of or f'fits on none of {nodes}'} ({where})"
+
+
+def _refused_nodes(report: Report) -> Iterator[str]:
+    question = report.asking.question
+    if question is None:
+        return
+    texts: dict[str, list[str]] = {}
+    for node in question.nodes:
+        texts.setdefault(question.refusals.get(node.name, "may take it"), []).append(node.name)
+    for text, names in sorted(texts.items(), key=lambda each: -len(each[1]))[:_NODES]:
+        yield f"  {compress_names(names)}: {text}"
+
+
+def _error(answer: Explanation) -> Iterator[str]:
+    error = answer.error
+    if error is None:
+        return
+    yield f"  the scheduler gives up on the pod: {error.text}"
+    if error.where:
+        yield f"      {error.where} of {error.claim}: {error.expression}"
+    if error.device:
+        yield f"      it has no value on device {error.device}"
+
+
+def _tree(tree: RequestTree) -> Iterator[str]:
+    wanted = "all devices" if tree.count is None else count_of(tree.count, "device")
+    yield f"  request {tree.request} of {tree.claim}: {wanted} of class {tree.device_class}"
+    width = len(f"{tree.candidates:,}")
+    yield f"      {tree.candidates:>{width},} {'device' if tree.candidates == 1 else 'devices'}"
+    for step in tree.steps:
+        if step.removed:
+            yield f"    - {step.removed:>{width},} {_step(step)}"
+    most = f", {tree.most} of them on {tree.node}" if tree.most and tree.left != tree.most else ""
+    most = f", all on {tree.node}" if tree.most and tree.left == tree.most else most
+    yield f"    = {tree.left:>{width},} left{most}"
+
+
+def _step(step: Step) -> str:
+    words = {
+        "no-node": step.text,
+        "node": f"on nodes that refuse the pod: {step.text}",
+        "pool": step.text,
+        "class": f"fail {step.where}: {step.text}",
+        "request": f"fail {step.where}: {step.text}",
+        "error": f"{step.where} has no value: {step.text}",
+        "place": step.text,
+        "gate": step.text,
+        "taint": f"tainted {step.text}",
+        "capacity": f"too small: {step.text}",
+        "counter": f"take more than counter set {step.text} has",
+        "in-use": f"in use ({step.text})" if step.text != "device" else "in use",
+    }
+    told = words[step.rule]
+    if step.values:
+        told += f" ({step.values})"
+    if step.holders:
+        told += f" by {', '.join(step.holders)}"
+    return told
+
+
+def _suggestions(found: Sequence[Suggestion]) -> Iterator[str]:
+    if found:
+        yield "  it fits with one of these, each tried out:"
+    for number, each in enumerate(found, 1):
+        yield f"    {number}. {each.text} (then on {each.node})"
+        for where, line in zip(each.where.split("; "), each.line.split("; "), strict=False):
+            yield f"         {where}"
+            yield f"           {line}"
+
+
+def _devices(names: Sequence[str]) -> str:
+    pools: dict[str, list[str]] = {}
+    for name in names:
+        pool, _, device = name.rpartition("/")
+        pools.setdefault(pool, []).append(device)
+    return "; ".join(f"{pool}/{compress_names(devices)}" for pool, devices in pools.items())
+
+
+def _mark(sign: str) -> str:
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        return sign
+    return f"\x1b[{ {'✓': 32, '✗': 31, '?': 33}[sign] }m{sign}\x1b[0m"
+
+
+def to_json(report: Report, not_seen: Sequence[Problem]) -> dict[str, Any]:
+    """The same as data; keys are always there."""
+    answer = report.answer
+    return {
+        "subject": report.asking.subject,
+        "where": report.where,
+        "fits": report.fits,
+        "settled": report.asking.settled,
+        "causes": [_plain(each) for each in report.causes],
+        "answer": None if answer is None else dataclasses.asdict(answer),
+        "unmodelled": list(report.asking.unmodelled),
+        "not_seen": [_plain(each) for each in not_seen],
+    }
+
+
+def _plain(problem: Problem) -> dict[str, Any]:
+    return {
+        "path": problem.path,
+        "code": problem.code,
+        "message": problem.message,
+        "hint": problem.hint,
+        "severity": problem.severity,
+    }

@@ -1,0 +1,206 @@
+"""Questions about the pods or the claim of one object: what `explain` is asked, made from plain objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from dra_infra.errors import Problem
+from dra_infra.model.claim_status import AllocationResult
+from dra_infra.model.defaults import with_defaults
+from dra_infra.model.device_class import DeviceClass
+from dra_infra.model.dropping import Dropped, drop_from_claim
+from dra_infra.model.fleet import Fleet
+from dra_infra.model.metadata import ObjectRef
+from dra_infra.model.pods import PodTemplate
+from dra_infra.model.resource_claim import ResourceClaim, ResourceClaimTemplate
+from dra_infra.model.target import Release
+from dra_infra.model.versions import convert
+from dra_infra.simulation.explaining import AskedClaim, Cluster, Holder, Question
+from dra_infra.simulation.node_filters import NodeFilter
+from dra_infra.simulation.node_selectors import matches_node_selector
+from dra_infra.simulation.pod_resources import Amounts, find_shortage, node_amounts, pod_requests, show_amount
+
+Manifest = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asking:
+    """What is asked, and what is known before anything is tried.
+
+    Args:
+        subject: The object: `Pod ml/train`.
+        question: What the allocator is asked; None where there is nothing to ask.
+        causes: What is wrong, or worth knowing, before devices are looked at.
+        settled: What has happened already: the pod runs, or its claims have devices.
+        unmodelled: Fields of the pod that the answer leaves out.
+    """
+
+    subject: str
+    question: Question | None = None
+    causes: tuple[Problem, ...] = ()
+    settled: str = ""
+    unmodelled: tuple[str, ...] = ()
+
+
+@dataclass(kw_only=True, slots=True)
+class Surroundings:
+    """What a question is about beside the object itself.
+
+    Args:
+        fleet: Nodes, slices and classes.
+        release: Whose rules.
+        classes: Classes that come before those of the fleet.
+        holders: Claims with devices.
+        taken: What running pods take of each node.
+        is_blind: Whether nodes could not be seen, so that nothing but their devices is looked at.
+    """
+
+    fleet: Fleet
+    release: Release
+    classes: Sequence[DeviceClass] = ()
+    holders: tuple[Holder, ...] = ()
+    taken: Mapping[str, Amounts] = field(default_factory=dict)
+    is_blind: bool = False
+
+    def ask(
+        self,
+        claims: Sequence[AskedClaim],
+        template: PodTemplate | None = None,
+        *,
+        elsewhere: Sequence[tuple[str, AllocationResult]] = (),
+    ) -> Question:
+        """The question about pods with these claims.
+
+        Args:
+            claims: Those that are not allocated yet.
+            template: The pod; None asks about the claims alone.
+            elsewhere: Claims of the pod that have devices already, by name: it must go where those are.
+        """
+        known = {each.metadata.name: each for each in (*self.fleet.classes, *self.classes)}
+        refusals: dict[str, str] = {}
+        room: dict[str, int] = {}
+        pods = 1
+        if template is not None:
+            if not self.is_blind:
+                refusals, room = self._places(template)
+            pods = max(template.replicas or 1, 1)
+        for name, result in elsewhere:
+            for node in self.fleet.nodes:
+                selector = result.node_selector
+                if selector is not None and not matches_node_selector(selector.to_manifest(), node):
+                    refusals.setdefault(node.name, f"{name} is allocated, and not for this node")
+        question = Question(
+            cluster=Cluster.of(self.release, self.fleet.slices, known.values()),
+            slices=self.fleet.slices,
+            nodes=self.fleet.nodes,
+            claims=tuple(claims),
+            refusals=refusals,
+            room=room,
+            pods=1 if any(each.is_shared for each in claims) else pods,
+        )
+        return question.with_more(self.holders)
+
+    def _places(self, template: PodTemplate) -> tuple[dict[str, str], dict[str, int]]:
+        chosen = NodeFilter(template.spec, daemon=template.owner.kind == "DaemonSet")
+        wanted = pod_requests(template.spec)
+        refusals, room = {}, {}
+        for node in self.fleet.nodes:
+            text = chosen.refusal(node)
+            taken = self.taken.get(node.name, {})
+            left = {
+                name: max(amount - taken.get(name, 0), 0)
+                for name, amount in node_amounts(node.allocatable).items()
+            }
+            short = find_shortage(wanted, left)
+            if not text and short:
+                has = show_amount(short, left[short]) if left.get(short) else "none"
+                text = f"the pod requests {show_amount(short, wanted[short])} {short}, and {has} is left"
+                if short == "pods":
+                    text = "the node has no slot for a pod left"
+            if text:
+                refusals[node.name] = text
+            else:
+                room[node.name] = min(
+                    left.get(name, 0) // amount for name, amount in wanted.items() if amount
+                )
+        return refusals, room
+
+
+def read_claim(
+    manifest: Manifest, ref: ObjectRef, release: Release, *, is_shared: bool = False
+) -> tuple[AskedClaim | None, list[Problem]]:
+    """A claim, or what a template makes, as a server of *release* has it; and what it lost on the way.
+
+    Codes `object-malformed`, `field-dropped`, `field-ignored`.
+    """
+    try:
+        whole = convert(manifest, "v1").manifest
+        if ref.kind == "ResourceClaimTemplate":
+            spec, path = with_defaults(ResourceClaimTemplate.from_manifest(whole)).spec.spec, "spec.spec"
+        else:
+            spec, path = with_defaults(ResourceClaim.from_manifest(whole)).spec, "spec"
+    except (ValidationError, ValueError) as error:
+        return None, [_malformed(ref, error)]
+    devices, dropped = drop_from_claim(spec.devices, f"{path}.devices", release)
+    claim = ResourceClaim.from_manifest(
+        {
+            "metadata": {"name": ref.name, "namespace": ref.namespace},
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+        }
+    ).changed({"spec": spec.changed({"devices": devices})})
+    problems = [_dropped(each, ref, release) for each in dropped]
+    return AskedClaim(claim=claim, name=str(ref), path=path, is_shared=is_shared), problems
+
+
+def read_classes(manifests: Iterable[Manifest]) -> tuple[list[DeviceClass], list[Problem]]:
+    """The classes among some objects; `object-malformed` for one that is none."""
+    found, problems = [], []
+    for manifest in manifests:
+        if manifest.get("kind") == "DeviceClass":
+            try:
+                found.append(DeviceClass.from_manifest(convert(manifest, "v1").manifest))
+            except (ValidationError, ValueError) as error:
+                name = (manifest.get("metadata") or {}).get("name")
+                problems.append(_malformed(ObjectRef("DeviceClass", str(name)), error))
+    return found, problems
+
+
+def read_allocation(manifest: Manifest) -> AllocationResult | None:
+    """`status.allocation` of a claim; None where it has none that can be read."""
+    status = manifest.get("status")
+    allocation = status.get("allocation") if isinstance(status, Mapping) else None
+    if not isinstance(allocation, Mapping):
+        return None
+    try:
+        return AllocationResult.from_manifest(allocation)
+    except ValidationError:
+        return None
+
+
+def _malformed(ref: ObjectRef, error: Exception) -> Problem:
+    text = str(error)
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        text = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return Problem(
+        path=str(ref),
+        code="object-malformed",
+        message=f"it cannot be read: {text[:200]}",
+        hint="dra-infra validate tells everything that is wrong with it",
+    )
+
+
+def _dropped(dropped: Dropped, ref: ObjectRef, release: Release) -> Problem:
+    does = "stores it, and its scheduler ignores it" if dropped.kept else "clears it without a word"
+    return Problem(
+        path=f"{ref}: {dropped.path}",
+        code="field-ignored" if dropped.kept else "field-dropped",
+        message=f"Kubernetes {release.minor} {does}: the gate {dropped.gate} is off",
+        hint=f"switch the gate on in API server and scheduler, or name it here: --gate {dropped.gate}=true",
+        severity="warning",
+    )

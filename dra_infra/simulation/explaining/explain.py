@@ -1,0 +1,259 @@
+"""The whole answer to a question."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from dra_infra.model.claim_status import AllocationResult
+from dra_infra.model.fleet import Node
+from dra_infra.simulation.allocation.outcomes import Allocated, AllocationError, Failed
+from dra_infra.simulation.allocation.quirks import Quirk
+from dra_infra.simulation.allocation.selection import Trouble
+from dra_infra.simulation.allocation.state import AllocatedState
+from dra_infra.simulation.explaining.cluster import Cluster
+from dra_infra.simulation.explaining.edit_requests import other_classes
+from dra_infra.simulation.explaining.edits import Ladder
+from dra_infra.simulation.explaining.findings import explain_node, find_shortages
+from dra_infra.simulation.explaining.leaves import Leaf, read_requests
+from dra_infra.simulation.explaining.node_kinds import sort_nodes
+from dra_infra.simulation.explaining.question import Question
+from dra_infra.simulation.explaining.records import (
+    Explanation,
+    Refusal,
+    RequestTree,
+    RuntimeTrouble,
+    Suggestion,
+    Verdict,
+)
+from dra_infra.simulation.explaining.sieve import Sieve, selector_lists
+from dra_infra.simulation.explaining.suggesting import Suggesting
+from dra_infra.simulation.explaining.survey import Survey
+from dra_infra.simulation.explaining.trials import Budget, LateError, Placed, place_pods, try_nodes
+
+_TRIED = "every combination of devices was tried, also as if none were in use, and none serves all requests"
+_LATE = "the time was over before {}; give more with --timeout"
+
+
+def explain(
+    question: Question, *, is_late: Callable[[], bool] = lambda: False, is_deep: bool = False
+) -> Explanation:
+    """Why the pods of a question fit or not, with the smallest edits that fit.
+
+    Args:
+        question: The question.
+        is_late: Whether the time is over; what is known by then is the answer.
+        is_deep: Whether pairs of edits are tried too.
+    """
+    return _Answer(question, Budget(is_late)).run(is_deep=is_deep)
+
+
+class _Answer:
+    def __init__(self, question: Question, budget: Budget) -> None:
+        self._asked = question
+        self._question = question
+        self._budget = budget
+        self._unknown: list[str] = []
+        self._kinds: list[Node] = []
+
+    def run(self, *, is_deep: bool) -> Explanation:
+        question = self._asked
+        base = Explanation(
+            verdict="does-not-fit",
+            kubernetes=f"1.{question.cluster.variant.number}",
+            nodes=len(question.nodes),
+            pods=question.pods,
+            refusals=_refusals(question),
+        )
+        try:
+            read_requests(question.cluster, question.asked, question.names)
+        except AllocationError as error:
+            return self._refused(base, error.failed)
+        first, number = self._place()
+        if first.failed is not None:
+            base = replace(base, error=self._error(first))
+        elif number == question.pods and first.results:
+            return replace(
+                base, verdict="fits", placed=number, node=first.nodes[0], devices=_devices(first.results)
+            )
+        # What is left for the first pod that does not fit.
+        requests = read_requests(self._question.cluster, self._question.asked, question.names)
+        survey = Survey(self._question, requests)
+        near = survey.nearest()
+        verdict: Verdict = "does-not-fit" if first.is_known or first.failed else "not-decided"
+        base = replace(
+            base,
+            verdict=verdict,
+            placed=number,
+            requests=survey.trees(),
+            node=near[0] if near and not base.error else "",
+        )
+        if near and not base.error:
+            node = next(each for each in question.nodes if each.name == near[0])
+            base = replace(base, nearest=self._nearest(node), quirks=self._quirks(node))
+            base = replace(base, proof=self._proof(requests, base.requests))
+        suggestions = self._suggest(requests, survey, question.pods - number, is_deep=is_deep)
+        return replace(base, suggestions=suggestions, unknown=tuple(dict.fromkeys(self._unknown)))
+
+    def _place(self) -> tuple[Placed, int]:
+        """What becomes of the first pod, and how many pods fit; the question is then that of the next pod."""
+        first = Placed()
+        try:
+            self._kinds = [kind.first for kind in sort_nodes(self._asked)]
+            first = try_nodes(self._asked, self._budget, self._kinds)
+            if not first.is_known:
+                self._unknown.append(
+                    "a search for devices was stopped: whether it would end well is not known"
+                )
+            if not first.results:
+                return first, 0
+            number, self._question = place_pods(self._asked, self._budget)
+        except LateError:
+            self._unknown.append(_LATE.format("all nodes were tried"))
+            return replace(first, is_known=False), 0
+        return first, number
+
+    def _refused(self, base: Explanation, failed: Failed) -> Explanation:
+        """A claim that the allocator refuses before it looks at any device."""
+        suggestions: tuple[Suggestion, ...] = ()
+        if "could not retrieve device class" in failed.text:
+            trying = Suggesting(self._asked, self._asked.eligible, self._budget)
+            suggestions = trying.try_ladders(self._classes())
+        return replace(base, error=RuntimeTrouble(text=failed.text), suggestions=suggestions)
+
+    def _classes(self) -> Iterator[Ladder]:
+        for number, claim in enumerate(self._asked.asked):
+            for at, request in enumerate(claim.spec.devices.requests or ()):
+                for sub, leaf in enumerate(request.first_available or [request.exactly]):
+                    if leaf is not None and leaf.device_class_name not in self._asked.cluster.classes:
+                        yield from other_classes(self._asked, number, at, sub, cost=5.0)
+
+    def _error(self, first: Placed) -> RuntimeTrouble:
+        """The selector and the device of an error, where it is about one."""
+        failed, question = first.failed, self._asked
+        text = failed.text if failed is not None else ""
+        node = next(each for each in question.nodes if each.name == first.nodes[0])
+        sieve = Sieve(question.cluster, node, question.declared_by(node))
+        for entries in read_requests(question.cluster, question.asked, question.names):
+            for leaf in entries:
+                for _, published in sieve.devices:
+                    for owner, selectors in selector_lists(leaf.wanted):
+                        for number, selector in enumerate(selectors):
+                            verdict = sieve.test(selector, published)
+                            if verdict is True:
+                                continue
+                            if isinstance(verdict, Trouble) and verdict.text in text:
+                                return RuntimeTrouble(
+                                    text=text,
+                                    claim=leaf.claim_name,
+                                    where=f"{owner}, selector #{number}",
+                                    expression=selector.cel.expression if selector.cel is not None else "",
+                                    device=str(published.id) if verdict.compiles else "",
+                                )
+                            break
+                        else:
+                            continue
+                        break
+        return RuntimeTrouble(text=text)
+
+    def _nearest(self, node: Node) -> str:
+        question = self._question
+        found = explain_node(
+            question.cluster, node, question.asked, names=question.names, declared=question.declared_by(node)
+        )
+        return found.here or found.text.format(best=found.best)
+
+    def _quirks(self, node: Node) -> tuple[str, ...]:
+        """Bugs of the minor without which the nearest node would answer otherwise."""
+        question, found = self._question, []
+        cluster = question.cluster
+        try:
+            answer, ended = self._budget.attempt(question, node)
+            for quirk in Quirk if ended else ():
+                if cluster.variant.has(quirk):
+                    variant = replace(cluster.variant, quirks=cluster.variant.quirks - {quirk})
+                    other = Cluster.of(
+                        variant,
+                        cluster.index,
+                        cluster.classes.values(),
+                        cluster.state,
+                        evaluator=cluster.evaluator,
+                    )
+                    without, known = self._budget.attempt(question.with_cluster(other), node)
+                    if known and without != answer:
+                        found.append(quirk.value)
+        except LateError:
+            self._unknown.append(_LATE.format("bugs of the minor were looked for"))
+        return tuple(found)
+
+    def _proof(self, requests: Sequence[tuple[Leaf, ...]], trees: Sequence[RequestTree]) -> str:
+        """Why no node could serve the claims even with all devices free."""
+        question = self._question
+        free = question.with_cluster(question.cluster.with_state(AllocatedState()))
+        hardest: tuple[int, str] | None = None
+        try:
+            for node in self._kinds:
+                sieve = Sieve(free.cluster, node, question.declared_by(node))
+                found = find_shortages(
+                    free.cluster, sieve, free.asked, requests, question.names, is_free=True
+                )
+                if not found:
+                    outcome, ended = self._budget.attempt(free, node)
+                    if not ended or isinstance(outcome, Allocated):
+                        return ""
+                    hardest = 0, _TRIED
+                    continue
+                # Of a node the worst, of nodes the best.
+                worst = min(found, key=lambda each: each.best - each.wanted)
+                lack = worst.best - worst.wanted
+                if hardest is None or lack > hardest[0]:
+                    verb = "is" if worst.wanted == 1 else "are"
+                    where = f"on the best node, {node.name}, " if len(question.nodes) > 1 else ""
+                    hardest = lack, f"{worst.asked} {verb} asked for; {where}{worst.there}"
+        except LateError:
+            return ""
+        if hardest is None:
+            return ""
+        return _none_passes(trees) or hardest[1]
+
+    def _suggest(
+        self, requests: Sequence[tuple[Leaf, ...]], survey: Survey, missing: int, *, is_deep: bool
+    ) -> tuple[Suggestion, ...]:
+        trying = Suggesting(self._asked, self._kinds, self._budget)
+        leaves = [leaf for entries in requests for leaf in entries]
+        found = trying.run(leaves, survey, missing=missing, is_deep=is_deep)
+        if trying.unfinished:
+            self._unknown.append(_LATE.format("all edits were tried"))
+        return found
+
+
+def _none_passes(trees: Sequence[RequestTree]) -> str:
+    """The first test of a selector that no device is left behind, of a request without alternatives."""
+    for tree in trees:
+        for before, step in zip((None, *tree.steps), tree.steps, strict=False):
+            left = tree.candidates if before is None else before.left
+            if step.rule in ("class", "request") and left and step.left == 0 and "/" not in tree.request:
+                return f"no device that can be had passes {step.where} of {tree.claim}: {step.text}"
+    return ""
+
+
+def _refusals(question: Question) -> tuple[Refusal, ...]:
+    texts = [
+        (question.refusals[node.name], node.name)
+        for node in question.nodes
+        if question.refusals.get(node.name)
+    ]
+    counts = Counter(text for text, _ in texts)
+    first = dict(reversed(texts))
+    return tuple(
+        Refusal(text=text, nodes=number, example=first[text]) for text, number in counts.most_common()
+    )
+
+
+def _devices(results: Sequence[AllocationResult]) -> tuple[str, ...]:
+    return tuple(
+        f"{each.driver}/{each.pool}/{each.device}"
+        for result in results
+        for each in result.devices.results or ()
+    )

@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dra_infra.catalog import load_fleet
+
+GPU = "gpu.nvidia.com"
+H100 = 'device.attributes["gpu.nvidia.com"].productName.contains("H100")'
+
+
+def a_class(name: str = "h100", expression: str = f'device.driver == "{GPU}" && {H100}') -> dict[str, Any]:
+    selectors = [{"cel": {"expression": expression}}]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": name},
+        "spec": {"selectors": selectors},
+    }
+
+
+def a_template(
+    name: str = "gpus",
+    namespace: str = "ml",
+    device_class: str = "h100",
+    constraints: Any = (),
+    **exactly: Any,
+) -> dict[str, Any]:
+    devices: dict[str, Any] = {
+        "requests": [{"name": "gpu", "exactly": {"deviceClassName": device_class, **exactly}}]
+    }
+    if constraints:
+        devices["constraints"] = list(constraints)
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"spec": {"devices": devices}},
+    }
+
+
+def a_pod(name: str = "train", template: str = "gpus", namespace: str = "ml", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}"},
+        "spec": {
+            "containers": [{"name": "c", "image": "i"}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": template}],
+            **spec,
+        },
+    }
+
+
+def a_claim(name: str, *devices: str, node: str = "", pods: Any = (), **metadata: Any) -> dict[str, Any]:
+    claim = a_template(name)
+    results = [{"request": "gpu", "driver": GPU, "pool": node, "device": each} for each in devices]
+    users = [{"resource": "pods", "name": each, "uid": f"uid-{each}"} for each in pods]
+    return {
+        **claim,
+        "kind": "ResourceClaim",
+        "metadata": {**claim["metadata"], **metadata},
+        "spec": claim["spec"]["spec"],
+        "status": {"allocation": {"devices": {"results": results}}, "reservedFor": users} if devices else {},
+    }
+
+
+def write(folder: Path, *manifests: Any, name: str = "objects.yaml") -> Path:
+    (folder / name).write_text(yaml.safe_dump_all(manifests))
+    return folder
+
+
+def test_a_pod_that_fits_is_told_with_its_devices(command, tmp_path):
+    write(tmp_path, a_class(), a_template(count=2), a_pod())
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert said.code == 0
+    assert said.out.splitlines() == [
+        "✓ Pod ml/train fits (hgx-h100 x 1, Kubernetes 1.37)",
+        "  on hgx-h100-0: gpu.nvidia.com/hgx-h100-0/gpu-0..1",
+    ]
+
+
+def test_a_pod_that_does_not_fit_is_told_with_counts_and_the_line_to_write(command, tmp_path):
+    write(tmp_path, a_class(), a_template(count=9), a_pod())
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100 x 2, a100-40gb", cwd=tmp_path)
+    assert said.code == 1
+    assert (
+        f'    -  8 fail class h100, selector #0: {H100} (productName is "NVIDIA A100-SXM4-40GB")' in said.out
+    )
+    assert "    = 16 left, 8 of them on hgx-h100-0" in said.out
+    assert "ResourceClaimTemplate ml/gpus: spec.spec.devices.requests[0].exactly.count" in said.out
+    assert "           count: 8" in said.out
+
+
+def test_the_json_has_every_key_also_where_it_is_empty(command, tmp_path):
+    write(tmp_path, a_class(), a_template(count=9), a_pod())
+    said = command("explain", "train", ".", "--fleet", "hgx-h100", "--json", cwd=tmp_path)
+    assert said.code == 1
+    found = json.loads(said.out)
+    assert sorted(found) == [
+        "answer",
+        "causes",
+        "fits",
+        "not_seen",
+        "settled",
+        "subject",
+        "unmodelled",
+        "where",
+    ]
+    assert sorted(found["answer"]) == [
+        "devices", "error", "kubernetes", "nearest", "node", "nodes", "placed", "pods", "proof", "quirks",
+        "refusals", "requests", "suggestions", "unknown", "verdict",
+    ]  # fmt: skip
+    (tree,) = found["answer"]["requests"]
+    assert (tree["candidates"], tree["left"], tree["count"]) == (8, 8, 9)
+    assert [each["kind"] for each in found["answer"]["suggestions"]] == ["fewer-devices"]
+
+
+@pytest.mark.parametrize("name", ["claim/gpus", "nope", "gadget/train", "pod/train -n other"])
+def test_a_name_that_is_none_is_told(command, tmp_path, name):
+    write(tmp_path, a_class(), a_template(), a_pod())
+    said = command("explain", *name.split(), ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert said.code == 2
+    assert said.codes == {"subject-not-known"}
+
+
+def test_a_name_in_two_namespaces_wants_one_of_them(command, tmp_path):
+    two = [
+        each
+        for namespace in ("ml", "serving")
+        for each in (a_template(namespace=namespace), a_pod(namespace=namespace))
+    ]
+    write(tmp_path, a_class(), *two)
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert (said.code, said.codes) == (2, {"subject-not-known"})
+    assert "pod/train -n serving" in said.err
+    assert (
+        command("explain", "pod/train", ".", "-n", "serving", "--fleet", "hgx-h100", cwd=tmp_path).code == 0
+    )
+
+
+def test_without_hardware_there_is_no_answer(command, tmp_path):
+    write(tmp_path, a_class(), a_template(), a_pod())
+    said = command("explain", "pod/train", ".", cwd=tmp_path)
+    assert (said.code, said.codes) == (2, {"no-fleet"})
+
+
+def test_files_and_a_cluster_are_not_asked_at_once(command, tmp_path):
+    said = command("explain", "pod/train", ".", "--kubeconfig", "config", cwd=tmp_path)
+    assert said.code == 2
+    assert "not both" in said.err
+
+
+def test_a_chart_is_to_be_rendered_first(command, tmp_path):
+    (tmp_path / "Chart.yaml").write_text("name: x\n")
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert said.code == 2
+    assert "helm template" in said.err
+
+
+@pytest.mark.parametrize(
+    ("manifests", "code"),
+    [
+        ([a_template(), a_pod()], "class-not-known"),
+        ([a_class(), a_pod()], "claim-not-known"),
+        ([a_class(expression="device.driver == 'nic.example.com'"), a_template(), a_pod()], "driver-missing"),
+        ([a_template(device_class="mig.nvidia.com"), a_pod()], "mig-not-published"),
+        ([a_class(), a_template(count="four"), a_pod()], "object-malformed"),
+        ([a_class(), a_template(), a_pod(resourceClaims=[])], "claim-not-known"),
+        (
+            [
+                a_class(),
+                a_template(),
+                a_pod(containers=[{"name": "c", "resources": {"requests": {"cpu": "x"}}}]),
+            ],
+            "object-malformed",
+        ),
+    ],
+)
+def test_common_reasons_have_a_name(command, tmp_path, manifests, code):
+    write(tmp_path, *manifests)
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert said.code == 1
+    assert code in said.codes
+
+
+def test_a_class_that_is_misspelt_is_told_with_the_line_that_fits(command, tmp_path):
+    write(tmp_path, a_class(), a_template(device_class="h10"), a_pod())
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert said.code == 1
+    assert "did you mean h100?" in said.out
+    assert "           deviceClassName: h100" in said.out
+
+
+def test_a_field_that_the_minor_drops_is_told(command, tmp_path):
+    write(tmp_path, a_class(), a_template(capacity={"requests": {"memory": "10Gi"}}), a_pod())
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", "-k", "1.35", cwd=tmp_path)
+    assert "field-dropped" in said.codes
+    assert "the gate DRAConsumableCapacity is off" in said.out
+    on = command(
+        "explain",
+        "pod/train",
+        ".",
+        "--fleet",
+        "hgx-h100",
+        "-k",
+        "1.35",
+        "-g",
+        "DRAConsumableCapacity=true",
+        cwd=tmp_path,
+    )
+    assert "field-dropped" not in on.codes
+
+
+def test_nodes_that_refuse_the_pod_are_counted(command, tmp_path):
+    write(tmp_path, a_class(), a_template(), a_pod(nodeSelector={"zone": "a"}))
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100 x 2", cwd=tmp_path)
+    assert said.code == 1
+    assert (
+        "    - 16 on nodes that refuse the pod: nodeSelector wants zone=a, and the label is not there"
+        in said.out
+    )
+
+
+def test_devices_of_others_on_a_snapshot_are_named_with_their_pods(command, tmp_path):
+    fleet = load_fleet("hgx-h100").to_manifests()
+    node = "hgx-h100-0"
+    held = a_claim("theirs", *(f"gpu-{index}" for index in range(6)), node=node, pods=["serve-0"])
+    write(tmp_path, *fleet, held, name="cluster.yaml")
+    write(tmp_path, a_class(), a_template(count=4), a_pod(), name="mine.yaml")
+    said = command("explain", "pod/train", "mine.yaml", "--snapshot", "cluster.yaml", cwd=tmp_path)
+    assert said.code == 1
+    assert "    - 6 in use by ResourceClaim ml/theirs (Pod ml/serve-0)" in said.out
+    assert "           count: 2" in said.out
+    assert "kubectl delete pod -n ml serve-0" in said.out
+
+
+def test_a_pod_of_a_snapshot_is_explained_from_the_snapshot_alone(command, tmp_path):
+    pod = a_pod()
+    pod["status"] = {
+        "phase": "Pending",
+        "resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "train-gpu-x"}],
+        "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}],
+    }
+    claim = a_claim("train-gpu-x")
+    claim["spec"] = a_template(count=9)["spec"]["spec"]
+    write(
+        tmp_path,
+        *load_fleet("hgx-h100").to_manifests(),
+        a_class(),
+        pod,
+        claim,
+        a_template(count=9),
+        name="c.yaml",
+    )
+    said = command("explain", "pod/train", "--snapshot", "c.yaml", cwd=tmp_path)
+    assert said.code == 1
+    assert "! Pod ml/train: Pod train: 0/1 nodes are available [scheduler-says]" in said.out
+    assert "request gpu of ResourceClaim ml/train-gpu-x: 9 devices of class h100" in said.out
+
+
+def test_the_end_of_the_time_is_told(command, tmp_path, monkeypatch):
+    from dra_infra.cli import explain
+
+    monkeypatch.setattr(explain.time, "monotonic", iter(range(0, 10**9, 100)).__next__)
+    write(tmp_path, a_class(), a_template(count=9), a_pod())
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", "--timeout", "1", cwd=tmp_path)
+    assert said.code == 1
+    assert "--timeout" in said.out
+
+
+def test_the_pods_of_a_deployment_are_counted_together(command, tmp_path):
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "serve", "namespace": "ml"},
+        "spec": {"replicas": 10, "template": {"spec": a_pod()["spec"]}},
+    }
+    write(tmp_path, a_class(), a_template(), deployment)
+    said = command("explain", "deploy/serve", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert said.code == 1
+    assert said.out.startswith("✗ Deployment ml/serve: 8 of 10 pods fit")
+    assert "add 1 node like hgx-h100-0" in said.out
