@@ -10,7 +10,7 @@ from functools import cache, cached_property, lru_cache
 from dra_infra.catalog.drivers import DeviceType, Driver, DriverRelease, ShippedClass, drivers
 from dra_infra.errors import InvalidSpecError, Problem
 
-_NUMBERS = re.compile(r"v?(?P<line>\d+\.\d+)(?:\.\d+)?(?:[-+].*)?", re.ASCII)
+_NUMBERS = r"v?(?P<line>\d+\.\d+)(?:\.\d+)?(?:[-+].*)?"
 _NVIDIA = "gpu.nvidia.com"
 
 
@@ -68,7 +68,7 @@ def _read(term: str) -> dict[str, DriverRelease]:
     name = name.strip() if equals else _NVIDIA
     if name not in drivers():
         raise InvalidSpecError([_unknown(f"there is no driver {name[:80]!r} known here", list(drivers()))])
-    match = _NUMBERS.fullmatch(release.strip())
+    match = re.fullmatch(_NUMBERS, release.strip(), re.ASCII)
     pinned = drivers()[name].by_line.get(match["line"]) if match else None
     if pinned is None:
         lines = [each.line for each in drivers()[name].releases]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-from dra_infra.cel.attribute import OPPOSITES, Attribute, empty_range, show
+from dra_infra.cel.attributes import OPPOSITES, Attribute, empty_range, show
 from dra_infra.cel.clauses import quote
 from dra_infra.cel.reference import parse_reference
 from dra_infra.cel.selector import Selector

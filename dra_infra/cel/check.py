@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from dra_infra.cel.conjunction import join, split
 from dra_infra.cel.cost import COST_LIMIT, estimate_cost
@@ -17,8 +17,10 @@ from dra_infra.cel.release import DEFAULT, Environment
 from dra_infra.cel.spelling import find_escaped, is_reserved, respell, restore_bytes, restore_text
 from dra_infra.cel.tree import CelType, CheckedTree
 from dra_infra.cel.wire import decode_checked
-from dra_infra.cel.wording import Report
 from dra_infra.errors import Problem
+
+if TYPE_CHECKING:
+    from dra_infra.cel.wording import Report
 
 MAX_LENGTH: Final = 10 * 1024
 """Bytes of UTF-8 (CELSelectorExpressionMaxLength in k8s.io/api/resource/v1)."""
@@ -171,6 +173,9 @@ def _compile(text: str, environment: Environment, *, derived: bool) -> Checked:
     try:
         serialized = check_environment(environment).compile(respell(text, environment)).serialize()
     except RuntimeError as error:
+        # Loaded for an expression that does not compile.
+        from dra_infra.cel.wording import Report
+
         if "recursion" in str(error):
             return _unknown("the expression is nested too deeply to be checked here")
         report = Report(restore_text(str(error)), text, environment)

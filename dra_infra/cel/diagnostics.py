@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from dra_infra.cel.tree import CelType
 
@@ -18,8 +17,7 @@ _RUNTIME_NAMES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """One compile error.
 
     Args:

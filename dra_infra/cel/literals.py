@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from dra_infra.cel.ambiguity import is_ambiguous, is_empty
 from dra_infra.cel.constants import (
@@ -74,8 +74,7 @@ def inspect(tree: CheckedTree) -> Findings:
     return inspection.findings
 
 
-@dataclass(frozen=True, slots=True)
-class _Constant:
+class _Constant(NamedTuple):
     """A constant whose value only the engine knows: the expression that computes it, and its type in Go."""
 
     node: Node

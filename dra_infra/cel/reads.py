@@ -8,8 +8,7 @@ test on either side guards the other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from dra_infra.cel.tree import Call, CheckedTree, Comprehension, Const, Ident, Node, Select, children, is_bind
 
@@ -18,8 +17,7 @@ Key: TypeAlias = tuple[ReadKind, str, str]
 Facts: TypeAlias = frozenset[Key]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Read:
+class Read(NamedTuple):
     """One attribute or capacity that an expression reads.
 
     Args:
@@ -35,8 +33,7 @@ class Read:
     guarded: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """What a name or a node stands for: all domains, or one.
 
     All domains under a name of cel.bind lose the empty map for a domain that a device lacks, so no test of an
@@ -84,8 +81,7 @@ def find_facts(root: Node) -> Known:
     return _Finder().visit(root, {})
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What is known of a node.
 
     Args:
@@ -191,9 +187,9 @@ class _Finder:
                 unguarded = self.visit(node.accu_init, names).unguarded
             else:
                 unguarded = _NONE
-                inner[node.accu_var] = replace(place, unsafe=place.unsafe or place.domain is None)
+                inner[node.accu_var] = place._replace(unsafe=place.unsafe or place.domain is None)
             known = self.visit(node.result, inner)
-            return replace(known, unguarded=known.unguarded | unguarded)
+            return known._replace(unguarded=known.unguarded | unguarded)
         inner = _without(names, node.iter_var, node.iter_var2, node.accu_var)
         unguarded = self._visit_all((node.iter_range, node.accu_init), names).unguarded
         unguarded |= self._visit_all((node.condition, node.step, node.result), inner).unguarded

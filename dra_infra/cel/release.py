@@ -9,8 +9,7 @@ Upstream: `k8s.io/dynamic-resource-allocation/cel/compile.go`, `k8s.io/apiserver
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from dra_infra.cel import libraries
 
@@ -20,8 +19,7 @@ NEWEST: Final = 37
 """The newest minor that is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(NamedTuple):
     """The environment in which an expression is compiled.
 
     Args:
@@ -79,8 +77,7 @@ DEFAULT: Final = Environment()
 """What the scheduler of the newest release compiles."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Addition:
+class Addition(NamedTuple):
     """Something that Kubernetes added to CEL.
 
     Args:

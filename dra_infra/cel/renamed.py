@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dra_infra.cel.attribute import TextAttribute
+from dra_infra.cel.attributes import TextAttribute
 from dra_infra.cel.clauses import Clause, Every, Some
 from dra_infra.cel.reference import Presence, Reference
 from dra_infra.cel.selector import Selector

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
@@ -68,9 +67,9 @@ class Report:
         """What the server says instead."""
         if _NAMES_TYPES.match(diagnostic.message):
             spelled = _TYPE_NAMES.sub(_spell, _complete(diagnostic.message))
-            diagnostic = replace(diagnostic, message=spelled)
+            diagnostic = diagnostic._replace(message=spelled)
         if not self._text and diagnostic.is_syntax:
-            diagnostic = replace(diagnostic, column=0)
+            diagnostic = diagnostic._replace(column=0)
         for pattern, rewrite in _REWRITES:
             match = pattern.fullmatch(diagnostic.message)
             if match:
@@ -160,7 +159,7 @@ def _split(report: str) -> list[Diagnostic]:
         if match:
             found.append(Diagnostic(int(match["line"]), int(match["column"]), match["message"]))
         elif found and not line.startswith((_ECHO, _WARNING)):
-            found[-1] = replace(found[-1], message=f"{found[-1].message}\n{line}")
+            found[-1] = found[-1]._replace(message=f"{found[-1].message}\n{line}")
     return found or [Diagnostic(1, 1, report)]
 
 
@@ -182,7 +181,7 @@ Rewrite = Callable[[Report, Diagnostic, re.Match[str]], Iterator[Diagnostic]]
 
 def _text(template: str) -> Rewrite:
     def rewrite(_report: Report, diagnostic: Diagnostic, match: re.Match[str]) -> Iterator[Diagnostic]:
-        yield replace(diagnostic, message=match.expand(template))
+        yield diagnostic._replace(message=match.expand(template))
 
     return rewrite
 
@@ -194,7 +193,7 @@ def _undefined_field(report: Report, diagnostic: Diagnostic, _match: re.Match[st
                 report.doubt = "a field of device is read as an optional one"
                 return
             case Select(field=name) | Call(function="_?._", args=(_, Const(value=str() as name))):
-                yield replace(diagnostic, message=f"undefined field '{name}'")
+                yield diagnostic._replace(message=f"undefined field '{name}'")
                 return
     yield diagnostic
 
@@ -207,9 +206,9 @@ def _made_device(report: Report, _diagnostic: Diagnostic, _match: re.Match[str])
 def _unresolved_select(_report: Report, diagnostic: Diagnostic, match: re.Match[str]) -> Iterator[Diagnostic]:
     kind = match[1]
     if kind.startswith("kubernetes."):
-        yield replace(diagnostic, message=f"unexpected failed resolution of '{kind}'")
+        yield diagnostic._replace(message=f"unexpected failed resolution of '{kind}'")
     else:
-        yield replace(diagnostic, message=f"type '{kind}' does not support field selection")
+        yield diagnostic._replace(message=f"type '{kind}' does not support field selection")
 
 
 def _undeclared_path(report: Report, diagnostic: Diagnostic, match: re.Match[str]) -> Iterator[Diagnostic]:
@@ -232,7 +231,7 @@ def _undeclared(report: Report, diagnostic: Diagnostic, match: re.Match[str]) ->
     if report.knows(match[1]):
         message = report.overloads.get((diagnostic.line, diagnostic.column))
         if message:
-            yield from report.reword(replace(diagnostic, message=message))
+            yield from report.reword(diagnostic._replace(message=message))
             return
     yield diagnostic
 
@@ -243,7 +242,7 @@ def _member_overload(report: Report, diagnostic: Diagnostic, match: re.Match[str
             receiver, *arguments = _split_types(match[2])
             applied = f"'{receiver}.({', '.join(arguments)})'"
             message = f"found no matching overload for '{match[1]}' applied to {applied}"
-            yield replace(diagnostic, message=message)
+            yield diagnostic._replace(message=message)
             return
     yield diagnostic
 
@@ -262,7 +261,7 @@ def _logical(report: Report, diagnostic: Diagnostic, match: re.Match[str]) -> It
 def _unrecognized(report: Report, diagnostic: Diagnostic, match: re.Match[str]) -> Iterator[Diagnostic]:
     """The engine escapes line breaks in what it quotes, cel-go does not."""
     quoted = report.quote(diagnostic, len(match[2].replace("\\n", "\n")))
-    yield replace(diagnostic, message=f"{match[1]}'{quoted}'")
+    yield diagnostic._replace(message=f"{match[1]}'{quoted}'")
 
 
 def _split_types(types: str) -> list[str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from dra_infra.errors import Problem
-from dra_infra.model.program import NotSeen
 from dra_infra.model.secrets import SecretMask, secret_texts
+
+if TYPE_CHECKING:
+    from dra_infra.model.program import NotSeen
 
 _RED, _YELLOW, _DIM, _RESET = "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
 

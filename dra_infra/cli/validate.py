@@ -10,7 +10,6 @@ from dra_infra.cli.printing import print_problems, write_output
 from dra_infra.cli.sources import NOTHING_CHECKED, SourceObject, read_sources
 from dra_infra.cli.validation_report import RENDERERS, ValidationReport
 from dra_infra.errors import Place, Problem
-from dra_infra.model.pods import decode_pod_claims
 from dra_infra.model.target import ClusterTarget
 from dra_infra.validation.objects import GROUP, check_objects, reference_to
 
@@ -80,7 +79,11 @@ def _nothing(paths: Sequence[str]) -> Problem:
 
 def _is_checked(manifest: Mapping[str, object]) -> bool:
     group, _, _ = str(manifest.get("apiVersion") or "").rpartition("/")
-    return group == GROUP or decode_pod_claims(manifest) is not None
+    if group == GROUP:
+        return True
+    from dra_infra.model.pods import decode_pod_claims
+
+    return decode_pod_claims(manifest) is not None
 
 
 def stream_of_bytes() -> None:

@@ -1,7 +1,5 @@
 """The status of a ResourceClaim: which devices it got, who uses them, and how they are (resource.k8s.io/v1)."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field
@@ -64,7 +62,7 @@ class DeviceAllocationResult(Record):
 class AllocationResult(Record):
     """What was allocated, and where it can be used; no node selector means everywhere."""
 
-    devices: DeviceAllocationResult = Field(default=DeviceAllocationResult())
+    devices: DeviceAllocationResult = Field(default=DeviceAllocationResult.empty())
     node_selector: NodeSelector | None = None
     allocation_timestamp: Time | None = None
 

@@ -8,10 +8,9 @@ that the object is written in. Upstream: sigs.k8s.io/json and the UnmarshalJSON 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -39,8 +38,7 @@ _ALPHAS: Final = (("v1alpha3", "DeviceTaintRule"),)
 """Kinds that a supported minor has in an alpha version, arranged as in v1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(NamedTuple):
     """An object as a server decodes it.
 
     Args:

@@ -1,7 +1,5 @@
 """Device: what a driver says about one device, and what it takes from counters (resource.k8s.io/v1)."""
 
-from __future__ import annotations
-
 from types import MappingProxyType
 from typing import Annotated
 

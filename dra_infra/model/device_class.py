@@ -1,7 +1,5 @@
 """DeviceClass, and the selector and configuration parts that classes share with claims (resource.k8s.io/v1)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -60,5 +58,5 @@ class DeviceClass(KubernetesObject):
 
     api_version: Literal["resource.k8s.io/v1"] = API_VERSION
     kind: Literal["DeviceClass"] = "DeviceClass"
-    metadata: ObjectMeta = Field(default=ObjectMeta())
-    spec: DeviceClassSpec = Field(default=DeviceClassSpec())
+    metadata: ObjectMeta = Field(default=ObjectMeta.empty())
+    spec: DeviceClassSpec = Field(default=DeviceClassSpec.empty())

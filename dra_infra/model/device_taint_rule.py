@@ -1,7 +1,5 @@
 """DeviceTaintRule: taints devices that a selector picks, whoever published them (resource.k8s.io/v1 since 1.37, v1beta2 since 1.36, v1alpha3)."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field
@@ -26,7 +24,7 @@ class DeviceTaintRuleSpec(Record):
     """The taint, and the devices that get it; no selector means none."""
 
     device_selector: DeviceTaintSelector | None = None
-    taint: DeviceTaint = Field(default=DeviceTaint())
+    taint: DeviceTaint = Field(default=DeviceTaint.empty())
 
 
 class DeviceTaintRuleStatus(Record):
@@ -42,6 +40,6 @@ class DeviceTaintRule(KubernetesObject):
 
     api_version: Literal["resource.k8s.io/v1"] = API_VERSION
     kind: Literal["DeviceTaintRule"] = "DeviceTaintRule"
-    metadata: ObjectMeta = Field(default=ObjectMeta())
-    spec: DeviceTaintRuleSpec = Field(default=DeviceTaintRuleSpec())
+    metadata: ObjectMeta = Field(default=ObjectMeta.empty())
+    spec: DeviceTaintRuleSpec = Field(default=DeviceTaintRuleSpec.empty())
     status: DeviceTaintRuleStatus = Field(default_factory=DeviceTaintRuleStatus)

@@ -8,8 +8,7 @@ the first, and the loop for the second edits a copy), and the scheduler ignores 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dra_infra.model.device_class import DeviceClassSpec
 from dra_infra.model.record import Record
@@ -19,8 +18,7 @@ from dra_infra.model.target import Release
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(NamedTuple):
     """One field that a server clears, or keeps and ignores.
 
     Args:

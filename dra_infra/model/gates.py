@@ -8,15 +8,13 @@ Source: `defaultVersionedKubernetesFeatureGates` in pkg/features/kube_features.g
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 SUPPORTED_MINORS: Final = ("1.34", "1.35", "1.36", "1.37")
 """The Kubernetes minors whose rules are known here, oldest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class GateState:
+class GateState(NamedTuple):
     """How one minor ships a gate.
 
     Args:

@@ -1,7 +1,5 @@
 """Object metadata, conditions, and references to objects (k8s.io/apimachinery/pkg/apis/meta/v1)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """NodeSelector: which nodes devices can be used from (k8s.io/api/core/v1)."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from dra_infra.model.record import CoreRecord, GoType, Text

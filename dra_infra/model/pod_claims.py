@@ -1,7 +1,5 @@
 """The claim parts of a pod spec as the API server decodes them (k8s.io/api/core/v1)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +41,7 @@ class _ResourceRequirements(CoreRecord):
 class _Container(CoreRecord):
     GO_NAME = "Container"
 
-    resources: _ResourceRequirements = Field(default=_ResourceRequirements())
+    resources: _ResourceRequirements = Field(default=_ResourceRequirements.empty())
 
 
 class _PodSpec(CoreRecord):
@@ -52,7 +50,15 @@ class _PodSpec(CoreRecord):
     resource_claims: list[PodResourceClaim] | None = None
     init_containers: list[_Container] | None = None
     containers: list[_Container] | None = None
-    resources: _ResourceRequirements = Field(default=_ResourceRequirements())
+    resources: _ResourceRequirements = Field(default=_ResourceRequirements.empty())
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerClaims:
+    """What one container uses."""
+
+    path: str
+    claims: tuple[ContainerResourceClaim, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +76,6 @@ class PodClaims:
     resource_claims: tuple[PodResourceClaim, ...]
     containers: tuple[ContainerClaims, ...]
     pod_level_claims: tuple[ContainerResourceClaim, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ContainerClaims:
-    """What one container uses."""
-
-    path: str
-    claims: tuple[ContainerResourceClaim, ...]
 
 
 @dataclass(frozen=True, slots=True)

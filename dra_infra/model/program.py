@@ -11,14 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dra_infra.errors import Place, Problem
+from dra_infra.model.markers import SECRET, UNKNOWN
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.target import ClusterTarget, Release
 
-UNKNOWN = "[unknown]"
-"""Stands in manifests for a value that only exists after `pulumi up`."""
-
-SECRET = "[secret]"  # noqa: S105  (a marker, not a password)
-"""Stands in manifests for a secret value."""
+__all__ = ["SECRET", "UNKNOWN", "NotSeen", "Program", "ProgramObject", "ProgramRelease", "Replacement"]
 
 Replacement = Literal["provider", "delete-first", "in-place"]
 """How a change of an object that cannot change in place goes: as the provider decides, the old one deleted first, or not

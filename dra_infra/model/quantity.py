@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 FORMAT_WRONG: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -41,8 +41,7 @@ MAX_EXPONENT: Final = 1000
 """Bounds of memory for hostile input; Go has none, and nothing real comes near."""
 
 
-@dataclass(frozen=True, slots=True)
-class Notation:
+class Notation(NamedTuple):
     """How Go holds an amount.
 
     Args:

@@ -2,9 +2,10 @@
 
 A record decodes as Go's JSON decoder does: a text is a text and never a number, a missing text is empty, a missing
 number is 0, and what Go holds by pointer, as a list or as a map is None when it is absent.
-"""
 
-from __future__ import annotations
+Modules of records do without `from __future__ import annotations`: pydantic would compile the text of each annotation,
+those of a base again for each record, which took a tenth of the time of `dra-infra validate` on one file.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -108,6 +109,14 @@ class Record(BaseModel):
 
     TAGGED_INSIDE: ClassVar[bool] = False
     """Whether the server's internal struct has JSON names as well."""
+
+    @classmethod
+    def empty(cls) -> Self:
+        """The record of which nothing is given, for defaults of fields.
+
+        It makes no schema: those of records that an input does not have would take a fifth of a short run.
+        """
+        return cls.model_construct()
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> Self:

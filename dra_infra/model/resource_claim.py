@@ -1,7 +1,5 @@
 """ResourceClaim and ResourceClaimTemplate (resource.k8s.io/v1)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -130,7 +128,7 @@ class ResourceClaimSpec(Record):
 
     WRITTEN_EMPTY = ("devices",)
 
-    devices: DeviceClaim = Field(default=DeviceClaim())
+    devices: DeviceClaim = Field(default=DeviceClaim.empty())
 
 
 class ResourceClaim(KubernetesObject):
@@ -140,8 +138,8 @@ class ResourceClaim(KubernetesObject):
 
     api_version: Literal["resource.k8s.io/v1"] = API_VERSION
     kind: Literal["ResourceClaim"] = "ResourceClaim"
-    metadata: ObjectMeta = Field(default=ObjectMeta())
-    spec: ResourceClaimSpec = Field(default=ResourceClaimSpec())
+    metadata: ObjectMeta = Field(default=ObjectMeta.empty())
+    spec: ResourceClaimSpec = Field(default=ResourceClaimSpec.empty())
     status: ResourceClaimStatus = Field(default_factory=ResourceClaimStatus)
 
 
@@ -150,8 +148,8 @@ class ResourceClaimTemplateSpec(Record):
 
     WRITTEN_EMPTY = ("spec",)
 
-    metadata: Annotated[ObjectMeta, Embedded("ObjectMeta", is_field=True)] = Field(default=ObjectMeta())
-    spec: ResourceClaimSpec = Field(default=ResourceClaimSpec())
+    metadata: Annotated[ObjectMeta, Embedded("ObjectMeta", is_field=True)] = Field(default=ObjectMeta.empty())
+    spec: ResourceClaimSpec = Field(default=ResourceClaimSpec.empty())
 
 
 class ResourceClaimTemplate(KubernetesObject):
@@ -161,5 +159,5 @@ class ResourceClaimTemplate(KubernetesObject):
 
     api_version: Literal["resource.k8s.io/v1"] = API_VERSION
     kind: Literal["ResourceClaimTemplate"] = "ResourceClaimTemplate"
-    metadata: ObjectMeta = Field(default=ObjectMeta())
-    spec: ResourceClaimTemplateSpec = Field(default=ResourceClaimTemplateSpec())
+    metadata: ObjectMeta = Field(default=ObjectMeta.empty())
+    spec: ResourceClaimTemplateSpec = Field(default=ResourceClaimTemplateSpec.empty())

@@ -1,7 +1,5 @@
 """ResourceSlice: the devices that a driver publishes for a pool (resource.k8s.io/v1)."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import ConfigDict, Field
@@ -44,7 +42,7 @@ class ResourceSliceSpec(Record):
     WRITTEN_EMPTY = ("driver", "pool")
 
     driver: Text = ""
-    pool: ResourcePool = Field(default=ResourcePool())
+    pool: ResourcePool = Field(default=ResourcePool.empty())
     node_name: Text | None = None
     node_selector: NodeSelector | None = None
     all_nodes: Truth | None = None
@@ -62,5 +60,5 @@ class ResourceSlice(KubernetesObject):
 
     api_version: Literal["resource.k8s.io/v1"] = API_VERSION
     kind: Literal["ResourceSlice"] = "ResourceSlice"
-    metadata: ObjectMeta = Field(default=ObjectMeta())
-    spec: ResourceSliceSpec = Field(default=ResourceSliceSpec())
+    metadata: ObjectMeta = Field(default=ObjectMeta.empty())
+    spec: ResourceSliceSpec = Field(default=ResourceSliceSpec.empty())

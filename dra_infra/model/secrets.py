@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dra_infra.errors import Problem
-from dra_infra.model.program import SECRET, UNKNOWN
+from dra_infra.model.markers import SECRET, UNKNOWN
 
 CHANGED_SECRET: Final = f"{SECRET} (changed)"
 """Stands for the new value where a secret changes."""

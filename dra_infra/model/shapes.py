@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from dra_infra.model.field_history import is_known
 from dra_infra.model.record import Embedded, GoType, Record, Special
@@ -35,8 +34,7 @@ class JsonType(Enum):
     MAP = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class ValueShape:
+class ValueShape(NamedTuple):
     """A type.
 
     Args:
@@ -52,8 +50,7 @@ class ValueShape:
     record: type[Record] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldShape:
+class FieldShape(NamedTuple):
     """A field.
 
     Args:
@@ -75,8 +72,7 @@ class FieldShape:
     embedded: Embedded | None
 
 
-@dataclass(frozen=True, slots=True)
-class RecordShape:
+class RecordShape(NamedTuple):
     """A struct: its name in Go, with the package, and its fields by JSON name in Go's order."""
 
     struct: str

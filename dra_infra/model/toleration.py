@@ -1,7 +1,5 @@
 """Taints of devices and what tolerates them (resource.k8s.io/v1)."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from dra_infra.model.record import GoType, Integer, Record, Text, Time

@@ -8,8 +8,7 @@ unfold without end. Events come one by one, and are counted. What scalars mean i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -32,8 +31,7 @@ _TAGGED: Final[Mapping[str, Any]] = {
 _SHORT: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """One document of a text.
 
     Args:

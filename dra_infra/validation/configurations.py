@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dra_infra.model.device_class import DeviceSelector, OpaqueDeviceConfiguration
-from dra_infra.model.program import SECRET, UNKNOWN
+from dra_infra.model.markers import SECRET, UNKNOWN
 from dra_infra.model.target import Release
 from dra_infra.validation import formats
 from dra_infra.validation.expressions import check_selector

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dra_infra.cel.check import Checked, check_derived, check_expression
 from dra_infra.cel.release import Environment
 from dra_infra.model.device_class import DeviceClass, DeviceSelector
-from dra_infra.model.device_taint_rule import DeviceTaintRule
-from dra_infra.model.program import SECRET, UNKNOWN
+from dra_infra.model.markers import SECRET, UNKNOWN
 from dra_infra.model.resource_claim import (
     DeviceSubRequest,
     ExactDeviceRequest,
@@ -24,6 +23,9 @@ from dra_infra.model.resource_claim import (
 from dra_infra.model.target import Release
 from dra_infra.validation.field_errors import FieldError, forbidden, invalid, too_long
 from dra_infra.validation.formats import size
+
+if TYPE_CHECKING:
+    from dra_infra.validation.verdict import Judged
 
 MAX_LENGTH: Final = 10 * 1024
 """Bytes (CELSelectorExpressionMaxLength in k8s.io/api/resource/v1)."""
@@ -79,29 +81,27 @@ def _check(
         yield forbidden("cel.cost", path, "too complex, exceeds cost limit")
 
 
-def find_undecided(
-    record: DeviceClass | ResourceClaim | ResourceClaimTemplate | DeviceTaintRule, release: Release
-) -> Iterator[str]:
+def find_undecided(record: Judged, release: Release) -> Iterator[str]:
     """Paths of the expressions in *record* about which nothing can be said here."""
     for expression, path, derived in _expressions(record):
         if size(expression) <= MAX_LENGTH and compiled(expression, release, derived=derived).undecided:
             yield path
 
 
-def _expressions(
-    record: DeviceClass | ResourceClaim | ResourceClaimTemplate | DeviceTaintRule,
-) -> Iterator[tuple[str, str, bool]]:
-    if isinstance(record, DeviceTaintRule):
+def _expressions(record: Judged) -> Iterator[tuple[str, str, bool]]:
+    if isinstance(record, ResourceClaimTemplate):
+        devices, path = record.spec.spec.devices, "spec.spec.devices"
+    elif isinstance(record, ResourceClaim):
+        devices, path = record.spec.devices, "spec.devices"
+    elif isinstance(record, DeviceClass):
+        yield from _in_selectors(record.spec.selectors, "spec.selectors")
+        return
+    elif record.kind == "DeviceTaintRule":
         chosen = record.spec.device_selector
         yield from _in_selectors(chosen.selectors if chosen else None, "spec.deviceSelector.selectors")
         return
-    if isinstance(record, DeviceClass):
-        yield from _in_selectors(record.spec.selectors, "spec.selectors")
-        return
-    if isinstance(record, ResourceClaim):
-        devices, path = record.spec.devices, "spec.devices"
     else:
-        devices, path = record.spec.spec.devices, "spec.spec.devices"
+        return
     for index, request in enumerate(devices.requests or ()):
         at = f"{path}.requests[{index}]"
         leaves: list[tuple[str, ExactDeviceRequest | DeviceSubRequest]] = [

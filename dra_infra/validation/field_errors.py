@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dra_infra.model.go_json import go_json
 
@@ -127,8 +127,7 @@ def not_supported(rule: str, path: str, value: str, supported: Sequence[str], **
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(NamedTuple):
     """A bad value that is already in the server's spelling."""
 
     text: str

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from dra_infra.model.program import SECRET, UNKNOWN
+from dra_infra.model.markers import SECRET, UNKNOWN
 from dra_infra.validation.field_errors import FieldError, quoted
 
 _PRINTED: Final = (quoted(UNKNOWN), quoted(SECRET))

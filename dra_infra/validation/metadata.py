@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from dra_infra.model.markers import SECRET, UNKNOWN
 from dra_infra.model.metadata import ObjectMeta, OwnerReference
-from dra_infra.model.program import SECRET, UNKNOWN
 from dra_infra.model.target import Release
 from dra_infra.validation import formats
 from dra_infra.validation.field_errors import FieldError, Printed, forbidden, invalid, required, too_long

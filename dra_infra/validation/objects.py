@@ -6,22 +6,22 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dra_infra.errors import Problem
 from dra_infra.model.collector import collector_paused
 from dra_infra.model.decoding import can_decode, decode
 from dra_infra.model.device_class import DeviceClass
-from dra_infra.model.fleet import Fleet
 from dra_infra.model.metadata import ObjectRef
-from dra_infra.model.pods import decode_pod_claims, find_pod_templates
 from dra_infra.model.target import ClusterTarget, Release
 from dra_infra.validation.advice import REFERENCES, Pins, Surroundings, advise, advise_pods, read_pins
 from dra_infra.validation.expressions import environment_of
 from dra_infra.validation.markers import is_told, without_markers
-from dra_infra.validation.pod_claims import check_pod_claims
 from dra_infra.validation.problems import problem_of, problems_of, unreadable
 from dra_infra.validation.verdict import Checked, judge
+
+if TYPE_CHECKING:
+    from dra_infra.model.fleet import Fleet
 
 GROUP: Final = "resource.k8s.io"
 JUDGED: Final = (
@@ -194,6 +194,10 @@ def _check_object(
 
 
 def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Problem]:
+    # Loaded where something other than claims is checked: a claim alone is checked sooner without.
+    from dra_infra.model.pods import decode_pod_claims
+    from dra_infra.validation.pod_claims import check_pod_claims
+
     decoded = decode_pod_claims(manifest, minor=release.number)
     if decoded is None:
         return
@@ -213,6 +217,8 @@ def _advise(
         flat = str(manifest.get("apiVersion")).endswith("/v1beta1")
         yield from advise(record, release, surroundings, pins=pins, flat=flat)
     else:
+        from dra_infra.model.pods import find_pod_templates
+
         for template in find_pod_templates(manifest):
             yield from advise_pods(template, surroundings, pins=pins)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from dra_infra.model.markers import SECRET, UNKNOWN
 from dra_infra.model.pods import ContainerResourceClaim, PodClaims, PodResourceClaim
-from dra_infra.model.program import SECRET, UNKNOWN
 from dra_infra.validation import formats
 from dra_infra.validation.field_errors import (
     ErrorKind,

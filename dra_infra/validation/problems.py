@@ -9,7 +9,6 @@ from dra_infra.errors import Problem
 from dra_infra.model.decoding import field_names
 from dra_infra.model.dropping import Dropped
 from dra_infra.model.target import Release
-from dra_infra.validation.advice import explain_refusal
 from dra_infra.validation.field_errors import FieldError
 from dra_infra.validation.rules import RULES
 from dra_infra.validation.verdict import Verdict
@@ -104,10 +103,15 @@ def problem_of(error: FieldError) -> Problem:
     """One finding of the server as a problem."""
     rule = RULES[error.rule]
     code = "cel-syntax" if rule.code == "cel-type" and "Syntax error" in error.detail else rule.code
-    hint = (
-        explain_refusal(error.value, error.detail) if rule.code == "cel-type" else _HINTS.get(error.rule, "")
-    )
+    hint = _explain(error) if rule.code == "cel-type" else _HINTS.get(error.rule, "")
     return Problem(path=error.path, code=code, message=error.message, hint=hint)
+
+
+def _explain(error: FieldError) -> str:
+    # Loaded for an expression that is refused: its patterns take their time to compile.
+    from dra_infra.validation.advice.refusals import explain_refusal
+
+    return explain_refusal(error.value, error.detail)
 
 
 def _dropped(dropped: Dropped, release: Release) -> Problem:

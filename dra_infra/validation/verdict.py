@@ -8,29 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from dra_infra.model.decoding import Decoded, can_decode, decode
 from dra_infra.model.defaults import with_defaults
 from dra_infra.model.device_class import DeviceClass
-from dra_infra.model.device_taint_rule import DeviceTaintRule
 from dra_infra.model.dropping import Dropped, drop_from_claim, drop_from_class
-from dra_infra.model.pods import DecodedPods, decode_pod_claims
 from dra_infra.model.resource_claim import DeviceClaim, ResourceClaim, ResourceClaimTemplate
-from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.model.target import Release
 from dra_infra.validation.claims import check_claim
 from dra_infra.validation.classes import check_class, check_generated_class
 from dra_infra.validation.expressions import find_undecided
-from dra_infra.validation.field_errors import FieldError, Printed, forbidden, invalid, quoted
+from dra_infra.validation.field_errors import FieldError, Printed, forbidden, invalid
 from dra_infra.validation.generated import SINCE, check_generated_claim, merge
 from dra_infra.validation.metadata import check_metadata, check_template_metadata, without_repeated_owners
-from dra_infra.validation.pod_claims import check_pod_claims, check_pod_update
+
+if TYPE_CHECKING:
+    from dra_infra.model.device_taint_rule import DeviceTaintRule
+    from dra_infra.model.pods import DecodedPods
+    from dra_infra.model.resource_slice import ResourceSlice
 
 Checked = DeviceClass | ResourceClaim | ResourceClaimTemplate
 """What there is advice on."""
 
-Judged = Checked | ResourceSlice | DeviceTaintRule
+Judged: TypeAlias = "Checked | ResourceSlice | DeviceTaintRule"
 """What there are rules for."""
 
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
@@ -83,9 +84,9 @@ def judge(
         subresource: `status` when the status of the *old* claim is replaced, and nothing else.
     """
     if not can_decode(manifest):
-        pods = decode_pod_claims(manifest, minor=release.number)
+        pods = _judge_pods(manifest, old, release, strict=strict)
         if pods is not None:
-            return _judge_pods(pods, old, release, strict=strict)
+            return pods
     decoded = decode(manifest, minor=release.number)
     if decoded.type_errors or (strict and decoded.unknown_fields):
         return _bad_request(decoded)
@@ -99,7 +100,7 @@ def judge(
         unknown_fields=decoded.unknown_fields,
         dropped=dropped,
         warnings=() if errors else tuple(_warn(record, release)),
-        undecided=tuple(find_undecided(record, release)) if not isinstance(record, ResourceSlice) else (),
+        undecided=tuple(find_undecided(record, release)),
         record=record,
     )
 
@@ -131,12 +132,10 @@ def _judge_status(
 
 
 def _warn(record: Judged, release: Release) -> Iterator[tuple[str, str]]:
-    """What the strategies warn about since 1.35 (WarningsOnCreate and WarningsOnUpdate)."""
-    if release.number < 35 or not isinstance(record, ResourceSlice):
-        return
-    if record.spec.driver != record.spec.driver.lower():
-        told = f"driver names should be lowercase; {quoted(record.spec.driver)} contains uppercase characters"
-        yield "spec.driver", told
+    if record.kind == "ResourceSlice":
+        from dra_infra.validation.published import warn
+
+        yield from warn(record, release)
 
 
 def _bad_request(decoded: Decoded | DecodedPods) -> Verdict:
@@ -146,8 +145,15 @@ def _bad_request(decoded: Decoded | DecodedPods) -> Verdict:
 
 
 def _judge_pods(
-    decoded: DecodedPods, old: Mapping[str, Any] | None, release: Release, *, strict: bool
-) -> Verdict:
+    manifest: Mapping[str, Any], old: Mapping[str, Any] | None, release: Release, *, strict: bool
+) -> Verdict | None:
+    # Loaded where something other than claims is judged: a claim alone is judged sooner without.
+    from dra_infra.model.pods import decode_pod_claims
+    from dra_infra.validation.pod_claims import check_pod_claims, check_pod_update
+
+    decoded = decode_pod_claims(manifest, minor=release.number)
+    if decoded is None:
+        return None
     if decoded.type_errors or (strict and decoded.unknown_fields):
         return _bad_request(decoded)
     errors = [error for pod in decoded.pods for error in check_pod_claims(pod)]
@@ -171,25 +177,20 @@ def _check(
     decoded: Decoded, before: Any, release: Release, namespace_labels: Mapping[str, str] | None
 ) -> tuple[Judged, tuple[Dropped, ...], tuple[FieldError, ...]]:
     record = with_defaults(decoded.record, version=decoded.version)
-    if isinstance(
-        record, (DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceTaintRule)
-    ):
-        metadata = without_repeated_owners(record.metadata)
-        if metadata is not record.metadata:
-            record = record.model_copy(update={"metadata": metadata})
+    flat = decoded.version == "v1beta1"
+    if not isinstance(record, (DeviceClass, ResourceClaim, ResourceClaimTemplate)):
+        # Few inputs hold slices or taint rules, and their records and rules take their time to load.
+        from dra_infra.validation.published import check_published
+
+        return check_published(record, before, release, flat=flat)
+    metadata = without_repeated_owners(record.metadata)
+    if metadata is not record.metadata:
+        record = record.model_copy(update={"metadata": metadata})
     if isinstance(record, DeviceClass):
         return _check_device_class(record, before, release)
     if isinstance(record, ResourceClaim):
-        return _check_resource_claim(
-            record, before, release, namespace_labels, flat=decoded.version == "v1beta1"
-        )
-    if isinstance(record, ResourceClaimTemplate):
-        return _check_template(record, before, release, namespace_labels, flat=decoded.version == "v1beta1")
-    if isinstance(record, ResourceSlice):
-        return _check_resource_slice(record, before, release, flat=decoded.version == "v1beta1")
-    if isinstance(record, DeviceTaintRule):
-        return _check_device_taint_rule(record, before, release)
-    raise TypeError(f"no rules for {type(record).__name__}")
+        return _check_resource_claim(record, before, release, namespace_labels, flat=flat)
+    return _check_template(record, before, release, namespace_labels, flat=flat)
 
 
 def _check_device_class(
@@ -261,40 +262,6 @@ def _check_template(
         spec = inner.spec.model_copy(update={"devices": devices})
         record = record.model_copy(update={"spec": inner.model_copy(update={"spec": spec})})
     return record, dropped, tuple(errors)
-
-
-def _check_resource_slice(
-    record: ResourceSlice, before: ResourceSlice | None, release: Release, *, flat: bool
-) -> tuple[Judged, tuple[Dropped, ...], tuple[FieldError, ...]]:
-    # Few inputs hold slices, and these modules take their time to load.
-    from dra_infra.model.dropping_slices import drop_from_slice
-    from dra_infra.validation.generated_slices import check_generated_slice
-    from dra_infra.validation.slices import check_slice
-
-    old = before.spec if before is not None else None
-    spec, dropped = drop_from_slice(record.spec, release, old)
-    written = (
-        *check_metadata(record.metadata, release, kind="ResourceSlice", is_new=before is None),
-        *check_slice(spec, release, old=old),
-    )
-    generated = check_generated_slice(spec, release, old=old) if release.number >= SINCE else ()
-    kept = record.model_copy(update={"spec": spec}) if dropped else record
-    return kept, dropped, merge(written, generated, flat=flat)
-
-
-def _check_device_taint_rule(
-    record: DeviceTaintRule, before: DeviceTaintRule | None, release: Release
-) -> tuple[Judged, tuple[Dropped, ...], tuple[FieldError, ...]]:
-    from dra_infra.validation.taint_rules import check_generated_taint_rule, check_taint_rule, with_clock
-
-    old = before.spec if before is not None else None
-    written = (
-        *check_metadata(record.metadata, release, kind="DeviceTaintRule", is_new=before is None),
-        *check_taint_rule(record.spec, release, old=old),
-    )
-    generated = check_generated_taint_rule(record.spec, release, old=old) if release.number >= SINCE else ()
-    kept = record.model_copy(update={"spec": with_clock(record.spec, release, old)})
-    return kept, (), merge(written, generated)
 
 
 def _check_devices(

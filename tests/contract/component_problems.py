@@ -311,7 +311,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
 
 OWN_MODULES: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
     "every component": (["components/component.py", "model/target.py"], []),
-    "selectors": (["cel/check.py", "cel/selector.py", "cel/attribute.py", "cel/amount.py"], []),
+    "selectors": (["cel/check.py", "cel/selector.py", "cel/attributes.py", "cel/amount.py"], []),
     "configs": (["specs/config_*.py"], []),
     "attach": (["specs/attachments.py", "components/pod_specs.py", "components/device_claims.py"], []),
     "GpuDeviceClass": (["specs/device_classes.py", "components/device_classes.py"], ["configs"]),

@@ -21,7 +21,6 @@ from dra_infra.validation.advice.references import (
     check_extended_resource,
     check_namespace,
 )
-from dra_infra.validation.advice.refusals import explain_refusal
 from dra_infra.validation.advice.selectors import check_selectors
 from dra_infra.validation.advice.surroundings import Checked, Surroundings
 from dra_infra.validation.expressions import environment_of
@@ -32,7 +31,6 @@ __all__ = [
     "Surroundings",
     "advise",
     "advise_pods",
-    "explain_refusal",
     "newest",
     "read_pins",
 ]

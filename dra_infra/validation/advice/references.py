@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.pins import Pins, newest
 from dra_infra.errors import Problem
 from dra_infra.model.device_class import DeviceClass
-from dra_infra.model.pods import PodTemplate
-from dra_infra.model.program import SECRET, UNKNOWN
+from dra_infra.model.markers import SECRET, UNKNOWN
 from dra_infra.validation.advice.findings import Finding, show
 from dra_infra.validation.advice.surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from dra_infra.model.pods import PodTemplate
 
 REFERENCES: Final = frozenset({"class-not-known", "claim-not-known", "namespace-not-known"})
 """Codes of advice on what an object refers to, about which nothing can be said where the object is seen alone."""

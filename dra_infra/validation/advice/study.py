@@ -11,7 +11,7 @@ from dra_infra.cel.check import check_derived, check_expression
 from dra_infra.cel.release import Environment
 from dra_infra.cel.tree import CheckedTree, Node, children
 from dra_infra.errors import Problem
-from dra_infra.model.program import SECRET, UNKNOWN
+from dra_infra.model.markers import SECRET, UNKNOWN
 from dra_infra.validation.advice.clause import Clause, Part, read_clause
 from dra_infra.validation.advice.comparisons import Test, conjuncts
 from dra_infra.validation.advice.places import Place

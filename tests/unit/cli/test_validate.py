@@ -304,20 +304,40 @@ def test_a_number_is_what_kubectl_makes_of_it(tmp_path: Path):
     assert [code for _, _, code in problems(file)] == ["wrong-type"]
 
 
-def test_it_loads_no_engine_no_cluster_client_and_no_transport(tmp_path: Path):
-    file = tmp_path / "claim.yaml"
-    file.write_text(CLAIM.format(count=-1))
+def loaded_to_validate(file: Path) -> set[str]:
     code = (
-        "import sys; from dra_infra.cli.validate import run\n"
-        "run([sys.argv[1]], kubernetes=None, gates={}, serves=[], driver='newest', strict=False, output='text')\n"
-        "print(sorted(sys.modules))"
+        "import sys; from dra_infra.cli.app import app\n"
+        "try: app(['validate', sys.argv[1]])\n"
+        "except SystemExit: print(*sorted(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, file], capture_output=True, text=True, check=True, cwd=ROOT
     )
-    loaded = set(done.stdout.strip("[]\n").replace("'", "").split(", "))
+    return set(done.stdout.split())
+
+
+def test_it_loads_no_engine_no_cluster_client_and_no_transport(tmp_path: Path):
+    file = tmp_path / "claim.yaml"
+    file.write_text(CLAIM.format(count=-1))
+    loaded = loaded_to_validate(file)
     assert "dra_infra.validation.objects" in loaded
     assert not loaded & {"pulumi", "pulumi_kubernetes", "grpc", "kubernetes", "httpx", "http.client", "ssl"}
+
+
+def test_it_loads_what_the_input_needs_and_no_other_command(tmp_path: Path):
+    file = tmp_path / "claim.yaml"
+    file.write_text(CLAIM.format(count=1))
+    rare = {
+        f"dra_infra.{name}" for name in ("model.resource_slice", "model.pods", "model.fleet", "model.program")
+    }
+    rare |= {f"dra_infra.{name}" for name in ("cel.selector", "cel.wording", "catalog.charts", "simulation")}
+    loaded = loaded_to_validate(file)
+    assert not loaded & (rare | {"rich", "jinja2"})
+    assert [name for name in loaded if name.startswith("dra_infra.cli.commands.")] == [
+        "dra_infra.cli.commands.validate"
+    ]
+    file.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: []}\n")
+    assert "dra_infra.model.pods" in loaded_to_validate(file)
 
 
 def test_junit_holds_what_xml_cannot(tmp_path: Path):

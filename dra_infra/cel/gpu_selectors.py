@@ -10,7 +10,7 @@ import difflib
 from typing import Final, NoReturn
 
 from dra_infra.cel.amount import CapacityAmount, VersionAttribute
-from dra_infra.cel.attribute import BoolAttribute, IntAttribute, TextAttribute
+from dra_infra.cel.attributes import BoolAttribute, IntAttribute, TextAttribute
 from dra_infra.cel.reference import Reference
 from dra_infra.cel.renamed import RenamedText
 from dra_infra.errors import SelectorError
