@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from dra_infra.cluster.kinds import (
     PODS,
     SLICES,
     SNAPSHOT,
+    TAINT_RULES,
     TEMPLATES,
     Kind,
 )
@@ -34,11 +36,12 @@ from dra_infra.model.gates import GATES, SUPPORTED_MINORS
 from dra_infra.model.target import ClusterTarget, Release, check_target
 from dra_infra.planning.asking import Surroundings
 from dra_infra.planning.subjects import find_subject
+from dra_infra.planning.taint_rules import with_taint_rules
 
 _OWNERS: Final = tuple(
     each for each in SNAPSHOT if each.group in ("apps", "batch") and each is not DAEMON_SETS
 )
-_KINDS: Final = (NODES, SLICES, CLASSES, CLAIMS, TEMPLATES, PODS, EVENTS, DAEMON_SETS, *_OWNERS)
+_KINDS: Final = (NODES, SLICES, CLASSES, CLAIMS, TEMPLATES, PODS, EVENTS, DAEMON_SETS, *_OWNERS, TAINT_RULES)
 _WARNINGS: Final = "type=Warning"
 
 
@@ -61,7 +64,9 @@ def read_live(
     reader = open_reader(kubeconfig, context, tell=tell)
     release, problems = _release(reader, kubernetes, gates)
     listings = {kind: _list(reader, kind, namespace) for kind in _KINDS}
-    problems += [problem for each in listings.values() for problem in each.problems]
+    problems += [
+        problem for each in listings.values() for problem in each.problems if each.kind is not TAINT_RULES
+    ]
     if not any(each.is_seen for each in listings.values()):
         raise nothing_seen(problems)
     items = {kind: listing.items for kind, listing in listings.items()}
@@ -76,8 +81,9 @@ def read_live(
     )
     _, manifest = find_subject(name, namespace, scene.objects)
     fleet, more = _fleet(listings)
+    slices, untold = with_taint_rules(fleet.slices, items[TAINT_RULES], release)
     around = Surroundings(
-        fleet=fleet,
+        fleet=replace(fleet, slices=tuple(slices)),
         release=release,
         holders=find_holders(scene),
         taken=find_amounts(scene),
@@ -86,7 +92,7 @@ def read_live(
     return Found(
         asking=ask_running(manifest, around, scene),
         where=reader.session.account.server,
-        not_seen=tuple(dict.fromkeys((*problems, *more))),
+        not_seen=tuple(dict.fromkeys((*problems, *more, *untold))),
     )
 
 

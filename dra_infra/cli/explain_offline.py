@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from dra_infra.planning.asking import Asking, Surroundings, read_classes
 from dra_infra.planning.asking_program import ask_program
 from dra_infra.planning.running import Running, key_of
 from dra_infra.planning.subjects import find_subject, ref_of
+from dra_infra.planning.taint_rules import with_taint_rules
 
 Manifest = Mapping[str, Any]
 
@@ -67,13 +68,18 @@ def read_offline(
     index = Running.of(cluster)
     scene = _scene([each for each in running if not own.intersection(index.owners_of(key_of(ref_of(each))))])
     classes, malformed = read_classes([*running, *manifests])
+    slices, untold = with_taint_rules(chosen.slices, [*running, *manifests], release)
     around = Surroundings(
-        fleet=chosen, release=release, classes=classes, holders=find_holders(scene), taken=find_amounts(scene)
+        fleet=replace(chosen, slices=tuple(slices)),
+        release=release,
+        classes=classes,
+        holders=find_holders(scene),
+        taken=find_amounts(scene),
     )
     return Found(
         asking=ask_program(manifest, around, manifests, running),
         where=chosen.name,
-        not_seen=(*problems, *malformed),
+        not_seen=(*problems, *malformed, *untold),
     )
 
 
@@ -89,10 +95,16 @@ def release_of(kubernetes: str | None, gates: Mapping[str, bool]) -> Release:
 def _of_snapshot(name: str, namespace: str | None, cluster: Snapshot, release: Release) -> Found:
     scene = _scene(cluster.objects)
     _, manifest = find_subject(name, namespace, scene.objects)
+    slices, problems = with_taint_rules(cluster.fleet.slices, cluster.objects, release)
     around = Surroundings(
-        fleet=cluster.fleet, release=release, holders=find_holders(scene), taken=find_amounts(scene)
+        fleet=replace(cluster.fleet, slices=tuple(slices)),
+        release=release,
+        holders=find_holders(scene),
+        taken=find_amounts(scene),
     )
-    return Found(asking=ask_running(manifest, around, scene), where=cluster.fleet.name)
+    return Found(
+        asking=ask_running(manifest, around, scene), where=cluster.fleet.name, not_seen=tuple(problems)
+    )
 
 
 def _scene(objects: Sequence[Manifest]) -> Scene:

@@ -163,13 +163,14 @@ def _ask_pod(pod: Manifest, ref: ObjectRef, around: Surroundings, scene: Scene) 
         own.read(entry)
     causes = (*words, *gated(pod, ref), *own.causes)
     question = None
-    if not template.claims:
-        causes = (*causes, _asks_nothing(ref))
-    elif own.claims or own.elsewhere:
-        try:
-            question = around.ask(own.claims, template, elsewhere=own.elsewhere)
-        except ValueError as error:
-            causes = (*causes, Problem(path=str(ref), code="object-malformed", message=str(error)))
+    try:
+        question = around.ask(own.claims, template, elsewhere=own.elsewhere)
+    except ValueError as error:
+        causes = (*causes, Problem(path=str(ref), code="object-malformed", message=str(error)))
+    if question is not None and not question.claims and not own.elsewhere:
+        question = None
+        if not template.claims:
+            causes = (*causes, _asks_nothing(ref))
     return Asking(
         subject=str(ref), question=question, causes=causes, unmodelled=find_unmodelled(template, pod)
     )

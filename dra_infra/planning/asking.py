@@ -13,13 +13,16 @@ from dra_infra.model.claim_status import AllocationResult
 from dra_infra.model.defaults import with_defaults
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.dropping import Dropped, drop_from_claim
+from dra_infra.model.dropping_slices import drop_from_slice
 from dra_infra.model.fleet import Fleet
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.pods import PodTemplate
 from dra_infra.model.resource_claim import ResourceClaim, ResourceClaimTemplate
+from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.model.target import Release
 from dra_infra.model.versions import convert
 from dra_infra.simulation.explaining import AskedClaim, Cluster, Holder, Question
+from dra_infra.simulation.extended_resources import ExtendedDemand, ServedResources
 from dra_infra.simulation.node_filters import NodeFilter
 from dra_infra.simulation.node_selectors import matches_node_selector
 from dra_infra.simulation.pod_resources import Amounts, find_shortage, node_amounts, pod_requests, show_amount
@@ -84,18 +87,22 @@ class Surroundings:
         refusals: dict[str, str] = {}
         room: dict[str, int] = {}
         pods = 1
+        claims = list(claims)
         if template is not None:
+            extended = self._extended(template, known.values())
             if not self.is_blind:
-                refusals, room = self._places(template)
+                refusals, room = self._places(template, extended)
+            claims += self._made_for(template, extended, has_claims=bool(claims))
             pods = max(template.replicas or 1, 1)
         for name, result in elsewhere:
             for node in self.fleet.nodes:
                 selector = result.node_selector
                 if selector is not None and not matches_node_selector(selector.to_manifest(), node):
                     refusals.setdefault(node.name, f"{name} is allocated, and not for this node")
+        slices = [_stored(each, self.release) for each in self.fleet.slices]
         question = Question(
-            cluster=Cluster.of(self.release, self.fleet.slices, known.values()),
-            slices=self.fleet.slices,
+            cluster=Cluster.of(self.release, slices, known.values()),
+            slices=slices,
             nodes=self.fleet.nodes,
             claims=tuple(claims),
             refusals=refusals,
@@ -104,9 +111,34 @@ class Surroundings:
         )
         return question.with_more(self.holders)
 
-    def _places(self, template: PodTemplate) -> tuple[dict[str, str], dict[str, int]]:
+    def _extended(self, template: PodTemplate, classes: Iterable[DeviceClass]) -> ExtendedDemand | None:
+        served = ServedResources(classes, self.release)
+        return served.find(template.spec, pod_requests(template.spec))
+
+    def _made_for(
+        self, template: PodTemplate, extended: ExtendedDemand | None, *, has_claims: bool
+    ) -> list[AskedClaim]:
+        """The claim that the scheduler makes of extended resources, where no device plugin serves them."""
+        if extended is None:
+            return []
+        owner = template.owner
+        made = extended.claim_for({}, owner.name, owner.namespace, has_claims=has_claims)
+        if made is None:
+            return []
+        name = f"extended resources of {owner}"
+        return [
+            AskedClaim(
+                claim=made.changed({"metadata": made.metadata.changed({"name": owner.name})}),
+                name=name,
+                is_generated=True,
+            )
+        ]
+
+    def _places(
+        self, template: PodTemplate, extended: ExtendedDemand | None
+    ) -> tuple[dict[str, str], dict[str, int]]:
         chosen = NodeFilter(template.spec, daemon=template.owner.kind == "DaemonSet")
-        wanted = pod_requests(template.spec)
+        asked = pod_requests(template.spec)
         refusals, room = {}, {}
         for node in self.fleet.nodes:
             text = chosen.refusal(node)
@@ -115,7 +147,14 @@ class Surroundings:
                 name: max(amount - taken.get(name, 0), 0)
                 for name, amount in node_amounts(node.allocatable).items()
             }
+            by_devices = extended.by_devices(left) if extended is not None else ()
+            served = [
+                name for name in (extended.names if extended is not None else ()) if name not in by_devices
+            ]
+            wanted = {name: amount for name, amount in asked.items() if name not in by_devices}
             short = find_shortage(wanted, left)
+            if not text and served:
+                text = f"a device plugin serves {', '.join(served)} there, which is not looked at"
             if not text and short:
                 has = show_amount(short, left[short]) if left.get(short) else "none"
                 text = f"the pod requests {show_amount(short, wanted[short])} {short}, and {has} is left"
@@ -128,6 +167,12 @@ class Surroundings:
                     left.get(name, 0) // amount for name, amount in wanted.items() if amount
                 )
         return refusals, room
+
+
+def _stored(slice_: ResourceSlice, release: Release) -> ResourceSlice:
+    """A slice as the server has it, without what its gates clear."""
+    spec, dropped = drop_from_slice(slice_.spec, release)
+    return with_defaults(slice_.changed({"spec": spec}) if dropped else slice_)
 
 
 def read_claim(

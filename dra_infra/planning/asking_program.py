@@ -52,16 +52,14 @@ def ask_program(
     claims = [
         replace(each, is_shared=(template.replicas or 1) > 1 and each.path == "spec") for each in claims
     ]
-    if not template.claims:
-        causes.append(_without_claims(subject))
+    question = None
     try:
-        question = (
-            around.ask(claims, template)
-            if claims and not any(each.severity == "error" for each in causes)
-            else None
-        )
+        if not any(each.severity == "error" for each in causes):
+            question = around.ask(claims, template)
     except ValueError as error:
         causes.append(_malformed(subject, template, error))
+    if question is not None and not question.claims:
+        causes.append(_without_claims(subject))
         question = None
     return Asking(
         subject=str(subject),

@@ -32,11 +32,14 @@ def edit_requests(question: Question, leaves_: Sequence[Leaf], survey: Survey) -
     """Edits of the requests as they are."""
     for leaf in leaves_:
         yield _fewer(question, leaf, survey)
+        if question.claims[leaf.key.claim].is_generated:
+            continue
         yield from _tolerate(question, leaf, survey)
         yield from _less_capacity(question, leaf, survey)
     yield from edit_constraints(question)
     for leaf in leaves_:
-        yield from other_classes(question, leaf.key.claim, leaf.key.request, leaf.key.sub)
+        if not question.claims[leaf.key.claim].is_generated:
+            yield from other_classes(question, leaf.key.claim, leaf.key.request, leaf.key.sub)
 
 
 def _fewer(question: Question, leaf: Leaf, survey: Survey) -> Ladder:
@@ -51,6 +54,8 @@ def _fewer(question: Question, leaf: Leaf, survey: Survey) -> Ladder:
     for number in numbers:
         was = "all" if leaf.is_all else f"{wanted}"
         line = f"allocationMode: ExactCount, count: {number}" if leaf.is_all else f"count: {number}"
+        if question.claims[leaf.key.claim].is_generated:
+            line = f"{number} in the limits of the container"
         found.append(
             Edit(
                 kind="fewer-devices",

@@ -48,6 +48,8 @@ Ladder: TypeAlias = Sequence[Edit]
 def field_of(question: Question, leaf: Leaf, below: str) -> str:
     """Object and field as a person finds it: `ResourceClaimTemplate ml/a: spec.spec.devices.requests[0].exactly.count`."""
     asked = question.claims[leaf.key.claim]
+    if asked.is_generated:
+        return f"{asked.name}, {leaf.wanted.name}"
     return f"{asked.name}: {asked.path}.{leaf.path}.{below}"
 
 

@@ -24,12 +24,14 @@ class AskedClaim:
         name: What to call it: `ResourceClaimTemplate ml/trainer`.
         path: Where its spec is in that object: `spec`, of a template `spec.spec`.
         is_shared: Whether all pods use this one claim.
+        is_generated: Whether the scheduler makes it of extended resources, so that only numbers can be written.
     """
 
     claim: ResourceClaim
     name: str
     path: str = "spec"
     is_shared: bool = False
+    is_generated: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -285,3 +285,32 @@ def test_the_pods_of_a_deployment_are_counted_together(command, tmp_path):
     assert said.code == 1
     assert said.out.startswith("✗ Deployment ml/serve: 8 of 10 pods fit")
     assert "add 1 node like hgx-h100-0" in said.out
+
+
+def test_extended_resources_that_a_class_serves_are_explained_too(command, tmp_path):
+    served = a_class()
+    served["spec"]["extendedResourceName"] = "example.com/gpu"
+    container = {"name": "c", "image": "i", "resources": {"limits": {"example.com/gpu": "9"}}}
+    write(tmp_path, served, a_pod(resourceClaims=[], containers=[container]))
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert said.code == 1
+    assert (
+        "request container-0-request-0 of extended resources of Pod ml/train: 9 devices of class h100"
+        in said.out
+    )
+    assert "ask for 8 instead of 9 in request container-0-request-0" in said.out
+
+
+def test_a_taint_rule_of_a_snapshot_keeps_devices_away(command, tmp_path):
+    rule = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "repair"},
+        "spec": {"deviceSelector": {"driver": GPU}, "taint": {"key": "repair", "effect": "NoSchedule"}},
+    }
+    write(tmp_path, *load_fleet("hgx-h100").to_manifests(), rule, name="cluster.yaml")
+    write(tmp_path, a_class(), a_template(), a_pod(), name="mine.yaml")
+    said = command("explain", "pod/train", "mine.yaml", "--snapshot", "cluster.yaml", cwd=tmp_path)
+    assert said.code == 1
+    assert "    - 8 tainted repair:NoSchedule" in said.out
+    assert "- {key: repair, operator: Exists, effect: NoSchedule}" in said.out
