@@ -6,6 +6,7 @@ Source: the end of Allocate, and createNodeSelector.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from dra_infra.model.claim_status import (
     AllocationResult,
@@ -25,6 +26,11 @@ from dra_infra.simulation.allocation.variants import Variant
 SHARE = "share"
 """In place of the random id of a share."""
 
+# What is put together here is known to be right; making a record from another one checks nothing again.
+_ALLOCATION = AllocationResult()
+_DEVICES = DeviceAllocationResult()
+_RESULT = DeviceRequestAllocationResult()
+
 
 def assemble(
     number: int,
@@ -43,12 +49,14 @@ def assemble(
         wanted[Key(number, position, wanted[Key(number, position)].selected)]
         for position in range(len(claim.spec.devices.requests or ()))
     ]
-    return AllocationResult(
-        devices=DeviceAllocationResult(
-            results=[_result(each, variant) for each in picked],
-            config=_configure(claim, chosen, variant) or None,
-        ),
-        node_selector=_select_nodes(claim, picked, node, variant),
+    devices = _DEVICES.changed(
+        {
+            "results": [_result(each, variant) for each in picked],
+            "config": _configure(claim, chosen, variant) or None,
+        }
+    )
+    return _ALLOCATION.changed(
+        {"devices": devices, "node_selector": _select_nodes(claim, picked, node, variant)}
     )
 
 
@@ -58,18 +66,22 @@ def _result(picked: Picked, variant: Variant) -> DeviceRequestAllocationResult:
     features = variant.features
     tells_tolerations = variant.number >= 36 or (variant.number == 35 and variant.channel != "stable")
     tells_skips = variant.number >= 37 and variant.channel == "experimental"
-    return DeviceRequestAllocationResult(
-        request=wanted.full_name,
-        driver=published.id.driver,
-        pool=published.id.pool,
-        device=published.id.device,
-        admin_access=True if wanted.admin else None,
-        tolerations=wanted.leaf.tolerations if tells_tolerations else None,
-        binding_conditions=device.binding_conditions if features.binding_conditions else None,
-        binding_failure_conditions=device.binding_failure_conditions if features.binding_conditions else None,
-        shareID=SHARE if picked.is_share else None,
-        consumed_capacity={name: amount.text for name, amount in picked.consumed.items()} or None,
-        skip_node_operations=published.slice.spec.skip_node_operations if tells_skips else None,
+    return _RESULT.changed(
+        {
+            "request": wanted.full_name,
+            "driver": published.id.driver,
+            "pool": published.id.pool,
+            "device": published.id.device,
+            "admin_access": True if wanted.admin else None,
+            "tolerations": wanted.leaf.tolerations if tells_tolerations else None,
+            "binding_conditions": device.binding_conditions if features.binding_conditions else None,
+            "binding_failure_conditions": device.binding_failure_conditions
+            if features.binding_conditions
+            else None,
+            "share_id": SHARE if picked.is_share else None,
+            "consumed_capacity": {name: amount.text for name, amount in picked.consumed.items()} or None,
+            "skip_node_operations": published.slice.spec.skip_node_operations if tells_skips else None,
+        }
     )
 
 
@@ -129,8 +141,7 @@ def _select_nodes(
         )
         binds = variant.is_extended and bool(each.published.device.binds_to_node)
         if place.node_name is not None or binds:
-            name = NodeSelectorRequirement(key="metadata.name", operator="In", values=[node.name])
-            return NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=[name])])
+            return _select_node(node.name)
         terms = (place.node_selector.node_selector_terms or ()) if place.node_selector is not None else ()
         if len(terms) > 1:
             raise abort(
@@ -144,6 +155,12 @@ def _select_nodes(
         return None
     term = NodeSelectorTerm(match_fields=fields or None, match_expressions=expressions or None)
     return NodeSelector(node_selector_terms=[term])
+
+
+@lru_cache(maxsize=8192)
+def _select_node(name: str) -> NodeSelector:
+    field = NodeSelectorRequirement(key="metadata.name", operator="In", values=[name])
+    return NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=[field])])
 
 
 def _merge(requirements: Sequence[NodeSelectorRequirement], into: list[NodeSelectorRequirement]) -> None:

@@ -6,7 +6,7 @@ devices and few kinds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -37,6 +37,7 @@ class DeviceKinds:
         self._by_reads: dict[Dependencies, dict[Published, int]] = {}
         self._numbers: dict[Hashable, int] = {}
         self._plain = _PlainValues(variant)
+        self._are_plain: dict[Published, bool] = {}
 
     def among(self, reads: Dependencies) -> dict[Published, int]:
         """The numbers that are known already; `number` adds to them."""
@@ -59,7 +60,10 @@ class DeviceKinds:
     def _describe(self, reads: Dependencies, published: Published) -> Hashable:
         attributes, capacity = published.device.attributes or {}, published.device.capacity or {}
         driver = published.id.driver
-        if reads is None or not self._plain.are_all(driver, attributes, capacity):
+        is_plain = self._are_plain.get(published)
+        if is_plain is None:
+            is_plain = self._are_plain[published] = self._plain.are_all(driver, attributes, capacity)
+        if reads is None or not is_plain:
             # A value that cannot be read at all is an error of every expression, and names itself.
             return (
                 driver,
@@ -141,33 +145,50 @@ class _PlainValues:
     """Knows of values that every expression can read: what it does not read of a device cannot matter then.
 
     Source: the failures of `DeviceView`, and of 1.36, which reads no device with a list where the gate for them is off.
-    Values are known by identity: devices of a built-in fleet share them.
+    Others than texts are known by identity: devices of a built-in fleet share them.
     """
 
     def __init__(self, variant: Variant) -> None:
         self._reads_lists = variant.number != 36 or "DRAListTypeAttributes" in variant.gates
         self._attributes: dict[int, DeviceAttribute] = {}
-        self._capacities: dict[int, DeviceCapacity] = {}
+        self._versions: set[str] = set()
+        self._amounts: set[str] = set()
         self._names: dict[tuple[str, tuple[str, ...]], bool] = {}
 
     def are_all(
         self, driver: str, attributes: dict[str, DeviceAttribute], capacity: dict[str, DeviceCapacity]
     ) -> bool:
         """Whether that is so for all attributes and capacities of a device."""
-        known = self._attributes
-        for attribute in attributes.values():
+        return (
+            self._are_attributes_plain(attributes.values())
+            and all(
+                each.value in self._amounts or self._is_amount_plain(each.value) for each in capacity.values()
+            )
+            and self._are_names_plain(driver, tuple(attributes))
+            and self._are_names_plain(driver, tuple(capacity))
+        )
+
+    def _are_attributes_plain(self, attributes: Iterable[DeviceAttribute]) -> bool:
+        known, versions = self._attributes, self._versions
+        for attribute in attributes:
+            if len(attribute.model_fields_set) == 1:
+                # Nearly all: one text or version.
+                text = attribute.string
+                if (text is not None and _is_plain_text(text)) or attribute.version in versions:
+                    continue
             if id(attribute) not in known:
                 if not _is_plain_attribute(attribute, reads_lists=self._reads_lists):
                     return False
                 known[id(attribute)] = attribute
-        for amount in capacity.values():
-            if id(amount) not in self._capacities:
-                if not _is_parsed(Quantity.parse, amount.value):
-                    return False
-                self._capacities[id(amount)] = amount
-        return self._are_names_plain(driver, tuple(attributes)) and self._are_names_plain(
-            driver, tuple(capacity)
-        )
+                if attribute.version is not None:
+                    versions.add(attribute.version)
+        return True
+
+    def _is_amount_plain(self, text: str) -> bool:
+        if not _is_parsed(Quantity.parse, text):
+            return False
+        self._amounts.add(text)
+        return True
 
     def _are_names_plain(self, driver: str, names: tuple[str, ...]) -> bool:
         """Whether no name is there twice, with the driver's domain and without."""

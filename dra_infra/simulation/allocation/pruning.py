@@ -1,8 +1,8 @@
 """The search with proofs: the same answers as the plain one, without the tries that can be seen to lead nowhere.
 
 Nothing is left out where the plain search could meet an error, or where a bug of the minor makes the order of the tries
-part of the answer. Proofs come in two steps: a count of free devices before the search, at which most impossible
-requests end, and `Bounds` and `States` once the search has met a few dead ends.
+part of the answer. Proofs come in two steps: a count of free devices at the first dead end, at which most impossible
+requests end, and `Bounds` and `States` after a few more.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ from dra_infra.simulation.allocation.variants import Variant
 
 PATIENCE: Final = 8
 """Dead ends after which proofs cost less than going on."""
+
+
+class _NothingLeft(Exception):  # noqa: N818  (no error: a way out of all calls)
+    """There are not enough devices for the requests."""
 
 
 class PrunedSearch(Search):
@@ -54,18 +58,20 @@ class PrunedSearch(Search):
         self._tried = [pool for pool in pools if is_tried(pool, variant)]
         self._around = around
         self._availability = availability
+        self._has_counted = False
         self._demands: Demands | None = None
         self._dead_ends = 0
         self._proofs: tuple[States, Bounds] | None = None
         self._failed: set[Hashable] = set()
 
     def _find(self) -> bool:
-        self._demands = gather_demands(
-            self.wanted, self._claims, self._candidates, self._tried, self._around, self._variant
-        )
-        if self._demands is not None and self._demands.are_short():
+        # What a request can have is worth finding out once the search does not go straight on.
+        if (self._dead_ends >= PATIENCE or self._is_known()) and self._is_short():
             return False
-        return super()._find()
+        try:
+            return super()._find()
+        except _NothingLeft:
+            return False
 
     def _depth(self) -> int:
         # Each device is one call deeper here.
@@ -76,7 +82,10 @@ class PrunedSearch(Search):
             self._begin_proofs(self._demands)
         if self._proofs is None:
             found = super()._allocate_any(key, wanted, number, is_entry=is_entry, start=start)
-            self._dead_ends += found is Found.NO
+            if found is Found.NO:
+                self._dead_ends += 1
+                if self._dead_ends == 1 and self._is_short():
+                    raise _NothingLeft
             return found
         states, bounds = self._proofs
         picked = self._taking.picked
@@ -87,6 +96,23 @@ class PrunedSearch(Search):
         if found is Found.NO:
             self._failed.add(state)
         return found
+
+    def _is_known(self) -> bool:
+        reach, declared = self._around.reach, self._around.declared
+        return all(
+            reach.has_rows(each, self._tried, declared)
+            for each in self.wanted.values()
+            if each.all_devices is None
+        )
+
+    def _is_short(self) -> bool:
+        if not self._has_counted:
+            self._has_counted = True
+            self._demands = gather_demands(
+                self.wanted, self._claims, self._candidates, self._tried, self._around, self._variant
+            )
+            return self._demands is not None and self._demands.are_short()
+        return False
 
     def _begin_proofs(self, demands: Demands) -> None:
         # Once: where there are no proofs, the count of dead ends is not looked at again.

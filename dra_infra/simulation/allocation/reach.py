@@ -47,7 +47,7 @@ class Reach:
 
     def rows(self, wanted: Wanted, pools: Iterable[Pool], node: Node, declared: frozenset[str]) -> list[Row]:
         """What a request can have of some pools of a node, which is the one that the pools were gathered for."""
-        known = self._rows.setdefault(_content(wanted, declared), {})
+        known = self._known(wanted, declared)
         found = []
         for pool in pools:
             row = known.get(pool)
@@ -55,6 +55,19 @@ class Reach:
                 row = known[pool] = self._compute(wanted, pool, node, declared)
             found.append(row)
         return found
+
+    def has_rows(self, wanted: Wanted, pools: Iterable[Pool], declared: frozenset[str]) -> bool:
+        """Whether that is known already."""
+        known = self._known(wanted, declared)
+        return all(pool in known for pool in pools)
+
+    def _known(self, wanted: Wanted, declared: frozenset[str]) -> dict[Pool, Row]:
+        if wanted.content is None:
+            wanted.content = _content(wanted, declared)
+        known = self._rows.get(wanted.content)
+        if known is None:
+            known = self._rows[wanted.content] = {}
+        return known
 
     def _compute(self, wanted: Wanted, pool: Pool, node: Node, declared: frozenset[str]) -> Row:
         allowed = uncertain = 0
@@ -95,7 +108,7 @@ class Reach:
 
 
 def _content(wanted: Wanted, declared: frozenset[str]) -> Hashable:
-    """All of a request that decides about a row."""
+    """All of a request, and of the node in the same attempt, that decides about a row."""
     leaf = wanted.leaf
     return (
         wanted.device_class.metadata.name,

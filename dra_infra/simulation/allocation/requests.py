@@ -5,7 +5,7 @@ Source: requestAccessor, requestData and the checks of Allocate and validateDevi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -43,6 +43,7 @@ class Wanted:
         count: Number of devices.
         all_devices: With mode `All`, the devices of that number, in order.
         selected: On the first entry of a prioritized list: which entry was chosen.
+        content: All of it that decides which devices it can have, once somebody asked.
     """
 
     claim: str
@@ -56,6 +57,7 @@ class Wanted:
     admin: bool = False
     capacity: Mapping[str, str] = field(default_factory=dict)
     derived: Mapping[str, str] = field(default_factory=dict)
+    content: Hashable = None
 
     @property
     def where(self) -> str:

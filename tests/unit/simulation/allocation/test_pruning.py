@@ -49,7 +49,7 @@ from tests.unit.simulation.allocation.recorded import Recorded, read
 STEPS: Final = 20_000
 """Steps after which a plain search is given up and its case is left out; less than one case in a thousand."""
 CANCELLED: Final = Failed("filter operation aborted: context deadline exceeded")
-MANY: Final = 400
+MANY: Final = 250
 
 Draw = Callable[[Random, str], Case]
 
@@ -97,7 +97,7 @@ def is_same(case: Case) -> bool:
 
 @pytest.mark.parametrize("draw", [draw_case, draw_contested])
 @pytest.mark.parametrize("minor", MINORS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(random=st.randoms(use_true_random=False))
 def test_proofs_change_no_answer(draw: Draw, minor: str, random: Random):
     case = draw(random, minor)
@@ -199,7 +199,7 @@ def one_pool_of_two_nodes() -> Case:
 def test_counters_that_depend_on_who_asks_first_are_asked_for_in_the_same_order():
     case = one_pool_of_two_nodes()
     assert answers_of(case, prune=False) == answers_of(case, prune=True) == ['{"allocations":null}'] * 2
-    with patch.object(SliceIndex, "counts_by_node", lambda _: False):
+    with proving_at_once(), patch.object(SliceIndex, "counts_by_node", lambda _: False):
         assert answers_of(case, prune=True) != answers_of(case, prune=False)
 
 
@@ -229,13 +229,15 @@ def steps_to(fleet: str, minor: str, *claims: dict[str, Any]) -> tuple[Outcome, 
 @pytest.mark.parametrize(
     "claims", [[a_claim(gpu(9))], [a_claim(gpu(5)), a_claim(gpu(4), name="c1")]], ids=["one", "two"]
 )
-def test_nine_of_eight_is_seen_before_the_search(claims: list[dict[str, Any]], minor: str):
-    assert steps_to("hgx-h100", minor, *claims) == (Cannot(), 0)
+def test_nine_of_eight_is_seen_at_the_first_dead_end(claims: list[dict[str, Any]], minor: str):
+    outcome, steps = steps_to("hgx-h100", minor, *claims)
+    assert outcome == Cannot()
+    assert steps <= 12
 
 
 @pytest.mark.parametrize("minor", MINORS)
 @pytest.mark.parametrize(("wanted", "there"), [(11, 10), (20, 16)])
-def test_more_than_there_are_is_seen_before_the_search(wanted: int, there: int, minor: str):
+def test_more_than_there_are_is_seen_at_the_first_dead_end(wanted: int, there: int, minor: str):
     case = make_case(
         minor,
         slices=[a_slice(*(f"d{number}" for number in range(there)))],
@@ -247,7 +249,8 @@ def test_more_than_there_are_is_seen_before_the_search(wanted: int, there: int, 
     outcome = allocator_of(case).allocate(
         node_of(case.nodes[0]), claims, is_cancelled=lambda: next(steps) > STEPS
     )
-    assert (outcome, next(steps)) == (Cannot(), 0)
+    assert outcome == Cannot()
+    assert next(steps) <= there + 1
 
 
 @pytest.mark.parametrize("minor", MINORS)
