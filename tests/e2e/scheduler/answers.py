@@ -9,17 +9,22 @@ from typing import Any, Final
 
 from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.model.claim_status import AllocationResult
-from dra_infra.model.fleet import Fleet
+from dra_infra.model.fleet import Fleet, Node
 from dra_infra.model.resource_claim import ResourceClaim
+from dra_infra.model.snapshot import Snapshot
 from dra_infra.model.target import ClusterTarget, Release
-from dra_infra.simulation import Taken, WorkloadPlacement, place
+from dra_infra.planning.running import find_taken
+from dra_infra.simulation import WorkloadPlacement, place
 from dra_infra.simulation.allocation import Allocated, AllocatedState, Allocator, Outcome
+from dra_infra.simulation.extended_resources import CLAIM_ENTRY, ServedResources
+from dra_infra.simulation.pod_resources import node_amounts, pod_requests
 from tests.e2e.scheduler.objects import DRA
 from tests.e2e.scheduler.stage import Stage, Verdict
 from tools.cluster import Api, Manifest
 
 FLEET_KINDS: Final = (f"{DRA}/DeviceClass", "v1/Node", f"{DRA}/ResourceSlice")
-OWN_KINDS: Final = (f"{DRA}/ResourceClaim", f"{DRA}/ResourceClaimTemplate")
+OTHER_KINDS: Final = (f"{DRA}/ResourceClaim", f"{DRA}/ResourceClaimTemplate", "v1/Pod", "v1/Namespace")
+PLACED_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
 Devices = list[tuple[str, str, str, str, str]]
 """Entry, request, driver, pool and device of each, in the order of allocation."""
@@ -37,7 +42,7 @@ class Seen:
 
     Args:
         fleet: Its nodes, slices and classes.
-        objects: Claims and templates, as the server completed them.
+        objects: Claims, templates, pods and namespaces, as the server completed them.
         allocations: `status.allocation` of every claim.
         release: What it runs.
     """
@@ -52,63 +57,80 @@ class Seen:
         """Read a cluster."""
         return cls(
             fleet=_read_fleet(stage.api),
-            objects=tuple(each for kind in OWN_KINDS for each in stage.api.list(kind)),
+            objects=tuple(each for kind in OTHER_KINDS for each in stage.api.list(kind)),
             allocations=tuple(AllocationResult.from_manifest(each) for each in stage.allocations()),
             release=release,
         )
 
     def place(self, pod: Manifest) -> WorkloadPlacement:
-        """Where the product says that the pod can go, with which devices."""
-        devices, shares = set(), []
-        for result in self.allocations:
-            for each in result.devices.results or ():
-                if not each.admin_access:
-                    device = (each.driver, each.pool, each.device)
-                    if each.share_id is None:
-                        devices.add(device)
-                    else:
-                        shares.append((device, each.consumed_capacity))
-        taken = Taken(devices=frozenset(devices), shares=tuple(shares))
-        placement = place(
-            [*map(_without_status, self.objects), pod], self.fleet, taken=taken, release=self.release
-        )
-        (found,) = placement.workloads
+        """Where the product says that the pod can go, with which devices, beside what runs there."""
+        taken, _ = find_taken(Snapshot(fleet=self.fleet, objects=self.objects))
+        known = [_without_status(each) for each in self.objects if each["kind"] in PLACED_KINDS]
+        (found,) = place([*known, pod], self.fleet, taken=taken, release=self.release).workloads
         return found
 
-    def allocate(self, pod: Manifest, node: str) -> tuple[list[str], Outcome]:
-        """The entries of the pod whose claims have no devices yet, and what the node gives them."""
+    def allocate(self, pod: Manifest, node: str, made: Manifest | None = None) -> tuple[list[str], Outcome]:
+        """The entries of the pod whose claims have no devices yet, and what the node gives them.
+
+        Args:
+            pod: The pod.
+            node: Name of the node.
+            made: The claim that the scheduler made for the pod's extended resources.
+        """
         state = AllocatedState()
         for each in self.allocations:
             state = state.with_allocation(each)
-        open_claims = {name: found for name, found in self._claims_of(pod) if found is not None}
+        claims = dict(self._open_claims(pod))
+        if made is not None:
+            claims[CLAIM_ENTRY] = _claim(made["metadata"], made["spec"])
         allocator = Allocator(self.release, self.fleet.slices, self.fleet.classes, state)
-        (where,) = (each for each in self.fleet.nodes if each.name == node)
-        return list(open_claims), allocator.allocate(where, list(open_claims.values()))
+        return list(claims), allocator.allocate(self.node(node), list(claims.values()))
+
+    def extended_requests(self, pod: Manifest, node: str) -> list[Manifest]:
+        """The requests of the claim that we say is made for the pod's extended resources on a node."""
+        served = ServedResources(self.fleet.classes, self.release)
+        demand = served.find(pod["spec"], pod_requests(pod["spec"]))
+        if demand is None:
+            return []
+        offered = node_amounts(self.node(node).allocatable)
+        return [each.to_manifest() for each in demand.requests_for(offered, has_claims=bool(_entries(pod)))]
 
     def has_allocated_claim(self, pod: Manifest) -> bool:
         """Whether a claim of the pod has its devices already, so that the pod goes where they are."""
-        return any(found is None for _, found in self._claims_of(pod))
+        return len(dict(self._open_claims(pod))) < len(_entries(pod))
 
-    def _claims_of(self, pod: Manifest) -> Iterator[tuple[str, ResourceClaim | None]]:
-        """Each entry with its claim as the allocator gets it; None where that has devices."""
-        for entry in pod["spec"].get("resourceClaims") or []:
+    def node(self, name: str) -> Node:
+        """A node of the fleet."""
+        (found,) = (each for each in self.fleet.nodes if each.name == name)
+        return found
+
+    def _open_claims(self, pod: Manifest) -> Iterator[tuple[str, ResourceClaim]]:
+        """Each entry whose claim has no devices, with the claim as the allocator gets it."""
+        for entry in _entries(pod):
             named = entry.get("resourceClaimName")
             kind = "ResourceClaim" if named else "ResourceClaimTemplate"
-            name = named or entry["resourceClaimTemplateName"]
+            metadata = {
+                "name": named or entry["resourceClaimTemplateName"],
+                "namespace": pod["metadata"]["namespace"],
+            }
             (found,) = (
                 each
                 for each in self.objects
-                if each["kind"] == kind
-                and each["metadata"]["name"] == name
-                and each["metadata"]["namespace"] == pod["metadata"]["namespace"]
+                if each["kind"] == kind and metadata.items() <= each["metadata"].items()
             )
-            if "allocation" in (found.get("status") or {}):
-                yield entry["name"], None
-                continue
-            metadata = {"name": name, "namespace": pod["metadata"]["namespace"]}
-            spec = found["spec"] if named else found["spec"]["spec"]
-            manifest = {"apiVersion": DRA, "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
-            yield entry["name"], ResourceClaim.from_manifest(manifest)
+            if "allocation" not in (found.get("status") or {}):
+                yield entry["name"], _claim(metadata, found["spec"] if named else found["spec"]["spec"])
+
+
+def _entries(pod: Manifest) -> list[Manifest]:
+    return pod["spec"].get("resourceClaims") or []
+
+
+def _claim(metadata: Manifest, spec: Manifest) -> ResourceClaim:
+    named = {key: metadata[key] for key in ("name", "namespace")}
+    return ResourceClaim.from_manifest(
+        {"apiVersion": DRA, "kind": "ResourceClaim", "metadata": named, "spec": spec}
+    )
 
 
 def devices_of(verdict: Verdict) -> Devices:

@@ -10,6 +10,7 @@ from typing import Final
 from dra_infra.model.target import Release
 from dra_infra.simulation import Reason
 from dra_infra.simulation.allocation import Failed
+from dra_infra.simulation.extended_resources import CLAIM_ENTRY
 from tests.e2e.scheduler.answers import Seen, devices_of, named_devices, written_by_server, written_by_us
 from tests.e2e.scheduler.scenario import Scenario
 from tests.e2e.scheduler.stage import HOSTNAME, PROBE, Stage, Verdict
@@ -137,11 +138,15 @@ def _compare_error(seen: Seen, reasons: Sequence[Reason], verdict: Verdict, pod:
 
 def _compare_allocation(seen: Seen, verdict: Verdict) -> Iterator[str]:
     """Hold `status.allocation` of each claim that got its devices now against ours."""
-    entries, outcome = seen.allocate(verdict.pod, verdict.node)
-    ours = written_by_us(outcome)
+    made = verdict.claims.get(CLAIM_ENTRY)
+    requests = made["spec"]["devices"]["requests"] if made else []
+    if requests != (ours := seen.extended_requests(verdict.pod, verdict.node)):
+        yield f"claim for extended resources asks for\n{requests}\nours for\n{ours}"
+    entries, outcome = seen.allocate(verdict.pod, verdict.node, made)
+    allocated = written_by_us(outcome)
     theirs = [written_by_server(verdict.claims[each]) for each in entries]
-    if ours != theirs:
-        yield f"allocation on {verdict.node} is\n{theirs}\nours is\n{ours}"
+    if allocated != theirs:
+        yield f"allocation on {verdict.node} is\n{theirs}\nours is\n{allocated}"
 
 
 def _refused_everywhere(seen: Seen, verdict: Verdict, pod: Manifest) -> Iterator[str]:

@@ -10,6 +10,7 @@ from tools.cluster import node as plain_node
 
 NAMESPACE: Final = "scheduler"
 DRA: Final = "resource.k8s.io/v1"
+IMAGE: Final = "registry.invalid/main:1"
 
 
 def node(
@@ -19,13 +20,15 @@ def node(
     taints: Sequence[Manifest] = (),
     cordoned: bool = False,
     cpu: str = "64",
+    offers: Mapping[str, str] | None = None,
 ) -> Manifest:
-    """A node with room for pods."""
+    """A node with room for pods; a device plugin *offers* more."""
+    amounts = {"cpu": cpu, **(offers or {})}
     made = plain_node(name, labels=labels)
     spec: Manifest = {"taints": list(taints)} if taints else {}
     if cordoned:
         spec["unschedulable"] = True
-    return {**made, "spec": spec, "status": {"capacity": {"cpu": cpu}, "allocatable": {"cpu": cpu}}}
+    return {**made, "spec": spec, "status": {"capacity": amounts, "allocatable": amounts}}
 
 
 def resource_slice(
@@ -136,9 +139,21 @@ def pod(
     templates: Sequence[str] = (),
     claims: Sequence[str] = (),
     cpu: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    ports: Sequence[Manifest] = (),
     **spec: Any,
 ) -> Manifest:
-    """A pod with an entry for each template and claim."""
+    """A pod of one container, with an entry for each template and claim.
+
+    Args:
+        name: Of the pod.
+        templates: Names of claim templates.
+        claims: Names of claims.
+        cpu: What it requests.
+        labels: Of the pod.
+        ports: Of its container.
+        spec: More of the pod spec, which may have containers of its own.
+    """
     entries = [
         {"name": f"t{number}", "resourceClaimTemplateName": each} for number, each in enumerate(templates)
     ]
@@ -146,13 +161,18 @@ def pod(
     resources: Manifest = {"claims": [{"name": each["name"]} for each in entries]}
     if cpu:
         resources["requests"] = {"cpu": cpu}
-    container = {"name": "main", "image": "registry.invalid/main:1", "resources": resources}
+    container = {"name": "main", "image": IMAGE, "resources": resources, "ports": list(ports)}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE},
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": dict(labels or {})},
         "spec": {"containers": [container], "resourceClaims": entries, **spec},
     }
+
+
+def container(name: str, limits: Mapping[str, str], **fields: Any) -> Manifest:
+    """A container with limits, which are its requests too."""
+    return {"name": name, "image": IMAGE, "resources": {"limits": dict(limits)}, **fields}
 
 
 def _typed(value: bool | int | str) -> Manifest:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import httpx
 
+from dra_infra.simulation.extended_resources import CLAIM_ENTRY
 from tests.e2e.scheduler.objects import (
     DRA,
     NAMESPACE,
@@ -140,6 +141,10 @@ class Stage:
             name = entry.get("resourceClaimName") or generated.get(entry["name"])
             if name:
                 found[entry["name"]] = self.api.get(CLAIM, name, namespace=pod["metadata"]["namespace"])
+        extended = pod.get("status", {}).get("extendedResourceClaimStatus")
+        if extended:
+            name = extended["resourceClaimName"]
+            found[CLAIM_ENTRY] = self.api.get(CLAIM, name, namespace=pod["metadata"]["namespace"])
         return found
 
     def _ensure_namespace(self, name: str | None) -> None:
