@@ -65,10 +65,14 @@ class Stage:
         self._numbers = itertools.count(1)
         self._namespaces: set[str] = set()
 
+    def prepare(self) -> None:
+        """Make the namespace of scenarios, for those who ask the server before they set one."""
+        self._ensure_namespace(NAMESPACE)
+
     @contextmanager
     def set(self, scenario: Scenario) -> Iterator[None]:
         """Create everything but the pods; when this returns, the scheduler has seen it. Takes it all away at the end."""
-        self._ensure_namespace(NAMESPACE)
+        self.prepare()
         for each in (*scenario.objects, *scenario.pods):
             self._ensure_namespace(each["metadata"].get("namespace"))
         made: list[Manifest] = []
@@ -82,6 +86,12 @@ class Stage:
         finally:
             for each in reversed(made):
                 self._delete(kind_of(each), each["metadata"]["name"], each["metadata"].get("namespace"))
+            for each in made:
+                if kind_of(each) == CLAIM:
+                    # It stays until the controller sees that no pod uses it, and the next scenario may reuse its name.
+                    self.api.wait_gone(
+                        CLAIM, each["metadata"]["name"], namespace=each["metadata"]["namespace"]
+                    )
 
     @contextmanager
     def run(self, pod: Manifest) -> Iterator[Verdict]:
