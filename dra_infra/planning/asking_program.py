@@ -14,6 +14,7 @@ from dra_infra.planning.asking import Asking, Surroundings, read_claim
 from dra_infra.planning.subjects import ref_of
 from dra_infra.simulation.explaining import AskedClaim
 from dra_infra.simulation.pod_features import find_unmodelled
+from dra_infra.specs.compute_domains import channel_template
 
 Manifest = Mapping[str, Any]
 
@@ -38,11 +39,17 @@ def ask_program(
     template = next(iter(find_pod_templates(manifest)), None)
     if template is None:
         return Asking(subject=str(subject), causes=(_unreadable(subject),))
+    # The driver's controller makes templates of ComputeDomains.
+    made = [
+        each
+        for domain in manifests
+        if domain.get("kind") == "ComputeDomain" and (each := channel_template(domain))
+    ]
     needed, causes = [], list[Problem]()
     for entry in template.claims:
         kind = "ResourceClaim" if entry.claim_name is not None else "ResourceClaimTemplate"
         name = str(entry.claim_name or entry.template_name or "")
-        found = _find(kind, name, subject.namespace, (*manifests, *running))
+        found = _find(kind, name, subject.namespace, (*manifests, *running, *made))
         if found is None:
             causes.append(_missing(ObjectRef(kind, name, subject.namespace), subject, entry.name))
         else:

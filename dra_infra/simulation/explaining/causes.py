@@ -10,10 +10,10 @@ from typing import Final
 from dra_infra.errors import Problem
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.resource_claim import DeviceSubRequest, ExactDeviceRequest
+from dra_infra.simulation.explaining.class_drivers import drivers_of, expressions_of
 from dra_infra.simulation.explaining.question import AskedClaim, Question
-from dra_infra.simulation.explaining.sieve import Sieve
+from dra_infra.simulation.explaining.sieve import find_troubles
 
-_DRIVER: Final = re.compile(r"device\.driver\s*==\s*(['\"])(?P<name>[a-z0-9.-]+)\1")
 _MIG: Final = re.compile(r"\.type\s*==\s*(['\"])mig\1")
 _CODES: Final = {"incomplete": "pool-incomplete", "invalid": "pool-invalid", "obsolete": "pool-incomplete"}
 _SHOWN: Final = 4
@@ -37,15 +37,6 @@ def find_causes(question: Question) -> Iterator[Problem]:
                 yield from _without_driver(question, device_class)
                 yield from _without_mig(question, device_class, leaf)
     yield from _pools(question, drivers)
-
-
-def drivers_of(device_class: DeviceClass) -> set[str]:
-    """The drivers that the selectors of a class name."""
-    return {found["name"] for each in _expressions(device_class) for found in _DRIVER.finditer(each)}
-
-
-def _expressions(device_class: DeviceClass) -> list[str]:
-    return [each.cel.expression for each in device_class.spec.selectors or () if each.cel is not None]
 
 
 def _leaves(asked: AskedClaim) -> Iterator[tuple[str, ExactDeviceRequest | DeviceSubRequest]]:
@@ -92,7 +83,7 @@ def _without_mig(
     question: Question, device_class: DeviceClass, leaf: ExactDeviceRequest | DeviceSubRequest
 ) -> Iterator[Problem]:
     own = [each.cel.expression for each in leaf.selectors or () if each.cel is not None]
-    if not any(_MIG.search(each) for each in (*_expressions(device_class), *own)):
+    if not any(_MIG.search(each) for each in (*expressions_of(device_class), *own)):
         return
     types = {
         attribute.string
@@ -128,7 +119,7 @@ def _pools(question: Question, drivers: set[str]) -> Iterator[Problem]:
         )
     told = set()
     for node in question.eligible:
-        for trouble in Sieve(question.cluster, node, question.declared_by(node)).troubles():
+        for trouble in find_troubles(question.cluster, node):
             if trouble.pool not in told and (not drivers or trouble.pool.driver in drivers):
                 told.add(trouble.pool)
                 yield Problem(

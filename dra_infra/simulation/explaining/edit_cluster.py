@@ -22,8 +22,9 @@ def free_claims(question: Question, survey: Survey) -> Iterator[Ladder]:
     """Without claims of others: each alone, then all that have devices on a node, with fewer and fewer of them."""
     others = [each for each in question.holders if not each.is_own]
     seen: set[tuple[str, ...]] = set()
+    nodes = {node.name: node for node in question.nodes}
     for name in survey.nearest()[:_NODES]:
-        pools = {pool.id for pool in survey.sieves[name].pools}
+        pools = {pool.id for pool in question.cluster.allocator.pools(nodes[name])}
         here = [
             each for each in others if any((device.driver, device.pool) in pools for device in each.devices)
         ]

@@ -11,6 +11,7 @@ from dra_infra.model.resource_claim import CapacityRequirements
 from dra_infra.model.toleration import DeviceToleration
 from dra_infra.simulation.allocation.amounts import nanos
 from dra_infra.simulation.allocation.requests import Key, leaves
+from dra_infra.simulation.explaining.class_drivers import drivers_of
 from dra_infra.simulation.explaining.edits import (
     Edit,
     Ladder,
@@ -48,7 +49,8 @@ def _fewer(question: Question, leaf: Leaf, survey: Survey) -> Ladder:
         numbers, wanted = range(min(most, 32), 0, -1), most + 1
     else:
         wanted = leaf.wanted.count
-        most = max((len(sieve.can_have(leaf, Stage.USED)) for sieve in survey.sieves.values()), default=0)
+        sieves = {id(sieve): sieve for sieve in survey.sieves.values()}.values()
+        most = max((len(sieve.can_have(leaf, Stage.USED)) for sieve in sieves), default=0)
         numbers = range(min(wanted - 1, most), 0, -1)
     found = []
     for number in numbers:
@@ -164,7 +166,14 @@ def other_classes(
     asked = question.claims[claim]
     chosen = (asked.claim.spec.devices.requests or ())[request]
     wanted = leaves(chosen)[sub].device_class_name
-    names = [name for name in question.cluster.classes if name != wanted]
+    classes = question.cluster.classes
+    # The devices of another driver are another thing.
+    drivers = drivers_of(classes[wanted]) if wanted in classes else set()
+    names = [
+        name
+        for name, each in classes.items()
+        if name != wanted and (not drivers or drivers & drivers_of(each))
+    ]
     names.sort(key=lambda name: (-difflib.SequenceMatcher(None, name, wanted).ratio(), name))
     below = f"firstAvailable[{sub}]" if chosen.first_available else "exactly"
     key = Key(claim, request, sub)

@@ -14,6 +14,7 @@ from dra_infra.simulation.allocation.amounts import nanos
 from dra_infra.simulation.allocation.attributes import scalar, static_attribute
 from dra_infra.simulation.allocation.identity import Published
 from dra_infra.simulation.dependencies import find_dependencies
+from dra_infra.simulation.explaining.class_drivers import DRIVER
 from dra_infra.simulation.explaining.clauses import clauses_of, with_clause, without_clause
 from dra_infra.simulation.explaining.edits import (
     Edit,
@@ -69,7 +70,9 @@ def edit_selectors(question: Question, leaves: Sequence[Leaf], survey: Survey) -
                 continue
             done.add(place)
             yield from _other_values(question, at, devices)
-            yield [_without(question, at)]
+            # A class without its driver would take the devices of any.
+            if not at.is_class or not DRIVER.fullmatch(clauses_of(at.expression)[at.clause].text):
+                yield [_without(question, at)]
         for rank, clause in removed:
             if clause == FAILED:
                 yield from _guarded(question, leaf, rank)

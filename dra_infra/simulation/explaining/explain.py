@@ -17,7 +17,7 @@ from dra_infra.simulation.explaining.edit_requests import other_classes
 from dra_infra.simulation.explaining.edits import Ladder
 from dra_infra.simulation.explaining.findings import explain_node, find_shortages
 from dra_infra.simulation.explaining.leaves import Leaf, read_requests
-from dra_infra.simulation.explaining.node_kinds import sort_nodes
+from dra_infra.simulation.explaining.node_kinds import NodeKind, sort_nodes
 from dra_infra.simulation.explaining.question import Question
 from dra_infra.simulation.explaining.records import (
     Explanation,
@@ -55,7 +55,7 @@ class _Answer:
         self._question = question
         self._budget = budget
         self._unknown: list[str] = []
-        self._kinds: list[Node] = []
+        self._kinds: list[NodeKind] = []
 
     def run(self, *, is_deep: bool) -> Explanation:
         question = self._asked
@@ -79,7 +79,9 @@ class _Answer:
             )
         # What is left for the first pod that does not fit.
         requests = read_requests(self._question.cluster, self._question.asked, question.names)
-        survey = Survey(self._question, requests)
+        # Those that were placed before have changed what is in use.
+        kinds = sort_nodes(self._question) if number else self._kinds
+        survey = Survey(self._question, requests, kinds)
         near = survey.nearest()
         verdict: Verdict = "does-not-fit" if first.is_known or first.failed else "not-decided"
         base = replace(
@@ -100,8 +102,8 @@ class _Answer:
         """What becomes of the first pod, and how many pods fit; the question is then that of the next pod."""
         first = Placed()
         try:
-            self._kinds = [kind.first for kind in sort_nodes(self._asked)]
-            first = try_nodes(self._asked, self._budget, self._kinds)
+            self._kinds = sort_nodes(self._asked)
+            first = try_nodes(self._asked, self._budget, [kind.first for kind in self._kinds])
             if not first.is_known:
                 self._unknown.append(
                     "a search for devices was stopped: whether it would end well is not known"
@@ -193,7 +195,7 @@ class _Answer:
         free = question.with_cluster(question.cluster.with_state(AllocatedState()))
         hardest: tuple[int, str] | None = None
         try:
-            for node in self._kinds:
+            for node in (kind.first for kind in self._kinds):
                 sieve = Sieve(free.cluster, node, question.declared_by(node))
                 found = find_shortages(
                     free.cluster, sieve, free.asked, requests, question.names, is_free=True
@@ -220,7 +222,7 @@ class _Answer:
     def _suggest(
         self, requests: Sequence[tuple[Leaf, ...]], survey: Survey, missing: int, *, is_deep: bool
     ) -> tuple[Suggestion, ...]:
-        trying = Suggesting(self._asked, self._kinds, self._budget)
+        trying = Suggesting(self._asked, [kind.first for kind in self._kinds], self._budget)
         leaves = [leaf for entries in requests for leaf in entries]
         found = trying.run(leaves, survey, missing=missing, is_deep=is_deep)
         if trying.unfinished:

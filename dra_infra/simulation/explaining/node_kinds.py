@@ -20,8 +20,12 @@ from dra_infra.simulation.explaining.question import Question
 class NodeKind:
     """Nodes that are alike: the first of them stands for all."""
 
-    first: Node
-    count: int
+    nodes: tuple[Node, ...]
+
+    @property
+    def first(self) -> Node:
+        """The one that is looked at."""
+        return self.nodes[0]
 
 
 def sort_nodes(question: Question) -> list[NodeKind]:
@@ -42,7 +46,7 @@ def sort_nodes(question: Question) -> list[NodeKind]:
         content = tuple(reader.pool(pool) for pool in question.cluster.allocator.pools(node))
         key = (content, question.declared_by(node), question.room.get(node.name, question.pods) > 0)
         found.setdefault(key, []).append(node)
-    return [NodeKind(nodes[0], len(nodes)) for nodes in found.values()]
+    return [NodeKind(tuple(nodes)) for nodes in found.values()]
 
 
 def _reads(question: Question) -> Dependencies:
@@ -105,7 +109,7 @@ class _Reader:
                 (name, each.value, repr(each.request_policy) if each.request_policy else None)
                 for name, each in sorted((device.capacity or {}).items())
             ),
-            device.binding_conditions is not None,
+            device.binding_conditions is None or len(device.binding_conditions),
             repr(spec.skip_node_operations) if spec.skip_node_operations else None,
             not spec.per_device_node_selection or device_matches_node(device, self.node),
             state.has_whole(published.id),

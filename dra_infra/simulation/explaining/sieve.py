@@ -6,7 +6,7 @@ could have if all were free. Upstream looks at use first, which decides nothing 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
@@ -29,6 +29,7 @@ from dra_infra.simulation.allocation.slices import device_matches_node, pool_of
 from dra_infra.simulation.allocation.state import NOTHING, AllocatedState
 from dra_infra.simulation.allocation.taking import OPTIONAL_NODE_OPERATIONS, is_kept_away
 from dra_infra.simulation.allocation.usage import Usage
+from dra_infra.simulation.allocation.variants import Variant
 from dra_infra.simulation.explaining.cluster import Cluster
 from dra_infra.simulation.explaining.leaves import Leaf
 
@@ -83,6 +84,39 @@ class PoolTrouble:
         return f"resource pool {self.pool} is {self.state}: {self.why}"
 
 
+def tried_devices(pools: Iterable[Pool], variant: Variant) -> tuple[tuple[Pool, Published], ...]:
+    """What can be given away of pools, in order."""
+    return tuple((pool, each) for pool in pools if _is_tried(pool, variant) for each in pool.devices)
+
+
+def find_troubles(cluster: Cluster, node: Node) -> Iterator[PoolTrouble]:
+    """The pools that a node sees and whose devices nobody gets."""
+    built = {pool.id: pool for pool in cluster.allocator.pools(node)}
+    relevant = cluster.index.relevant(node)
+    names = {pool_of(each) for each in relevant}
+    for name in sorted(
+        each for each in names if each not in built or not _is_tried(built[each], cluster.variant)
+    ):
+        slices = [each for each in relevant if pool_of(each) == name]
+        generation = max(each.spec.pool.generation for each in slices)
+        newest = [each for each in slices if each.spec.pool.generation == generation]
+        devices = sum(len(each.spec.devices or ()) for each in newest)
+        pool = built.get(name)
+        if pool is None:
+            why = "slices of a newer generation are there, and none of them is for this node"
+            yield PoolTrouble(name, "obsolete", why, devices)
+        elif pool.invalid:
+            yield PoolTrouble(name, "invalid", pool.invalid, devices)
+        else:
+            there = len(cluster.index.everywhere(name, generation) or ())
+            wanted = newest[0].spec.pool.resource_slice_count
+            yield PoolTrouble(name, "incomplete", f"{there} of {wanted} slices are published", devices)
+
+
+def _is_tried(pool: Pool, variant: Variant) -> bool:
+    return not pool.invalid and (not pool.is_incomplete or variant.has(Quirk.INCOMPLETE_IS_USED))
+
+
 class Sieve:
     """The devices of one node, looked at for any request.
 
@@ -98,9 +132,7 @@ class Sieve:
         self._variant = cluster.variant
         self._declared = declared
         self.pools: tuple[Pool, ...] = cluster.allocator.pools(node)
-        self.devices: tuple[tuple[Pool, Published], ...] = tuple(
-            (pool, each) for pool in self.pools if self._is_tried(pool) for each in pool.devices
-        )
+        self.devices = tried_devices(self.pools, self._variant)
         self._usage = Usage(cluster.state, self._variant)
         self._left = CounterAvailability(cluster.state, self._variant)
         self._whole = CounterAvailability(AllocatedState(), self._variant)
@@ -139,30 +171,9 @@ class Sieve:
             return True
         return self._usage.has_capacity(wanted, published)
 
-    def _is_tried(self, pool: Pool) -> bool:
-        return not pool.invalid and (not pool.is_incomplete or self._variant.has(Quirk.INCOMPLETE_IS_USED))
-
     def troubles(self) -> Iterator[PoolTrouble]:
         """The pools of the node whose devices nobody gets."""
-        slices: dict[PoolID, list[int]] = {}
-        for slice_ in self._cluster.index.relevant(self.node):
-            known = slices.setdefault(pool_of(slice_), [0, 0, 0])
-            generation = slice_.spec.pool.generation
-            if generation > known[0] or not known[2]:
-                known[:] = [generation, 0, slice_.spec.pool.resource_slice_count]
-            if generation == known[0]:
-                known[1] += len(slice_.spec.devices or ())
-        built = {pool.id: pool for pool in self.pools}
-        for name, (generation, devices, wanted) in sorted(slices.items()):
-            pool = built.get(name)
-            if pool is None:
-                why = "slices of a newer generation are there, and none of them is for this node"
-                yield PoolTrouble(name, "obsolete", why, devices)
-            elif pool.is_incomplete and not self._is_tried(pool):
-                there = len(self._cluster.index.everywhere(name, generation) or ())
-                yield PoolTrouble(name, "incomplete", f"{there} of {wanted} slices are published", devices)
-            elif pool.invalid:
-                yield PoolTrouble(name, "invalid", pool.invalid, devices)
+        return find_troubles(self._cluster, self.node)
 
     def fate(self, wanted: Wanted, pool: Pool, published: Published) -> Fate:
         """The first thing that keeps a device from a request, looked at alone."""

@@ -6,17 +6,27 @@ A device that several nodes can use counts as on the node where it comes furthes
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from dra_infra.model.fleet import Node
 from dra_infra.simulation.allocation.identity import DeviceID, Published
+from dra_infra.simulation.allocation.requests import Key
 from dra_infra.simulation.allocation.slices import pool_of
 from dra_infra.simulation.explaining.clauses import clauses_of
 from dra_infra.simulation.explaining.leaves import Leaf
+from dra_infra.simulation.explaining.node_kinds import NodeKind
 from dra_infra.simulation.explaining.question import Question
 from dra_infra.simulation.explaining.records import RequestTree, Rule, Step
-from dra_infra.simulation.explaining.sieve import Fate, Sieve, Stage, selector_lists
+from dra_infra.simulation.explaining.sieve import (
+    Fate,
+    Sieve,
+    Stage,
+    find_troubles,
+    selector_lists,
+    tried_devices,
+)
 from dra_infra.simulation.explaining.values import describe_values, shorten
 
 _HELD_BY: Final = 8
@@ -45,6 +55,7 @@ class _At(NamedTuple):
 
 
 _NOWHERE, _REFUSED, _TROUBLED, _SIEVED = -3, -2, -1, 0
+_NONE: Final = _At(-9)
 
 
 @dataclass(slots=True)
@@ -61,26 +72,32 @@ class Survey:
     Args:
         question: The question.
         requests: The requests of its claims, each with its entries.
+        kinds: The kinds of its nodes: one node of each is looked at.
     """
 
-    def __init__(self, question: Question, requests: Sequence[tuple[Leaf, ...]]) -> None:
+    def __init__(
+        self, question: Question, requests: Sequence[tuple[Leaf, ...]], kinds: Sequence[NodeKind]
+    ) -> None:
         self._question = question
         self._requests = requests
         self._leaves = [leaf for entries in requests for leaf in entries]
         self._found = {leaf.key: _Found() for leaf in self._leaves}
         self.devices: dict[DeviceID, Published] = {}
         self.sieves: dict[str, Sieve] = {}
+        """By name of each node; nodes of one kind have that of the first."""
         self._start()
+        index = question.cluster.index
         for node in question.nodes:
-            refusal = question.refusals.get(node.name, "")
-            sieve = Sieve(question.cluster, node, question.declared_by(node))
-            if refusal:
-                for slice_ in question.cluster.index.relevant(node):
-                    for each in question.cluster.index.devices(slice_):
+            if refusal := question.refusals.get(node.name):
+                for slice_ in index.relevant(node):
+                    for each in index.devices(slice_):
                         self._reach(each.id, _At(_REFUSED, text=refusal))
-                continue
-            self.sieves[node.name] = sieve
-            self._look(sieve)
+        for kind in kinds:
+            sieve = Sieve(question.cluster, kind.first, question.declared_by(kind.first))
+            ends = {leaf.key: self._ends(sieve, leaf) for leaf in self._leaves}
+            for node in kind.nodes:
+                self.sieves[node.name] = sieve
+                self._look(node, ends)
 
     def _start(self) -> None:
         index = self._question.cluster.index
@@ -106,27 +123,33 @@ class Survey:
 
     def _reach(self, device: DeviceID, at: _At) -> None:
         for found in self._found.values():
-            if at > found.at.get(device, _At(-9)):
+            if at > found.at.get(device, _NONE):
                 found.at[device] = at
 
-    def _look(self, sieve: Sieve) -> None:
-        for trouble in sieve.troubles():
-            for slice_ in self._question.cluster.index.relevant(sieve.node):
+    def _ends(self, sieve: Sieve, leaf: Leaf) -> list[_At]:
+        """Where each device of a node ends for a request."""
+        return [
+            _At(_PASSED) if fate.stage is Stage.PASSED else self._place(sieve, leaf, published, fate)
+            for (_, published), fate in zip(sieve.devices, sieve.fates(leaf), strict=True)
+        ]
+
+    def _look(self, node: Node, ends: Mapping[Key, Sequence[_At]]) -> None:
+        cluster = self._question.cluster
+        for trouble in find_troubles(cluster, node):
+            for slice_ in cluster.index.relevant(node):
                 if pool_of(slice_) == trouble.pool:
-                    for each in self._question.cluster.index.devices(slice_):
+                    for each in cluster.index.devices(slice_):
                         self.devices.setdefault(each.id, each)
                         self._reach(each.id, _At(_TROUBLED, text=str(trouble)))
-        for leaf in self._leaves:
-            found = self._found[leaf.key]
-            for (_, published), fate in zip(sieve.devices, sieve.fates(leaf), strict=True):
+        devices = tried_devices(cluster.allocator.pools(node), cluster.variant)
+        for key, found in self._found.items():
+            left = 0
+            for (_, published), at in zip(devices, ends[key], strict=True):
                 self.devices.setdefault(published.id, published)
-                if fate.stage is Stage.PASSED:
-                    at = _At(_PASSED)
-                    found.left[sieve.node.name] += 1
-                else:
-                    at = self._place(sieve, leaf, published, fate)
-                if at > found.at.get(published.id, _At(-9)):
+                left += at.stage == _PASSED
+                if at > found.at.get(published.id, _NONE):
                     found.at[published.id] = at
+            found.left[node.name] = left
 
     def _place(self, sieve: Sieve, leaf: Leaf, published: Published, fate: Fate) -> _At:
         if fate.stage is not Stage.SELECTOR:
@@ -147,24 +170,26 @@ class Survey:
 
     def nearest(self) -> list[str]:
         """Names of nodes to which a pod may go, the one first that comes nearest."""
+        known: dict[int, tuple[int, tuple[int, ...]]] = {}
 
         def lack(name: str) -> tuple[int, tuple[int, ...]]:
             sieve = self.sieves[name]
-            alone, short, progress = 0, 0, list[int]()
-            for entries in self._requests:
-                lacks = [
-                    max(sieve.wanted_count(leaf) - self._found[leaf.key].left[name], 0) for leaf in entries
-                ]
-                short += min(lacks)
-                alone += min(lacks) > 0
-                far = max(
-                    ((fate.stage, fate.rank) for leaf in entries for fate in sieve.fates(leaf)),
-                    default=(-1, 0),
-                )
-                progress += [-far[0], -far[1]]
-            return alone, (*progress, short)
+            if id(sieve) not in known:
+                known[id(sieve)] = self._lack(sieve, name)
+            return known[id(sieve)]
 
         return sorted(self.sieves, key=lambda name: (lack(name), name))
+
+    def _lack(self, sieve: Sieve, name: str) -> tuple[int, tuple[int, ...]]:
+        alone, short, progress = 0, 0, list[int]()
+        for entries in self._requests:
+            lacks = [max(sieve.wanted_count(leaf) - self._found[leaf.key].left[name], 0) for leaf in entries]
+            short += min(lacks)
+            alone += min(lacks) > 0
+            reached = ((fate.stage, fate.rank) for leaf in entries for fate in sieve.fates(leaf))
+            far = max(reached, default=(-1, 0))
+            progress += [-far[0], -far[1]]
+        return alone, (*progress, short)
 
     def left(self, node: str, leaf: Leaf) -> int:
         """How many devices a request can have on a node."""

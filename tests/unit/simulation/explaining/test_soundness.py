@@ -16,7 +16,7 @@ from tests.unit.simulation.allocation.answers import node_of
 from tests.unit.simulation.allocation.cases import MINORS, draw_case
 from tests.unit.simulation.explaining.asked import claims_of, cluster_of
 
-CASES = 400
+CASES = 250
 
 
 @pytest.mark.parametrize("minor", MINORS)

@@ -183,15 +183,15 @@ def test_every_edit_fits_when_the_allocator_is_asked_again(minor, monkeypatch):
         return fits
 
     monkeypatch.setattr(Suggesting, "_try", checked)
-    for seed in range(250):
+    for seed in range(180):
         case = draw_case(random.Random(f"edits {minor} {seed}"), minor)  # noqa: S311  (not for secrets)
         explain(question_of(case), is_deep=seed % 10 == 0)
-    assert len(proven) > 40
+    assert len(proven) > 30
 
 
 @pytest.mark.parametrize("minor", MINORS)
 def test_the_verdict_is_the_allocators(minor):
-    for seed in range(150):
+    for seed in range(100):
         case = draw_case(random.Random(f"verdict {minor} {seed}"), minor)  # noqa: S311  (not for secrets)
         question = question_of(case)
         try:
@@ -206,3 +206,27 @@ def test_the_verdict_is_the_allocators(minor):
         fits = any(isinstance(each, Allocated) for each in outcomes) and not ended
         assert found.verdict == ("fits" if fits else "does-not-fit")
         assert (found.error is not None) == ended
+
+
+def test_a_class_of_another_driver_is_no_help():
+    classes = [
+        {
+            "metadata": {"name": f"{driver}s"},
+            "spec": {"selectors": selecting(f"device.driver == '{driver}.example.com'")},
+        }
+        for driver in ("a", "b")
+    ]
+    slices = [a_slice("d0", driver="b.example.com")]
+    found = answer(slices=slices, classes=classes, claims=[a_claim(a_leaf(device_class="as"))])
+    assert found.suggestions == ()
+
+
+def test_a_class_of_the_same_driver_is_tried():
+    test = "device.driver == 'a.example.com'"
+    classes = [
+        {"metadata": {"name": "small"}, "spec": {"selectors": selecting(f"{test} && {SIZE} < 2")}},
+        {"metadata": {"name": "large"}, "spec": {"selectors": selecting(f"{test} && {SIZE} > 1")}},
+    ]
+    claim = a_claim(a_leaf(device_class="large"))
+    found = answer(slices=[a_slice(sized("d0", 1))], classes=classes, claims=[claim])
+    assert only(found, "other-class").line == "deviceClassName: small"
