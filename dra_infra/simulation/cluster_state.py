@@ -51,7 +51,7 @@ class ClusterState:
         self._attempts = attempts
         self._cluster = attempts.cluster
         self._amounts = amounts
-        self._in_use = in_use
+        self.in_use = in_use
         self._free: dict[int, Amounts] = {}
         self._claims: dict[ObjectRef, HeldClaim] = {}
 
@@ -73,7 +73,7 @@ class ClusterState:
         """What the scheduler finds on a node for a pod that the node filters let through."""
         if find_shortage(plan.requests, self._free.get(node, self._amounts[node])):
             return Impossible()
-        return self._attempts.attempt(node, self.open_demands(plan), self._in_use)
+        return self._attempts.attempt(node, self.open_demands(plan), self.in_use)
 
     def commit(self, plan: PodPlan, node: int, outcome: Chosen) -> NodePlacement:
         """Place the pod: take its devices and resources, allocate its claims."""
@@ -94,7 +94,7 @@ class ClusterState:
                     self._claims[entry.object] = held
             held.consumers += 1
             choices.extend(choose(self._cluster, entry, held.node, held.picks))
-        self._in_use.take(node, outcome.picks)
+        self.in_use.take(node, outcome.picks)
         return NodePlacement(node=self._cluster.nodes[node].name, devices=tuple(choices))
 
     def _held(self, entry: Entry) -> HeldClaim | None:
@@ -106,7 +106,7 @@ class ClusterState:
         if not any(entry.shared for entry in opened):
             return {}
         demands = [entry.demand for entry in opened]
-        results = self._cluster.allocate(node, demands, self._in_use.state)
+        results = self._cluster.allocate(node, demands, self.in_use.state)
         return {number: self._usable_from(node, result) for number, result in enumerate(results)}
 
     def _usable_from(self, node: int, result: AllocationResult) -> frozenset[int]:

@@ -145,6 +145,12 @@ def read_demand(
     return Demand(devices, chosen, _key(devices, chosen))
 
 
+def find_classes(classes: Mapping[str, Mapping[str, Any]]) -> dict[str, DeviceClass]:
+    """The classes that can be read, by name."""
+    read = {name: _read_class(name, "", classes) for name in classes}
+    return {name: class_ for name, class_ in read.items() if isinstance(class_, DeviceClass)}
+
+
 def _key(devices: DeviceClaim, classes: tuple[DeviceClass, ...]) -> str:
     # Configuration is for drivers; it decides nothing here.
     asked = {key: value for key, value in devices.to_manifest().items() if key != "config"}

@@ -106,6 +106,11 @@ class FreeFleet:
         self._answers: dict[tuple[object, ...], FreeAnswer] = {}
         self._capacities: dict[tuple[object, ...], Capacity] = {}
 
+    @property
+    def in_use(self) -> InUse:
+        """What was taken before."""
+        return self._in_use
+
     def state(self) -> ClusterState:
         """The fleet with nothing on it but what was taken before."""
         return ClusterState(self.attempts, self.amounts, self._in_use.fork())

@@ -52,6 +52,11 @@ class InUse:
         self._seen: dict[int, Hashable] = {}
         self._is_free = state.is_empty
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether what one node takes may be gone for others."""
+        return self._shared.are_there
+
     def of(self, node: int) -> Hashable:
         """Equal for nodes of one shape on which a search finds the same in use."""
         if self._is_free:

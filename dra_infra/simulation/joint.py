@@ -7,22 +7,38 @@ one order works proves that all fit; that it does not proves nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from dra_infra.simulation.cluster_state import ClusterState
 from dra_infra.simulation.demand import Undecided
 from dra_infra.simulation.free_fleet import Capacity, FreeFleet
+from dra_infra.simulation.in_use import InUse
 from dra_infra.simulation.outcomes import Chosen, Impossible
 from dra_infra.simulation.placement import NodePlacement
 from dra_infra.simulation.workloads import PodPlan, Workload
 
 
-def place_together(free: FreeFleet, workloads: Sequence[Workload]) -> list[tuple[NodePlacement, ...]]:
-    """Per workload where its pods went, as far as there was room; nothing for one that is not decided."""
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Where all pods went.
+
+    Args:
+        pods: Per workload, as far as there was room; nothing for one that is not decided.
+        in_use: What is in use then.
+    """
+
+    pods: Sequence[tuple[NodePlacement, ...]]
+    in_use: InUse
+
+
+def place_together(free: FreeFleet, workloads: Sequence[Workload]) -> Together:
+    """Place the pods of all workloads, in order."""
     joint = _Joint(free)
-    return [
+    pods = [
         () if isinstance(workload.plan, Undecided) else tuple(joint.place(workload.plan, workload.replicas))
         for workload in workloads
     ]
+    return Together(pods, joint.in_use)
 
 
 def count_daemons(free: FreeFleet, plan: PodPlan) -> Capacity:
@@ -36,6 +52,10 @@ class _Joint:
         self._free = free
         self._state: ClusterState = free.state()
         self._starts: dict[tuple[object, ...], int] = {}
+
+    @property
+    def in_use(self) -> InUse:
+        return self._state.in_use
 
     def place(self, plan: PodPlan, replicas: int | None) -> Iterator[NodePlacement]:
         if not self._free.answer(plan).candidates:

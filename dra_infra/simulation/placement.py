@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -96,6 +96,36 @@ class WorkloadPlacement:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Room:
+    """How much fits at one moment.
+
+    Args:
+        claims: Claims of one device that fit on all nodes together.
+        largest: Most devices that one claim can get on one node, at most 32.
+        per_node: Nodes by how many claims of one device fit on them, none left out but those with none.
+    """
+
+    claims: int
+    largest: int
+    per_node: Mapping[int, int] = field(hash=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Headroom:
+    """What is left for one kind of claim.
+
+    Args:
+        name: The device class, and the profile behind it where it is about one.
+        before: While nothing of the program runs.
+        after: When its pods are placed.
+    """
+
+    name: str
+    before: Room
+    after: Room
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Placement:
     """What becomes of all pods with claims of one program on one fleet.
 
@@ -106,12 +136,14 @@ class Placement:
             "not proven": it takes the first node for each pod, another order may still do. None when a workload
             is not decided.
         notes: What else the reader must know, in the user's words.
+        headroom: What is left per device class and MIG profile that some device is in; empty when it was not asked for.
     """
 
     fleet: Fleet = field(repr=False)
     workloads: tuple[WorkloadPlacement, ...] = ()
     together: bool | None = True
     notes: tuple[str, ...] = ()
+    headroom: tuple[Headroom, ...] = ()
 
     @property
     def fits_count(self) -> int:

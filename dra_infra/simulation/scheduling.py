@@ -11,12 +11,14 @@ from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.target import Release
 from dra_infra.simulation.candidates import CandidateNodes
 from dra_infra.simulation.cluster import Cluster, name_claims, newest_release
-from dra_infra.simulation.demand import Undecided
+from dra_infra.simulation.demand import Undecided, find_classes
 from dra_infra.simulation.explaining import Finding
 from dra_infra.simulation.free_fleet import Capacity, FreeAnswer, FreeFleet, Tally
+from dra_infra.simulation.headroom import find_room, probes_of
+from dra_infra.simulation.in_use import InUse
 from dra_infra.simulation.joint import count_daemons, place_together
 from dra_infra.simulation.outcomes import Aborted, NotDecided
-from dra_infra.simulation.placement import Placement, Reason, Verdict, WorkloadPlacement
+from dra_infra.simulation.placement import Headroom, Placement, Reason, Verdict, WorkloadPlacement
 from dra_infra.simulation.pod_resources import show_amount
 from dra_infra.simulation.taken import NOTHING, Taken
 from dra_infra.simulation.workloads import PodPlan, ProgramObjects, Workload, find_workloads, plan_claim
@@ -30,6 +32,7 @@ def place(
     last: frozenset[ObjectRef] = frozenset(),
     release: Release | None = None,
     is_late: Callable[[], bool] | None = None,
+    with_headroom: bool = False,
 ) -> Placement:
     """Where the pods of a program can go.
 
@@ -41,6 +44,7 @@ def place(
         last: Workloads that the joint placement puts behind all others.
         release: Whose server stores the objects and whose scheduler allocates; None for the newest.
         is_late: Asked during searches; once true, what is not answered by then is `not-decided`.
+        with_headroom: Whether to count what is left per class and MIG profile, before and after.
 
     Returns:
         One answer per workload whose pods use claims. Nothing is raised for what a program or fleet holds: what
@@ -52,16 +56,16 @@ def place(
     scheduler = _Scheduler(Cluster(fleet, release, is_late), taken)
     alone = [scheduler.place_alone(workload) for workload in workloads]
     order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
-    joint = dict(
-        zip(order, place_together(scheduler.free, [workloads[number] for number in order]), strict=True)
-    )
+    together = place_together(scheduler.free, [workloads[number] for number in order])
+    joint = dict(zip(order, together.pods, strict=True))
     placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(alone))
-    together, about = _judge_together(placed)
+    fits_together, about = _judge_together(placed)
     return Placement(
         fleet=fleet,
         workloads=placed,
-        together=together,
+        together=fits_together,
         notes=(*fleet.notes, *notes, *_name_quotas(objects), *about),
+        headroom=scheduler.count_headroom(together.in_use, objects) if with_headroom else (),
     )
 
 
@@ -79,7 +83,7 @@ def place_claim(
     scheduler = _Scheduler(Cluster(fleet, release), taken)
     workload = plan_claim(objects, claim)
     answer = scheduler.place_alone(workload)
-    return replace(answer, pods=place_together(scheduler.free, [workload])[0])
+    return replace(answer, pods=place_together(scheduler.free, [workload]).pods[0])
 
 
 class _Scheduler:
@@ -114,6 +118,18 @@ class _Scheduler:
             reasons=reasons,
             unmodelled=workload.unmodelled,
         )
+
+    def count_headroom(self, after: InUse, objects: ProgramObjects) -> tuple[Headroom, ...]:
+        """What is left of the nodes that take pods at all, before and after the joint placement."""
+        nodes = [number for number, node in enumerate(self._cluster.nodes) if not node.unschedulable]
+        found = []
+        for probe in probes_of(self.free.attempts, find_classes(objects.classes)):
+            before, then = (
+                find_room(self.free.attempts, in_use, nodes, probe) for in_use in (self.free.in_use, after)
+            )
+            if before.claims:
+                found.append(Headroom(name=probe.name, before=before, after=then))
+        return tuple(found)
 
     def _explain(self, plan: PodPlan, answer: FreeAnswer) -> tuple[Reason, ...]:
         found: dict[tuple[str, str], tuple[Tally, int]] = {}

@@ -131,7 +131,6 @@ def test_list_under_a_constraint_is_no_value_where_the_gate_for_lists_is_off(bui
     assert (answer.verdict, build.codes(answer)) == ("does-not-fit", ["constraint-not-met"])
 
 
-@pytest.mark.xfail(strict=True, reason="counting bounds come with the pruned search")
 def test_eleven_of_ten_with_a_constraint_is_answered_at_once(build):
     fleet = rooted(build, *["x"] * 30)
     constraint = {"matchAttribute": ROOT}
