@@ -417,6 +417,10 @@ CODES: dict[str, str] = {
     "node-too-small": "a node lacks cpu, memory, pod slots or another resource for a pod",
     "claim-elsewhere": "a claim that the pod shares is allocated on other nodes",
     "too-few-nodes": "some pods of a workload fit, but not all of them",
+    "scale-number": "no number of pods that a workload can be given",
+    "scale-unknown": "no workload with a number of pods is called so",
     "search-stopped": "the search for devices was stopped at its limit",
+    "what-if-device": "no device of the fleet is called so",
+    "what-if-node": "no node of the fleet is called so",
 }
 """Every stable code with its one-line meaning."""

@@ -30,12 +30,18 @@ _GATES: Final = {
     "fabric-partitions": "FabricManagerPartitioning",
     "vfio": "PassthroughSupport",
 }
+_EXAMPLE: Final = "example"
+"""The fleet of the example driver, which has releases of its own."""
 OPTIONS: Final = (*(f"{name}=" for name in _VALUED), *_SWITCHES, *_GATES)
 """Everything that a term can say behind name and count."""
 
 
-def read_terms(text: str) -> list[NodeGroup]:
+def read_terms(text: str, *, driver: str | None = None) -> list[NodeGroup]:
     """Read the groups of a text; equal ones are added up.
+
+    Args:
+        text: Terms with commas between them.
+        driver: Release of NVIDIA's driver for terms that say none.
 
     Raises:
         FleetError: `fleet-unknown`, and the codes of `read_group`; all at once.
@@ -50,6 +56,8 @@ def read_terms(text: str) -> list[NodeGroup]:
             continue
         written: dict[str, Any] = {"kind": match["name"], "count": match["count"] or 1}
         problems.extend(_read_options(match["options"].split(), written, path, match["name"]))
+        if driver is not None and match["name"] != _EXAMPLE:
+            written.setdefault("driver", driver)
         group, found = read_group(written, lambda _key: path)
         problems.extend(found)
         if group is not None:

@@ -24,7 +24,7 @@ _FILE_ENDINGS = (".yaml", ".yml", ".json")
 _LAST_WITH_COUNTERS_BESIDE_DEVICES = "1.34"
 
 
-def load_fleet(text: str, *, kubernetes: str | None = None) -> Fleet:
+def load_fleet(text: str, *, kubernetes: str | None = None, driver: str | None = None) -> Fleet:
     """Read a fleet by name or from a file.
 
     Args:
@@ -34,6 +34,7 @@ def load_fleet(text: str, *, kubernetes: str | None = None) -> Fleet:
             has all of it.
         kubernetes: Minor of the cluster, `1.34`, which decides the layout of slices with counters; None for 1.35 and
             newer. A file of Kubernetes objects is read as it is.
+        driver: Release of NVIDIA's driver for names that say none; None for the newest.
 
     Raises:
         FleetError: `fleet-unknown`, `fleet-count`, `fleet-option`, `fleet-too-large`, `fleet-unreadable`,
@@ -49,7 +50,7 @@ def load_fleet(text: str, *, kubernetes: str | None = None) -> Fleet:
             return read
         name, groups = stripped, read
     else:
-        groups = read_terms(stripped)
+        groups = read_terms(stripped, driver=driver)
         name = ", ".join(map(str, groups))
     return _build(name, text, groups, separate_counters=kubernetes != _LAST_WITH_COUNTERS_BESIDE_DEVICES)
 

@@ -20,9 +20,14 @@ SETTINGS: Final = ("driver", "fleet", "kubernetes")
 
 
 def choose_fleet(
-    fleet: str | None, directory: Path, *, stack: str | None, config: Mapping[str, str]
+    fleet: str | None,
+    directory: Path,
+    *,
+    stack: str | None,
+    config: Mapping[str, str],
+    driver: str | None = None,
 ) -> Fleet | None:
-    """The fleet that was named, else the stack's, else none.
+    """The fleet that was named, else the stack's, else none; *driver* is for names that say no release.
 
     Raises:
         FleetError: When it cannot be read.
@@ -35,7 +40,8 @@ def choose_fleet(
         # The stack file names it as it lies beside it, wherever the command is run.
         name = str(project.root / name)
     minor = settings.get("dra-infra:kubernetes")
-    return load_fleet(name, kubernetes=minor if minor in SUPPORTED_MINORS else None) if name else None
+    minor = minor if minor in SUPPORTED_MINORS else None
+    return load_fleet(name, kubernetes=minor, driver=driver) if name else None
 
 
 def load_checked(directory: Path, stack: str | None, config: Mapping[str, str]) -> Project:

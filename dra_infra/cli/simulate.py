@@ -4,26 +4,59 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from dra_infra.catalog import load_fleet
 from dra_infra.cli.printing import print_not_seen, print_problems, write_output
-from dra_infra.cli.settings import FLEET_SETTING, choose_fleet
+from dra_infra.cli.program_source import find_fleet, read_program
+from dra_infra.cli.progress import progress
+from dra_infra.cli.settings import load_checked
 from dra_infra.cli.snapshots import read_snapshot
-from dra_infra.engine.synth import synth
-from dra_infra.errors import FleetError, Problem
+from dra_infra.errors import InvalidSpecError, in_reading_order
+from dra_infra.model.target import ClusterTarget, Release, check_target
 from dra_infra.planning.device_names import DeviceNames
 from dra_infra.planning.placements import describe_placement
 from dra_infra.planning.running import find_taken
 from dra_infra.simulation import Placement, WorkloadPlacement, place
+from dra_infra.simulation.placement import Headroom, Room
+from dra_infra.simulation.scaling import scale
 from dra_infra.simulation.taken import NOTHING
+from dra_infra.simulation.what_if import WhatIf, change_fleet
 from dra_infra.validation import check_program
 
 _MARKS = {"fits": "✓", "does-not-fit": "✗", "not-decided": "?"}
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What the placement is asked to suppose.
+
+    Args:
+        kubernetes: Minor of the cluster; else the stack's, else the newest.
+        gates: Feature gates that the cluster sets itself.
+        driver: Release of NVIDIA's driver, for the program and for named fleets.
+        add: Hardware beside that of the fleet.
+        remove: Nodes that go.
+        drain: Nodes that take no more pods.
+        fail: Devices that fail, as `NODE/DEVICE`.
+        scale: Numbers of pods by `kind/name`.
+    """
+
+    kubernetes: str | None = None
+    gates: Mapping[str, bool] = field(default_factory=dict)
+    driver: str | None = None
+    add: Sequence[str] = ()
+    remove: Sequence[str] = ()
+    drain: Sequence[str] = ()
+    fail: Sequence[str] = ()
+    scale: Mapping[str, int] = field(default_factory=dict)
+
+
 def run(
-    directory: Path,
+    path: Path,
     *,
     fleet: str | None,
     snapshot: Path | None = None,
@@ -31,40 +64,70 @@ def run(
     config: Mapping[str, str],
     timeout: float,
     as_json: bool,
+    asked: Asked | None = None,
 ) -> int:
     """Print where pods go, beside what runs on a snapshot; 1 when the program has problems or something does not fit.
 
     Raises:
-        FleetError: When no fleet is named or it cannot be read.
+        FleetError: When no fleet is named or it cannot be read, or it has not what should change.
+        ProgramError: When there is no program, or it fails.
+        InvalidSpecError: For a minor, gate or workload that there is not.
     """
-    cluster = read_snapshot(snapshot) if snapshot else None
-    chosen = cluster.fleet if cluster else choose_fleet(fleet, directory, stack=stack, config=config)
-    if chosen is None:
-        raise FleetError(
-            [
-                Problem(
-                    path="--fleet",
-                    code="no-fleet",
-                    message="no hardware is named to place on",
-                    hint=f"add --fleet 'hgx-h100 x 4', or set {FLEET_SETTING} in the stack file",
-                )
-            ]
+    asked = asked or Asked()
+    if asked.kubernetes and (mistaken := check_target(ClusterTarget(kubernetes=asked.kubernetes))):
+        raise InvalidSpecError(mistaken)
+    config = {**config, **asked_settings(asked)}
+    with progress() as tell:
+        tell("reading")
+        source, program = read_program(path, stack=stack, config=config, timeout=timeout)
+        cluster = read_snapshot(snapshot) if snapshot else None
+        if cluster is not None and source.kind == "program":
+            load_checked(source.root, stack, config)
+        chosen = (
+            cluster.fleet
+            if cluster
+            else find_fleet(fleet, source, stack=stack, config=config, driver=asked.driver)
         )
-    program = synth(directory, stack=stack, config=config, timeout=timeout)
-    problems = check_program(program, fleet=chosen)
-    taken, left_out = find_taken(cluster, program) if cluster else (NOTHING, ())
-    print_not_seen([*program.not_seen, *left_out])
-    print_problems(problems)
-    if any(problem.severity == "error" for problem in problems):
-        return 1
-    placement = place(
-        [each.manifest for each in program.objects], chosen, taken=taken, release=program.release
-    )
+        release = ClusterTarget(kubernetes=program.release.minor, gates=asked.gates).releases[0]
+        chosen = change_fleet(
+            chosen,
+            WhatIf(
+                add=tuple(load_fleet(each, driver=asked.driver) for each in asked.add),
+                remove=tuple(asked.remove),
+                drain=tuple(asked.drain),
+                fail=tuple(asked.fail),
+            ),
+            release,
+        )
+        manifests, notes = scale([each.manifest for each in program.objects], asked.scale)
+        problems = (*program.problems, *check_program(program, fleet=chosen))
+        taken, left_out = find_taken(cluster, program) if cluster else (NOTHING, ())
+        print_not_seen([*program.not_seen, *left_out])
+        print_problems(in_reading_order(dict.fromkeys(problems)))
+        if any(problem.severity == "error" for problem in problems):
+            return 1
+        tell(f"placing on {len(chosen.nodes)} nodes")
+        end = time.monotonic() + timeout
+        placement = place(
+            manifests,
+            chosen,
+            taken=taken,
+            release=release,
+            is_late=lambda: time.monotonic() > end,
+            with_headroom=True,
+        )
+        placement = replace(placement, notes=(*placement.notes, *notes))
     if as_json:
-        write_output(json.dumps(_to_json(placement), indent=2, sort_keys=True))
+        write_output(json.dumps(_to_json(placement, release), indent=2, sort_keys=True))
     else:
         write_output("\n".join(describe(placement)))
     return 0 if placement.fits_count == len(placement.workloads) else 1
+
+
+def asked_settings(asked: Asked) -> dict[str, str]:
+    """What of the question is a setting of the stack."""
+    settings = {"dra-infra:kubernetes": asked.kubernetes, "dra-infra:driver": asked.driver}
+    return {name: value for name, value in settings.items() if value}
 
 
 def describe(placement: Placement) -> Iterator[str]:
@@ -79,6 +142,27 @@ def describe(placement: Placement) -> Iterator[str]:
     elif placement.together is False and placement.fits_count == len(placement.workloads):
         yield "Each workload was placed alone; room for all of them at once was not found."
     yield from placement.notes
+    yield from _describe_headroom(placement.headroom)
+
+
+def _describe_headroom(headroom: Sequence[Headroom]) -> Iterator[str]:
+    """A table: claims of one device that still fit, before and after, and where what is left lies."""
+    if not headroom:
+        return
+    width = max(len("Room for one more claim of"), *(len(each.name) for each in headroom))
+    yield ""
+    yield f"{'Room for one more claim of':{width}}  before   after   largest claim, and claims per node"
+    for each in headroom:
+        spread = ", ".join(
+            f"{claims} on {_count_nodes(nodes)}" for claims, nodes in each.after.per_node.items()
+        )
+        largest = f"{each.after.largest} devices" if each.after.largest != 1 else "1 device"
+        left = f"{largest}; {spread}" if spread else "-"
+        yield f"{each.name:{width}}  {each.before.claims:6}  {each.after.claims:6}   {left}"
+
+
+def _count_nodes(number: int) -> str:
+    return "1 node" if number == 1 else f"{number} nodes"
 
 
 def _details(workload: WorkloadPlacement) -> Iterator[str]:
@@ -89,9 +173,14 @@ def _details(workload: WorkloadPlacement) -> Iterator[str]:
         yield f"not taken into account: {', '.join(workload.unmodelled)}"
 
 
-def _to_json(placement: Placement) -> dict[str, object]:
+def _to_json(placement: Placement, release: Release) -> dict[str, object]:
     return {
         "fleet": placement.fleet.name,
+        "kubernetes": release.minor,
+        "headroom": [
+            {"name": each.name, "before": _room(each.before), "after": _room(each.after)}
+            for each in placement.headroom
+        ],
         "together": placement.together,
         "notes": list(placement.notes),
         "workloads": [
@@ -107,4 +196,12 @@ def _to_json(placement: Placement) -> dict[str, object]:
             }
             for each in placement.workloads
         ],
+    }
+
+
+def _room(room: Room) -> dict[str, object]:
+    return {
+        "claims": room.claims,
+        "largest": room.largest,
+        "per_node": [{"claims": claims, "nodes": nodes} for claims, nodes in room.per_node.items()],
     }

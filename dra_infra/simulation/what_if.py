@@ -11,6 +11,7 @@ from dra_infra.errors import FleetError, Problem
 from dra_infra.model.device import Device
 from dra_infra.model.fleet import Fleet, Node
 from dra_infra.model.resource_slice import ResourceSlice
+from dra_infra.model.target import Release
 from dra_infra.model.toleration import DeviceTaint
 
 FAILED = DeviceTaint(key="dra-infra/what-if", value="failed", effect="NoExecute")
@@ -39,8 +40,13 @@ class WhatIf:
         return not (self.add or self.remove or self.drain or self.fail)
 
 
-def change_fleet(fleet: Fleet, what_if: WhatIf) -> Fleet:
+def change_fleet(fleet: Fleet, what_if: WhatIf, release: Release) -> Fleet:
     """The fleet with the changes made, and a note for each.
+
+    Args:
+        fleet: The fleet.
+        what_if: What changes.
+        release: Whose servers: where they keep no taints of devices, one that fails is no longer published.
 
     Raises:
         FleetError: `what-if-node`, `what-if-device` where nothing is called so; all at once.
@@ -61,10 +67,12 @@ def change_fleet(fleet: Fleet, what_if: WhatIf) -> Fleet:
         )
         fleet = replace(fleet, nodes=nodes)
         notes.append(f"with {_nodes(drained)} drained")
+    taint = FAILED if release.enabled("DRADeviceTaints") else None
     for wanted in what_if.fail:
-        fleet, failed = _fail(fleet, wanted)
+        fleet, failed = _fail(fleet, wanted, taint)
         if failed:
-            notes.append(f"with {_count(failed, 'device')} failed ({wanted})")
+            how = "tainted" if taint else f"no longer published: {release.minor} keeps no taints of devices"
+            notes.append(f"with {_count(failed, 'device')} failed ({wanted}), {how}")
         else:
             problems.append(_unknown_device(fleet, wanted))
     if problems:
@@ -126,7 +134,7 @@ def _remove(fleet: Fleet, names: Sequence[str]) -> Fleet:
     )
 
 
-def _fail(fleet: Fleet, wanted: str) -> tuple[Fleet, int]:
+def _fail(fleet: Fleet, wanted: str, taint: DeviceTaint | None) -> tuple[Fleet, int]:
     where, _, name = wanted.rpartition("/")
     count = 0
     slices = []
@@ -138,8 +146,10 @@ def _fail(fleet: Fleet, wanted: str) -> tuple[Fleet, int]:
         for device in slice_.spec.devices or ():
             fails = fnmatchcase(device.name, name)
             count += fails
-            taints = [*(device.taints or ()), FAILED]
-            devices.append(device.changed({"taints": taints}) if fails else device)
+            if not fails:
+                devices.append(device)
+            elif taint is not None:
+                devices.append(device.changed({"taints": [*(device.taints or ()), taint]}))
         slices.append(slice_.changed({"spec": slice_.spec.changed({"devices": devices or None})}))
     return replace(fleet, slices=tuple(slices)), count
 

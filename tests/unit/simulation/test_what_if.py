@@ -6,9 +6,16 @@ import pytest
 
 from dra_infra.catalog import load_fleet
 from dra_infra.errors import FleetError, InvalidSpecError
+from dra_infra.model.target import ClusterTarget
 from dra_infra.simulation import place
+from dra_infra.simulation import what_if as changing
+from dra_infra.simulation.cluster import newest_release
 from dra_infra.simulation.scaling import scale
-from dra_infra.simulation.what_if import WhatIf, change_fleet
+from dra_infra.simulation.what_if import WhatIf
+
+
+def change_fleet(fleet, what_if, release=None):
+    return changing.change_fleet(fleet, what_if, release or newest_release())
 
 
 def codes(error):
@@ -54,6 +61,16 @@ def test_failed_devices_keep_pods_away(build):
     failed = change_fleet(fleet, WhatIf(fail=(f"{node}/gpu-3",)))
     assert fits(build, failed).verdict == "does-not-fit"
     assert fits(build, failed, count=7).verdict == "fits"
+
+
+def test_where_servers_keep_no_taints_a_failed_device_is_no_longer_published():
+    fleet = load_fleet("hgx-h100 x 1")
+    release = ClusterTarget(kubernetes="1.35").releases[0]
+    failed = change_fleet(fleet, WhatIf(fail=("*/gpu-3",)), release)
+    names = {device.name for slice_ in failed.slices for device in slice_.spec.devices or ()}
+    assert "gpu-2" in names
+    assert "gpu-3" not in names
+    assert failed.notes[-1].endswith("no longer published: 1.35 keeps no taints of devices")
 
 
 @pytest.mark.parametrize(
