@@ -113,8 +113,8 @@ def simulate(
     Examples:
       dra-infra simulate --fleet "hgx-h100 x 4"
       dra-infra simulate manifests/ --fleet cluster.yaml --json
-      dra-infra simulate infra/ --snapshot cluster.yaml --drain "gpu-1*"
-      dra-infra simulate --fleet "hgx-h100 x 4" --scale deployment/serving=40 --add "hgx-h100 x 2"
+      dra-infra simulate infra/ --snapshot cluster.yaml --drain "*-0"
+      dra-infra simulate --fleet "hgx-h100 x 4" --scale deployment/inference=40 --add "hgx-h100 x 2"
     """  # noqa: D301  (click reads the character)
     from dra_infra.cli.simulate import Asked, run
 
