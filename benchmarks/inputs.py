@@ -15,6 +15,7 @@ from benchmarks.alternatives import FOLDER, leave_out
 
 _PROGRAM = Path(__file__).parent / "programs" / "validation.py"
 _REVIEWED = Path(__file__).parent / "programs" / "review_project.py"
+_ALLOCATION = Path(__file__).parent / "programs" / "allocation.py"
 _MINOR = "1.37"
 
 
@@ -33,6 +34,17 @@ def review_repository(number: int, kind: str) -> Path:
     folder = FOLDER / f"review-{kind}-{number}"
     subprocess.run([sys.executable, _REVIEWED, folder, str(number), kind], check=True)
     return folder
+
+
+@functools.cache
+def allocation_file(question: str) -> Path:
+    """The cluster and the claim of a question about allocation, written once per version of the program."""
+    folder = FOLDER / f"allocation-{hashlib.sha256(_ALLOCATION.read_bytes()).hexdigest()[:16]}"
+    file = folder / f"{question}.json"
+    if not file.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run([sys.executable, _ALLOCATION, "write", question, file], check=True)
+    return file
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.alternatives import ROOT, built, has_node, python_of_alternatives
-from benchmarks.inputs import review_repository, server_schemas, validation_files
+from benchmarks.inputs import allocation_file, review_repository, server_schemas, validation_files
 from benchmarks.measure import Candidate
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -162,6 +162,52 @@ def reviews() -> Sequence[Candidate]:
     return candidates
 
 
+def first_pod() -> Sequence[Candidate]:
+    """What each of 500 nodes of 8 GPUs gives the first pod."""
+    return _allocation("first")
+
+
+def filling() -> Sequence[Candidate]:
+    """2,500 pods of one GPU, one after the other, on 500 nodes of 8 GPUs; the goal is 1,000 a second."""
+    return _allocation("fill", goal=2.5)
+
+
+def no_match() -> Sequence[Candidate]:
+    """A pod that no device of 5,000 nodes of 8 GPUs matches, after another such pod."""
+    return _allocation("no-match", goal=0.15)
+
+
+def nine_of_eight() -> Sequence[Candidate]:
+    """9 GPUs, on 100 nodes that have 8."""
+    return [*_allocation("nine-of-eight", goal=0.05), *_allocation("nine-of-eight", goal=0.05, stable=True)]
+
+
+def eleven_of_ten() -> Sequence[Candidate]:
+    """11 GPUs, on a node that has 10."""
+    return [*_allocation("eleven-of-ten", goal=0.05), *_allocation("eleven-of-ten", goal=0.05, stable=True)]
+
+
+def twenty_of_sixteen() -> Sequence[Candidate]:
+    """20 GPUs, on a node that has 16; Kubernetes' allocator is stopped after 30 s."""
+    return [
+        *_allocation("twenty-of-sixteen", goal=0.05),
+        *_allocation("twenty-of-sixteen", goal=0.05, stable=True),
+    ]
+
+
+def indexing() -> Sequence[Candidate]:
+    """5,000 nodes of 8 GPUs made, and the pools of each gathered."""
+    return [
+        Candidate(
+            name="dra_infra.simulation.allocation, 40,000 GPUs",
+            command=[sys.executable, str(PROGRAMS / "allocation.py"), "index"],
+            goal=3.0,
+            memory_goal=600,
+            own_clock=True,
+        )
+    ]
+
+
 QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "synth": templates_with_selectors,
     "synth-counts": templates_with_counts,
@@ -172,6 +218,13 @@ QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "validate": validation,
     "validate-one": one_file,
     "review": reviews,
+    "allocation-first": first_pod,
+    "allocation-fill": filling,
+    "allocation-no-match": no_match,
+    "allocation-nine-of-eight": nine_of_eight,
+    "allocation-eleven-of-ten": eleven_of_ten,
+    "allocation-twenty-of-sixteen": twenty_of_sixteen,
+    "allocation-index": indexing,
 }
 
 
@@ -197,6 +250,30 @@ def _templates(kind: str) -> Sequence[Candidate]:
             Candidate(
                 name="cdk8s (Python): bare objects, unchecked",
                 command=[str(python), str(PROGRAMS / "cdk8s_objects.py"), NUMBER, kind],
+            )
+        )
+    return candidates
+
+
+def _allocation(question: str, *, goal: float | None = None, stable: bool = False) -> Sequence[Candidate]:
+    file, how = str(allocation_file(question)), ["stable"] if stable else []
+    copy = "the stable copy" if stable else "the copy that runs by default"
+    program = [sys.executable, str(PROGRAMS / "allocation.py")]
+    candidates = [
+        Candidate(
+            name=f"dra_infra.simulation.allocation, as {copy}",
+            command=[*program, question, file, *how],
+            goal=goal,
+            own_clock=True,
+        )
+    ]
+    if binary := built("allocator-bench"):
+        candidates.append(
+            Candidate(
+                name=f"Kubernetes' allocator of 1.37, {copy}",
+                command=[str(binary), question, file, *how],
+                own_clock=True,
+                once=stable,
             )
         )
     return candidates

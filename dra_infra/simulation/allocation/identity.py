@@ -60,13 +60,16 @@ class Published:
 def published_devices(slice_: ResourceSlice) -> tuple[Published, ...]:
     """The devices of a slice, in order."""
     spec = slice_.spec
+    driver, pool = spec.driver, spec.pool.name
     return tuple(
-        Published(
-            id=DeviceID(spec.driver, spec.pool.name, device.name),
-            device=device,
-            slice=slice_,
-            index=index,
-            shareable=device.allow_multiple_allocations is True,
-        )
-        for index, device in enumerate(spec.devices or ())
+        [
+            Published(
+                DeviceID(driver, pool, device.name),
+                device,
+                slice_,
+                index,
+                device.allow_multiple_allocations is True,
+            )
+            for index, device in enumerate(spec.devices or ())
+        ]
     )

@@ -135,7 +135,9 @@ def _devices(slices: Sequence[ResourceSlice], index: SliceIndex) -> tuple[Publis
     return tuple(device for slice_ in slices for device in index.devices(slice_))
 
 
-def _find_duplicate_device(devices: Iterable[Published]) -> str:
+def _find_duplicate_device(devices: Sequence[Published]) -> str:
+    if len({each.id.device for each in devices}) == len(devices):
+        return ""
     seen = set()
     for each in devices:
         if each.device.name in seen:

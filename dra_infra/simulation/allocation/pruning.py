@@ -99,7 +99,7 @@ class PrunedSearch(Search):
 
     def _is_known(self) -> bool:
         reach, declared = self._around.reach, self._around.declared
-        return all(
+        return not reach.is_empty and all(
             reach.has_rows(each, self._tried, declared)
             for each in self.wanted.values()
             if each.all_devices is None

@@ -45,6 +45,11 @@ class Reach:
         self._variant = variant
         self._rows: dict[Hashable, dict[Pool, Row]] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody has asked yet."""
+        return not self._rows
+
     def rows(self, wanted: Wanted, pools: Iterable[Pool], node: Node, declared: frozenset[str]) -> list[Row]:
         """What a request can have of some pools of a node, which is the one that the pools were gathered for."""
         known = self._known(wanted, declared)
