@@ -30,7 +30,7 @@ from dra_infra.cluster.pending import ask_running, find_amounts, find_holders
 from dra_infra.cluster.reading import Listing, Reader
 from dra_infra.cluster.refusals import nothing_seen
 from dra_infra.cluster.waiting import Scene
-from dra_infra.errors import Problem
+from dra_infra.errors import FleetError, Problem
 from dra_infra.model.fleet import Fleet, Node
 from dra_infra.model.gates import GATES, SUPPORTED_MINORS
 from dra_infra.model.target import ClusterTarget, Release, check_target
@@ -43,6 +43,7 @@ _OWNERS: Final = tuple(
 )
 _KINDS: Final = (NODES, SLICES, CLASSES, CLAIMS, TEMPLATES, PODS, EVENTS, DAEMON_SETS, *_OWNERS, TAINT_RULES)
 _WARNINGS: Final = "type=Warning"
+_CLUSTER: Final = "the cluster"
 
 
 def read_live(
@@ -157,14 +158,30 @@ def _fleet(listings: Mapping[Kind, Listing]) -> tuple[Fleet, list[Problem]]:
     manifests: list[Mapping[str, Any]] = [
         each for kind in (NODES, SLICES, CLASSES) for each in listings[kind].items
     ]
-    fleet = gather_fleet(manifests, "the cluster")
+    fleet, malformed = _gather(manifests)
     if listings[NODES].is_seen:
-        return fleet, []
+        return fleet, malformed
     names = sorted({each.spec.node_name for each in fleet.slices if each.spec.node_name})
     blind = Fleet(
         name=fleet.name, nodes=tuple(map(_stand_in, names)), slices=fleet.slices, classes=fleet.classes
     )
-    return blind, list(_blindness(names))
+    return blind, [*malformed, *_blindness(names)]
+
+
+def _gather(manifests: list[Mapping[str, Any]]) -> tuple[Fleet, list[Problem]]:
+    """The fleet of what can be read; the rest is told."""
+    try:
+        return gather_fleet(manifests, _CLUSTER), []
+    except FleetError:
+        problems: list[Problem] = []
+        readable = []
+        for each in manifests:
+            try:
+                gather_fleet([each], _CLUSTER)
+                readable.append(each)
+            except FleetError as error:
+                problems += error.problems
+        return gather_fleet(readable, _CLUSTER), [replace(each, severity="warning") for each in problems]
 
 
 def _stand_in(name: str) -> Node:

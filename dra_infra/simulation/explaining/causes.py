@@ -11,8 +11,8 @@ from dra_infra.errors import Problem
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.resource_claim import DeviceSubRequest, ExactDeviceRequest
 from dra_infra.simulation.explaining.class_drivers import drivers_of, expressions_of
+from dra_infra.simulation.explaining.pool_troubles import find_troubles
 from dra_infra.simulation.explaining.question import AskedClaim, Question
-from dra_infra.simulation.explaining.sieve import find_troubles
 
 _MIG: Final = re.compile(r"\.type\s*==\s*(['\"])mig\1")
 _CODES: Final = {"incomplete": "pool-incomplete", "invalid": "pool-invalid", "obsolete": "pool-incomplete"}

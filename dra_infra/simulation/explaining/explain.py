@@ -8,16 +8,15 @@ from dataclasses import replace
 
 from dra_infra.model.claim_status import AllocationResult
 from dra_infra.model.fleet import Node
-from dra_infra.simulation.allocation.outcomes import Allocated, AllocationError, Failed
+from dra_infra.simulation.allocation.outcomes import AllocationError, Failed
 from dra_infra.simulation.allocation.quirks import Quirk
-from dra_infra.simulation.allocation.selection import Trouble
-from dra_infra.simulation.allocation.state import AllocatedState
 from dra_infra.simulation.explaining.cluster import Cluster
 from dra_infra.simulation.explaining.edit_requests import other_classes
 from dra_infra.simulation.explaining.edits import Ladder
-from dra_infra.simulation.explaining.findings import explain_node, find_shortages
+from dra_infra.simulation.explaining.findings import explain_node
 from dra_infra.simulation.explaining.leaves import Leaf, read_requests
 from dra_infra.simulation.explaining.node_kinds import NodeKind, sort_nodes
+from dra_infra.simulation.explaining.proofs import find_proof
 from dra_infra.simulation.explaining.question import Question
 from dra_infra.simulation.explaining.records import (
     Explanation,
@@ -27,12 +26,11 @@ from dra_infra.simulation.explaining.records import (
     Suggestion,
     Verdict,
 )
-from dra_infra.simulation.explaining.sieve import Sieve, selector_lists
+from dra_infra.simulation.explaining.runtime_errors import find_error
 from dra_infra.simulation.explaining.suggesting import Suggesting
 from dra_infra.simulation.explaining.survey import Survey
 from dra_infra.simulation.explaining.trials import Budget, LateError, Placed, place_pods, try_nodes
 
-_TRIED = "every combination of devices was tried, also as if none were in use, and none serves all requests"
 _LATE = "the time was over before {}; give more with --timeout"
 
 
@@ -72,7 +70,7 @@ class _Answer:
             return self._refused(base, error.failed)
         first, number = self._place()
         if first.failed is not None:
-            base = replace(base, error=self._error(first))
+            base = replace(base, error=find_error(question, first))
         elif number == question.pods and first.results:
             return replace(
                 base, verdict="fits", placed=number, node=first.nodes[0], devices=_devices(first.results)
@@ -131,34 +129,6 @@ class _Answer:
                     if leaf is not None and leaf.device_class_name not in self._asked.cluster.classes:
                         yield from other_classes(self._asked, number, at, sub, cost=5.0)
 
-    def _error(self, first: Placed) -> RuntimeTrouble:
-        """The selector and the device of an error, where it is about one."""
-        failed, question = first.failed, self._asked
-        text = failed.text if failed is not None else ""
-        node = next(each for each in question.nodes if each.name == first.nodes[0])
-        sieve = Sieve(question.cluster, node, question.declared_by(node))
-        for entries in read_requests(question.cluster, question.asked, question.names):
-            for leaf in entries:
-                for _, published in sieve.devices:
-                    for owner, selectors in selector_lists(leaf.wanted):
-                        for number, selector in enumerate(selectors):
-                            verdict = sieve.test(selector, published)
-                            if verdict is True:
-                                continue
-                            if isinstance(verdict, Trouble) and verdict.text in text:
-                                return RuntimeTrouble(
-                                    text=text,
-                                    claim=leaf.claim_name,
-                                    where=f"{owner}, selector #{number}",
-                                    expression=selector.cel.expression if selector.cel is not None else "",
-                                    device=str(published.id) if verdict.compiles else "",
-                                )
-                            break
-                        else:
-                            continue
-                        break
-        return RuntimeTrouble(text=text)
-
     def _nearest(self, node: Node) -> str:
         question = self._question
         found = explain_node(
@@ -190,34 +160,12 @@ class _Answer:
         return tuple(found)
 
     def _proof(self, requests: Sequence[tuple[Leaf, ...]], trees: Sequence[RequestTree]) -> str:
-        """Why no node could serve the claims even with all devices free."""
-        question = self._question
-        free = question.with_cluster(question.cluster.with_state(AllocatedState()))
-        hardest: tuple[int, str] | None = None
         try:
-            for node in (kind.first for kind in self._kinds):
-                sieve = Sieve(free.cluster, node, question.declared_by(node))
-                found = find_shortages(
-                    free.cluster, sieve, free.asked, requests, question.names, is_free=True
-                )
-                if not found:
-                    outcome, ended = self._budget.attempt(free, node)
-                    if not ended or isinstance(outcome, Allocated):
-                        return ""
-                    hardest = 0, _TRIED
-                    continue
-                # Of a node the worst, of nodes the best.
-                worst = min(found, key=lambda each: each.best - each.wanted)
-                lack = worst.best - worst.wanted
-                if hardest is None or lack > hardest[0]:
-                    verb = "is" if worst.wanted == 1 else "are"
-                    where = f"on the best node, {node.name}, " if len(question.nodes) > 1 else ""
-                    hardest = lack, f"{worst.asked} {verb} asked for; {where}{worst.there}"
+            return find_proof(
+                self._question, requests, trees, [kind.first for kind in self._kinds], self._budget
+            )
         except LateError:
             return ""
-        if hardest is None:
-            return ""
-        return _none_passes(trees) or hardest[1]
 
     def _suggest(
         self, requests: Sequence[tuple[Leaf, ...]], survey: Survey, missing: int, *, is_deep: bool
@@ -228,16 +176,6 @@ class _Answer:
         if trying.unfinished:
             self._unknown.append(_LATE.format("all edits were tried"))
         return found
-
-
-def _none_passes(trees: Sequence[RequestTree]) -> str:
-    """The first test of a selector that no device is left behind, of a request without alternatives."""
-    for tree in trees:
-        for before, step in zip((None, *tree.steps), tree.steps, strict=False):
-            left = tree.candidates if before is None else before.left
-            if step.rule in ("class", "request") and left and step.left == 0 and "/" not in tree.request:
-                return f"no device that can be had passes {step.where} of {tree.claim}: {step.text}"
-    return ""
 
 
 def _refusals(question: Question) -> tuple[Refusal, ...]:

@@ -14,6 +14,7 @@ from dra_infra.simulation.allocation.state import AllocatedState
 from dra_infra.simulation.explaining.choices import Choice
 from dra_infra.simulation.explaining.cluster import Cluster
 from dra_infra.simulation.explaining.leaves import Leaf, name_claims, read_requests
+from dra_infra.simulation.explaining.pool_troubles import find_troubles
 from dra_infra.simulation.explaining.shortages import Counting, Shortage, literal
 from dra_infra.simulation.explaining.sieve import Fate, Sieve, Stage, selector_lists
 from dra_infra.simulation.explaining.values import describe_values, join_values, shorten
@@ -69,7 +70,7 @@ def explain_node(
         return Finding("allocation-aborted", literal(error.failed.text))
     sieve = Sieve(cluster, node, declared)
     if not sieve.devices:
-        trouble = next(sieve.troubles(), None)
+        trouble = next(find_troubles(cluster, node), None)
         text = "no devices are published for the node" if trouble is None else str(trouble)
         return Finding("no-device-matches", literal(text))
     for entries in requests:

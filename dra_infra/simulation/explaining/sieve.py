@@ -6,7 +6,7 @@ could have if all were free. Upstream looks at use first, which decides nothing 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
@@ -20,18 +20,17 @@ from dra_infra.simulation.allocation.counters import (
     GroupBaseline,
     GroupUse,
 )
-from dra_infra.simulation.allocation.identity import DeviceID, PoolID, Published
+from dra_infra.simulation.allocation.identity import DeviceID, Published
 from dra_infra.simulation.allocation.pools import Pool
-from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.requests import Key, Wanted
 from dra_infra.simulation.allocation.selection import Trouble
-from dra_infra.simulation.allocation.slices import device_matches_node, pool_of
+from dra_infra.simulation.allocation.slices import device_matches_node
 from dra_infra.simulation.allocation.state import NOTHING, AllocatedState
 from dra_infra.simulation.allocation.taking import OPTIONAL_NODE_OPERATIONS, is_kept_away
 from dra_infra.simulation.allocation.usage import Usage
-from dra_infra.simulation.allocation.variants import Variant
 from dra_infra.simulation.explaining.cluster import Cluster
 from dra_infra.simulation.explaining.leaves import Leaf
+from dra_infra.simulation.explaining.pool_troubles import tried_devices
 
 
 class Stage(IntEnum):
@@ -69,52 +68,6 @@ class Fate:
 
 
 PASSED: Final = Fate(Stage.PASSED)
-
-
-@dataclass(frozen=True, slots=True)
-class PoolTrouble:
-    """A pool that gives no devices away, and why; `devices` are those that the node would see in it."""
-
-    pool: PoolID
-    state: str
-    why: str
-    devices: int
-
-    def __str__(self) -> str:
-        return f"resource pool {self.pool} is {self.state}: {self.why}"
-
-
-def tried_devices(pools: Iterable[Pool], variant: Variant) -> tuple[tuple[Pool, Published], ...]:
-    """What can be given away of pools, in order."""
-    return tuple((pool, each) for pool in pools if _is_tried(pool, variant) for each in pool.devices)
-
-
-def find_troubles(cluster: Cluster, node: Node) -> Iterator[PoolTrouble]:
-    """The pools that a node sees and whose devices nobody gets."""
-    built = {pool.id: pool for pool in cluster.allocator.pools(node)}
-    relevant = cluster.index.relevant(node)
-    names = {pool_of(each) for each in relevant}
-    for name in sorted(
-        each for each in names if each not in built or not _is_tried(built[each], cluster.variant)
-    ):
-        slices = [each for each in relevant if pool_of(each) == name]
-        generation = max(each.spec.pool.generation for each in slices)
-        newest = [each for each in slices if each.spec.pool.generation == generation]
-        devices = sum(len(each.spec.devices or ()) for each in newest)
-        pool = built.get(name)
-        if pool is None:
-            why = "slices of a newer generation are there, and none of them is for this node"
-            yield PoolTrouble(name, "obsolete", why, devices)
-        elif pool.invalid:
-            yield PoolTrouble(name, "invalid", pool.invalid, devices)
-        else:
-            there = len(cluster.index.everywhere(name, generation) or ())
-            wanted = newest[0].spec.pool.resource_slice_count
-            yield PoolTrouble(name, "incomplete", f"{there} of {wanted} slices are published", devices)
-
-
-def _is_tried(pool: Pool, variant: Variant) -> bool:
-    return not pool.invalid and (not pool.is_incomplete or variant.has(Quirk.INCOMPLETE_IS_USED))
 
 
 class Sieve:
@@ -170,10 +123,6 @@ class Sieve:
         if self._variant.number >= 37 or not self._variant.features.consumable_capacity:
             return True
         return self._usage.has_capacity(wanted, published)
-
-    def troubles(self) -> Iterator[PoolTrouble]:
-        """The pools of the node whose devices nobody gets."""
-        return find_troubles(self._cluster, self.node)
 
     def fate(self, wanted: Wanted, pool: Pool, published: Published) -> Fate:
         """The first thing that keeps a device from a request, looked at alone."""

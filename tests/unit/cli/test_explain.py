@@ -314,3 +314,39 @@ def test_a_taint_rule_of_a_snapshot_keeps_devices_away(command, tmp_path):
     assert said.code == 1
     assert "    - 8 tainted repair:NoSchedule" in said.out
     assert "- {key: repair, operator: Exists, effect: NoSchedule}" in said.out
+
+
+def test_a_kubeconfig_that_leads_nowhere_is_told(command, tmp_path):
+    said = command("explain", "pod/train", "--kubeconfig", "none.yaml", cwd=tmp_path)
+    assert (said.code, said.codes) == (2, {"kubeconfig-unreadable"})
+
+
+def test_a_snapshot_that_is_cut_in_half_is_told(command, tmp_path):
+    text = yaml.safe_dump_all([*load_fleet("hgx-h100").to_manifests(), a_class(), a_pod()])
+    (tmp_path / "cluster.yaml").write_text(
+        text[: text.index("deviceClass") if "deviceClass" in text else 900] + "\n  - {a: ["
+    )
+    said = command("explain", "pod/train", "--snapshot", "cluster.yaml", cwd=tmp_path)
+    assert said.code == 2
+    assert said.codes
+
+
+def test_a_file_that_cannot_be_read_leaves_the_others(command, tmp_path):
+    write(tmp_path, a_class(), a_template(), a_pod())
+    (tmp_path / "other.yaml").write_text("a: [\n")
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert said.code == 0
+    assert "other.yaml" in said.err
+
+
+def test_pools_that_contradict_themselves_are_told_and_the_rest_is_answered(command, tmp_path):
+    fleet = load_fleet("hgx-h100 x 2").to_manifests()
+    broken = next(each for each in fleet if each["kind"] == "ResourceSlice")
+    broken["spec"]["devices"][1]["name"] = broken["spec"]["devices"][0]["name"]
+    write(tmp_path, *fleet, name="fleet.yaml")
+    (tmp_path / "mine").mkdir()
+    write(tmp_path / "mine", a_class(), a_template(), a_pod())
+    said = command("explain", "pod/train", "mine", "--fleet", "fleet.yaml", cwd=tmp_path)
+    assert "pool-invalid" in said.codes
+    assert said.code == 0
+    assert "✓ Pod ml/train fits" in said.out

@@ -128,7 +128,7 @@ def test_an_error_of_cel_names_claim_selector_and_device():
     )
     assert (found.error.claim, found.error.where, found.error.device) == (
         "ResourceClaim ml/c0",
-        "request, selector #0",
+        "request r0, selector #0",
         "a.example.com/p/d1",
     )
     assert found.requests[0].steps[-1].rule == "error"

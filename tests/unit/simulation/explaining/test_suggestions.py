@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
+import yaml
 
-from dra_infra.simulation.allocation import Allocated, Failed
+from dra_infra.simulation.allocation import Allocated, AllocatedState, Failed
 from dra_infra.simulation.allocation.outcomes import AllocationError
 from dra_infra.simulation.explaining import Explanation, Suggestion, explain
+from dra_infra.simulation.explaining.clause_edits import yaml_text
 from dra_infra.simulation.explaining.suggesting import Suggesting
 from tests.unit.simulation.allocation.cases import MINORS, draw_case
 from tests.unit.simulation.allocation.known import (
@@ -190,7 +192,8 @@ def test_every_edit_fits_when_the_allocator_is_asked_again(minor, monkeypatch):
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_the_verdict_is_the_allocators(minor):
+def test_verdict_and_proof_are_the_allocators(minor):
+    proven = 0
     for seed in range(100):
         case = draw_case(random.Random(f"verdict {minor} {seed}"), minor)  # noqa: S311  (not for secrets)
         question = question_of(case)
@@ -205,7 +208,14 @@ def test_the_verdict_is_the_allocators(minor):
         ended = any(isinstance(each, Failed) and not each.on_node for each in outcomes)
         fits = any(isinstance(each, Allocated) for each in outcomes) and not ended
         assert found.verdict == ("fits" if fits else "does-not-fit")
+        if found.proof:
+            free = question.cluster.with_state(AllocatedState()).allocator
+            for node in question.nodes:
+                outcome = free.allocate(node, question.asked, declared=question.declared_by(node))
+                assert not isinstance(outcome, Allocated), (seed, found.proof)
+            proven += 1
         assert (found.error is not None) == ended
+    assert proven > 5
 
 
 def test_a_class_of_another_driver_is_no_help():
@@ -230,3 +240,18 @@ def test_a_class_of_the_same_driver_is_tried():
     claim = a_claim(a_leaf(device_class="large"))
     found = answer(slices=[a_slice(sized("d0", 1))], classes=classes, claims=[claim])
     assert only(found, "other-class").line == "deviceClassName: small"
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("has(x) && y", "has(x) && y"),
+        ("!x", "'!x'"),
+        ("'a' in x", "'''a'' in x'"),
+        ("x == 'a: b'", "'x == ''a: b'''"),
+        ("x == 'a #b'", "'x == ''a #b'''"),
+    ],
+)
+def test_an_expression_is_written_so_that_yaml_reads_it_back(text, written):
+    assert yaml_text(text) == written
+    assert yaml.safe_load(f"expression: {written}") == {"expression": text}
