@@ -414,6 +414,8 @@ CODES: dict[str, str] = {
     "all-devices-blocked": "a request for all devices cannot have all of them",
     "allocation-aborted": "the scheduler gives up on the pod with an error, on every node",
     "node-refuses-pod": "node name, selector, affinity, taints or cordon keep a pod off a node",
+    "other-pods-in-the-way": "affinity, anti-affinity, topology spread or host ports of pods keep a pod off a node",
+    "quota-refuses": "a ResourceQuota lets fewer pods or claims be made than a workload needs",
     "node-too-small": "a node lacks cpu, memory, pod slots or another resource for a pod",
     "claim-elsewhere": "a claim that the pod shares is allocated on other nodes",
     "too-few-nodes": "some pods of a workload fit, but not all of them",

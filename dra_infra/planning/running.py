@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,7 +14,10 @@ from dra_infra.model.quantity import Quantity
 from dra_infra.model.snapshot import Snapshot
 from dra_infra.planning.replacement import get_field, group_of
 from dra_infra.planning.wording import count_of
+from dra_infra.simulation.extended_resources import CLAIM_ANNOTATION, GATE
 from dra_infra.simulation.pod_resources import Amounts, pod_requests
+from dra_infra.simulation.pod_shapes import PodShape, read_shape
+from dra_infra.simulation.quotas import Use, count_claim, count_extended_claim, count_pod
 from dra_infra.simulation.taken import Device, Share, Taken
 
 Key = tuple[str, str, str]
@@ -23,6 +26,7 @@ Key = tuple[str, str, str]
 _DONE: Final = ("Failed", "Succeeded")
 _DEPTH: Final = 8
 """Most owners above a pod that are followed: a CronJob's Job's pod has two."""
+_POLICIES: Final = ("LimitRange", "Namespace", "ResourceQuota", "RuntimeClass")
 _WORKLOADS: Final = frozenset(
     {"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "ReplicationController", "StatefulSet"}
 )
@@ -105,24 +109,93 @@ def find_taken(snapshot: Snapshot, *programs: Program) -> tuple[Taken, tuple[Not
     own = _own_keys(programs)
     devices, shares = _find_devices(running, own)
     amounts: dict[str, Amounts] = {}
+    pods: list[tuple[str, PodShape]] = []
     unreadable = 0
+    for pod, node in _foreign_pods(running, own):
+        try:
+            requests = pod_requests(pod["spec"])
+        except ValueError:
+            unreadable += 1
+            continue
+        pods.append((node, _read_shape(pod)))
+        onto = amounts.setdefault(node, {})
+        for name, amount in requests.items():
+            onto[name] = onto.get(name, 0) + amount
+    return (
+        Taken(
+            devices=devices,
+            shares=shares,
+            amounts=amounts,
+            pods=tuple(pods) if any(running.of_kind("Pod")) else None,
+            policies=_find_policies(running, own),
+            made=_find_made(running, own, snapshot, programs),
+        ),
+        tuple(_find_left_out(snapshot, running, programs, unreadable=unreadable)),
+    )
+
+
+def _foreign_pods(running: Running, own: set[Key]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Pods with a node that are not done and not the programs' own, with the node's name."""
     for pod in running.of_kind("Pod"):
         node = get_field(pod, "spec.nodeName")
         if not isinstance(node, str) or get_field(pod, "status.phase") in _DONE:
             continue
         if own.isdisjoint(running.owners_of(_key(pod))):
-            try:
-                requests = pod_requests(pod["spec"])
-            except ValueError:
-                unreadable += 1
-                continue
-            onto = amounts.setdefault(node, {})
-            for name, amount in requests.items():
-                onto[name] = onto.get(name, 0) + amount
-    return (
-        Taken(devices=devices, shares=shares, amounts=amounts),
-        tuple(_find_left_out(snapshot, running, programs, unreadable=unreadable)),
+            yield pod, node
+
+
+def _read_shape(pod: Mapping[str, Any]) -> PodShape:
+    labels = get_field(pod, "metadata.labels")
+    return read_shape(
+        pod["spec"],
+        _key(pod)[1],
+        {str(name): str(value) for name, value in labels.items()} if isinstance(labels, Mapping) else {},
+        is_going=get_field(pod, "metadata.deletionTimestamp") is not None,
     )
+
+
+def _find_policies(running: Running, own: set[Key]) -> tuple[Mapping[str, Any], ...]:
+    """What adds to pods, bounds them, or says what namespaces are, and is not the programs' own."""
+    return tuple(each for kind in _POLICIES for each in running.of_kind(kind) if _key(each) not in own)
+
+
+def _find_made(
+    running: Running, own: set[Key], snapshot: Snapshot, programs: Sequence[Program]
+) -> dict[str, Use]:
+    """What claims and pods that are not the programs' own count for in quotas, by namespace."""
+    if not any(running.of_kind("ResourceQuota")) and not any(
+        each.ref.kind == "ResourceQuota" for program in programs for each in program.objects
+    ):
+        return {}
+    bridged = bool(programs) and programs[-1].release.enabled(GATE)
+    names = {
+        each.metadata.name: each.spec.extended_resource_name
+        for each in snapshot.fleet.classes
+        if each.spec.extended_resource_name
+    }
+    made: dict[str, Use] = {}
+    by_pod: dict[Key, Use] = {}
+    for pod in running.of_kind("Pod"):
+        if get_field(pod, "status.phase") in _DONE or not own.isdisjoint(running.owners_of(_key(pod))):
+            continue
+        spec = pod.get("spec")
+        with contextlib.suppress(ValueError):
+            use = by_pod[_key(pod)] = count_pod(pod_requests(spec if isinstance(spec, Mapping) else {}))
+            made.setdefault(_key(pod)[1], Counter()).update(use)
+    for claim in running.of_kind("ResourceClaim"):
+        owners = running.owners_of(_key(claim))
+        if not own.isdisjoint(owners):
+            continue
+        holder = next((by_pod[each] for each in owners if each in by_pod), None)
+        annotations = get_field(claim, "metadata.annotations")
+        is_extended = isinstance(annotations, Mapping) and annotations.get(CLAIM_ANNOTATION) == "true"
+        use = (
+            count_extended_claim(claim.get("spec"), names, holder)
+            if is_extended and holder is not None and bridged
+            else count_claim(claim.get("spec"), names, bridged=bridged)
+        )
+        made.setdefault(_key(claim)[1], Counter()).update(use)
+    return made
 
 
 def _find_devices(running: Running, own: set[Key]) -> tuple[frozenset[Device], tuple[Share, ...]]:

@@ -9,7 +9,7 @@ from dra_infra.simulation.cluster_state import choose
 from dra_infra.simulation.free_fleet import FreeAnswer, FreeFleet
 from dra_infra.simulation.outcomes import Chosen
 from dra_infra.simulation.placement import NodePlacement
-from dra_infra.simulation.workloads import PodPlan
+from dra_infra.simulation.pod_plans import PodPlan
 
 
 class CandidateNodes(Sequence[NodePlacement]):
@@ -47,10 +47,11 @@ class CandidateNodes(Sequence[NodePlacement]):
         return f"CandidateNodes({len(self)} nodes)"
 
     def _build(self, node: int) -> NodePlacement:
-        outcome = self._free.attempt(self._plan, node)
+        plan = self._plan.at(self._free.cluster.offered[node])
+        outcome = self._free.attempt(plan, node)
         picks = outcome.picks if isinstance(outcome, Chosen) else ()
         choices = []
-        for number, entry in enumerate(self._plan.entries):
+        for number, entry in enumerate(plan.entries):
             own = [pick for pick in picks if pick.claim == number]
             choices.extend(choose(self._free.cluster, entry, node, own))
         return NodePlacement(node=self._free.cluster.nodes[node].name, devices=tuple(choices))

@@ -29,7 +29,9 @@ from dra_infra.simulation.allocation.kinds import DeviceKinds, KindEvaluator
 from dra_infra.simulation.allocation.pools import Pool
 from dra_infra.simulation.allocation.slices import SliceIndex
 from dra_infra.simulation.demand import Demand
+from dra_infra.simulation.device_amounts import DeviceAmounts
 from dra_infra.simulation.outcomes import Aborted, Chosen, Impossible, NotDecided, Outcome, Pick
+from dra_infra.simulation.pod_resources import Amounts, node_amounts
 
 STEPS_LIMIT: Final = 200_000
 """Steps of one search before it is given up; the scheduler has a limit of 10 s per node instead."""
@@ -58,6 +60,9 @@ class Cluster:
         self.release = release
         self.nodes: tuple[Node, ...] = tuple(sorted(fleet.nodes, key=lambda node: node.name))
         self.slices = [_stored(each, release) for each in fleet.slices]
+        self.offered = _find_offered(self.nodes)
+        """What each node offers, whatever runs on it."""
+        self.device_amounts = DeviceAmounts(self.slices, release)
         self._is_late = is_late
         self._variant = choose_variant(release)
         self._index = SliceIndex(self.slices, self._variant)
@@ -201,6 +206,17 @@ def _stored(slice_: ResourceSlice, release: Release) -> ResourceSlice:
     """A slice as the server has it."""
     spec = drop_from_slice(slice_.spec, release)[0]
     return with_defaults(slice_ if spec is slice_.spec else slice_.changed({"spec": spec}))
+
+
+def _find_offered(nodes: Sequence[Node]) -> list[Amounts]:
+    by_allocatable: dict[tuple[tuple[str, str], ...], Amounts] = {}
+    found: list[Amounts] = []
+    for node in nodes:
+        key = tuple(sorted(node.allocatable.items()))
+        if key not in by_allocatable:
+            by_allocatable[key] = node_amounts(node.allocatable)
+        found.append(by_allocatable[key])
+    return found
 
 
 def _find_unknown(extra: object) -> str:

@@ -36,7 +36,7 @@ CLAIM_ENTRY: Final = "<extended-resources>"
 OF_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 """In front of a class's name in the extended resource that every class has."""
 
-_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 _NATIVE: Final = "kubernetes.io/"
 _QUALIFIED = re.compile(
     r"(?=[^/]{1,253}/)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
@@ -169,7 +169,7 @@ class ExtendedDemand:
             metadata=ObjectMeta(
                 generate_name=f"{pod}-extended-resources-",
                 namespace=namespace,
-                annotations={_ANNOTATION: "true"},
+                annotations={CLAIM_ANNOTATION: "true"},
                 owner_references=[owner],
             ),
             spec=ResourceClaimSpec(devices=DeviceClaim(requests=list(requests))),

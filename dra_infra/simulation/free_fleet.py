@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_infra.simulation.attempts import Attempts
 from dra_infra.simulation.cluster import Cluster
@@ -12,10 +13,13 @@ from dra_infra.simulation.cluster_state import ClusterState
 from dra_infra.simulation.demand import Demand
 from dra_infra.simulation.explaining import Finding
 from dra_infra.simulation.in_use import FREE, InUse, SharedPools
+from dra_infra.simulation.namespaces import Namespaces
 from dra_infra.simulation.outcomes import Aborted, Chosen, Halt, Impossible, Outcome
-from dra_infra.simulation.pod_resources import Amounts, find_shortage, node_amounts
+from dra_infra.simulation.placed_pods import PlacedPods
+from dra_infra.simulation.pod_plans import PodPlan, Workload
+from dra_infra.simulation.pod_resources import Amounts, find_shortage, show_amount
 from dra_infra.simulation.taken import NOTHING, Taken
-from dra_infra.simulation.workloads import PodPlan
+from dra_infra.simulation.workloads import ProgramObjects
 
 PODS_LIMIT = 10_000
 """Pods are counted up to here where they are placed one by one."""
@@ -41,27 +45,35 @@ class FreeAnswer:
     Args:
         candidates: Nodes that can take it, in order.
         refused: Nodes that the filters refuse, by text.
+        apart: Nodes from which running pods keep it off, by text.
         short: Nodes with too little of a resource, by resource and what the node has.
-        failed: Nodes without a choice of devices, by shape.
-        busy: Nodes that may do when less is in use, by shape and what is.
+        failed: Nodes without a choice of devices, by the devices that are asked for there and the shape.
+        busy: Nodes that may do when less is in use, by the same and what is.
+        costly: Nodes with too little for the devices that the pod would get there, by text.
         halted: Nodes at which the answer ends, by shape.
     """
 
     candidates: list[int] = field(default_factory=list)
     refused: dict[str, Tally] = field(default_factory=dict)
+    apart: dict[str, Tally] = field(default_factory=dict)
     short: dict[tuple[str, int], Tally] = field(default_factory=dict)
-    failed: dict[int, Tally] = field(default_factory=dict)
-    busy: dict[tuple[int, Hashable], Tally] = field(default_factory=dict)
-    halted: dict[int, tuple[Halt, Tally]] = field(default_factory=dict)
+    failed: dict[Hashable, Tally] = field(default_factory=dict)
+    busy: dict[Hashable, Tally] = field(default_factory=dict)
+    costly: dict[str, Tally] = field(default_factory=dict)
+    halted: dict[Hashable, tuple[Halt, Tally]] = field(default_factory=dict)
 
     @property
     def eligible(self) -> int:
         """How many nodes the filters let through."""
         return (
             len(self.candidates)
-            + sum(tally.count for tally in (*self.short.values(), *self.failed.values(), *self.busy.values()))
+            + sum(tally.count for group in self._left_out for tally in group.values())
             + sum(tally.count for _, tally in self.halted.values())
         )
+
+    @property
+    def _left_out(self) -> tuple[Mapping[Any, Tally], ...]:
+        return self.apart, self.short, self.failed, self.busy, self.costly
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +99,33 @@ class FreeFleet:
     Args:
         cluster: The cluster.
         taken: What is not free of it.
+        namespaces: For affinity terms that select namespaces.
+        keeps_off: Whether pods that are to be placed keep others off by required anti-affinity.
     """
 
-    def __init__(self, cluster: Cluster, taken: Taken = NOTHING) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        taken: Taken = NOTHING,
+        namespaces: Namespaces | None = None,
+        *,
+        keeps_off: bool = False,
+    ) -> None:
         self.cluster = cluster
         self.attempts = Attempts(cluster)
         self._shared = SharedPools(cluster)
         self._in_use = InUse(cluster, self._shared, taken.state)
         self._nothing = InUse(cluster, self._shared, NOTHING.state)
-        by_shape: dict[tuple[tuple[str, str], ...], Amounts] = {}
-        self.amounts: list[Amounts] = []
-        for node in cluster.nodes:
-            shape = tuple(sorted(node.allocatable.items()))
-            if shape not in by_shape:
-                by_shape[shape] = node_amounts(node.allocatable)
-            self.amounts.append(taken.left_of(node.name, by_shape[shape]))
+        self.amounts: list[Amounts] = [
+            taken.left_of(node.name, offered)
+            for node, offered in zip(cluster.nodes, cluster.offered, strict=True)
+        ]
+        self.running = PlacedPods(cluster.nodes, namespaces)
+        numbers = {node.name: number for number, node in enumerate(cluster.nodes)}
+        for name, shape in taken.pods or ():
+            if name in numbers:
+                self.running.add(shape, numbers[name])
+        self._keeps_off = keeps_off or any(shape.apart for _, shape in taken.pods or ())
         self._refusals: dict[str, list[str]] = {}
         self._answers: dict[tuple[object, ...], FreeAnswer] = {}
         self._capacities: dict[tuple[object, ...], Capacity] = {}
@@ -113,14 +137,22 @@ class FreeFleet:
 
     def state(self) -> ClusterState:
         """The fleet with nothing on it but what was taken before."""
-        return ClusterState(self.attempts, self.amounts, self._in_use.fork())
+        return ClusterState(self.attempts, self.amounts, self._in_use.fork(), self.running.copy())
+
+    def key_of(self, plan: PodPlan) -> tuple[object, ...]:
+        """Equal for pods with the same answer, now and as the fleet fills up."""
+        if not plan.shape.asks and not self._keeps_off:
+            return plan.search_key
+        return *plan.search_key, plan.shape.key
 
     def attempt(self, plan: PodPlan, node: int) -> Outcome:
         """What a node gives the claims of a pod while nothing else runs."""
+        plan = plan.at(self.cluster.offered[node])
         return self.attempts.attempt(node, _demands(plan), self._in_use)
 
     def explain(self, plan: PodPlan, node: int) -> Finding:
         """Why a node that the filters let through has no devices for a pod."""
+        plan = plan.at(self.cluster.offered[node])
         demands = _demands(plan)
         in_use = self._in_use
         if in_use.of(node) != FREE and not isinstance(
@@ -139,49 +171,70 @@ class FreeFleet:
 
     def answer(self, plan: PodPlan) -> FreeAnswer:
         """Try one pod on every node."""
-        answer = self._answers.get(plan.search_key)
+        key = self.key_of(plan)
+        answer = self._answers.get(key)
         if answer is not None:
             return answer
-        answer = self._answers[plan.search_key] = FreeAnswer()
-        demands = _demands(plan)
-        shapes = self.attempts.shapes(demands)
+        answer = self._answers[key] = FreeAnswer()
+        is_free = self.running.is_free(plan.shape)
         for node, refusal in enumerate(self.refusals(plan)):
             if refusal:
                 answer.refused.setdefault(refusal, Tally()).add(node)
                 continue
-            shortage = find_shortage(plan.requests, self.amounts[node])
-            if shortage:
-                key = (shortage, self.amounts[node].get(shortage, 0))
-                answer.short.setdefault(key, Tally()).add(node)
+            apart = "" if is_free else self.running.refusal(plan.shape, node)
+            if apart:
+                answer.apart.setdefault(apart, Tally()).add(node)
                 continue
-            shape = shapes.numbers[node]
-            outcome = self.attempts.attempt(node, demands, self._in_use)
-            if isinstance(outcome, Chosen):
-                answer.candidates.append(node)
-            elif isinstance(outcome, Impossible):
-                used = self._in_use.of(node)
-                if used != FREE and isinstance(self.attempts.attempt(node, demands, self._nothing), Chosen):
-                    answer.busy.setdefault((shape, used), Tally()).add(node)
-                else:
-                    answer.failed.setdefault(shape, Tally()).add(node)
-            else:
-                answer.halted.setdefault(shape, (outcome, Tally()))[1].add(node)
+            self._try(answer, plan.at(self.cluster.offered[node]), node)
         if any(isinstance(halt, Aborted) for halt, _ in answer.halted.values()):
             # An error on one node ends the attempt for the pod, whatever the others say.
             answer.candidates.clear()
         return answer
 
+    def _try(self, answer: FreeAnswer, plan: PodPlan, node: int) -> None:
+        """Take note of what becomes of a pod on a node that filters and other pods let through."""
+        shortage = find_shortage(plan.requests, self.amounts[node])
+        if shortage:
+            answer.short.setdefault((shortage, self.amounts[node].get(shortage, 0)), Tally()).add(node)
+            return
+        demands = _demands(plan)
+        shape = tuple(demand.key for demand in demands), self.attempts.shapes(demands).numbers[node]
+        outcome = self.attempts.attempt(node, demands, self._in_use)
+        if isinstance(outcome, Chosen):
+            costs = self._find_costs(plan, node) if self.cluster.device_amounts else ""
+            if costs:
+                answer.costly.setdefault(costs, Tally()).add(node)
+            else:
+                answer.candidates.append(node)
+        elif isinstance(outcome, Impossible):
+            used = self._in_use.of(node)
+            if used != FREE and isinstance(self.attempts.attempt(node, demands, self._nothing), Chosen):
+                answer.busy.setdefault((shape, used), Tally()).add(node)
+            else:
+                answer.failed.setdefault(shape, Tally()).add(node)
+        else:
+            answer.halted.setdefault(shape, (outcome, Tally()))[1].add(node)
+
+    def _find_costs(self, plan: PodPlan, node: int) -> str:
+        """Why the node is too small for the devices that the pod would get, where these count against it."""
+        amounts = self.state().count_amounts(plan, node)
+        if isinstance(amounts, str):
+            return amounts
+        short = find_shortage(amounts, self.amounts[node])
+        return f"with its devices the pod takes {show_amount(short, amounts[short])} {short}" if short else ""
+
     def capacity(self, plan: PodPlan) -> Capacity:
         """Fill the fleet with such pods."""
-        capacity = self._capacities.get(plan.search_key)
+        key = self.key_of(plan)
+        capacity = self._capacities.get(key)
         if capacity is None:
             if any(entry.shared for entry in plan.entries):
                 capacity = self._fill_shared(plan)
-            elif self._shared.are_there:
+            elif self._shared.are_there or plan.shape.asks or not self.running.is_free(plan.shape):
                 capacity = self._fill_in_order(plan)
             else:
                 capacity = self._fill_nodes(plan)
-            self._capacities[plan.search_key] = capacity
+            self._capacities[key] = capacity
         return capacity
 
     def _fill_nodes(self, plan: PodPlan) -> Capacity:
@@ -204,7 +257,11 @@ class FreeFleet:
         return Capacity(pods, pods, halt, before)
 
     def _fill_in_order(self, plan: PodPlan) -> Capacity:
-        pods, halt = self._fill_one(plan, self.state(), self.answer(plan).candidates)
+        # Pods that are there may open nodes to others: by affinity, and as places fill up evenly.
+        nodes = self.answer(plan).candidates
+        if nodes and not plan.shape.only_fills:
+            nodes = [node for node, refusal in enumerate(self.refusals(plan)) if not refusal]
+        pods, halt = self._fill_one(plan, self.state(), nodes)
         return Capacity(pods, pods, halt, pods)
 
     def _fill_shared(self, plan: PodPlan) -> Capacity:
@@ -233,30 +290,47 @@ class FreeFleet:
 
     def _kind(self, plan: PodPlan, node: int) -> tuple[Hashable, ...]:
         """Equal for nodes that take the same pods."""
-        shape = self.attempts.shapes(_demands(plan)).numbers[node]
+        demands = _demands(plan.at(self.cluster.offered[node]))
+        shape = tuple(demand.key for demand in demands), self.attempts.shapes(demands).numbers[node]
         return shape, id(self.amounts[node]), self._in_use.of(node)
 
     def _fill_one(self, plan: PodPlan, state: ClusterState, nodes: Sequence[int]) -> tuple[int, Halt | None]:
         """Place pods one by one, each on the first of the nodes that takes it, until none does."""
-        pods, start = 0, 0
-        left = state.nodes_for(plan)
+        pods = 0
+        left = list(nodes)
         while pods < PODS_LIMIT:
-            while start < len(nodes):
-                if left is None or nodes[start] in left:
-                    outcome = state.attempt(plan, nodes[start])
-                    if isinstance(outcome, Chosen):
-                        break
-                    if not isinstance(outcome, Impossible):
-                        return pods, outcome
-                # What a node refuses once it refuses for good: a fleet only fills up.
-                start += 1
+            usable = state.nodes_for(plan)
+            gone: set[int] = set()
+            for node in state.open_nodes(plan, left):
+                outcome = state.attempt(plan, node) if usable is None or node in usable else Impossible()
+                if isinstance(outcome, Chosen):
+                    break
+                if not isinstance(outcome, Impossible):
+                    return pods, outcome
+                # Room and devices that are refused once are refused for good: a fleet only fills up.
+                gone.add(node)
             else:
                 return pods, None
-            state.commit(plan, nodes[start], outcome)
+            state.commit(plan, node, outcome)
             pods += 1
-            left = state.nodes_for(plan)
+            if gone:
+                left = [each for each in left if each not in gone]
         return pods, None
 
 
 def _demands(plan: PodPlan) -> tuple[Demand, ...]:
     return tuple(entry.demand for entry in plan.entries)
+
+
+def open_fleet(
+    cluster: Cluster, taken: Taken, objects: ProgramObjects, workloads: Iterable[Workload]
+) -> FreeFleet:
+    """The fleet for the workloads of a program."""
+    plans = [each.plan for each in workloads if isinstance(each.plan, PodPlan)]
+    keeps_off = any(plan.shape.apart for plan in plans)
+    return FreeFleet(cluster, taken, objects.namespaces, keeps_off=keeps_off)
+
+
+def running_of(free: FreeFleet, taken: Taken) -> PlacedPods | None:
+    """The pods that run; None where it is not known which do."""
+    return None if taken.pods is None else free.running

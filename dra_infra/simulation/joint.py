@@ -13,9 +13,10 @@ from dra_infra.simulation.cluster_state import ClusterState
 from dra_infra.simulation.demand import Undecided
 from dra_infra.simulation.free_fleet import Capacity, FreeFleet
 from dra_infra.simulation.in_use import InUse
+from dra_infra.simulation.near_pods import alone, in_order
 from dra_infra.simulation.outcomes import Chosen, Impossible
 from dra_infra.simulation.placement import NodePlacement
-from dra_infra.simulation.workloads import PodPlan, Workload
+from dra_infra.simulation.pod_plans import PodPlan, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +33,21 @@ class Together:
 
 
 def place_together(free: FreeFleet, workloads: Sequence[Workload]) -> Together:
-    """Place the pods of all workloads, in order."""
+    """Place the pods of all workloads, in order; those whose affinity names others come behind these."""
     joint = _Joint(free)
-    pods = [
-        () if isinstance(workload.plan, Undecided) else tuple(joint.place(workload.plan, workload.replicas))
-        for workload in workloads
-    ]
-    return Together(pods, joint.in_use)
+    placed: dict[int, tuple[NodePlacement, ...]] = {}
+    for number in in_order(workloads):
+        plan = workloads[number].plan
+        if isinstance(plan, Undecided) or not free.answer(alone(workloads[number], plan)).candidates:
+            placed[number] = ()
+        else:
+            placed[number] = tuple(joint.place(plan, workloads[number].replicas))
+    return Together([placed[number] for number in range(len(workloads))], joint.in_use)
 
 
 def count_daemons(free: FreeFleet, plan: PodPlan) -> Capacity:
     """How many of the nodes that a DaemonSet goes to take its pod on the otherwise free fleet."""
-    placed = sum(1 for _ in _Joint(free).place(plan, None))
+    placed = sum(1 for _ in _Joint(free).place(plan, None)) if free.answer(plan).candidates else 0
     return Capacity(placed, placed)
 
 
@@ -58,8 +62,6 @@ class _Joint:
         return self._state.in_use
 
     def place(self, plan: PodPlan, replicas: int | None) -> Iterator[NodePlacement]:
-        if not self._free.answer(plan).candidates:
-            return
         if replicas is None:
             yield from self._place_on_each(plan)
             return
@@ -74,6 +76,8 @@ class _Joint:
             left = self._state.nodes_for(plan)
             if refusal or (left is not None and node not in left):
                 continue
+            if not any(True for _ in self._state.open_nodes(plan, [node])):
+                continue
             outcome = self._state.attempt(plan, node)
             if isinstance(outcome, Chosen):
                 yield self._state.commit(plan, node, outcome)
@@ -81,10 +85,12 @@ class _Joint:
     def _place_first(self, plan: PodPlan) -> NodePlacement | None:
         refusals = self._free.refusals(plan)
         left = self._state.nodes_for(plan)
-        # Claims that only this pod has are refused by a node for good once they are, for a fleet only fills up.
-        key = None if any(entry.shared for entry in plan.entries) else plan.search_key
+        # Claims that only this pod has are refused by a node for good once they are, for a fleet only fills up; and so
+        # are pods, unless others that come make room for them.
+        settled = plan.shape.only_fills and not any(entry.shared for entry in plan.entries)
+        key = self._free.key_of(plan) if settled else None
         start = self._starts.get(key, 0) if key is not None else 0
-        for node in range(start, len(refusals)):
+        for node in self._state.open_nodes(plan, range(start, len(refusals))):
             if refusals[node] or (left is not None and node not in left):
                 continue
             outcome = self._state.attempt(plan, node)

@@ -6,16 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dra_infra.model.pods import PodTemplate
+from dra_infra.simulation.pod_admission import PodAdmission
 
 _DEFAULT_SCHEDULER = "default-scheduler"
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 _FIELDS = {
-    "overhead": "overhead of the runtime class",
     "preemptionPolicy": "preemption",
     "priority": "preemption",
     "priorityClassName": "preemption",
-    "runtimeClassName": "overhead and node selector of the runtime class",
     "schedulingGates": "the pod waits until its gates are removed",
     "schedulingGroup": "gang scheduling",
     "workloadRef": "gang scheduling",
@@ -32,9 +30,21 @@ _VOLUMES = {
 }
 
 
-def find_unmodelled(template: PodTemplate, manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """Field paths with what they would have the scheduler do, sorted."""
+def find_unmodelled(
+    template: PodTemplate, manifest: Mapping[str, Any], admission: PodAdmission
+) -> tuple[str, ...]:
+    """Field paths with what they would have the scheduler do, sorted.
+
+    Args:
+        template: The pods.
+        manifest: The object that makes them.
+        admission: The runtime classes that are known.
+    """
     found = {f"{template.path}.{path} ({why})" for path, why in _find(template.spec)}
+    runtime = template.spec.get("runtimeClassName")
+    if runtime and not admission.knows_runtime(str(runtime)):
+        why = "overhead and nodes of the runtime class, which is not in this input"
+        found.add(f"{template.path}.runtimeClassName ({why})")
     if _mapping(manifest.get("spec")).get("volumeClaimTemplates"):
         found.add("spec.volumeClaimTemplates (volume binding and zones)")
     return tuple(sorted(found))
@@ -46,25 +56,9 @@ def _find(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "nodeName", "the pod goes round the scheduler, so a claim that is not allocated stays so"
     if spec.get("schedulerName", _DEFAULT_SCHEDULER) not in ("", _DEFAULT_SCHEDULER):
         yield "schedulerName", "the answer is that of the default scheduler"
-    yield from _find_other_pods(spec)
     for index, volume in enumerate(_objects(spec.get("volumes"))):
         for name in sorted(set(volume) & set(_VOLUMES)):
             yield f"volumes[{index}].{name}", _VOLUMES[name]
-    for kind in ("initContainers", "containers"):
-        for index, container in enumerate(_objects(spec.get(kind))):
-            ports = _objects(container.get("ports"))
-            if any(port.get("hostPort") for port in ports) or (ports and spec.get("hostNetwork")):
-                yield f"{kind}[{index}].ports", "ports of the node"
-
-
-def _find_other_pods(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    affinity = _mapping(spec.get("affinity"))
-    for name in ("podAffinity", "podAntiAffinity"):
-        if _mapping(affinity.get(name)).get(_REQUIRED):
-            yield f"affinity.{name}", "where other pods run"
-    spread = _objects(spec.get("topologySpreadConstraints"))
-    if any(constraint.get("whenUnsatisfiable") != "ScheduleAnyway" for constraint in spread):
-        yield "topologySpreadConstraints", "where other pods run"
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -11,10 +11,12 @@ from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.target import Release
 from dra_infra.simulation.cluster import Cluster, newest_release
 from dra_infra.simulation.demand import Undecided
-from dra_infra.simulation.free_fleet import FreeFleet
+from dra_infra.simulation.free_fleet import FreeFleet, open_fleet, running_of
+from dra_infra.simulation.near_pods import in_order, settle_affinity
 from dra_infra.simulation.outcomes import Chosen, Impossible
+from dra_infra.simulation.pod_plans import PodPlan, Workload
 from dra_infra.simulation.taken import NOTHING, Taken
-from dra_infra.simulation.workloads import PodPlan, ProgramObjects, Workload, find_workloads
+from dra_infra.simulation.workloads import ProgramObjects, find_bystanders, find_workloads
 
 MAX_EFFORT: Final = 300_000
 """Nodes tried and pods placed, over all steps; nothing is said of a rollout that needs more."""
@@ -69,9 +71,11 @@ def step_rollovers(
         New pods by `Rollover.new`; without those that cannot be decided, and empty when there are too many steps.
     """
     release = release or newest_release()
-    objects = ProgramObjects(manifests, fleet.classes, release)
-    workloads = {each.owner: each for each in find_workloads(objects)[0]}
-    free = FreeFleet(Cluster(fleet, release), taken)
+    objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
+    found = find_workloads(objects)[0]
+    free = open_fleet(Cluster(fleet, release), taken, objects, found)
+    settled = settle_affinity(found, find_bystanders(objects), running_of(free, taken), objects.namespaces)
+    workloads = {settled[number].owner: settled[number] for number in in_order(settled)}
     moving = [each for each in rollovers if _is_decided(workloads, each)]
     board = _Board(free)
     try:
@@ -166,8 +170,10 @@ class _Board:
         refusals = self._free.refusals(plan)
         left = self._state.nodes_for(plan)
         # As in the joint placement: what refused a pod with claims of its own refuses the next, until one is stopped.
-        key = None if any(entry.shared for entry in plan.entries) else plan.search_key
-        for node in range(self._starts.get(key, 0), len(refusals)):
+        settled = plan.shape.only_fills and not any(entry.shared for entry in plan.entries)
+        key = self._free.key_of(plan) if settled else None
+        start = self._starts.get(key, 0) if key is not None else 0
+        for node in self._state.open_nodes(plan, range(start, len(refusals))):
             if refusals[node] or (left is not None and node not in left):
                 continue
             self._spend()
@@ -189,6 +195,8 @@ class _Board:
         for node, refusal in enumerate(self._free.refusals(plan)):
             left = self._state.nodes_for(plan)
             if refusal or (left is not None and node not in left):
+                continue
+            if not any(True for _ in self._state.open_nodes(plan, [node])):
                 continue
             self._spend()
             outcome = self._state.attempt(plan, node)

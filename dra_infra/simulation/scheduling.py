@@ -13,15 +13,26 @@ from dra_infra.simulation.candidates import CandidateNodes
 from dra_infra.simulation.cluster import Cluster, name_claims, newest_release
 from dra_infra.simulation.demand import Undecided, find_classes
 from dra_infra.simulation.explaining import Finding
-from dra_infra.simulation.free_fleet import Capacity, FreeAnswer, FreeFleet, Tally
+from dra_infra.simulation.free_fleet import (
+    Capacity,
+    FreeAnswer,
+    FreeFleet,
+    Tally,
+    open_fleet,
+    running_of,
+)
 from dra_infra.simulation.headroom import find_room, probes_of
 from dra_infra.simulation.in_use import InUse
 from dra_infra.simulation.joint import count_daemons, place_together
+from dra_infra.simulation.near_pods import alone, settle_affinity
+from dra_infra.simulation.object_makers import ObjectMakers
 from dra_infra.simulation.outcomes import Aborted, NotDecided
 from dra_infra.simulation.placement import Headroom, Placement, Reason, Verdict, WorkloadPlacement
+from dra_infra.simulation.pod_plans import PodPlan, Workload
 from dra_infra.simulation.pod_resources import show_amount
+from dra_infra.simulation.quotas import Quotas
 from dra_infra.simulation.taken import NOTHING, Taken
-from dra_infra.simulation.workloads import PodPlan, ProgramObjects, Workload, find_workloads, plan_claim
+from dra_infra.simulation.workloads import ProgramObjects, find_bystanders, find_workloads, plan_claim
 
 
 def place(
@@ -51,20 +62,24 @@ def place(
         cannot be answered is `not-decided` with its reason.
     """
     release = release or newest_release()
-    objects = ProgramObjects(manifests, fleet.classes, release)
-    workloads, notes = find_workloads(objects)
-    scheduler = _Scheduler(Cluster(fleet, release, is_late), taken)
-    alone = [scheduler.place_alone(workload) for workload in workloads]
+    objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
+    found, notes = find_workloads(objects)
+    free = open_fleet(Cluster(fleet, release, is_late), taken, objects, found)
+    workloads = settle_affinity(found, find_bystanders(objects), running_of(free, taken), objects.namespaces)
+    makers = ObjectMakers(objects, taken.made)
+    scheduler = _Scheduler(free, makers)
+    answers = [scheduler.place_alone(workload) for workload in workloads]
     order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
-    together = place_together(scheduler.free, [workloads[number] for number in order])
+    made, refused = makers.make_together([workloads[number] for number in order])
+    together = place_together(free, made)
     joint = dict(zip(order, together.pods, strict=True))
-    placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(alone))
+    placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(answers))
     fits_together, about = _judge_together(placed)
     return Placement(
         fleet=fleet,
         workloads=placed,
         together=fits_together,
-        notes=(*fleet.notes, *notes, *_name_quotas(objects), *about),
+        notes=(*fleet.notes, *notes, *_name_policies(objects, workloads), *refused, *about),
         headroom=scheduler.count_headroom(together.in_use, objects) if with_headroom else (),
     )
 
@@ -79,17 +94,18 @@ def place_claim(
 ) -> WorkloadPlacement:
     """Where one pod can go that uses nothing but the given claim or claim template."""
     release = release or newest_release()
-    objects = ProgramObjects(manifests, fleet.classes, release)
-    scheduler = _Scheduler(Cluster(fleet, release), taken)
+    objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
     workload = plan_claim(objects, claim)
-    answer = scheduler.place_alone(workload)
-    return replace(answer, pods=place_together(scheduler.free, [workload]).pods[0])
+    free = open_fleet(Cluster(fleet, release), taken, objects, [workload])
+    answer = _Scheduler(free, ObjectMakers(objects, taken.made)).place_alone(workload)
+    return replace(answer, pods=place_together(free, [workload]).pods[0])
 
 
 class _Scheduler:
-    def __init__(self, cluster: Cluster, taken: Taken = NOTHING) -> None:
-        self._cluster = cluster
-        self.free = FreeFleet(cluster, taken)
+    def __init__(self, free: FreeFleet, makers: ObjectMakers) -> None:
+        self._cluster = free.cluster
+        self.free = free
+        self._makers = makers
         self._findings: dict[tuple[object, ...], Finding] = {}
 
     def place_alone(self, workload: Workload) -> WorkloadPlacement:
@@ -103,18 +119,25 @@ class _Scheduler:
                 reasons=_distinct(plan.reasons),
                 unmodelled=workload.unmodelled,
             )
+        plan = alone(workload, plan)
         answer = self.free.answer(plan)
         daemon = workload.replicas is None
         replicas = answer.eligible if workload.replicas is None else workload.replicas
         capacity = count_daemons(self.free, plan) if daemon else self.free.capacity(plan)
         verdict, first = _judge(answer, capacity, replicas, daemon=daemon)
+        most, refusal = self._makers.count_alone(workload.owner, plan, max(capacity.pods, replicas))
+        if most < replicas and verdict == "fits":
+            verdict = "does-not-fit"
         reasons = (*first, *self._explain(plan, answer))
+        if most < replicas:
+            text = f"{most} of {replicas} pods are made: {refusal}"
+            reasons = (Reason(code="quota-refuses", message=text), *reasons)
         return WorkloadPlacement(
             owner=workload.owner,
             replicas=replicas,
             verdict=verdict,
             nodes=CandidateNodes(self.free, plan, answer),
-            more_pods=max(capacity.pods - replicas, 0) if verdict == "fits" and not daemon else 0,
+            more_pods=max(min(capacity.pods, most) - replicas, 0) if verdict == "fits" and not daemon else 0,
             reasons=reasons,
             unmodelled=workload.unmodelled,
         )
@@ -142,12 +165,16 @@ class _Scheduler:
 
         for text, tally in answer.refused.items():
             note(Finding("node-refuses-pod", _literal(text)), tally)
+        for text, tally in answer.apart.items():
+            note(Finding("other-pods-in-the-way", _literal(text)), tally)
+        for text, tally in answer.costly.items():
+            note(Finding("node-too-small", _literal(text)), tally)
         for (resource, amount), tally in answer.short.items():
             note(_describe_shortage(plan, resource, amount), tally)
         for key, tally in (*answer.failed.items(), *answer.busy.items()):
             note(self._find(plan, key, tally.first), tally)
         for halt, tally in answer.halted.values():
-            note(_describe_halt(plan, halt), tally)
+            note(_describe_halt(plan.at(self._cluster.offered[tally.first]), halt), tally)
         reasons = [
             Reason(
                 code=code,
@@ -160,7 +187,8 @@ class _Scheduler:
         return tuple(sorted(reasons, key=_urgency))
 
     def _find(self, plan: PodPlan, key: Hashable, node: int) -> Finding:
-        entries = tuple((entry.object, entry.demand) for entry in plan.entries)
+        asked = plan.at(self._cluster.offered[node])
+        entries = tuple((entry.object, entry.demand) for entry in asked.entries)
         finding = self._findings.get((entries, key))
         if finding is None:
             finding = self._findings[entries, key] = self.free.explain(plan, node)
@@ -231,12 +259,21 @@ def _judge_together(placed: Sequence[WorkloadPlacement]) -> tuple[bool | None, l
     return not left and all(answer.verdict == "fits" for answer in placed), notes
 
 
-def _name_quotas(objects: ProgramObjects) -> list[str]:
+def _name_policies(objects: ProgramObjects, workloads: Sequence[Workload]) -> list[str]:
+    """What of objects beside the pods is not taken into account."""
     kinds = {str(manifest.get("kind")) for manifest in objects.manifests}
-    return [
-        f"{kind} objects are not taken into account"
-        for kind in sorted(kinds & {"LimitRange", "ResourceQuota", "DeviceTaintRule"})
-    ]
+    found = ["DeviceTaintRule objects"] if "DeviceTaintRule" in kinds else []
+    namespaces = sorted({each.owner.namespace for each in workloads})
+    for namespace in namespaces:
+        bounds = objects.admission.bounds(namespace)
+        found += [f"bounds of LimitRange {namespace or 'default'}/{name}" for name in bounds]
+    found += [each for each in Quotas(objects.policies).unread if _is_about(each, namespaces)]
+    return [f"{each} are not taken into account" for each in found]
+
+
+def _is_about(unread: str, namespaces: Sequence[str]) -> bool:
+    namespace = unread.rpartition(" ")[2].partition("/")[0]
+    return namespace in {each or "default" for each in namespaces}
 
 
 def _urgency(reason: Reason) -> tuple[bool, int, str, str]:

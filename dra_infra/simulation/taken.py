@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dra_infra.simulation.allocation import AllocatedState, DeviceID
 from dra_infra.simulation.pod_resources import Amounts
+from dra_infra.simulation.pod_shapes import PodShape
+from dra_infra.simulation.quotas import Use
 
 Device: TypeAlias = tuple[str, str, str]
 """Driver, pool and name."""
@@ -24,11 +26,17 @@ class Taken:
             are passed over.
         shares: Devices of which claims have shares, in the same way, each with what a share takes by capacity.
         amounts: What running pods take of each node, by its name.
+        pods: Running pods with the names of their nodes; None when it is not known which run.
+        policies: Namespaces, LimitRanges, ResourceQuotas and RuntimeClasses.
+        made: What others' claims and pods count for in quotas, by namespace.
     """
 
     devices: frozenset[Device] = frozenset()
     shares: tuple[Share, ...] = field(default=(), hash=False)
     amounts: Mapping[str, Amounts] = field(default_factory=dict, hash=False)
+    pods: tuple[tuple[str, PodShape], ...] | None = None
+    policies: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    made: Mapping[str, Use] = field(default_factory=dict, hash=False)
 
     @property
     def state(self) -> AllocatedState:

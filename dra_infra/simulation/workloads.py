@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dra_infra.model.device_class import DeviceClass
@@ -20,9 +19,16 @@ from dra_infra.simulation.demand import (
     find_unknown,
     read_demand,
 )
+from dra_infra.simulation.extended_resources import GATE, OF_CLASS, ServedResources
+from dra_infra.simulation.namespaces import Namespaces
 from dra_infra.simulation.placement import Reason
+from dra_infra.simulation.pod_admission import PodAdmission
 from dra_infra.simulation.pod_features import find_unmodelled
+from dra_infra.simulation.pod_labels import labels_of_pods
+from dra_infra.simulation.pod_plans import Entry, ExtendedClaim, PodPlan, Workload
 from dra_infra.simulation.pod_resources import Amounts, pod_requests
+from dra_infra.simulation.pod_shapes import PATHS, PodShape, read_shape
+from dra_infra.simulation.quotas import Use, count_claim, count_extended_claim, count_pod
 from dra_infra.specs.compute_domains import channel_template
 
 _CLAIM_KINDS = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
@@ -45,71 +51,29 @@ _POD_KINDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry of a pod's `spec.resourceClaims`.
-
-    Args:
-        name: Name of the entry.
-        object: The claim or template.
-        demand: What it asks for.
-        shared: Whether all pods use the one claim; else each pod gets its own.
-    """
-
-    name: str
-    object: ObjectRef
-    demand: Demand
-    shared: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PodPlan:
-    """All that decides where one pod of a workload can go.
-
-    Args:
-        entries: Its claims in the order written.
-        requests: What it takes of a node.
-        filter: The filters that look at nodes only.
-        filter_key: Equal for equal filters.
-    """
-
-    entries: tuple[Entry, ...]
-    requests: Amounts = field(hash=False)
-    filter: node_filters.NodeFilter = field(hash=False, compare=False)
-    filter_key: str
-
-    @property
-    def search_key(self) -> tuple[object, ...]:
-        """Equal for pods with the same answer on a free fleet."""
-        demands = tuple((entry.demand, entry.shared) for entry in self.entries)
-        return demands, tuple(self.requests.items()), self.filter_key
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """The pods of one object.
-
-    Args:
-        owner: The object.
-        replicas: How many pods at once; None for one on every node (DaemonSet).
-        plan: What each of them asks for, or why that is not known.
-        unmodelled: What they use and the answer leaves out.
-    """
-
-    owner: ObjectRef
-    replicas: int | None
-    plan: PodPlan | Undecided
-    unmodelled: tuple[str, ...] = ()
-
-
 class ProgramObjects:
-    """The claims, templates and classes of a program by name, those of a fleet behind them."""
+    """The claims, templates and classes of a program by name, those of a fleet behind them.
+
+    Args:
+        manifests: The objects of the program.
+        shipped: Classes of the fleet.
+        release: The server that stores them.
+        others: Namespaces, LimitRanges, quotas and RuntimeClasses of others.
+    """
 
     def __init__(
-        self, manifests: Iterable[Mapping[str, Any]], shipped: Sequence[DeviceClass], release: Release
+        self,
+        manifests: Iterable[Mapping[str, Any]],
+        shipped: Sequence[DeviceClass],
+        release: Release,
+        others: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.manifests = list(manifests)
         self.release = release
+        self.policies = [*others, *self.manifests]
+        """Objects among which those are that add to pods, bound them, or say what namespaces are."""
+        self.admission = PodAdmission(self.policies)
+        self.namespaces = Namespaces(self.policies)
         self.classes: dict[str, Mapping[str, Any]] = {
             class_.metadata.name: class_.to_manifest() for class_ in shipped if class_.metadata.name
         }
@@ -125,6 +89,29 @@ class ProgramObjects:
                 # The driver's controller makes it; without it the pods of a rack would not be decided.
                 named = "ResourceClaimTemplate", made["metadata"]["name"]
                 self._claims.setdefault(named, []).append((namespace, made))
+        self.served = self._find_served(shipped)
+
+    @property
+    def extended_names(self) -> dict[str, str]:
+        """The extended resource name of each class that has one."""
+        found = ((name, _spec_of(each).get("extendedResourceName")) for name, each in self.classes.items())
+        return {name: resource for name, resource in found if isinstance(resource, str)}
+
+    def _find_served(self, shipped: Sequence[DeviceClass]) -> ServedResources:
+        known = {each.metadata.name: each.metadata.creation_timestamp for each in shipped}
+        named = self.extended_names
+        classes = [
+            DeviceClass.from_manifest(
+                {
+                    "apiVersion": "resource.k8s.io/v1",
+                    "kind": "DeviceClass",
+                    "metadata": {"name": name, "creationTimestamp": known.get(name)},
+                    "spec": {"extendedResourceName": named.get(name)},
+                }
+            )
+            for name in self.classes
+        ]
+        return ServedResources(classes, self.release, frozenset(self.classes) - frozenset(known))
 
     def find_claim(self, kind: str, name: str, namespace: str) -> tuple[ObjectRef, Demand | Undecided] | None:
         """A claim or template and what it asks for; a namespace that is not known yet counts as the one asked for."""
@@ -153,10 +140,29 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
         workloads += [
             _read_workload(template, manifest, objects)
             for template in templates
-            if template.spec.get("resourceClaims")
+            if template.spec.get("resourceClaims") or asks_by_extended_resource(template.spec, objects)
         ]
     workloads.sort(key=lambda each: (each.owner.namespace, each.owner.kind, each.owner.name))
     return workloads, notes
+
+
+def find_bystanders(objects: ProgramObjects) -> list[tuple[ObjectRef, PodShape]]:
+    """The pods of the program that are not placed, for they use no devices."""
+    return [
+        (template.owner, _read_shape(template, template.spec))
+        for manifest in objects.manifests
+        for template in find_pod_templates(manifest)
+        if not template.spec.get("resourceClaims") and not asks_by_extended_resource(template.spec, objects)
+    ]
+
+
+def asks_by_extended_resource(spec: Mapping[str, Any], objects: ProgramObjects) -> bool:
+    """Whether a pod asks for devices by an extended resource that a class serves."""
+    try:
+        requests = pod_requests(spec)
+    except ValueError:
+        return False
+    return any(objects.served.class_of(name) for name in requests) or bool(_find_unserved(requests, objects))
 
 
 def plan_claim(objects: ProgramObjects, claim: ObjectRef) -> Workload:
@@ -172,7 +178,8 @@ def plan_claim(objects: ProgramObjects, claim: ObjectRef) -> Workload:
 
 
 def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: ProgramObjects) -> Workload:
-    spec, owner = template.spec, template.owner
+    owner = template.owner
+    spec = objects.admission.admit(template.spec, owner.namespace)
     reasons = _find_unknown_fields(template, manifest)
     entries: list[Entry] = []
     for claim in () if reasons else template.claims:
@@ -181,13 +188,17 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
             entries.append(found)
         else:
             reasons.extend(found)
-    reasons += _find_twice(entries, owner) + _find_extended(template, objects)
+    reasons += _find_twice(entries, owner)
     requests: Amounts = {}
     try:
         requests = pod_requests(spec)
     except ValueError as error:
         if not reasons:
             reasons.append(Reason(code="object-malformed", message=f"{owner}: {template.path}: {error}"))
+    extended = None if reasons else _read_extended(spec, requests, owner, objects, has_claims=bool(entries))
+    if isinstance(extended, Undecided):
+        reasons.extend(extended.reasons)
+        extended = None
     daemon = owner.kind == "DaemonSet"
     decisive = {name: spec[name] for name in node_filters.PATHS if spec.get(name)}
     plan = PodPlan(
@@ -195,19 +206,81 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
         requests=requests,
         filter=node_filters.NodeFilter(spec, daemon=daemon),
         filter_key=json.dumps([decisive, daemon], sort_keys=True, default=str),
+        shape=_read_shape(template, spec),
+        extended=extended,
+        made=() if reasons else tuple(_find_made(entries, requests, extended, objects)),
+        spec=spec,
     )
     return Workload(
         owner=owner,
         replicas=None if template.replicas is None else max(template.replicas, 0),
         plan=Undecided(tuple(reasons)) if reasons else plan,
-        unmodelled=find_unmodelled(template, manifest),
+        unmodelled=find_unmodelled(template, manifest, objects.admission),
     )
+
+
+def _read_shape(template: PodTemplate, spec: Mapping[str, Any]) -> PodShape:
+    owner = template.owner
+    labels = labels_of_pods(owner, template.labels)
+    return read_shape(spec, owner.namespace or "default", labels, is_daemon=owner.kind == "DaemonSet")
+
+
+def _read_extended(
+    spec: Mapping[str, Any], requests: Amounts, owner: ObjectRef, objects: ProgramObjects, *, has_claims: bool
+) -> ExtendedClaim | Undecided | None:
+    served = objects.served
+    reasons = [
+        Reason(
+            code="not-modelled",
+            message=f"{owner}: which of {', '.join(served.ambiguous[name])} serves {name} depends on which class the "
+            "scheduler saw first, which is not modelled",
+        )
+        for name in requests
+        if name in served.ambiguous
+    ]
+    reasons += [
+        Reason(code="class-not-known", message=f"{owner}: resource {name} is that of a class not known here")
+        for name in _find_unserved(requests, objects)
+    ]
+    demand = served.find(spec, requests)
+    if reasons or demand is None:
+        return Undecided(tuple(reasons)) if reasons else None
+    claim = ExtendedClaim(demand, owner.namespace, objects.classes, has_claims=has_claims)
+    # With no device plugin anywhere it asks for all of them.
+    entry = claim.entry_for({})
+    return entry if isinstance(entry, Undecided) else claim
+
+
+def _find_unserved(requests: Amounts, objects: ProgramObjects) -> list[str]:
+    """Implicit extended resources of classes that are not known."""
+    if not objects.release.enabled(GATE):
+        return []
+    return [name for name in requests if name.startswith(OF_CLASS) and objects.served.class_of(name) is None]
+
+
+def _find_made(
+    entries: Sequence[Entry], requests: Amounts, extended: ExtendedClaim | None, objects: ProgramObjects
+) -> Iterator[tuple[str, Use]]:
+    """The objects that are made for one pod, in order, with what they count for in quotas."""
+    pod, names = count_pod(requests), objects.extended_names
+    yield "a pod", pod
+    for entry in entries:
+        if not entry.shared:
+            spec = {"devices": entry.demand.devices.to_manifest()}
+            bridged = objects.release.enabled(GATE)
+            yield f"the claim of its entry {entry.name}", count_claim(spec, names, bridged=bridged)
+    asked = extended.spec_for({}) if extended else None
+    if asked:
+        yield "the claim for its extended resources", count_extended_claim(asked, names, pod)
 
 
 def _find_unknown_fields(template: PodTemplate, manifest: Mapping[str, Any]) -> list[Reason]:
     spec, path = template.spec, template.path
-    looked_at = ("resourceClaims", *node_filters.PATHS, "resources")
+    looked_at = ("resourceClaims", *dict.fromkeys((*node_filters.PATHS, *PATHS)), "resources", "overhead")
     paths = [found for name in looked_at for found in find_unknown(spec.get(name), f"{path}.{name}")]
+    if spec.get("affinity") or spec.get("topologySpreadConstraints"):
+        # Terms may name the pod itself.
+        paths += find_unknown(template.labels, f"{path.removesuffix('spec')}metadata.labels")
     for name in ("initContainers", "containers"):
         containers = spec.get(name)
         for index, container in enumerate(containers if isinstance(containers, list) else ()):
@@ -253,24 +326,9 @@ def _find_twice(entries: Sequence[Entry], owner: ObjectRef) -> list[Reason]:
     ]
 
 
-def _find_extended(template: PodTemplate, objects: ProgramObjects) -> list[Reason]:
-    """Extended resources that device classes serve: they take devices too, by a claim that the scheduler makes."""
-    specs = [spec for class_ in objects.classes.values() if isinstance(spec := class_.get("spec"), Mapping)]
-    served = {str(spec["extendedResourceName"]) for spec in specs if spec.get("extendedResourceName")}
-    try:
-        requests = pod_requests(template.spec)
-    except ValueError:
-        return []
-    found = [
-        name for name in requests if name in served or name.startswith("deviceclass.resource.kubernetes.io/")
-    ]
-    return [
-        Reason(
-            code="not-modelled",
-            message=f"{template.owner}: resource {name} is served by a device class, which is not modelled yet",
-        )
-        for name in found
-    ]
+def _spec_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    spec = manifest.get("spec")
+    return spec if isinstance(spec, Mapping) else {}
 
 
 def _identity(manifest: Mapping[str, Any]) -> tuple[str, str]:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
+from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.snapshot import Snapshot
 from dra_infra.planning.running import Running, find_taken
@@ -204,3 +207,73 @@ def test_malformed_objects_of_a_snapshot_raise_nothing(make):
     taken, not_known = find_taken(a_snapshot(make, *objects))
     assert taken.devices == {("None", "None", "None")}
     assert any("malformed" in str(each) for each in not_known)
+
+
+def test_pods_of_others_are_told_with_what_decides_beside_them(make):
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    other = running_pod("other", labels={"app": "db"})
+    other["spec"]["affinity"] = apart
+    going = running_pod("going")
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    own = running_pod("own", owner=("Deployment", "serve"))
+    done = running_pod("done", phase="Succeeded")
+    taken, _ = find_taken(a_snapshot(make, other, going, own, done), a_side(make))
+    assert [(node, dict(shape.labels), shape.is_going) for node, shape in taken.pods] == [
+        ("n0", {}, True),
+        ("n0", {"app": "db"}, False),
+    ]
+    assert [len(shape.apart) for _, shape in taken.pods] == [0, 1]
+    assert find_taken(a_snapshot(make))[0].pods is None
+
+
+def test_a_pod_that_runs_closes_its_node_to_others(make):
+    other = running_pod("other", cpu="0")
+    term = {"topologyKey": "name", "labelSelector": {}}
+    other["spec"]["affinity"] = {
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    }
+    snapshot = a_snapshot(make, other, nodes=2)
+    for node in snapshot.fleet.nodes:
+        node.labels["name"] = node.name
+    answer = placed(make, snapshot, a_side(make))
+    assert [each.node for each in answer.nodes] == ["n1"]
+    assert [each.code for each in answer.reasons] == ["other-pods-in-the-way"]
+
+
+def a_quota(name, **hard):
+    return {"kind": "ResourceQuota", "metadata": {"name": name, "namespace": "ml"}, "spec": {"hard": hard}}
+
+
+def test_what_others_make_counts_for_the_quotas_of_the_snapshot(make):
+    quota = a_quota("team", **{"pods": "2", "count/resourceclaims.resource.k8s.io": "4"})
+    objects = (
+        quota,
+        running_pod("other"),
+        running_pod("own", owner=("Deployment", "serve")),
+        allocated_claim("c", pod="other"),
+        allocated_claim("d", pod="own"),
+    )
+    taken, _ = find_taken(a_snapshot(make, *objects), a_side(make))
+    assert taken.policies == (quota,)
+    assert {key: taken.made["ml"][key] for key in ("pods", "count/resourceclaims.resource.k8s.io")} == {
+        "pods": 1,
+        "count/resourceclaims.resource.k8s.io": 1,
+    }
+    answer = placed(make, a_snapshot(make, *objects), a_side(make, replicas=2))
+    assert [each.code for each in answer.reasons] == ["quota-refuses"]
+    assert placed(make, a_snapshot(make, *objects), a_side(make)).verdict == "fits"
+
+
+def test_a_claim_for_extended_resources_counts_once_with_its_pod(make):
+    pod = running_pod("other")
+    pod["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
+    claim = allocated_claim("c", "gpu-0", pod="other")
+    claim["metadata"]["annotations"] = {"resource.kubernetes.io/extended-resource-claim": "true"}
+    snapshot = a_snapshot(make, a_quota("team", pods="9"), pod, claim)
+    shipped = make.device_class()
+    shipped.manifest["spec"]["extendedResourceName"] = "nvidia.com/gpu"
+    fleet = dataclasses.replace(snapshot.fleet, classes=(DeviceClass.from_manifest(shipped.manifest),))
+    taken, _ = find_taken(dataclasses.replace(snapshot, fleet=fleet), make.program())
+    assert taken.made["ml"]["requests.nvidia.com/gpu"] == 1
+    assert taken.made["ml"]["h100.deviceclass.resource.k8s.io/devices"] == 1

@@ -122,13 +122,22 @@ def a_pod(name, *claims, namespace="ml", **spec):
     }
 
 
-def a_deployment(name, *claims, replicas=1, kind="Deployment", namespace="ml", **spec):
+def an_object(kind, name, namespace="ml", labels=None, **fields):
+    return {
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
+        **fields,
+    }
+
+
+def a_deployment(name, *claims, replicas=1, kind="Deployment", namespace="ml", labels=None, **spec):
     holder = {"replicas": replicas} if kind != "DaemonSet" else {}
+    metadata = {"metadata": {"labels": labels}} if labels else {}
     return {
         "apiVersion": "apps/v1",
         "kind": kind,
         "metadata": {"name": name, "namespace": namespace},
-        "spec": {**holder, "template": {"spec": pod_spec(*claims, **spec)}},
+        "spec": {**holder, "template": {**metadata, "spec": pod_spec(*claims, **spec)}},
     }
 
 
@@ -165,6 +174,7 @@ def build():
         a_request,
         a_slice,
         a_template,
+        an_object,
         codes,
         devices,
         gpus,

@@ -15,25 +15,37 @@ JUNK = [None, UNKNOWN, "x", 1, -1, True, 1.5, [], {}, [1], ["x"], [{}], [[]], {"
 def program(build):
     terms = [{"matchExpressions": [{"key": "k", "operator": "NotIn", "values": ["x"]}]}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    web = {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}
+    term = {"topologyKey": "zone", "labelSelector": web, "matchLabelKeys": ["app"], "namespaceSelector": {}}
+    pods = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "labelSelector": web, "minDomains": 1}
     constraint = {"matchAttribute": "gpu.example.com/a", "requests": ["gpu"]}
     deployment = build.a_deployment(
         "d",
         "template:t",
         "claim:c",
-        replicas=2,
+        replicas=1,
         requests={"cpu": "1"},
         nodeSelector={"kubernetes.io/hostname": "n"},
-        affinity={"nodeAffinity": required},
+        affinity={"nodeAffinity": required, "podAntiAffinity": pods},
+        containers=[{"name": "c", "ports": [{"hostPort": 80, "hostIP": "10.0.0.1", "protocol": "TCP"}]}],
+        overhead={"cpu": "1m"},
+        runtimeClassName="r",
         tolerations=[{"key": "k", "operator": "Exists"}],
         initContainers=[{"name": "i", "restartPolicy": "Always", "resources": {"limits": {"cpu": "1"}}}],
         volumes=[{"name": "v", "emptyDir": {}}],
-        topologySpreadConstraints=[{"maxSkew": 1}],
+        topologySpreadConstraints=[spread],
     )
+    limits = [{"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "1"}}]
     return [
         build.a_class("gpu", "true"),
         build.a_template("t", build.a_request("gpu", "true", count=2), constraints=[constraint]),
         build.a_claim("c", build.a_request(tolerations=[{"operator": "Exists"}])),
         deployment,
+        build.an_object("LimitRange", "l", spec={"limits": limits}),
+        build.an_object("ResourceQuota", "q", spec={"hard": {"pods": "5"}}),
+        build.an_object("RuntimeClass", "r", overhead={"podFixed": {"cpu": "1m"}}),
+        build.an_object("Namespace", "ml", labels={"a": "b"}),
     ]
 
 
@@ -44,7 +56,7 @@ def paths_of(value, path=()):
         yield from paths_of(item, (*path, step))
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(8))
 def test_junk_in_any_field_is_answered(build, number):
     fleet = build.a_fleet(build.gpus("n", a=1))
     manifests = program(build)

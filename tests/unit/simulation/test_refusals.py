@@ -157,15 +157,6 @@ def test_malformed_quantity_of_a_container_is_named(build):
     assert "containers[0].resources cpu: 'lots'" in answer.reasons[0].message
 
 
-def test_extended_resource_that_a_class_serves_is_not_decided(build):
-    template = build.a_template("t", build.a_request())
-    class_ = build.a_class("gpu", extendedResourceName="example.com/gpu")
-    pod = build.a_pod("p", "template:t", requests={"example.com/gpu": "1"})
-    answer = build.place_one(build.a_fleet(build.gpus("a")), class_, template, pod)
-    assert build.codes(answer) == ["not-modelled"]
-    assert "example.com/gpu" in answer.reasons[0].message
-
-
 def test_claim_named_by_two_entries_is_not_decided(build):
     claim = build.a_claim("c", build.a_request())
     answer = build.place_one(
@@ -182,18 +173,7 @@ def test_claim_named_by_two_entries_is_not_decided(build):
         ({"priorityClassName": "high"}, "spec.priorityClassName"),
         ({"runtimeClassName": "kata"}, "spec.runtimeClassName"),
         ({"nodeName": "a"}, "spec.nodeName"),
-        ({"topologySpreadConstraints": [{"maxSkew": 1}]}, "spec.topologySpreadConstraints"),
         ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]}, "spec.volumes[0]"),
-        (
-            {
-                "affinity": {
-                    "podAntiAffinity": {
-                        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "x"}]
-                    }
-                }
-            },
-            "spec.affinity.podAntiAffinity",
-        ),
     ],
 )
 def test_plugin_that_is_not_modelled_is_named_beside_the_answer(build, spec, path):
@@ -219,12 +199,6 @@ def test_pods_without_claims_are_not_reported(build):
     placement = place([build.a_deployment("d"), build.a_pod("p")], build.a_fleet(build.gpus("a")))
     assert placement.workloads == ()
     assert placement.together is True
-
-
-def test_quota_in_the_program_is_noted(build):
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {}}
-    placement = place([quota], build.a_fleet(build.gpus("a")))
-    assert placement.notes == ("ResourceQuota objects are not taken into account",)
 
 
 def test_one_claim_can_be_asked_for_alone(build):
