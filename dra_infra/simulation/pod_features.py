@@ -7,6 +7,8 @@ from typing import Any
 
 from dra_infra.model.pods import PodTemplate
 from dra_infra.simulation.pod_admission import PodAdmission
+from dra_infra.simulation.pod_containers import mapping, objects
+from dra_infra.simulation.pod_shapes import REQUIRED, find_host_ports
 
 _DEFAULT_SCHEDULER = "default-scheduler"
 
@@ -31,21 +33,23 @@ _VOLUMES = {
 
 
 def find_unmodelled(
-    template: PodTemplate, manifest: Mapping[str, Any], admission: PodAdmission
+    template: PodTemplate, manifest: Mapping[str, Any], admission: PodAdmission | None = None
 ) -> tuple[str, ...]:
     """Field paths with what they would have the scheduler do, sorted.
 
     Args:
         template: The pods.
         manifest: The object that makes them.
-        admission: The runtime classes that are known.
+        admission: The runtime classes that are known; None where neither these nor other pods are looked at, which is
+            named then too.
     """
     found = {f"{template.path}.{path} ({why})" for path, why in _find(template.spec)}
+    if admission is None:
+        found |= {f"{template.path}.{path} ({why})" for path, why in _find_other_pods(template.spec)}
     runtime = template.spec.get("runtimeClassName")
-    if runtime and not admission.knows_runtime(str(runtime)):
-        why = "overhead and nodes of the runtime class, which is not in this input"
-        found.add(f"{template.path}.runtimeClassName ({why})")
-    if _mapping(manifest.get("spec")).get("volumeClaimTemplates"):
+    if runtime and not (admission and admission.knows_runtime(str(runtime))):
+        found.add(f"{template.path}.runtimeClassName (overhead and nodes of the runtime class)")
+    if mapping(manifest.get("spec")).get("volumeClaimTemplates"):
         found.add("spec.volumeClaimTemplates (volume binding and zones)")
     return tuple(sorted(found))
 
@@ -56,14 +60,20 @@ def _find(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "nodeName", "the pod goes round the scheduler, so a claim that is not allocated stays so"
     if spec.get("schedulerName", _DEFAULT_SCHEDULER) not in ("", _DEFAULT_SCHEDULER):
         yield "schedulerName", "the answer is that of the default scheduler"
-    for index, volume in enumerate(_objects(spec.get("volumes"))):
+    for index, volume in enumerate(objects(spec.get("volumes"))):
         for name in sorted(set(volume) & set(_VOLUMES)):
             yield f"volumes[{index}].{name}", _VOLUMES[name]
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+def _find_other_pods(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    affinity = mapping(spec.get("affinity"))
+    for name in ("podAffinity", "podAntiAffinity"):
+        if mapping(affinity.get(name)).get(REQUIRED):
+            yield f"affinity.{name}", "where other pods run"
+    spread = objects(spec.get("topologySpreadConstraints"))
+    if any(constraint.get("whenUnsatisfiable") != "ScheduleAnyway" for constraint in spread):
+        yield "topologySpreadConstraints", "where other pods run"
+    for kind in ("initContainers", "containers"):
+        for index, container in enumerate(objects(spec.get(kind))):
+            if find_host_ports({**spec, "initContainers": [], "containers": [], kind: [container]}):
+                yield f"{kind}[{index}].ports", "ports of the node"
