@@ -109,7 +109,7 @@ class Suggestion:
 
     Args:
         kind: `fewer-devices`, `lower-bound`, `other-value`, `drop-clause`, `tolerate`, `drop-constraint`,
-            `lower-capacity`, `other-class`, `guard`, `free-claims`, `add-nodes`.
+            `lower-capacity`, `other-class`, `guard`, `allow-nodes`, `free-claims`, `add-nodes`.
         text: What changes, in words.
         where: The object and field.
         line: The line to write there.

@@ -9,10 +9,12 @@ from typing import Final
 
 from dra_infra.model.fleet import Node
 from dra_infra.simulation.explaining.edit_cluster import add_nodes, free_claims
+from dra_infra.simulation.explaining.edit_nodes import allow_nodes
 from dra_infra.simulation.explaining.edit_requests import edit_requests
 from dra_infra.simulation.explaining.edit_selectors import edit_selectors
 from dra_infra.simulation.explaining.edits import Edit, Ladder
 from dra_infra.simulation.explaining.leaves import Leaf
+from dra_infra.simulation.explaining.node_kinds import sort_nodes
 from dra_infra.simulation.explaining.question import Question
 from dra_infra.simulation.explaining.records import Suggestion
 from dra_infra.simulation.explaining.survey import Survey
@@ -69,6 +71,7 @@ class Suggesting:
     def _ladders(self, leaves: Sequence[Leaf], survey: Survey, missing: int) -> Iterator[Ladder]:
         yield from edit_requests(self.question, leaves, survey)
         yield from edit_selectors(self.question, leaves, survey)
+        yield from allow_nodes(self.question)
         yield from free_claims(self.question, survey)
         yield from add_nodes(self.question, self.kinds, missing)
 
@@ -85,8 +88,12 @@ class Suggesting:
         """The node of the first pod, when all pods fit; empty when they do not, or that is not known."""
         known = {node.name for node in self.question.nodes}
         new = [node for node in question.eligible if node.name not in known]
-        changed = question.holders != self.question.holders
-        tried = try_nodes(question, self.budget, question.eligible if changed else [*self.kinds, *new])
+        nodes: Sequence[Node] = [*self.kinds, *new]
+        if question.holders != self.question.holders:
+            nodes = question.eligible
+        elif question.refusals != self.question.refusals:
+            nodes = [kind.first for kind in sort_nodes(question)]
+        tried = try_nodes(question, self.budget, nodes)
         if not tried.results:
             return ""
         if question.pods > 1 and place_pods(question, self.budget)[0] < question.pods:

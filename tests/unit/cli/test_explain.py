@@ -350,3 +350,49 @@ def test_pools_that_contradict_themselves_are_told_and_the_rest_is_answered(comm
     assert "pool-invalid" in said.codes
     assert said.code == 0
     assert "✓ Pod ml/train fits" in said.out
+
+
+@pytest.mark.parametrize(
+    ("spec", "line"),
+    [
+        ({"nodeSelector": {"zone": "a"}}, "(delete it, or label the nodes)"),
+        (
+            {"containers": [{"name": "c", "resources": {"requests": {"cpu": "9999"}}}]},
+            "(ask for less, or free some on the node)",
+        ),
+    ],
+)
+def test_what_keeps_a_pod_off_its_nodes_is_named_with_the_field(command, tmp_path, spec, line):
+    write(tmp_path, a_class(), a_template(), a_pod(**spec))
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100 x 2", cwd=tmp_path)
+    assert said.code == 1
+    assert "1. let the pod go to 2 nodes, which now refuse it: " in said.out
+    assert f"           {line}" in said.out
+
+
+def test_a_taint_of_nodes_is_tolerated_by_the_line_that_is_told(command, tmp_path):
+    fleet = load_fleet("hgx-h100 x 2").to_manifests()
+    for each in fleet:
+        if each["kind"] == "Node":
+            each["spec"]["taints"] = [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
+    write(tmp_path, *fleet, name="fleet.yaml")
+    (tmp_path / "mine").mkdir()
+    write(tmp_path / "mine", a_class(), a_template(), a_pod())
+    said = command("explain", "pod/train", "mine", "--fleet", "fleet.yaml", cwd=tmp_path)
+    assert said.code == 1
+    line = '- {key: gpu, operator: Equal, value: "yes", effect: NoSchedule}'
+    assert line in said.out
+    write(tmp_path / "mine", a_class(), a_template(), a_pod(tolerations=yaml.safe_load(line)))
+    assert command("explain", "pod/train", "mine", "--fleet", "fleet.yaml", cwd=tmp_path).code == 0
+
+
+def test_a_pod_whose_claim_has_devices_elsewhere_is_told_where_it_may_go(command, tmp_path):
+    pod = a_pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "shared"}])
+    pod["status"] = {"phase": "Pending"}
+    claim = a_claim("shared", "gpu-0", node="gone")
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gone"]}]}]
+    claim["status"]["allocation"]["nodeSelector"] = {"nodeSelectorTerms": terms}
+    write(tmp_path, *load_fleet("hgx-h100").to_manifests(), a_class(), pod, claim, name="c.yaml")
+    said = command("explain", "pod/train", "--snapshot", "c.yaml", cwd=tmp_path)
+    assert said.code == 1
+    assert "hgx-h100-0: ResourceClaim ml/shared is allocated, and not for this node" in said.out
