@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.scheduler import themes, themes_of_devices, themes_of_places
+from tests.e2e.scheduler import themes, themes_of_devices, themes_of_neighbours, themes_of_places
 from tests.e2e.scheduler.answers import release_of
 from tests.e2e.scheduler.comparison import compare
 from tests.e2e.scheduler.scenario import Scenario
@@ -37,6 +37,10 @@ THEMES: Final[tuple[Callable[[Random], Scenario], ...]] = (
     themes_of_places.nodes_of_devices,
     themes_of_places.node_rules,
     themes_of_places.shared_in_a_zone,
+    themes_of_neighbours.affinity,
+    themes_of_neighbours.spread,
+    themes_of_neighbours.ports,
+    themes_of_neighbours.extended,
 )
 SEEDS: Final = (1, 2)
 
