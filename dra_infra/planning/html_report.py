@@ -47,6 +47,7 @@ def render_html(review: Review) -> str:
         .get_template("review.html.j2")
         .render(
             review=review,
+            rooms=review.rooms,
             fleet_map=draw_fleet(review.before, review.after, owners) if review.after else None,
             letter_of=letter_of,
             letters={owner: position for position, owner in enumerate(owners)},

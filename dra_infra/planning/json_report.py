@@ -17,7 +17,7 @@ from dra_infra.planning.dangers import Danger
 from dra_infra.planning.engine_steps import EngineOnly, EngineSide
 from dra_infra.planning.placements import WorkloadReview
 from dra_infra.planning.reviews import Review
-from dra_infra.simulation.placement import NodePlacement, Placement, WorkloadPlacement
+from dra_infra.simulation.placement import NodePlacement, Placement, Room, WorkloadPlacement
 
 SCHEMA: Final = "dra-infra.review/v1"
 
@@ -56,6 +56,10 @@ def describe_review(review: Review) -> dict[str, Any]:
         "fleet": _fleet(review.after),
         "notPlaced": review.unplaced,
         "workloads": [_workload(workload) for workload in review.workloads],
+        "headroom": [
+            {"name": each.name, "before": _room(each.before), "after": _room(each.after)}
+            for each in review.rooms
+        ],
         "notKnown": [
             {"what": item.what, "name": item.name, "reason": item.reason} for item in review.not_known
         ],
@@ -150,6 +154,14 @@ def _fleet(placement: Placement | None) -> dict[str, Any] | None:
     }
 
 
+def _room(room: Room) -> dict[str, Any]:
+    return {
+        "claims": room.claims,
+        "largest": room.largest,
+        "perNode": [{"claims": claims, "nodes": nodes} for claims, nodes in room.per_node.items()],
+    }
+
+
 def _workload(workload: WorkloadReview) -> dict[str, Any]:
     return {
         "object": _ref(workload.owner),
@@ -191,6 +203,9 @@ def _node(node: NodePlacement) -> dict[str, Any]:
                 "driver": choice.driver,
                 "pool": choice.pool,
                 "device": choice.device,
+                "admin": choice.admin,
+                "share": choice.share,
+                "consumed": dict(choice.consumed),
             }
             for choice in node.devices
         ],

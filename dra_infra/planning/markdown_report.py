@@ -14,6 +14,7 @@ from dra_infra.planning.dangers import Danger
 from dra_infra.planning.engine_steps import WORDS, EngineOnly, EngineSide
 from dra_infra.planning.placements import WorkloadReview
 from dra_infra.planning.reviews import Review
+from dra_infra.planning.rooms import RoomChange
 from dra_infra.planning.text_report import SIGNS
 from dra_infra.planning.wording import count_of, shorten, show_hidden
 
@@ -77,6 +78,14 @@ def render_markdown(review: Review, *, budget: int = BUDGET) -> str:
         "| | Workload | Placement |\n|---|---|---|",
         [_workload(item) for item in review.workloads],
     )
+    rooms = _Page(page.left // 8)
+    rooms.add_table(
+        "classes with room",
+        "| Room for one more claim of | Base | Head | Where it lies |\n|---|--:|--:|---|",
+        [_room(each) for each in review.rooms],
+    )
+    page.take(rooms)
+    page.left -= rooms.used
     footer = _Page(page.left // 4)
     footer.add_list(
         "notes", list(_notes(review)), title="**Could not be known, or is not taken into account**"
@@ -195,6 +204,10 @@ def _workload(workload: WorkloadReview) -> str:
     if workload.trend in ("no-longer-fits", "does-not-fit"):
         said += "".join(f"<br>{_escape(_short(reason))}" for reason in workload.reasons[1:4])
     return f"| {_TREND_SIGNS[workload.trend]} | {_code(str(workload.owner))} | {said} |"
+
+
+def _room(room: RoomChange) -> str:
+    return f"| {_code(room.name)} | {room.before.claims:,} | {room.after.claims:,} | {_escape(room.spread)} |"
 
 
 def _change_forms(change: Change) -> Iterator[str]:

@@ -24,7 +24,13 @@ def place_sides(
     """
     taken = find_taken(snapshot, base, head)[0] if snapshot else NOTHING
     before, after = (
-        place([each.manifest for each in side.objects], fleet, taken=taken, release=side.release)
+        place(
+            [each.manifest for each in side.objects],
+            fleet,
+            taken=taken,
+            release=side.release,
+            with_headroom=True,
+        )
         for side in (base, head)
     )
     return before, after

@@ -18,6 +18,7 @@ from dra_infra.planning.engine_steps import EngineSide, join_engine
 from dra_infra.planning.extended_resources import find_unplaced_resources
 from dra_infra.planning.immutability import LocateField, find_refused, find_undecided
 from dra_infra.planning.placements import WorkloadReview, compare_placements, find_unplaced
+from dra_infra.planning.rooms import RoomChange, compare_rooms
 from dra_infra.planning.running import find_taken
 from dra_infra.planning.wording import count_of, join_words
 from dra_infra.simulation.placement import Placement
@@ -74,6 +75,11 @@ class Review:
     policies: tuple[PolicyFinding, ...] = ()
     source: Source = "program"
     unplaced: str = ""
+
+    @property
+    def rooms(self) -> tuple[RoomChange, ...]:
+        """What base and head leave of the fleet, per device class and MIG profile."""
+        return compare_rooms(self.before, self.after)
 
     @property
     def subject(self) -> str:

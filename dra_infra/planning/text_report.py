@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rich.console import Console, RenderableType
@@ -16,6 +16,7 @@ from dra_infra.planning.dangers import Danger
 from dra_infra.planning.engine_steps import WORDS, EngineSide
 from dra_infra.planning.placements import Trend, WorkloadReview
 from dra_infra.planning.reviews import Grade, Review
+from dra_infra.planning.rooms import RoomChange
 from dra_infra.planning.wording import count_of, shorten, show_hidden
 
 SIGNS: Final[dict[Action, str]] = {"created": "+", "changed": "~", "replaced": "±", "deleted": "-"}
@@ -26,6 +27,9 @@ MAX_DIFF_LINES: Final = 60
 
 MAX_TEXT: Final = 2_000
 """Characters of one name or message that a terminal gets."""
+
+MAX_ROOMS: Final = 40
+"""Classes and profiles whose room a terminal gets; the JSON report has all."""
 
 MAX_OTHERS: Final = 40
 """Steps of the engine beside our changes that a terminal gets; the JSON report has all."""
@@ -84,6 +88,9 @@ def _blocks(review: Review) -> Iterator[RenderableType]:
     if review.workloads:
         yield ""
         yield _placements(review.workloads)
+    if review.rooms:
+        yield ""
+        yield _rooms(review.rooms)
     if review.problems or review.dangers:
         yield ""
     for problem in review.problems:
@@ -118,6 +125,19 @@ def _placements(workloads: tuple[WorkloadReview, ...]) -> Table:
         if workload.trend in _TREND_STYLES:
             for reason in workload.reasons[1:4]:
                 table.add_row("", _text(f"also: {reason}", "dim"))
+    return table
+
+
+def _rooms(rooms: Sequence[RoomChange]) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=True, header_style="dim")
+    table.add_column("room for one more claim of", no_wrap=True)
+    table.add_column("base", justify="right", no_wrap=True)
+    table.add_column("head", justify="right", no_wrap=True)
+    table.add_column("where it lies")
+    for each in rooms[:MAX_ROOMS]:
+        style = "yellow" if each.after.claims < each.before.claims else ""
+        cells = (each.name, f"{each.before.claims:,}", f"{each.after.claims:,}", each.spread)
+        table.add_row(*(_text(show_hidden(shorten(cell, MAX_TEXT)), style) for cell in cells))
     return table
 
 

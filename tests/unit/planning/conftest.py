@@ -287,8 +287,8 @@ def a_sample() -> Review:
         base,
         head,
         base_label="origin/main",
-        before=place([item.manifest for item in base.objects], fleet),
-        after=place([item.manifest for item in head.objects], fleet),
+        before=place([item.manifest for item in base.objects], fleet, with_headroom=True),
+        after=place([item.manifest for item in head.objects], fleet, with_headroom=True),
     )
 
 
