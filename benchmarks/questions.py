@@ -164,12 +164,12 @@ def reviews() -> Sequence[Candidate]:
 
 def first_pod() -> Sequence[Candidate]:
     """What each of 500 nodes of 8 GPUs gives the first pod."""
-    return _allocation("first")
+    return [*_allocation("first"), _placed("first")]
 
 
 def filling() -> Sequence[Candidate]:
     """2,500 pods of one GPU, one after the other, on 500 nodes of 8 GPUs; the goal is 1,000 a second."""
-    return _allocation("fill", goal=2.5)
+    return [*_allocation("fill", goal=2.5), _placed("fill", goal=2.5)]
 
 
 def no_match() -> Sequence[Candidate]:
@@ -277,6 +277,12 @@ def _allocation(question: str, *, goal: float | None = None, stable: bool = Fals
             )
         )
     return candidates
+
+
+def _placed(question: str, *, goal: float | None = None) -> Candidate:
+    command = [sys.executable, str(PROGRAMS / "allocation.py"), question, "-", "place"]
+    name = "dra_infra.simulation.place, with gathering pools"
+    return Candidate(name=name, command=command, goal=goal, own_clock=True)
 
 
 def _placement(name: str, claims: str, nodes: str) -> Candidate:

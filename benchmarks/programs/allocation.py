@@ -1,6 +1,6 @@
 """Allocation: `write QUESTION FILE` puts a question into a file, `QUESTION FILE` answers it as `allocator-bench` does.
 
-With `stable` behind it, under the gates of the stable copy.
+With `stable` behind it, under the gates of the stable copy; with `place`, by `dra_infra.simulation.place` for a Deployment.
 
 The last line printed is the seconds that count: without reading the file, gathering pools and compiling expressions, as
 in a scheduler that has seen such a pod before. `index` is about the first two, for a built-in fleet.
@@ -19,6 +19,7 @@ from dra_infra.model.fleet import Node
 from dra_infra.model.resource_claim import ResourceClaim
 from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.model.target import ClusterTarget, Release
+from dra_infra.simulation import place
 from dra_infra.simulation.allocation import Allocated, AllocatedState, Allocator
 
 NEWER = ("DRAConsumableCapacity", "DRADeviceBindingConditions", "DRAFractionalCapacityRange")
@@ -143,6 +144,34 @@ def answer(name: str, text: str, *, stable: bool) -> tuple[float, int]:
     return time.perf_counter() - started, fits
 
 
+def place_all(name: str) -> tuple[float, int]:
+    """The same with all that a simulation does: reading the fleet as a server has it, pools, and all other checks of a pod."""
+    question = QUESTIONS[name]
+    (claim,) = cluster_of(question)["claims"]
+    template = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": claim["metadata"],
+        "spec": {"spec": claim["spec"]},
+    }
+    pod = {
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "claim"}],
+        "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
+    }
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "pods", "namespace": "ml"},
+        "spec": {"replicas": question.pods or 1, "template": {"spec": pod}},
+    }
+    place([template, deployment], load_fleet("hgx-h100"))
+    fleet = load_fleet(question.fleet)
+    started = time.perf_counter()
+    (workload,) = place([template, deployment], fleet).workloads
+    seconds = time.perf_counter() - started
+    return seconds, len(workload.pods or ()) if question.pods else len(workload.nodes)
+
+
 def index() -> tuple[float, int]:
     """The seconds until each node of a fleet has its pools."""
     started = time.perf_counter()
@@ -160,6 +189,8 @@ def main() -> None:
     name = sys.argv[1]
     if name == "index":
         seconds, fits = index()
+    elif sys.argv[3:] == ["place"]:
+        seconds, fits = place_all(name)
     else:
         seconds, fits = answer(name, Path(sys.argv[2]).read_text(), stable=sys.argv[3:] == ["stable"])
     if fits != QUESTIONS[name].fits:

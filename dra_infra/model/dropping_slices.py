@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dra_infra.model.device import Device
 from dra_infra.model.dropping import Dropped
+from dra_infra.model.record import Record
 from dra_infra.model.resource_slice import ResourceSliceSpec
 from dra_infra.model.target import Release
 
@@ -29,6 +30,9 @@ _SPEC_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 _INNER: Final = ("DRAConsumableCapacity", "DRADeviceCompatibilityGroups", "DRAListTypeAttributes")
 """Gates with fields inside capacities, consumed counters and attributes."""
+
+_GATED: Final = frozenset(field for fields in _DEVICE_FIELDS.values() for field in fields)
+"""All fields of devices that some gate clears: of thousands of devices usually none has one."""
 
 GATES: Final = tuple(dict.fromkeys((*_DEVICE_FIELDS, *_SPEC_FIELDS, *_INNER)))
 
@@ -67,7 +71,7 @@ def _find(spec: ResourceSliceSpec) -> Iterator[tuple[str, str]]:
         yield from ((gate, f"spec.{_json(field)}") for field in fields if _is_there(getattr(spec, field)))
     for index, device in enumerate(spec.devices or ()):
         path = f"spec.devices[{index}]"
-        for gate, fields in _DEVICE_FIELDS.items():
+        for gate, fields in () if _GATED.isdisjoint(device.model_fields_set) else _DEVICE_FIELDS.items():
             yield from (
                 (gate, f"{path}.{_json(field)}") for field in fields if _is_there(getattr(device, field))
             )
@@ -83,17 +87,17 @@ def _find_inner(device: Device, path: str) -> Iterator[tuple[str, str]]:
             at = f"{path}.consumesCounters[{index}].compatibilityGroups"
             yield "DRADeviceCompatibilityGroups", at
     for name, attribute in (device.attributes or {}).items():
-        for field in _LISTS:
+        for field in () if attribute.model_fields_set.isdisjoint(_LISTS) else _LISTS:
             if getattr(attribute, field) is not None:
                 yield "DRAListTypeAttributes", f"{path}.attributes[{name}].{field}"
 
 
 def _drop_inner(device: Device, off: set[str]) -> Device:
     changed: dict[str, Any] = {}
-    if "DRAConsumableCapacity" in off and device.capacity:
-        changed["capacity"] = _each(device.capacity, lambda each: _unset(each, {"request_policy": None}))
-    if "DRAListTypeAttributes" in off and device.attributes:
-        changed["attributes"] = _each(device.attributes, lambda each: _unset(each, dict.fromkeys(_LISTS)))
+    if "DRAConsumableCapacity" in off and _have(("request_policy",), (device.capacity or {}).values()):
+        changed["capacity"] = _each(device.capacity or {}, {"request_policy": None})
+    if "DRAListTypeAttributes" in off and _have(_LISTS, (device.attributes or {}).values()):
+        changed["attributes"] = _each(device.attributes or {}, dict.fromkeys(_LISTS))
     if "DRADeviceCompatibilityGroups" in off and device.consumes_counters:
         changed["consumes_counters"] = [
             _unset(each, {"compatibility_groups": None}) for each in device.consumes_counters
@@ -101,11 +105,18 @@ def _drop_inner(device: Device, off: set[str]) -> Device:
     return device.changed(changed) if changed else device
 
 
-def _each(items: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    return {name: change(item) for name, item in items.items()}
+def _have(fields: Iterable[str], records: Iterable[Record]) -> bool:
+    wanted = frozenset(fields)
+    return any(not wanted.isdisjoint(each.model_fields_set) for each in records)
+
+
+def _each(items: Mapping[str, Any], fields: Mapping[str, None]) -> dict[str, Any]:
+    return {name: _unset(item, fields) for name, item in items.items()}
 
 
 def _unset(record: Any, fields: Mapping[str, None]) -> Any:
+    if fields.keys().isdisjoint(record.model_fields_set):
+        return record
     given = {name: None for name in fields if getattr(record, name) is not None}
     return record.changed(given) if given else record
 

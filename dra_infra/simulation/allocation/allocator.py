@@ -85,7 +85,11 @@ class Allocator:
 
     def with_classes(self, classes: Iterable[DeviceClass]) -> Allocator:
         """The same cluster with other classes; slices are not read again."""
-        return Allocator(self.variant, self._index, classes, self._state, evaluator=self._evaluator)
+        other = copy(self)
+        other._classes = {each.metadata.name or "": each for each in classes}  # noqa: SLF001
+        # What a request can have is known by the name of its class.
+        other._reach = Reach(self._evaluator, self.variant)  # noqa: SLF001
+        return other
 
     def find_quirks(
         self, node: Node, claims: Sequence[ResourceClaim], *, declared: frozenset[str] = frozenset()

@@ -67,3 +67,14 @@ def test_an_allocator_with_another_state_answers_like_a_new_one():
         given += [each.device for each in outcome.results[0].devices.results or ()]
     assert isinstance(outcome, Cannot)
     assert given == ["d0", "d1"]
+
+
+def test_an_allocator_with_other_classes_forgets_what_the_old_ones_select():
+    slices = [ResourceSlice.from_manifest(a_slice("d0", "d1"))]
+    claims = [ResourceClaim.from_manifest(a_claim(a_leaf()))]
+    allocator = Allocator(allocator_of(share_picked_twice(MINORS[-1])).variant, slices, ())
+    for expression, fits in (("false", False), ("true", True), ("false", False)):
+        spec = {"selectors": [{"cel": {"expression": expression}}]}
+        any_class = DeviceClass.from_manifest({"metadata": {"name": "any"}, "spec": spec})
+        allocator = allocator.with_classes([any_class])
+        assert [isinstance(allocator.allocate(NODE, claims), Allocated) for _ in range(2)] == [fits] * 2
