@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs a review and writes its reports: `review.sh VENV REPORTS`. Ends with the exit code of `dra-infra review`.
 #   DRA_INFRA_PATH, DRA_INFRA_BASE, DRA_INFRA_FLEET, DRA_INFRA_SNAPSHOT, DRA_INFRA_STACK, DRA_INFRA_FAIL_ON
+#   DRA_INFRA_ENGINE     true joins the preview of the engine
 #   DRA_INFRA_ARGUMENTS  more arguments, one in each line
 set -uo pipefail
 
@@ -19,6 +20,7 @@ arguments=("--base=$DRA_INFRA_BASE" "--markdown=$reports/review.md" "--html=$rep
 [[ -z ${DRA_INFRA_FLEET:-} ]] || arguments+=("--fleet=$DRA_INFRA_FLEET")
 [[ -z ${DRA_INFRA_SNAPSHOT:-} ]] || arguments+=("--snapshot=$DRA_INFRA_SNAPSHOT")
 [[ -z ${DRA_INFRA_STACK:-} ]] || arguments+=("--stack=$DRA_INFRA_STACK")
+[[ ${DRA_INFRA_ENGINE:-false} != true ]] || arguments+=(--engine)
 [[ -z ${DRA_INFRA_FAIL_ON:-} ]] || arguments+=("--fail-on=$DRA_INFRA_FAIL_ON")
 while IFS= read -r argument; do
   [[ -z $argument ]] || arguments+=("$argument")
@@ -27,7 +29,7 @@ done <<< "${DRA_INFRA_ARGUMENTS:-}"
 code=0
 "$venv/bin/dra-infra" review "${arguments[@]}" -- "${DRA_INFRA_PATH:-.}" 2> "$reports/review.log" || code=$?
 cat "$reports/review.log" >&2
-# An answer is 0 or 1 with a report; anything else, a crash of ours too, is none.
+# An answer is 0 or 1 with a report; anything else, a crash of ours too, is none. A report may then say that there is none.
 if [[ $code -gt 1 || ! -s $reports/review.md ]]; then
   exit 2
 fi

@@ -10,12 +10,13 @@ from dra_infra.catalog import load_fleet
 from dra_infra.cli.progress import progress
 from dra_infra.cli.review_engine import EngineAsked, previewing
 from dra_infra.cli.review_manifests import Locate
+from dra_infra.cli.review_missing import write_no_review
 from dra_infra.cli.review_reports import print_report, write_reports
 from dra_infra.cli.review_sides import Asked, compile_both, read_sides
 from dra_infra.cli.review_source import Source, find_source
-from dra_infra.cli.settings import FLEET_SETTING, choose_fleet
+from dra_infra.cli.settings import FLEET_SETTING, choose_fleet, load_checked
 from dra_infra.cli.snapshots import read_snapshot
-from dra_infra.errors import Problem
+from dra_infra.errors import Problem, ProblemsError
 from dra_infra.model.engine_preview import EnginePreview
 from dra_infra.model.fleet import Fleet
 from dra_infra.model.gates import SUPPORTED_MINORS
@@ -49,8 +50,39 @@ def run(
         ProblemsError: When there is no answer: the head or the base cannot be had, or the fleet, or a file not be written.
     """
     source = find_source(path, kind)
+    try:
+        return _run(
+            source,
+            asked,
+            fleet=fleet,
+            snapshot=snapshot,
+            fail_on=fail_on,
+            output=output,
+            files=files,
+            engine=engine,
+        )
+    except ProblemsError as error:
+        markdown = files.get("markdown")
+        if markdown is not None:
+            write_no_review(source, asked, markdown, error.problems)
+        raise
+
+
+def _run(
+    source: Source,
+    asked: Asked,
+    *,
+    fleet: str | None,
+    snapshot: Path | None,
+    fail_on: FailOn,
+    output: str,
+    files: Mapping[str, Path | None],
+    engine: EngineAsked | None,
+) -> int:
     with progress() as tell, previewing(source, asked, engine) as wait_for_preview:
         cluster = read_snapshot(snapshot) if snapshot else None
+        if cluster and source.kind == "program":
+            load_checked(source.root, asked.stack, asked.config)
         chosen = cluster.fleet if cluster else _choose_fleet(fleet, source, asked)
         sides = read_sides(source, asked, tell)
         if engine is not None:

@@ -15,6 +15,7 @@ from dra_infra.cli.review_secrets import without_secrets
 from dra_infra.cli.review_source import Source
 from dra_infra.engine.charts import with_charts
 from dra_infra.engine.isolated import RunningSynth
+from dra_infra.engine.nearest_paths import nearest_path
 from dra_infra.engine.project import load_project, secret_texts_of
 from dra_infra.engine.repository import Repository, find_repository
 from dra_infra.engine.requirements import read_package_pins
@@ -106,7 +107,7 @@ def read_sides(source: Source, asked: Asked, tell: Callable[[str], None] = lambd
         tell(f"unpacking {asked.label}")
         with _base(source, asked) as base:
             tell(f"reading both sides of {source.shown}")
-            before, after = _make(source, asked, base, _label(source, repository))
+            before, after = _make(source, asked, base, label_of(source, repository))
             known = [*_known_secrets(source.root, source, asked), *_known_secrets(base.root, source, asked)]
         notes = [] if repository is None or asked.base is None else [*_notes(repository, asked.base, state)]
     except ProblemsError as error:
@@ -250,7 +251,7 @@ def _known_secrets(root: Path, source: Source, asked: Asked) -> Iterator[str]:
             yield from secret_values(read_values(asked.values))
 
 
-def _label(source: Source, repository: Repository | None) -> str:
+def label_of(source: Source, repository: Repository | None) -> str:
     """What manifests are told apart by from those of other folders: the path in the repository."""
     return (repository.prefix if repository else "") or source.root.name or "manifests"
 
@@ -288,5 +289,5 @@ def _no_base_path(path: Path) -> Problem:
         path="--base-path",
         code="base-not-found",
         message=f"{path} is not there",
-        hint="name the folder with the former state",
+        hint=nearest_path(path) or "name the folder with the former state",
     )

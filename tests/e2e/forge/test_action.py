@@ -163,14 +163,19 @@ def test_a_comment_that_is_refused_fails_an_open_gate(
     assert "pull-requests: write" in run.log
 
 
-def test_without_an_answer_nothing_is_posted_and_the_summary_says_why(
+def test_without_an_answer_an_older_comment_says_so_and_the_summary_says_why(
     sample: Sample, forge: LocalForge, action: Path, temp: Path
 ):
-    _, merge = sample.change("count=4", "count=never_defined")
+    _, merge = sample.change("count=4", "count=8")
+    assert review(sample, forge, action, temp, checkout=merge, merge=merge).code == 0
+    marker = forge.bodies()[0].splitlines()[0]
+    _, merge = sample.change("count=8", "count=never_defined")
     run = review(sample, forge, action, temp, checkout=merge, merge=merge)
     assert (run.code, run.failed, run.outputs["verdict"]) == (2, "Gate", "none")
-    assert forge.comments == []
-    assert forge.asked == []
+    (body,) = forge.bodies()
+    assert body.startswith(f"{marker}\n### ❔ There is no review\n")
+    assert "`program-raised`" in body
+    assert "never_defined" not in body
     assert run.summary.startswith("### There is no review\n")
     assert "never_defined" in run.summary
 
@@ -204,7 +209,7 @@ def test_an_input_is_never_a_command(
     run = review(sample, forge, action, temp, checkout=merge, merge=merge, inputs=dict.fromkeys(names, text))
     assert (run.code, run.outputs["verdict"]) == (2, "none"), run.log
     assert not (temp / "pwned").exists()
-    assert forge.comments == []
+    assert all("There is no review" in body for body in forge.bodies())
 
 
 def test_arguments_are_taken_one_in_each_line(sample: Sample, forge: LocalForge, action: Path, temp: Path):

@@ -37,6 +37,21 @@ def test_a_base_that_is_not_there_ends_with_2(manifests, review, revision: str):
     assert "\x1b" not in answer.err
 
 
+def test_without_a_review_the_file_of_the_comment_says_so(manifests, review):
+    marker = review("k", "--format", "markdown").out.splitlines()[0]
+    answer = review("k", "--base", "nope", "--markdown", "review.md", "--json", "review.json")
+    assert (answer.code, answer.codes) == (2, {"base-not-found"})
+    text = (manifests.root / "review.md").read_text()
+    assert text.startswith(f"{marker}\n### ❔ There is no review\n")
+    assert "`base-not-found`" in text
+    assert not (manifests.root / "review.json").exists()
+
+
+def test_without_a_project_no_file_of_a_comment_is_written(manifests, review):
+    assert review("other", "--markdown", "review.md").code == 2
+    assert not (manifests.root / "review.md").exists()
+
+
 @pytest.fixture
 def shallow(tree, tmp_path: Path) -> Tree:
     """A clone of one commit and one branch, as CI makes them; `old` is its parent."""

@@ -116,6 +116,13 @@ def test_every_option_in_the_docs_exists():
     assert {"--dry-run", "--json", "--timeout", "--account"} <= options_of("comment")
 
 
+def test_the_engine_is_asked_only_where_an_input_says_so():
+    script = (ROOT / "ci" / "review.sh").read_text()
+    assert "[[ ${DRA_INFRA_ENGINE:-false} != true ]] || arguments+=(--engine)" in script
+    assert ACTION["inputs"]["engine"]["default"] == "false"
+    assert "--engine" in options_of("review")
+
+
 @pytest.mark.parametrize(
     "option", ["--base", "--markdown", "--html", "--fleet", "--snapshot", "--stack", "--fail-on"]
 )
