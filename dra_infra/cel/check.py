@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from dra_infra.cel.conjunction import join, split
 from dra_infra.cel.cost import COST_LIMIT, estimate_cost
 from dra_infra.cel.declare import check_environment
-from dra_infra.cel.diagnostics import Diagnostic, diagnose, in_order, runtime_name, write_report
+from dra_infra.cel.diagnostics import Diagnostic, diagnose, find_hint, in_order, runtime_name, write_report
 from dra_infra.cel.literals import Findings, inspect
 from dra_infra.cel.portable import is_portable
 from dra_infra.cel.reads import NOTHING, Known, Read, find_reads, join_reads
@@ -270,7 +270,7 @@ def _failed(diagnostics: tuple[Diagnostic, ...], text: str) -> Checked:
             path="",
             code="cel-syntax" if diagnostic.is_syntax else "cel-type",
             message=f"{diagnostic.message} (at {diagnostic.line}:{diagnostic.column})",
-            hint=diagnostic.hint,
+            hint=find_hint(diagnostic.message, text),
         )
         for diagnostic in diagnostics
     }

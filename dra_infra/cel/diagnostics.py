@@ -35,19 +35,25 @@ class Diagnostic(NamedTuple):
         """Whether the text does not even parse."""
         return self.message.startswith(("Syntax error:", "unsupported syntax:"))
 
-    @property
-    def hint(self) -> str:
-        """The line to write, for the mistakes that people make."""
-        for pattern, hint in _HINTS:
-            if pattern.search(self.message):
-                return hint
-        return ""
-
 
 def diagnose(text: str, offset: int, message: str) -> Diagnostic:
     """A compile error at an *offset* in code points."""
     before = text[:offset]
     return Diagnostic(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1, message)
+
+
+def find_hint(report: str, text: str) -> str:
+    """The line to write, for the mistakes that people make; empty for others.
+
+    Args:
+        report: One message, or all of them.
+        text: The expression.
+    """
+    for pattern, hint in _HINTS:
+        if pattern.search(report):
+            return hint
+    # The parser stumbles over what stands behind a word that is a name to it.
+    return _WORDS_OF_PYTHON if "Syntax error:" in report and _NOT.search(text) else ""
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -80,6 +86,9 @@ def runtime_name(found: CelType) -> str:
     return f"{name}({', '.join(map(runtime_name, found.parameters))})" if found.parameters else name
 
 
+_WORDS_OF_PYTHON: Final = "write && for and, || for or, ! for not"
+_NOT: Final = re.compile(r"(?:^|[(&|!,?:\s])not\s")
+
 _HINTS: Final = tuple(
     (re.compile(pattern), hint)
     for pattern, hint in (
@@ -94,8 +103,29 @@ _HINTS: Final = tuple(
         (r"undefined field", f"device has the fields {_DEVICE_FIELDS}"),
         (
             r"undeclared reference to '(and|or|not)'|input '(and|or|not)'",
-            "write && for and, || for or, ! for not",
+            _WORDS_OF_PYTHON,
         ),
+        (r"undeclared reference to '(True|False)'", "write true or false, in small letters"),
+        (
+            r"undeclared reference to 'None'",
+            "write has(...) to ask whether something is there; CEL has null for None",
+        ),
+        (r"input 'is'", "write == to compare"),
+        (r"input '(if|else)'", "write condition ? one : other"),
+        *(
+            (rf"undeclared reference to '{python}'", f"write {cel}")
+            for python, cel in (
+                ("startswith", "startsWith(...)"),
+                ("endswith", "endsWith(...)"),
+                ("lower", "lowerAscii()"),
+                ("upper", "upperAscii()"),
+                ("strip", "trim()"),
+                ("find", "indexOf(...)"),
+                ("len", "size(...)"),
+                ("str", "string(...)"),
+            )
+        ),
+        (r"token recognition error at: '& ?'", "write && for and"),
         (r"token recognition error at: '= ?'", "write == to compare"),
         (r"undeclared reference to '\w+' ", "quote texts; an expression only knows the variable device"),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+from dra_infra.engine.nearest_paths import nearest_path
 from dra_infra.engine.project import find_root
 from dra_infra.errors import Problem, ProgramError
 
@@ -46,7 +47,7 @@ def find_source(path: Path, kind: str | None = None) -> Source:
                     path=str(path),
                     code="no-project",
                     message="there is no such file or folder",
-                    hint="name a Pulumi project, a folder of manifests, or a chart",
+                    hint=nearest_path(path) or "name a Pulumi project, a folder of manifests, or a chart",
                 )
             ]
         )

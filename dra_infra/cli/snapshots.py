@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dra_infra.catalog.snapshots import load_snapshot
+from dra_infra.engine.nearest_paths import nearest_path
 from dra_infra.errors import FleetError, Problem
 from dra_infra.model.snapshot import Snapshot
 from dra_infra.model.yaml import MAX_BYTES
@@ -30,7 +31,8 @@ def read_snapshot(file: Path) -> Snapshot:
                 path="--snapshot",
                 code="fleet-unreadable",
                 message=f"{file} cannot be read: {why}",
-                hint="name a file that `dra-infra snapshot` or `kubectl get -o yaml` wrote",
+                hint=(not file.exists() and nearest_path(file))
+                or "name a file that `dra-infra snapshot` or `kubectl get -o yaml` wrote",
             )
         ]
     )

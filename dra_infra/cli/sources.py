@@ -142,9 +142,15 @@ def _read_file(path: Path) -> Iterator[SourceObject | Problem]:
                 return
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        yield _problem(str(path), "file-unreadable", error.strerror or str(error), "check the path")
+        yield _problem(str(path), "file-unreadable", error.strerror or str(error), _meant(path))
         return
     yield from _read_bytes(str(path), data)
+
+
+def _meant(path: Path) -> str:
+    from dra_infra.engine.nearest_paths import nearest_path
+
+    return (not path.exists() and nearest_path(path)) or "check the path"
 
 
 def _open_at_once(path: str, flags: int) -> int:

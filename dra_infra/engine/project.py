@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from dra_infra.engine.nearest_paths import nearest_path
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.model.program import NotSeen
 from dra_infra.model.secrets import secret_texts
@@ -114,7 +115,8 @@ def find_root(directory: Path) -> Path:
     """
     if not directory.exists():
         # The folder above would answer in its place, for another program than the one that was asked for.
-        message, hint = "there is no such folder", "check the path; name the folder of a Pulumi project"
+        message = "there is no such folder"
+        hint = nearest_path(directory) or "check the path; name the folder of a Pulumi project"
         raise ProgramError([Problem(path=str(directory), code="no-project", message=message, hint=hint)])
     start = directory.resolve()
     for folder in (start, *start.parents):

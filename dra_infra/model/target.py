@@ -202,8 +202,18 @@ def _unknown_gate(name: str) -> Problem:
         code="unknown-gate",
         message=f"{name!r} is not a feature gate that decides anything about DRA in Kubernetes "
         f"{SUPPORTED_MINORS[0]} to {SUPPORTED_MINORS[-1]}",
-        hint=_nearest(name, GATES),
+        hint=_near_gates(name),
     )
+
+
+def _near_gates(name: str) -> str:
+    """The gates that may be meant, the likeliest first; all of them where none is near."""
+    spelled = {known.lower(): known for known in GATES}
+    typed = name[:80].lower()
+    near = difflib.get_close_matches(typed, sorted(spelled), n=3, cutoff=0.7)
+    near += [known for known in sorted(spelled) if len(typed) > 3 and typed in known and known not in near]
+    names = [spelled[known] for known in near[:3]]
+    return f"did you mean {' or '.join(map(repr, names))}?" if names else f"gates are {', '.join(GATES)}"
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from dra_infra.planning.wording import show_hidden
 
 
 def render_junit(review: Review) -> str:
-    """One suite; ends with a line break.
+    """One suite; ends with a line break. Its first case is called by the verdict, and passes: others say what fails.
 
     A workload fails its case when it has no place any more, an argument or object when it has a problem. Dangers and
     warnings are cases that pass, with what is to be known in their output.
@@ -20,6 +20,7 @@ def render_junit(review: Review) -> str:
 
 
 def _cases(review: Review) -> Iterator[TestCase]:
+    yield TestCase(group="verdict", name=show_hidden(review.verdict))
     by_path: dict[str, list[Problem]] = {}
     for problem in review.problems:
         by_path.setdefault(problem.path, []).append(problem)

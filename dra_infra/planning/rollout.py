@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dra_infra.planning.replacement import get_field
 from dra_infra.planning.wording import count_of
 
-_STOP_FIRST: Final = 'strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}} stops an old pod first'
-_MAKE_ROOM: Final = 'strategy={"type": "Recreate"} stops all old pods first; else make room before, by fewer replicas or more nodes'
+_STOP_FIRST: Final = "{} stops an old pod first"
+_MAKE_ROOM: Final = "{} stops all old pods first; else make room before, by fewer replicas or more nodes"
+_ONE_BY_ONE: Final = "delete the pods one by one, or write {}"
+_WRITTEN: Final = {
+    # As a program writes it, and as a manifest does.
+    _STOP_FIRST: (
+        'strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}',
+        "strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}",
+    ),
+    _MAKE_ROOM: ('strategy={"type": "Recreate"}', "strategy: {type: Recreate}"),
+    _ONE_BY_ONE: ('updateStrategy={"type": "RollingUpdate"}', "updateStrategy: {type: RollingUpdate}"),
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,6 +81,7 @@ def foresee_rollout(
     room: int | None,
     fleet: str,
     through: int | None = None,
+    in_yaml: bool = False,
 ) -> Outlook:
     """Say how the pods of a Deployment, StatefulSet or DaemonSet are exchanged for new ones.
 
@@ -84,11 +95,27 @@ def foresee_rollout(
         room: More such pods that fit the otherwise free fleet; None when that is not known.
         fleet: What the fleet is called.
         through: New pods that find a place when the rollout goes as far as it can; None when that is not known.
+        in_yaml: Whether hints show YAML, for what a manifest or a chart holds, or else Python.
     """
+    outlook = _foresee(manifest, replicas, each=each, room=room, fleet=fleet, through=through)
+    if outlook.hint in _WRITTEN:
+        return replace(outlook, hint=outlook.hint.format(_WRITTEN[outlook.hint][in_yaml]))
+    return outlook
+
+
+def _foresee(
+    manifest: Mapping[str, Any],
+    replicas: int | None,
+    *,
+    each: int | None,
+    room: int | None,
+    fleet: str,
+    through: int | None,
+) -> Outlook:
     if get_field(manifest, "spec.updateStrategy.type") == "OnDelete":
         return Outlook(
             message="keeps its pods as they are until each is deleted (updateStrategy OnDelete)",
-            hint='delete the pods one by one, or write updateStrategy={"type": "RollingUpdate"}',
+            hint=_ONE_BY_ONE,
         )
     if get_field(manifest, "spec.paused") is True:
         return Outlook(

@@ -1,4 +1,4 @@
-"""A review for the terminal: the verdict first, then what must be read, then the details."""
+"""A review for the terminal: the verdict, dangers, changes, placement, and near the end what has to be fixed."""
 
 from __future__ import annotations
 
@@ -85,16 +85,8 @@ def _blocks(review: Review) -> Iterator[RenderableType]:
     yield _text(review.verdict, _GRADE_STYLES[review.grade])
     kind = "" if review.source == "program" else f"{review.source} "
     yield _text(f"  {kind}{review.subject} against {review.base_label}: {review.summary}", "dim")
-    if review.workloads:
+    if review.dangers:
         yield ""
-        yield _placements(review.workloads)
-    if review.rooms:
-        yield ""
-        yield _rooms(review.rooms)
-    if review.problems or review.dangers:
-        yield ""
-    for problem in review.problems:
-        yield from _problem(problem)
     for danger in review.dangers:
         yield from _danger(danger)
     for change in review.changes:
@@ -103,6 +95,17 @@ def _blocks(review: Review) -> Iterator[RenderableType]:
     if review.engine is not None and review.engine.failure is None:
         yield ""
         yield from _engine(review.engine)
+    if review.workloads:
+        yield ""
+        yield _placements(review.workloads)
+    if review.rooms:
+        yield ""
+        yield _rooms(review.rooms)
+    # A terminal shows the end first: what has to be fixed stands there.
+    if review.problems:
+        yield ""
+    for problem in review.problems:
+        yield from _problem(problem)
     if review.not_known or review.notes:
         yield ""
         yield _text("could not be known, or is not taken into account:", "bold")

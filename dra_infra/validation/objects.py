@@ -180,7 +180,7 @@ def _check_object(
     unserved = () if version in target.serves else (_not_served(kind, version, release),)
     if kind not in JUDGED:
         decoded = decode(manifest, minor=release.number)
-        unread = unreadable(decoded.type_errors, decoded.unknown_fields, release)
+        unread = unreadable(decoded.type_errors, decoded.unknown_fields, release, manifest)
         return _Findings((*unserved, *unread))
     labels = namespaces.get(reference_to(manifest).namespace or "default")
     verdict = judge(manifest, release, namespace_labels=labels)
@@ -190,7 +190,7 @@ def _check_object(
     if not all(map(is_told, verdict.errors)):
         verdict = replace(verdict, errors=tuple(filter(is_told, verdict.errors)))
     record = verdict.record if isinstance(verdict.record, Checked) else None
-    return _Findings((*unserved, *problems_of(verdict, release)), record)
+    return _Findings((*unserved, *problems_of(verdict, release, manifest)), record)
 
 
 def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Problem]:
@@ -201,7 +201,7 @@ def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Probl
     decoded = decode_pod_claims(manifest, minor=release.number)
     if decoded is None:
         return
-    yield from unreadable(decoded.type_errors, decoded.unknown_fields, release)
+    yield from unreadable(decoded.type_errors, decoded.unknown_fields, release, manifest)
     for pod in decoded.pods:
         yield from map(problem_of, filter(is_told, check_pod_claims(pod)))
 

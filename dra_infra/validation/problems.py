@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from dra_infra.errors import Problem
 from dra_infra.model.decoding import field_names
@@ -51,14 +53,14 @@ _HINTS = {
 }
 
 
-_QUOTED_NUMBER = "cannot unmarshal string into"
+_QUOTED = "cannot unmarshal string into"
 _NUMBERS = ("of type int", "of type int32", "of type int64")
 """How encoding/json ends what it says of a number that is something else."""
 
 
-def problems_of(verdict: Verdict, release: Release) -> Iterator[Problem]:
-    """What *verdict* means to the author of the object; paths are those of the object."""
-    yield from unreadable(verdict.type_errors, verdict.unknown_fields, release)
+def problems_of(verdict: Verdict, release: Release, manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    """What *verdict* on *manifest* means to the author of the object; paths are those of the object."""
+    yield from unreadable(verdict.type_errors, verdict.unknown_fields, release, manifest)
     for error in verdict.errors:
         yield problem_of(error)
     for path, text in verdict.warnings:
@@ -69,7 +71,10 @@ def problems_of(verdict: Verdict, release: Release) -> Iterator[Problem]:
 
 
 def unreadable(
-    type_errors: Iterable[tuple[str, str]], unknown_fields: Iterable[str], release: Release
+    type_errors: Iterable[tuple[str, str]],
+    unknown_fields: Iterable[str],
+    release: Release,
+    manifest: Mapping[str, Any],
 ) -> Iterator[Problem]:
     """What a server cannot read of an object, as problems."""
     for path, text in type_errors:
@@ -77,9 +82,7 @@ def unreadable(
             path=path,
             code="wrong-type",
             message=text,
-            hint=f"write {_last(path)}: with a number, without quotes"
-            if _QUOTED_NUMBER in text and text.endswith(_NUMBERS)
-            else "the API server cannot read the object",
+            hint=_readable(path, text, manifest) or "the API server cannot read the object",
         )
     for path in unknown_fields:
         yield Problem(
@@ -88,6 +91,31 @@ def unreadable(
             message=f"Kubernetes {release.minor} has no such field; kubectl refuses it, other clients lose it silently",
             hint=_spelling(_last(path)),
         )
+
+
+def _readable(path: str, text: str, manifest: Mapping[str, Any]) -> str:
+    """The line to write in place of a text where a number or another type belongs."""
+    if _QUOTED not in text:
+        return ""
+    value, name = _at(manifest, path), _last(path)
+    if value == "None":
+        return f"YAML has null for None: leave {name} out"
+    if text.endswith(_NUMBERS):
+        number = value.strip() if isinstance(value, str) else ""
+        is_number = re.fullmatch(r"-?[0-9]{1,18}", number, re.ASCII)
+        return f"write {name}: {number if is_number else 'with a number'}, without quotes"
+    return ""
+
+
+def _at(manifest: Any, path: str) -> Any:
+    """The value at a field path, None where there is none."""
+    value: Any = manifest
+    for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
+        if name:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        else:
+            value = value[int(index)] if isinstance(value, list) and int(index) < len(value) else None
+    return value
 
 
 def _last(path: str) -> str:

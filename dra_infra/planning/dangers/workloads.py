@@ -124,6 +124,7 @@ def _find_rollover(change: Change, sides: Sides) -> Iterator[Danger]:
         fleet=sides.fleet,
         # What does not fit is a problem already.
         through=sides.through.get(change.ref) if placed is not None and placed.verdict == "fits" else None,
+        in_yaml=change.object.replacement == "in-place",
     )
     if cause or outlook.lacks_room:
         yield Danger(

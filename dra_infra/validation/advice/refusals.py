@@ -6,7 +6,7 @@ import json
 import re
 from typing import Final
 
-from dra_infra.cel.diagnostics import Diagnostic
+from dra_infra.cel.diagnostics import find_hint
 from dra_infra.validation.advice.findings import MAX_QUOTED
 
 _READ: Final = (
@@ -37,7 +37,7 @@ def explain_refusal(value: str, detail: str) -> str:
         if called is not None:
             ends = " >= 0" if called["method"] == "compareTo" else ""
             return _write(f"{called['read']}.{called['method']}({_amount(called)}){ends}")
-    return Diagnostic(1, 1, detail).hint
+    return find_hint(detail, _unquoted(value))
 
 
 def _unquoted(value: str) -> str:

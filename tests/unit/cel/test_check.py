@@ -16,6 +16,12 @@ C = 'device.capacity["a.b"]'
         ("", "cel-syntax", "(at 1:0)", ""),
         ('device.driver = "x"', "cel-syntax", "token recognition error at: '= '", "write == to compare"),
         ('device.driver == "x" and true', "cel-syntax", "mismatched input 'and'", "write && for and"),
+        ('not device.driver == "x"', "cel-syntax", "mismatched input 'device'", "! for not"),
+        ('device.driver is "x"', "cel-syntax", "mismatched input 'is'", "write == to compare"),
+        ('device.driver == "x" & true', "cel-syntax", "recognition error at: '& '", "write && for and"),
+        ("device.allowMultipleAllocations == True", "cel-type", "reference to 'True'", "write true or false"),
+        ("device.driver != None", "cel-type", "reference to 'None'", "write has(...)"),
+        ('device.driver.startswith("x")', "cel-type", "reference to 'startswith'", "write startsWith(...)"),
         (f"{C}.memory >= 40", "cel-type", "(kubernetes.Quantity, int)", '.compareTo(quantity("40Gi")) >= 0'),
         (
             f'{C}.memory == "40Gi"',

@@ -131,6 +131,26 @@ def test_a_snapshot_that_cannot_be_simulated_on_is_told(project, options: list[s
     assert code in result.stderr
 
 
+@pytest.mark.parametrize("command", ["simulate", "review"])
+def test_a_snapshot_does_not_let_a_mistyped_stack_pass(project, command: str):
+    folder = project()
+    (folder / "Pulumi.prod.yaml").write_text("")
+    objects = load_fleet("hgx-h100").to_manifests()
+    (folder / "cluster.yaml").write_text("---\n".join(f"{json.dumps(each)}\n" for each in objects))
+    result = run(command, "--snapshot", "cluster.yaml", "--stack", "prd", cwd=folder)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "[stack-not-known]" in result.stderr
+    assert "did you mean prod?" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["synth", "review"])
+def test_a_folder_that_is_not_there_is_told_with_the_nearest(tmp_path: Path, command: str):
+    (tmp_path / "infra").mkdir()
+    result = run(command, "infar", cwd=tmp_path)
+    assert (result.returncode, "[no-project]" in result.stderr) == (2, True)
+    assert "did you mean infra?" in result.stderr
+
+
 def test_the_fleet_may_come_from_the_stack(project):
     folder = project()
     (folder / "Pulumi.dev.yaml").write_text("config:\n  dra-infra:fleet: hgx-h100 x 2\n")

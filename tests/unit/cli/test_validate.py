@@ -365,7 +365,38 @@ def test_a_mistyped_field_is_told_with_the_nearest(tmp_path: Path):
 def test_a_number_in_quotes_is_told_to_be_written_without(tmp_path: Path):
     file = tmp_path / "a.yaml"
     file.write_text(CLAIM.format(count='"1"'))
+    assert hints(file)["wrong-type"] == "write count: 1, without quotes"
+    file.write_text(CLAIM.format(count="two"))
     assert hints(file)["wrong-type"] == "write count: with a number, without quotes"
+    file.write_text(CLAIM.format(count="None"))
+    assert hints(file)["wrong-type"] == "YAML has null for None: leave count out"
+
+
+def test_a_file_that_is_not_there_is_told_with_the_nearest(tmp_path: Path):
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "claim.yaml").write_text(CLAIM.format(count=1))
+    assert hints(tmp_path / "manifest" / "claim.yaml") == {
+        "file-unreadable": f"did you mean {tmp_path / 'manifests' / 'claim.yaml'}?"
+    }
+    assert hints(tmp_path / "manifests" / "clam.yaml") == {
+        "file-unreadable": f"did you mean {tmp_path / 'manifests' / 'claim.yaml'}?"
+    }
+    assert hints(tmp_path / "manifests" / "other") == {"file-unreadable": "check the path"}
+
+
+@pytest.mark.parametrize(
+    ("gate", "hint"),
+    [
+        ("DRAConsumable", "did you mean 'DRAConsumableCapacity'?"),
+        ("dradevicetaints", "did you mean 'DRADeviceTaints'"),
+        ("Taints", "'DRADeviceTaints'"),
+        ("Horse", "gates are DynamicResourceAllocation, "),
+    ],
+)
+def test_a_gate_that_is_none_is_told_with_those_near(broken: Path, gate: str, hint: str):
+    done = validate(broken, "--gate", f"{gate}=true")
+    assert done.returncode == 2
+    assert hint in " ".join(done.stderr.split())
 
 
 def test_a_template_of_a_chart_is_told_to_be_reviewed_as_a_chart(tmp_path: Path):

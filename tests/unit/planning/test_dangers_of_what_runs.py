@@ -105,6 +105,30 @@ def test_a_daemon_set_rolls_as_its_strategy_says(make, strategy, said):
     assert (danger.code, danger.message) == ("workload-rolls", said)
 
 
+@pytest.mark.parametrize(
+    ("replacement", "hint"),
+    [
+        ("provider", 'write updateStrategy={"type": "RollingUpdate"}'),
+        ("in-place", "write updateStrategy: {type: RollingUpdate}"),
+    ],
+)
+def test_a_hint_is_in_the_language_of_the_source(make, replacement, hint):
+    sides = [
+        [
+            make.template("t", name, expression=name),
+            replace(
+                make.workload(
+                    "DaemonSet", "probe", make.pod_spec(template=name), updateStrategy={"type": "OnDelete"}
+                ),
+                replacement=replacement,
+            ),
+        ]
+        for name in ("t-1", "t-2")
+    ]
+    (danger,) = dangers(make, *sides)
+    assert danger.hint == f"delete the pods one by one, or {hint}"
+
+
 def test_a_paused_deployment_rolls_later(make):
     sides = [
         [

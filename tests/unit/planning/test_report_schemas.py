@@ -231,7 +231,8 @@ def test_problems_and_dangers_are_at_the_lines_that_they_come_from(make, sample)
 
 def test_a_workload_without_a_place_fails_its_case_and_dangers_pass_theirs(sample):
     suite = ET.fromstring(render_junit(sample))  # noqa: S314  (our own text)
-    assert (suite.get("tests"), suite.get("failures")) == ("8", "1")
+    assert (suite.get("tests"), suite.get("failures")) == ("9", "1")
+    assert (suite[0].get("classname"), suite[0].get("name")) == ("verdict", sample.verdict)
     cases = {(case.get("classname"), case.get("name")): case for case in suite}
     failure = cases["placement", "StatefulSet ml/pretrain"].find("failure")
     assert failure is not None

@@ -17,9 +17,25 @@ def test_colours_are_written_only_when_asked_for(sample):
 
 def test_placements_keep_to_the_width_and_nothing_is_lost(sample):
     lines = render_text(sample, width=80).splitlines()
-    first, last = 3, next(number for number, line in enumerate(lines) if number > 3 and not line)
+    first = next(number for number, line in enumerate(lines) if line.startswith("  Deployment ml/"))
+    last = next(number for number, line in enumerate(lines) if number > first and not line)
+    assert last > first + 4
     assert max(map(len, lines[first:last])) <= 80
     assert "".join(render_text(sample, width=80).split()) == "".join(render_text(sample, width=200).split())
+
+
+def test_the_end_that_a_terminal_shows_holds_what_has_to_be_fixed(sample):
+    text = render_text(sample)
+    parts = [
+        "problem, 3 dangers",
+        "danger: ",
+        "replaced ConfigMap",
+        "  Deployment ml/",
+        "problem: ",
+        "could not be known",
+    ]
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
 
 
 def test_a_problem_shows_place_path_code_and_hint(make):
