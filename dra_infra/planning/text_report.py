@@ -95,12 +95,7 @@ def _blocks(review: Review) -> Iterator[RenderableType]:
     if review.engine is not None and review.engine.failure is None:
         yield ""
         yield from _engine(review.engine)
-    if review.workloads:
-        yield ""
-        yield _placements(review.workloads)
-    if review.rooms:
-        yield ""
-        yield _rooms(review.rooms)
+    yield from _places(review)
     # A terminal shows the end first: what has to be fixed stands there.
     if review.problems:
         yield ""
@@ -111,6 +106,15 @@ def _blocks(review: Review) -> Iterator[RenderableType]:
         yield _text("could not be known, or is not taken into account:", "bold")
         for item in (*map(str, review.not_known), *review.notes):
             yield _hanging(item)
+
+
+def _places(review: Review) -> Iterator[RenderableType]:
+    if review.workloads:
+        yield ""
+        yield _placements(review.workloads)
+    if review.rooms:
+        yield ""
+        yield _rooms(review.rooms)
 
 
 def _placements(workloads: tuple[WorkloadReview, ...]) -> Table:
