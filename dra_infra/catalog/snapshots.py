@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from dra_infra.catalog.fleet_files import gather_fleet
@@ -48,15 +48,9 @@ def load_snapshot(texts: Iterable[str], *, name: str = NAME) -> Snapshot:
     hardware = [each for each in objects if _is_hardware(each)]
     others = [each for each in objects if not _is_hardware(each)]
     return Snapshot(
-        fleet=gather_fleet(hardware, name, notes=_notes(others, name)),
+        fleet=gather_fleet(hardware, name),
         objects=tuple(others),
     )
-
-
-def _notes(objects: Iterable[Mapping[str, Any]], name: str) -> Iterator[str]:
-    rules = sum(each.get("kind") == "DeviceTaintRule" for each in objects)
-    if rules:
-        yield f"{rules} DeviceTaintRule{'s' if rules > 1 else ''} in {name} not taken into account: write the taints into the slices"
 
 
 def _is_hardware(manifest: Mapping[str, Any]) -> bool:

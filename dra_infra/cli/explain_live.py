@@ -36,7 +36,7 @@ from dra_infra.model.gates import GATES, SUPPORTED_MINORS
 from dra_infra.model.target import ClusterTarget, Release, check_target
 from dra_infra.planning.asking import Surroundings
 from dra_infra.planning.subjects import find_subject
-from dra_infra.planning.taint_rules import with_taint_rules
+from dra_infra.simulation.taint_rules import with_taint_rules
 
 _OWNERS: Final = tuple(
     each for each in SNAPSHOT if each.group in ("apps", "batch") and each is not DAEMON_SETS

@@ -25,7 +25,7 @@ from dra_infra.planning.asking import Asking, Surroundings, read_classes
 from dra_infra.planning.asking_program import ask_program
 from dra_infra.planning.running import Running, key_of
 from dra_infra.planning.subjects import find_subject, ref_of
-from dra_infra.planning.taint_rules import with_taint_rules
+from dra_infra.simulation.taint_rules import with_taint_rules
 
 Manifest = Mapping[str, Any]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from dra_infra.catalog.snapshots import load_snapshot
 from dra_infra.engine.nearest_paths import nearest_path
 from dra_infra.errors import FleetError, Problem
+from dra_infra.model.object_lines import MAX_BYTES
 from dra_infra.model.snapshot import Snapshot
-from dra_infra.model.yaml import MAX_BYTES
 
 
 def read_snapshot(file: Path) -> Snapshot:

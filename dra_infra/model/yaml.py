@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dra_infra.errors import Place, Problem, ProblemsError
+from dra_infra.model.object_lines import are_lines, read_lines
 from dra_infra.model.yaml_events import MAX_DEPTH, MAX_NODES, RefusedYamlError, read_documents
 from dra_infra.model.yaml_text import order_keys, write_manifest, write_manifests
 
@@ -46,6 +47,11 @@ def read_manifests(text: str, *, file: str = "") -> tuple[dict[str, Any], ...]:
 
 
 def _manifests(text: str) -> Iterator[dict[str, Any]]:
+    if are_lines(text):
+        for line, value in read_lines(text):
+            for _, found in objects_in(value, line=line):
+                yield found
+        return
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         limit = MAX_BYTES // 1024 // 1024
         raise RefusedYamlError("yaml-too-large", f"more than {limit} MiB of YAML", "split the file")

@@ -26,7 +26,7 @@ Key = tuple[str, str, str]
 _DONE: Final = ("Failed", "Succeeded")
 _DEPTH: Final = 8
 """Most owners above a pod that are followed: a CronJob's Job's pod has two."""
-_POLICIES: Final = ("LimitRange", "Namespace", "ResourceQuota", "RuntimeClass")
+_POLICIES: Final = ("DeviceTaintRule", "LimitRange", "Namespace", "ResourceQuota", "RuntimeClass")
 _WORKLOADS: Final = frozenset(
     {"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "ReplicationController", "StatefulSet"}
 )
@@ -155,7 +155,7 @@ def _read_shape(pod: Mapping[str, Any]) -> PodShape:
 
 
 def _find_policies(running: Running, own: set[Key]) -> tuple[Mapping[str, Any], ...]:
-    """What adds to pods, bounds them, or says what namespaces are, and is not the programs' own."""
+    """What adds to pods, bounds them, taints devices, or says what namespaces are, and is not the programs' own."""
     return tuple(each for kind in _POLICIES for each in running.of_kind(kind) if _key(each) not in own)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from dra_infra.model.claim_status import AllocationResult
 from dra_infra.model.defaults import with_defaults
@@ -32,6 +32,7 @@ from dra_infra.simulation.demand import Demand
 from dra_infra.simulation.device_amounts import DeviceAmounts
 from dra_infra.simulation.outcomes import Aborted, Chosen, Impossible, NotDecided, Outcome, Pick
 from dra_infra.simulation.pod_resources import Amounts, node_amounts
+from dra_infra.simulation.taint_rules import with_taint_rules
 
 STEPS_LIMIT: Final = 200_000
 """Steps of one search before it is given up; the scheduler has a limit of 10 s per node instead."""
@@ -53,13 +54,23 @@ class Cluster:
         fleet: What there is.
         release: Whose server dropped fields and whose scheduler allocates.
         is_late: Asked during searches; true ends them.
+        objects: Objects beside the fleet, of which DeviceTaintRules taint devices; `problems` has those that are not
+            understood.
     """
 
-    def __init__(self, fleet: Fleet, release: Release, is_late: Callable[[], bool] | None = None) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        release: Release,
+        is_late: Callable[[], bool] | None = None,
+        *,
+        objects: Iterable[Mapping[str, Any]] = (),
+    ) -> None:
+        slices, self.problems = with_taint_rules(fleet.slices, objects, release)
         self.fleet = fleet
         self.release = release
         self.nodes: tuple[Node, ...] = tuple(sorted(fleet.nodes, key=lambda node: node.name))
-        self.slices = [_stored(each, release) for each in fleet.slices]
+        self.slices = [_stored(each, release) for each in slices]
         self.offered = _find_offered(self.nodes)
         """What each node offers, whatever runs on it."""
         self.device_amounts = DeviceAmounts(self.slices, release)

@@ -73,7 +73,7 @@ def step_rollovers(
     release = release or newest_release()
     objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
     found = find_workloads(objects)[0]
-    free = open_fleet(Cluster(fleet, release), taken, objects, found)
+    free = open_fleet(Cluster(fleet, release, objects=objects.policies), taken, objects, found)
     settled = settle_affinity(found, find_bystanders(objects), running_of(free, taken), objects.namespaces)
     workloads = {settled[number].owner: settled[number] for number in in_order(settled)}
     moving = [each for each in rollovers if _is_decided(workloads, each)]

@@ -64,7 +64,8 @@ def place(
     release = release or newest_release()
     objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
     found, notes = find_workloads(objects)
-    free = open_fleet(Cluster(fleet, release, is_late), taken, objects, found)
+    cluster = Cluster(fleet, release, is_late, objects=objects.policies)
+    free = open_fleet(cluster, taken, objects, found)
     workloads = settle_affinity(found, find_bystanders(objects), running_of(free, taken), objects.namespaces)
     makers = ObjectMakers(objects, taken.made)
     scheduler = _Scheduler(free, makers)
@@ -79,7 +80,14 @@ def place(
         fleet=fleet,
         workloads=placed,
         together=fits_together,
-        notes=(*fleet.notes, *notes, *_name_policies(objects, workloads), *refused, *about),
+        notes=(
+            *fleet.notes,
+            *notes,
+            *(f"{each.path}: {each.message}" for each in cluster.problems),
+            *_name_policies(objects, workloads),
+            *refused,
+            *about,
+        ),
         headroom=scheduler.count_headroom(together.in_use, objects) if with_headroom else (),
     )
 
@@ -96,7 +104,7 @@ def place_claim(
     release = release or newest_release()
     objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
     workload = plan_claim(objects, claim)
-    free = open_fleet(Cluster(fleet, release), taken, objects, [workload])
+    free = open_fleet(Cluster(fleet, release, objects=objects.policies), taken, objects, [workload])
     answer = _Scheduler(free, ObjectMakers(objects, taken.made)).place_alone(workload)
     return replace(answer, pods=place_together(free, [workload]).pods[0])
 
@@ -261,8 +269,7 @@ def _judge_together(placed: Sequence[WorkloadPlacement]) -> tuple[bool | None, l
 
 def _name_policies(objects: ProgramObjects, workloads: Sequence[Workload]) -> list[str]:
     """What of objects beside the pods is not taken into account."""
-    kinds = {str(manifest.get("kind")) for manifest in objects.manifests}
-    found = ["DeviceTaintRule objects"] if "DeviceTaintRule" in kinds else []
+    found: list[str] = []
     namespaces = sorted({each.owner.namespace for each in workloads})
     for namespace in namespaces:
         bounds = objects.admission.bounds(namespace)

@@ -27,7 +27,7 @@ class Taken:
         shares: Devices of which claims have shares, in the same way, each with what a share takes by capacity.
         amounts: What running pods take of each node, by its name.
         pods: Running pods with the names of their nodes; None when it is not known which run.
-        policies: Namespaces, LimitRanges, ResourceQuotas and RuntimeClasses.
+        policies: Namespaces, LimitRanges, ResourceQuotas, RuntimeClasses and DeviceTaintRules.
         made: What others' claims and pods count for in quotas, by namespace.
     """
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dra_infra.model.target import ClusterTarget
-from dra_infra.simulation import place
+from dra_infra.simulation import Taken, place
 
 A100 = "device.attributes['gpu.example.com'].model == 'a100'"
 H100 = "device.attributes['gpu.example.com'].model == 'h100'"
@@ -154,3 +156,31 @@ def test_search_that_ends_with_the_time_is_not_decided(build):
     (answer,) = place(manifests, build.a_fleet(build.gpus("a")), is_late=lambda: True).workloads
     assert (answer.verdict, build.codes(answer)) == ("not-decided", ["search-stopped"])
     assert answer.reasons[0].message == "when the time was up"
+
+
+RULE = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "DeviceTaintRule",
+    "metadata": {"name": "repair"},
+    "spec": {
+        "deviceSelector": {"pool": "a", "device": "gpu-1"},
+        "taint": {"key": "repair", "effect": "NoSchedule"},
+    },
+}
+
+
+@pytest.mark.parametrize(("minor", "left"), [("1.37", 7), ("1.36", 8)])
+def test_rules_of_the_program_and_of_the_cluster_taint_devices(build, minor, left):
+    fleet = build.a_fleet(build.gpus("a"))
+    manifests = [build.a_class(), build.a_template("t", build.a_request()), build.a_pod("p", "template:t")]
+    for given, taken in ([*manifests, RULE], Taken()), (manifests, Taken(policies=(RULE,))):
+        (answer,) = place(given, fleet, taken=taken, release=release(minor)).workloads
+        assert (answer.verdict, 1 + answer.more_pods) == ("fits", left)
+
+
+def test_rule_that_is_not_understood_is_noted(build):
+    rule = {**RULE, "spec": {**RULE["spec"], "deviceSelector": {"deviceClassName": "gpu"}}}
+    placement = place([rule], build.a_fleet(build.gpus("a")))
+    assert placement.notes == (
+        "DeviceTaintRule repair: its selector is not understood, so its taint is on no device here",
+    )

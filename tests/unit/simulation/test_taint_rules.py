@@ -4,7 +4,7 @@ import pytest
 
 from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.model.target import ClusterTarget
-from dra_infra.planning.taint_rules import with_taint_rules
+from dra_infra.simulation.taint_rules import with_taint_rules
 from tests.unit.simulation.allocation.known import a_slice
 
 (NEWEST,) = ClusterTarget(kubernetes="1.37").releases
