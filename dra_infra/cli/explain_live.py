@@ -17,6 +17,7 @@ from dra_infra.cluster.kinds import (
     CLASSES,
     DAEMON_SETS,
     EVENTS,
+    NAMESPACES,
     NODES,
     PODS,
     SLICES,
@@ -26,7 +27,7 @@ from dra_infra.cluster.kinds import (
     Kind,
 )
 from dra_infra.cluster.objects import mapping, text
-from dra_infra.cluster.pending import ask_running, find_amounts, find_holders
+from dra_infra.cluster.pending import ask_running, find_amounts, find_holders, find_placed
 from dra_infra.cluster.reading import Listing, Reader
 from dra_infra.cluster.refusals import nothing_seen
 from dra_infra.cluster.waiting import Scene
@@ -41,7 +42,19 @@ from dra_infra.simulation.taint_rules import with_taint_rules
 _OWNERS: Final = tuple(
     each for each in SNAPSHOT if each.group in ("apps", "batch") and each is not DAEMON_SETS
 )
-_KINDS: Final = (NODES, SLICES, CLASSES, CLAIMS, TEMPLATES, PODS, EVENTS, DAEMON_SETS, *_OWNERS, TAINT_RULES)
+_KINDS: Final = (
+    NODES,
+    SLICES,
+    CLASSES,
+    CLAIMS,
+    TEMPLATES,
+    PODS,
+    EVENTS,
+    DAEMON_SETS,
+    *_OWNERS,
+    NAMESPACES,
+    TAINT_RULES,
+)
 _WARNINGS: Final = "type=Warning"
 _CLUSTER: Final = "the cluster"
 
@@ -66,7 +79,10 @@ def read_live(
     release, problems = _release(reader, kubernetes, gates)
     listings = {kind: _list(reader, kind, namespace) for kind in _KINDS}
     problems += [
-        problem for each in listings.values() for problem in each.problems if each.kind is not TAINT_RULES
+        problem
+        for each in listings.values()
+        for problem in each.problems
+        if each.kind not in (NAMESPACES, TAINT_RULES)
     ]
     if not any(each.is_seen for each in listings.values()):
         raise nothing_seen(problems)
@@ -88,6 +104,7 @@ def read_live(
         release=release,
         holders=find_holders(scene),
         taken=find_amounts(scene),
+        placed=find_placed(scene, fleet.nodes, items[NAMESPACES]) if listings[PODS].is_seen else None,
         is_blind=not listings[NODES].is_seen,
     )
     return Found(

@@ -14,7 +14,7 @@ from dra_infra.cli.review_source import Source, find_source
 from dra_infra.cli.settings import FLEET_SETTING, choose_fleet
 from dra_infra.cli.snapshots import read_snapshot
 from dra_infra.cli.sources import SUFFIXES, SourceObject, read_sources
-from dra_infra.cluster.pending import ask_running, find_amounts, find_holders
+from dra_infra.cluster.pending import ask_running, find_amounts, find_holders, find_placed
 from dra_infra.cluster.waiting import Scene
 from dra_infra.engine.synth import synth
 from dra_infra.errors import FleetError, Problem, ProgramError
@@ -75,6 +75,7 @@ def read_offline(
         classes=classes,
         holders=find_holders(scene),
         taken=find_amounts(scene),
+        placed=find_placed(scene, cluster.fleet.nodes, cluster.objects) if cluster else None,
     )
     return Found(
         asking=ask_program(manifest, around, manifests, running),
@@ -101,6 +102,7 @@ def _of_snapshot(name: str, namespace: str | None, cluster: Snapshot, release: R
         release=release,
         holders=find_holders(scene),
         taken=find_amounts(scene),
+        placed=find_placed(scene, cluster.fleet.nodes, cluster.objects),
     )
     return Found(
         asking=ask_running(manifest, around, scene), where=cluster.fleet.name, not_seen=tuple(problems)

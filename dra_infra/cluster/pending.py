@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.cluster.links import WAITING, claims_of, reasons_of
@@ -18,14 +18,19 @@ from dra_infra.cluster.waiting import (
 )
 from dra_infra.errors import Problem
 from dra_infra.model.claim_status import AllocationResult
+from dra_infra.model.fleet import Node
 from dra_infra.model.metadata import ObjectRef
 from dra_infra.model.pods import PodClaimEntry, find_pod_templates
 from dra_infra.model.target import Release
 from dra_infra.planning.asking import Asking, Surroundings, read_allocation, read_claim
 from dra_infra.planning.subjects import ref_of
 from dra_infra.simulation.explaining import AskedClaim, Holder
+from dra_infra.simulation.namespaces import Namespaces
+from dra_infra.simulation.placed_pods import PlacedPods
+from dra_infra.simulation.pod_admission import PodAdmission
 from dra_infra.simulation.pod_features import find_unmodelled
 from dra_infra.simulation.pod_resources import Amounts, pod_requests
+from dra_infra.simulation.pod_shapes import read_shape
 
 Manifest = Mapping[str, Any]
 
@@ -62,6 +67,27 @@ def find_amounts(scene: Scene) -> dict[str, Amounts]:
         for name, amount in requests.items():
             onto[name] = onto.get(name, 0) + amount
     return amounts
+
+
+def find_placed(scene: Scene, nodes: Sequence[Node], namespaces: Sequence[Manifest] = ()) -> PlacedPods:
+    """The running pods on their nodes, for affinity, spreading and ports."""
+    placed = PlacedPods(nodes, Namespaces(namespaces))
+    numbers = {node.name: number for number, node in enumerate(nodes)}
+    for pod in scene.pods:
+        spec, metadata = mapping(pod.get("spec")), mapping(pod.get("metadata"))
+        number = numbers.get(text(spec.get("nodeName")))
+        if number is None or text(mapping(pod.get("status")).get("phase")) in DONE:
+            continue
+        owners = mappings(metadata.get("ownerReferences"))
+        shape = read_shape(
+            spec,
+            namespace_of(pod) or "default",
+            {str(key): str(value) for key, value in mapping(metadata.get("labels")).items()},
+            is_daemon=any(each.get("kind") == "DaemonSet" and each.get("controller") for each in owners),
+            is_going=bool(metadata.get("deletionTimestamp")),
+        )
+        placed.add(shape, number)
+    return placed
 
 
 def ask_running(manifest: Manifest, around: Surroundings, scene: Scene) -> Asking:
@@ -171,8 +197,13 @@ def _ask_pod(pod: Manifest, ref: ObjectRef, around: Surroundings, scene: Scene) 
         question = None
         if not template.claims:
             causes = (*causes, _asks_nothing(ref))
+    # Beside one pod those that run are all that count.
+    admission = None if around.placed is None else PodAdmission(())
     return Asking(
-        subject=str(ref), question=question, causes=causes, unmodelled=find_unmodelled(template, pod)
+        subject=str(ref),
+        question=question,
+        causes=causes,
+        unmodelled=find_unmodelled(template, pod, admission),
     )
 
 

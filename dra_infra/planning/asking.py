@@ -25,7 +25,9 @@ from dra_infra.simulation.explaining import AskedClaim, Cluster, Holder, Questio
 from dra_infra.simulation.extended_resources import ExtendedDemand, ServedResources
 from dra_infra.simulation.node_filters import NodeFilter
 from dra_infra.simulation.node_selectors import matches_node_selector
+from dra_infra.simulation.placed_pods import PlacedPods
 from dra_infra.simulation.pod_resources import Amounts, find_shortage, node_amounts, pod_requests, show_amount
+from dra_infra.simulation.pod_shapes import read_shape
 
 Manifest = Mapping[str, Any]
 
@@ -59,6 +61,7 @@ class Surroundings:
         classes: Classes that come before those of the fleet.
         holders: Claims with devices.
         taken: What running pods take of each node.
+        placed: The pods that run, by their nodes in the order of the fleet; None where they are not looked at.
         is_blind: Whether nodes could not be seen, so that nothing but their devices is looked at.
     """
 
@@ -67,6 +70,7 @@ class Surroundings:
     classes: Sequence[DeviceClass] = ()
     holders: tuple[Holder, ...] = ()
     taken: Mapping[str, Amounts] = field(default_factory=dict)
+    placed: PlacedPods | None = None
     is_blind: bool = False
 
     def ask(
@@ -140,8 +144,16 @@ class Surroundings:
         chosen = NodeFilter(template.spec, daemon=template.owner.kind == "DaemonSet")
         asked = pod_requests(template.spec)
         refusals, room = {}, {}
-        for node in self.fleet.nodes:
+        shape = read_shape(
+            template.spec,
+            template.owner.namespace or "default",
+            template.labels,
+            is_daemon=template.owner.kind == "DaemonSet",
+        )
+        for number, node in enumerate(self.fleet.nodes):
             text = chosen.refusal(node)
+            if not text and self.placed is not None:
+                text = self.placed.refusal(shape, number)
             taken = self.taken.get(node.name, {})
             left = {
                 name: max(amount - taken.get(name, 0), 0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dra_infra.catalog.fleet_files import gather_fleet
-from dra_infra.cluster.pending import ask_running, find_amounts, find_holders
+from dra_infra.cluster.pending import ask_running, find_amounts, find_holders, find_placed
 from dra_infra.cluster.waiting import Scene
 from dra_infra.model.target import ClusterTarget
 from dra_infra.planning.asking import Asking, Surroundings
@@ -42,14 +42,23 @@ def ask(manifest: dict[str, Any], kind: str = "Pod", **objects: Any) -> Asking:
     scene = Scene(**found)
     fleet = gather_fleet(
         [
-            whole("Node", samples.node("n1", allocatable={"cpu": "8", "pods": "10"})),
+            whole(
+                "Node",
+                samples.node(
+                    "n1", **{"kubernetes.io/hostname": "n1"}, allocatable={"cpu": "8", "pods": "10"}
+                ),
+            ),
             whole("ResourceSlice", samples.slice_of("n1", "gpu-0", "gpu-1")),
             whole("DeviceClass", samples.device_class()),
         ],
         "test",
     )
     around = Surroundings(
-        fleet=fleet, release=RELEASE, holders=find_holders(scene), taken=find_amounts(scene)
+        fleet=fleet,
+        release=RELEASE,
+        holders=find_holders(scene),
+        taken=find_amounts(scene),
+        placed=find_placed(scene, fleet.nodes),
     )
     return ask_running(manifest, around, scene)
 
@@ -211,3 +220,27 @@ def test_cpu_of_running_pods_is_not_left_for_others():
     asking = ask(pod, claims=[samples.claim("c")], pods=[other])
     assert asking.question is not None
     assert asking.question.refusals == {"n1": "the pod requests 2 cpu, and 1 is left"}
+
+
+def test_a_pod_that_keeps_apart_from_one_that_runs_is_refused_by_its_node():
+    labels = {"app": "train"}
+    other = samples.pod("other")
+    other["metadata"]["labels"] = labels
+    pod = samples.pod("p", "Pending", claims=["c"])
+    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+    pod["spec"]["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    asking = ask(pod, claims=[samples.claim("c")], pods=[other])
+    assert asking.question is not None
+    assert list(asking.question.refusals) == ["n1"]
+    assert asking.unmodelled == ()
+
+
+def test_a_port_that_is_taken_is_told():
+    ports = [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}]
+    other = samples.pod("other")
+    other["spec"]["containers"] = ports
+    pod = samples.pod("p", "Pending", claims=["c"])
+    pod["spec"]["containers"] = ports
+    asking = ask(pod, claims=[samples.claim("c")], pods=[other])
+    assert asking.question is not None
+    assert "80" in asking.question.refusals["n1"]
