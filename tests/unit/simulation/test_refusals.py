@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from dra_infra.model.pods import find_pod_templates
 from dra_infra.model.program import SECRET, UNKNOWN
 from dra_infra.simulation import place, place_claim
+from dra_infra.simulation.pod_admission import PodAdmission
+from dra_infra.simulation.pod_features import find_unmodelled
 
 
 def test_device_field_that_is_not_known_is_named_when_the_device_is_picked(build):
@@ -181,6 +184,31 @@ def test_plugin_that_is_not_modelled_is_named_beside_the_answer(build, spec, pat
     assert answer.verdict == "fits"
     (named,) = answer.unmodelled
     assert named.startswith(path)
+
+
+def test_other_pods_are_named_where_these_are_not_looked_at(build):
+    term = {"topologyKey": "x"}
+    affinity = {
+        name: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        for name in ("podAffinity", "podAntiAffinity")
+    }
+    pod = build.a_pod(
+        "p",
+        affinity=affinity,
+        topologySpreadConstraints=[{"maxSkew": 1}],
+        containers=[
+            {"name": "c", "ports": [{"hostPort": 80}]},
+            {"name": "d", "ports": [{"containerPort": 80}]},
+        ],
+    )
+    (template,) = find_pod_templates(pod)
+    assert [each.partition(" ")[0] for each in find_unmodelled(template, pod)] == [
+        "spec.affinity.podAffinity",
+        "spec.affinity.podAntiAffinity",
+        "spec.containers[0].ports",
+        "spec.topologySpreadConstraints",
+    ]
+    assert find_unmodelled(template, pod, PodAdmission(())) == ()
 
 
 def test_plain_pod_uses_nothing_that_is_not_modelled(build):
