@@ -86,7 +86,7 @@ class ClusterState:
         """What the scheduler finds on a node for a pod that node filters and other pods let through."""
         plan = plan.at(self._cluster.offered[node])
         free = self._free.get(node, self._amounts[node])
-        if find_shortage(plan.requests, free):
+        if plan.refusal or find_shortage(plan.requests, free):
             return Impossible()
         outcome = self._attempts.attempt(node, self.open_demands(plan), self.in_use)
         if isinstance(outcome, Chosen) and self._cluster.device_amounts:

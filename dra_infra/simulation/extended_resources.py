@@ -150,6 +150,15 @@ class ExtendedDemand:
             found = [each for name in names for each in self._reusing(name)]
         return tuple(sorted(found, key=lambda each: each.name))
 
+    def is_stuck(self, allocatable: Mapping[str, int], *, has_claims: bool) -> bool:
+        """Whether the scheduler tries for ever to bind the pod to a node.
+
+        A bug of 1.35 to 1.37: for a pod with claims of its own it also makes a claim that asks for nothing, where a
+        device plugin serves all of its extended resources, and then has nothing to write into the pod's status: "nil or
+        empty request mappings" (patchPodExtendedResourceClaimStatus).
+        """
+        return has_claims and self.served.release.number > 34 and not self.by_devices(allocatable)
+
     def claim_for(
         self, allocatable: Mapping[str, int], pod: str, namespace: str, *, has_claims: bool = False
     ) -> ResourceClaim | None:

@@ -197,6 +197,9 @@ class FreeFleet:
         if shortage:
             answer.short.setdefault((shortage, self.amounts[node].get(shortage, 0)), Tally()).add(node)
             return
+        if plan.refusal:
+            answer.refused.setdefault(plan.refusal, Tally()).add(node)
+            return
         demands = _demands(plan)
         shape = tuple(demand.key for demand in demands), self.attempts.shapes(demands).numbers[node]
         outcome = self.attempts.attempt(node, demands, self._in_use)

@@ -65,6 +65,15 @@ class ExtendedClaim:
             self._entries[names] = self._read(offered)
         return self._entries[names]
 
+    def refusal_for(self, offered: Amounts) -> str:
+        """Why the pod never starts on such a node although it may go there; empty when it does."""
+        if not self.demand.is_stuck(offered, has_claims=self._has_claims):
+            return ""
+        return (
+            "a device plugin serves the extended resources of a pod with claims, which the scheduler fails to bind: "
+            "nil or empty request mappings (a bug of Kubernetes 1.35 to 1.37)"
+        )
+
     def spec_for(self, offered: Amounts) -> dict[str, Any] | None:
         """The spec of the claim on such a node."""
         requests = self.demand.requests_for(offered, has_claims=self._has_claims)
@@ -94,6 +103,7 @@ class PodPlan:
         extended: Extended resources that device classes serve.
         made: The objects that are made for one pod, in order: what they are, and what they count for in quotas.
         spec: The pod spec as it is stored.
+        refusal: Why it never starts on the nodes that the plan is for; see `at`.
     """
 
     entries: tuple[Entry, ...]
@@ -104,6 +114,7 @@ class PodPlan:
     extended: ExtendedClaim | None = field(default=None, hash=False, compare=False)
     made: tuple[tuple[str, Use], ...] = field(default=(), hash=False, compare=False)
     spec: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
+    refusal: str = field(default="", hash=False, compare=False)
     _at: dict[tuple[str, ...], PodPlan] = field(
         default_factory=dict, init=False, repr=False, hash=False, compare=False
     )
@@ -126,7 +137,10 @@ class PodPlan:
             entry = self.extended.entry_for(offered)
             left = {name: amount for name, amount in self.requests.items() if name not in names}
             entries = (*self.entries, entry) if isinstance(entry, Entry) else self.entries
-            found = self._at[names] = replace(self, entries=entries, requests=left, extended=None)
+            refusal = self.extended.refusal_for(offered)
+            found = self._at[names] = replace(
+                self, entries=entries, requests=left, extended=None, refusal=refusal
+            )
         return found
 
 

@@ -227,6 +227,24 @@ def test_a_pod_may_have_claims_beside_extended_resources(build):
     assert answer.verdict == "does-not-fit"
 
 
+def test_a_pod_with_claims_is_stuck_where_the_device_plugin_serves_the_rest(build):
+    room = {"cpu": "8", "memory": "8Gi", "pods": "110"}
+    fleet = build.a_fleet(
+        build.gpus("dra"),
+        build.gpus("plugin"),
+        nodes=[
+            build.a_node("dra", allocatable=room),
+            build.a_node("plugin", allocatable={**room, GPU: "4"}),
+        ],
+    )
+    manifests = program(build, by_resource(build, "p", "2", GPU, "template:t"))
+    manifests[0] = build.a_class(extendedResourceName=GPU)
+    (answer,) = place(manifests, fleet).workloads
+    assert nodes(answer) == pods(answer) == ["dra"]
+    assert [(each.code, each.example) for each in answer.reasons] == [("node-refuses-pod", "plugin")]
+    assert "nil or empty request mappings" in answer.reasons[0].message
+
+
 def test_too_few_devices_for_an_extended_resource_are_explained(build):
     manifests = [build.a_class(extendedResourceName=GPU), by_resource(build, amount="9")]
     (answer,) = place(manifests, build.a_fleet(build.gpus("n"))).workloads
