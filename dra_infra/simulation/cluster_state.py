@@ -80,6 +80,9 @@ class ClusterState:
         """Those of the nodes from which other pods do not keep the pod off, in order."""
         if not plan.shape.asks and self._others.is_free(plan.shape):
             return nodes
+        if plan.shape.only_fills:
+            # Whoever asks goes on where it has stopped, so one node after the other is less to look at.
+            return (node for node in nodes if not self._others.refusal(plan.shape, node))
         return self._others.open_nodes(plan.shape, nodes)
 
     def attempt(self, plan: PodPlan, node: int) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -310,13 +311,16 @@ class FreeFleet:
                     break
                 if not isinstance(outcome, Impossible):
                     return pods, outcome
-                # Room and devices that are refused once are refused for good: a fleet only fills up.
+                # Room and devices that are refused once are refused for good, for a fleet only fills up; and so are
+                # nodes that other pods close, unless pods that come open them again.
                 gone.add(node)
             else:
                 return pods, None
             state.commit(plan, node, outcome)
             pods += 1
-            if gone:
+            if plan.shape.only_fills:
+                left = left[bisect_left(left, node) :]
+            elif gone:
                 left = [each for each in left if each not in gone]
         return pods, None
 
