@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.errors import FleetError, Problem, ProblemsError
 from dra_infra.model.program import SECRET
 from dra_infra.model.snapshot import Snapshot
-from dra_infra.model.yaml import read_manifests
+from dra_infra.model.yaml import iterate_manifests
 
 NAME: Final = "the snapshot"
 _FLEET_KINDS: Final = frozenset({"DeviceClass", "Node", "ResourceSlice"})
@@ -28,29 +28,38 @@ def load_snapshot(texts: Iterable[str], *, name: str = NAME) -> Snapshot:
         name: What the fleet is called in answers.
 
     Raises:
-        FleetError: The codes of `read_manifests`, and `fleet-object` for a Node, slice or class that is malformed.
+        FleetError: The codes of `iterate_manifests`, and `fleet-object` for a Node, slice or class that is malformed.
     """
     found: dict[tuple[str, str, str, str], dict[str, Any]] = {}
     for number, text in enumerate(texts):
         try:
-            read = read_manifests(text, file=name)
+            for position, manifest in enumerate(iterate_manifests(text, file=name)):
+                key = _identify(manifest)
+                if not key[3]:
+                    # What has no name cannot be told apart, and stays.
+                    key = (*key[:3], f"{number}[{position}]")
+                found[key] = manifest
         except ProblemsError as error:
             raise FleetError(error.problems) from error
-        for position, manifest in enumerate(read):
-            key = _identify(manifest)
-            if not key[3]:
-                # What has no name cannot be told apart, and stays.
-                key = (*key[:3], f"{number}[{position}]")
-            found[key] = manifest
-    objects = [_without_secrets(found[key]) for key in sorted(found)]
-    if not objects:
+    if not found:
         raise FleetError([_empty(name)])
-    hardware = [each for each in objects if _is_hardware(each)]
-    others = [each for each in objects if not _is_hardware(each)]
-    return Snapshot(
-        fleet=gather_fleet(hardware, name),
-        objects=tuple(others),
-    )
+    others: list[dict[str, Any]] = []
+    return Snapshot(fleet=gather_fleet(_take_hardware(found, others), name), objects=tuple(others))
+
+
+def _take_hardware(
+    found: dict[tuple[str, str, str, str], dict[str, Any]], others: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Nodes, slices and classes one by one, the rest into *others*.
+
+    Each object is let go as it is taken: the slices of a large cluster in two forms at once are hundreds of MiB.
+    """
+    for key in sorted(found):
+        manifest = _without_secrets(found.pop(key))
+        if _is_hardware(manifest):
+            yield manifest
+        else:
+            others.append(manifest)
 
 
 def _is_hardware(manifest: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ Any YAML reader takes such a file; ours reads a line at a time with the JSON rea
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,7 +59,7 @@ def read_lines(text: str) -> Iterator[tuple[int, Any]]:
         raise RefusedYamlError(
             "yaml-too-large", f"more than {MAX_BYTES >> 20} MiB of objects", "read fewer namespaces"
         )
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(io.StringIO(text), 1):
         if _is_between(line):
             continue
         values = [value for _, _, value in read_json(line)]

@@ -14,6 +14,7 @@ __all__ = [
     "MAX_BYTES",
     "MAX_DEPTH",
     "MAX_NODES",
+    "iterate_manifests",
     "objects_in",
     "order_keys",
     "read_manifests",
@@ -36,8 +37,13 @@ def read_manifests(text: str, *, file: str = "") -> tuple[dict[str, Any], ...]:
         ProblemsError: `yaml-syntax`, `yaml-duplicate-key`, `yaml-too-large`, or `yaml-not-an-object` for a document
             that is a list or a single value.
     """
+    return tuple(iterate_manifests(text, file=file))
+
+
+def iterate_manifests(text: str, *, file: str = "") -> Iterator[dict[str, Any]]:
+    """The same, one by one; the error may come after objects."""
     try:
-        return tuple(_manifests(text))
+        yield from _manifests(text)
     except RefusedYamlError as error:
         place = Place(file=file, line=error.line) if file else None
         problem = Problem(
