@@ -42,10 +42,16 @@ class Pool:
 
 def gather_pools(index: SliceIndex, node: Node, variant: Variant) -> tuple[Pool, ...]:
     """The pools of a node, in the order in which the allocator tries them."""
+    build = _build_simple if variant.simple_pools else _build
+
+    def is_quiet(name: PoolID, slices: list[ResourceSlice]) -> bool:
+        pool = build(name, slices, index, variant)
+        return pool is not None and not (pool.devices or pool.is_incomplete or pool.invalid)
+
+    index.settle(is_quiet)
     gathered: dict[PoolID, list[ResourceSlice]] = {}
     for slice_ in index.relevant(node):
         _add(gathered, slice_)
-    build = _build_simple if variant.simple_pools else _build
     pools = [
         pool for name, slices in gathered.items() if (pool := build(name, slices, index, variant)) is not None
     ]

@@ -44,6 +44,7 @@ class Reach:
         self._evaluator = evaluator
         self._variant = variant
         self._rows: dict[Hashable, dict[Pool, Row]] = {}
+        self._equal: dict[Row, Row] = {}
 
     @property
     def is_empty(self) -> bool:
@@ -57,7 +58,8 @@ class Reach:
         for pool in pools:
             row = known.get(pool)
             if row is None:
-                row = known[pool] = self._compute(wanted, pool, node, declared)
+                row = self._compute(wanted, pool, node, declared)
+                row = known[pool] = self._equal.setdefault(row, row)
             found.append(row)
         return found
 

@@ -6,7 +6,7 @@ Source: NewAllocator, the first half of GatherPools, and NodeMatches.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 
 from dra_infra.model.device import Device
@@ -45,17 +45,22 @@ def has_binding_conditions(devices: Iterable[Device]) -> bool:
     return any(device.binding_conditions is not None for device in devices)
 
 
+_Numbered = list[tuple[int, ResourceSlice]]
+
+
 class SliceIndex:
     """Slices in the order in which they are given, which decides for the copies that do not sort."""
 
     def __init__(self, slices: Sequence[ResourceSlice], variant: Variant) -> None:
         self._variant = variant
-        self._local: dict[str, list[tuple[int, ResourceSlice]]] = defaultdict(list)
-        self._shared: list[tuple[int, ResourceSlice]] = []
+        self._local: dict[str, _Numbered] = {}
+        self._shared: _Numbered = []
         self._by_pool: dict[PoolID, list[ResourceSlice]] = defaultdict(list)
         self._devices: dict[int, tuple[Published, ...]] = {}
         self._grouped: set[int] = set()
-        self._counts_by_node: bool | None = None
+        # Shared by the copies that `under` makes, for it takes a look at all slices.
+        self._counts_by_node: dict[Variant, bool] = {}
+        self._settled: dict[Variant, tuple[dict[str, _Numbered], _Numbered]] = {}
         for number, slice_ in enumerate(slices):
             self._by_pool[pool_of(slice_)].append(slice_)
             if _uses_compatibility_groups(slice_):
@@ -63,13 +68,12 @@ class SliceIndex:
             if not slice_.spec.node_name or self._is_for_all(slice_):
                 self._shared.append((number, slice_))
             else:
-                self._local[slice_.spec.node_name].append((number, slice_))
+                self._local.setdefault(slice_.spec.node_name, []).append((number, slice_))
 
     def under(self, variant: Variant) -> SliceIndex:
         """The same for a variant of the same minor and copy."""
         other = copy(self)
         other._variant = variant  # noqa: SLF001
-        other._counts_by_node = None  # noqa: SLF001
         return other
 
     def devices(self, slice_: ResourceSlice) -> tuple[Published, ...]:
@@ -78,6 +82,42 @@ class SliceIndex:
         if known is None:
             known = self._devices[id(slice_)] = published_devices(slice_)
         return known
+
+    def settle(self, is_quiet: Callable[[PoolID, list[ResourceSlice]], bool]) -> None:
+        """Leave slices with counters to their own node where no other can tell that they are there.
+
+        In 1.35 and 1.36 each node sees the counters of all others, so a fleet of partitioned devices would cost the
+        square of its size.
+
+        Args:
+            is_quiet: Whether a pool is complete, valid and without devices for a node that sees only these slices of it.
+        """
+        known = self._settled.get(self._variant)
+        if known is None:
+            known = self._settled[self._variant] = self._settle(is_quiet)
+        self._local, self._shared = known
+
+    def _settle(
+        self, is_quiet: Callable[[PoolID, list[ResourceSlice]], bool]
+    ) -> tuple[dict[str, _Numbered], _Numbered]:
+        by_pool: dict[PoolID, _Numbered] = defaultdict(list)
+        for number, slice_ in self._shared:
+            if slice_.spec.node_name:
+                by_pool[pool_of(slice_)].append((number, slice_))
+        local = dict(self._local)
+        settled: set[int] = set()
+        for pool, numbered in by_pool.items():
+            seen = [slice_ for _, slice_ in numbered]
+            if self._is_at_one_node(self._by_pool[pool]) and is_quiet(pool, seen):
+                settled |= {number for number, _ in numbered}
+                node = seen[0].spec.node_name or ""
+                local[node] = [*local.get(node, ()), *numbered]
+        return local, [entry for entry in self._shared if entry[0] not in settled]
+
+    def _is_at_one_node(self, slices: Sequence[ResourceSlice]) -> bool:
+        """Whether all slices of a pool are of one generation and for one node."""
+        places = {(each.spec.node_name, each.spec.pool.generation) for each in slices}
+        return len(places) == 1 and not any(map(self._is_ignored, slices))
 
     def relevant(self, node: Node) -> list[ResourceSlice]:
         """The slices that the node can use, in the order in which upstream adds them to their pools."""
@@ -103,9 +143,10 @@ class SliceIndex:
 
     def counts_by_node(self) -> bool:
         """Whether what is left of counters depends on which node asks first: for pools that nodes see differently."""
-        if self._counts_by_node is None:
-            self._counts_by_node = self._find_counts_by_node()
-        return self._counts_by_node
+        found = self._counts_by_node.get(self._variant)
+        if found is None:
+            found = self._counts_by_node[self._variant] = self._find_counts_by_node()
+        return found
 
     def _find_counts_by_node(self) -> bool:
         if not self._variant.features.partitionable_devices:

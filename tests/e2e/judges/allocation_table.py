@@ -65,6 +65,7 @@ def section(results: dict[str, Any]) -> str:
             "devices and claims, beside what `dra_infra.simulation.allocation` gives: the whole of `status.allocation` or the text",
             "of the error, byte for byte but for the random ids of shares. Where upstream tries pools in random order (1.34, 1.35,",
             "and the stable copy), our answer is one of those that 50 runs gave, or the one where there is only one.",
+            "Each case is answered twice here, by the plain search and by the one that proves in place of trying.",
             "",
             *_table(
                 ("Cases", *MINORS),
