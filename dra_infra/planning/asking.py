@@ -21,7 +21,7 @@ from dra_infra.model.resource_claim import ResourceClaim, ResourceClaimTemplate
 from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.model.target import Release
 from dra_infra.model.versions import convert
-from dra_infra.simulation.explaining import AskedClaim, Cluster, Holder, Question
+from dra_infra.simulation.explaining import AskedClaim, Holder, Inventory, Question
 from dra_infra.simulation.extended_resources import ExtendedDemand, ServedResources
 from dra_infra.simulation.node_filters import NodeFilter
 from dra_infra.simulation.node_selectors import matches_node_selector
@@ -105,7 +105,7 @@ class Surroundings:
                     refusals.setdefault(node.name, f"{name} is allocated, and not for this node")
         slices = [_stored(each, self.release) for each in self.fleet.slices]
         question = Question(
-            cluster=Cluster.of(self.release, slices, known.values()),
+            cluster=Inventory.of(self.release, slices, known.values()),
             slices=slices,
             nodes=self.fleet.nodes,
             claims=tuple(claims),

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import overload
 
 from dra_infra.simulation.cluster_state import choose
-from dra_infra.simulation.free_fleet import FreeAnswer, FreeFleet
+from dra_infra.simulation.free_answers import FreeAnswer
+from dra_infra.simulation.free_fleet import FreeFleet
 from dra_infra.simulation.outcomes import Chosen
 from dra_infra.simulation.placement import NodePlacement
 from dra_infra.simulation.pod_plans import PodPlan

@@ -123,7 +123,7 @@ class Cluster:
         self, node: int, demands: Sequence[Demand], state: AllocatedState, claims: Sequence[ObjectRef]
     ) -> explaining.Finding:
         """The first reason why a node cannot serve claims, which are called by their own names."""
-        question = explaining.Cluster.of(
+        question = explaining.Inventory.of(
             self._variant, self._index, _classes(demands), state, evaluator=self._evaluator
         )
         named = [

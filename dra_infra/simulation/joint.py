@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from dra_infra.simulation.cluster_state import ClusterState
 from dra_infra.simulation.demand import Undecided
-from dra_infra.simulation.free_fleet import Capacity, FreeFleet
+from dra_infra.simulation.free_answers import Capacity
+from dra_infra.simulation.free_fleet import FreeFleet
 from dra_infra.simulation.in_use import InUse
 from dra_infra.simulation.near_pods import alone, in_order
 from dra_infra.simulation.outcomes import Chosen, Impossible

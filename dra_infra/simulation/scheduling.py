@@ -13,14 +13,8 @@ from dra_infra.simulation.candidates import CandidateNodes
 from dra_infra.simulation.cluster import Cluster, name_claims, newest_release
 from dra_infra.simulation.demand import Undecided, find_classes
 from dra_infra.simulation.explaining import Finding
-from dra_infra.simulation.free_fleet import (
-    Capacity,
-    FreeAnswer,
-    FreeFleet,
-    Tally,
-    open_fleet,
-    running_of,
-)
+from dra_infra.simulation.free_answers import Capacity, FreeAnswer, Tally
+from dra_infra.simulation.free_fleet import FreeFleet, open_fleet, running_of
 from dra_infra.simulation.headroom import find_room, probes_of
 from dra_infra.simulation.in_use import InUse
 from dra_infra.simulation.joint import count_daemons, place_together

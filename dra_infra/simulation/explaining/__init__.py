@@ -3,9 +3,9 @@
 Everything here asks the ported allocator and reads what it reads; nothing decides about an allocation by itself.
 """
 
-from dra_infra.simulation.explaining.cluster import Cluster
 from dra_infra.simulation.explaining.explain import explain
 from dra_infra.simulation.explaining.findings import Finding, explain_node
+from dra_infra.simulation.explaining.inventory import Inventory
 from dra_infra.simulation.explaining.question import AskedClaim, Holder, Question
 from dra_infra.simulation.explaining.records import (
     Explanation,
@@ -18,10 +18,10 @@ from dra_infra.simulation.explaining.records import (
 
 __all__ = [
     "AskedClaim",
-    "Cluster",
     "Explanation",
     "Finding",
     "Holder",
+    "Inventory",
     "Question",
     "Refusal",
     "RequestTree",

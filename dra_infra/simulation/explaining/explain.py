@@ -10,10 +10,10 @@ from dra_infra.model.claim_status import AllocationResult
 from dra_infra.model.fleet import Node
 from dra_infra.simulation.allocation.outcomes import AllocationError, Failed
 from dra_infra.simulation.allocation.quirks import Quirk
-from dra_infra.simulation.explaining.cluster import Cluster
 from dra_infra.simulation.explaining.edit_requests import other_classes
 from dra_infra.simulation.explaining.edits import Ladder
 from dra_infra.simulation.explaining.findings import explain_node
+from dra_infra.simulation.explaining.inventory import Inventory
 from dra_infra.simulation.explaining.leaves import Leaf, read_requests
 from dra_infra.simulation.explaining.node_kinds import NodeKind, sort_nodes
 from dra_infra.simulation.explaining.proofs import find_proof
@@ -145,7 +145,7 @@ class _Answer:
             for quirk in Quirk if ended else ():
                 if cluster.variant.has(quirk):
                     variant = replace(cluster.variant, quirks=cluster.variant.quirks - {quirk})
-                    other = Cluster.of(
+                    other = Inventory.of(
                         variant,
                         cluster.index,
                         cluster.classes.values(),

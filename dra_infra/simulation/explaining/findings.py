@@ -12,7 +12,7 @@ from dra_infra.simulation.allocation.identity import Published
 from dra_infra.simulation.allocation.outcomes import Allocated, AllocationError
 from dra_infra.simulation.allocation.state import AllocatedState
 from dra_infra.simulation.explaining.choices import Choice
-from dra_infra.simulation.explaining.cluster import Cluster
+from dra_infra.simulation.explaining.inventory import Inventory
 from dra_infra.simulation.explaining.leaves import Leaf, name_claims, read_requests
 from dra_infra.simulation.explaining.pool_troubles import find_troubles
 from dra_infra.simulation.explaining.shortages import Counting, Shortage, literal
@@ -48,7 +48,7 @@ class Finding:
 
 
 def explain_node(
-    cluster: Cluster,
+    cluster: Inventory,
     node: Node,
     claims: Sequence[ResourceClaim],
     *,
@@ -88,7 +88,7 @@ def explain_node(
 
 
 def find_shortages(
-    cluster: Cluster,
+    cluster: Inventory,
     sieve: Sieve,
     claims: Sequence[ResourceClaim],
     requests: Sequence[tuple[Leaf, ...]],
@@ -181,7 +181,7 @@ def _reaching(sieve: Sieve, fates: Sequence[Fate], rank: int) -> list[Published]
 
 
 def _would_do(
-    cluster: Cluster, node: Node, claims: Sequence[ResourceClaim], declared: frozenset[str]
+    cluster: Inventory, node: Node, claims: Sequence[ResourceClaim], declared: frozenset[str]
 ) -> bool:
     """Whether the node would do if nothing were in use."""
     steps = 0

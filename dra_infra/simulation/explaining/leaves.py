@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dra_infra.model.resource_claim import ResourceClaim
 from dra_infra.simulation.allocation.requests import Key, Wanted, check_features, describe, leaves
-from dra_infra.simulation.explaining.cluster import Cluster
+from dra_infra.simulation.explaining.inventory import Inventory
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def name_claims(claims: Sequence[ResourceClaim], names: Sequence[str] = ()) -> l
 
 
 def read_requests(
-    cluster: Cluster, claims: Sequence[ResourceClaim], names: Sequence[str] = ()
+    cluster: Inventory, claims: Sequence[ResourceClaim], names: Sequence[str] = ()
 ) -> list[tuple[Leaf, ...]]:
     """The requests of all claims in order, each with its entries.
 

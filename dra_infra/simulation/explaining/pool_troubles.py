@@ -11,7 +11,7 @@ from dra_infra.simulation.allocation.pools import Pool
 from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.slices import pool_of
 from dra_infra.simulation.allocation.variants import Variant
-from dra_infra.simulation.explaining.cluster import Cluster
+from dra_infra.simulation.explaining.inventory import Inventory
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def tried_devices(pools: Iterable[Pool], variant: Variant) -> tuple[tuple[Pool, 
     return tuple((pool, each) for pool in pools if _is_tried(pool, variant) for each in pool.devices)
 
 
-def find_troubles(cluster: Cluster, node: Node) -> Iterator[PoolTrouble]:
+def find_troubles(cluster: Inventory, node: Node) -> Iterator[PoolTrouble]:
     """The pools that a node sees and whose devices nobody gets."""
     built = {pool.id: pool for pool in cluster.allocator.pools(node)}
     relevant = cluster.index.relevant(node)

@@ -12,7 +12,7 @@ from dra_infra.model.resource_claim import ResourceClaim
 from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.simulation.allocation.identity import DeviceID
 from dra_infra.simulation.allocation.state import AllocatedState
-from dra_infra.simulation.explaining.cluster import Cluster
+from dra_infra.simulation.explaining.inventory import Inventory
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,7 +78,7 @@ class Question:
         declared: `status.declaredFeatures` by name of the node.
     """
 
-    cluster: Cluster
+    cluster: Inventory
     slices: Sequence[ResourceSlice] = field(repr=False)
     nodes: Sequence[Node] = field(repr=False)
     claims: tuple[AskedClaim, ...]
@@ -120,7 +120,7 @@ class Question:
             state = state.with_allocation(each.result, shares=shares)
         return replace(self, holders=(*self.holders, *holders), cluster=self.cluster.with_state(state))
 
-    def with_cluster(self, cluster: Cluster) -> Question:
+    def with_cluster(self, cluster: Inventory) -> Question:
         """The same with other devices or classes."""
         return replace(self, cluster=cluster)
 

@@ -14,7 +14,7 @@ from dra_infra.simulation.allocation.outcomes import AllocationError
 from dra_infra.simulation.allocation.quirks import Quirk
 from dra_infra.simulation.allocation.state import AllocatedState
 from dra_infra.simulation.explaining.choices import Choice, match_choices, most_by_counters, most_devices
-from dra_infra.simulation.explaining.cluster import Cluster
+from dra_infra.simulation.explaining.inventory import Inventory
 from dra_infra.simulation.explaining.sieve import Sieve
 
 
@@ -52,7 +52,7 @@ class Counting:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: Inventory,
         sieve: Sieve,
         claims: Sequence[ResourceClaim],
         choices: Sequence[Choice],

@@ -28,7 +28,7 @@ from dra_infra.simulation.allocation.slices import device_matches_node
 from dra_infra.simulation.allocation.state import NOTHING, AllocatedState
 from dra_infra.simulation.allocation.taking import OPTIONAL_NODE_OPERATIONS, is_kept_away
 from dra_infra.simulation.allocation.usage import Usage
-from dra_infra.simulation.explaining.cluster import Cluster
+from dra_infra.simulation.explaining.inventory import Inventory
 from dra_infra.simulation.explaining.leaves import Leaf
 from dra_infra.simulation.explaining.pool_troubles import tried_devices
 
@@ -79,7 +79,7 @@ class Sieve:
         declared: `status.declaredFeatures` of it.
     """
 
-    def __init__(self, cluster: Cluster, node: Node, declared: frozenset[str] = frozenset()) -> None:
+    def __init__(self, cluster: Inventory, node: Node, declared: frozenset[str] = frozenset()) -> None:
         self.node = node
         self._cluster = cluster
         self._variant = cluster.variant

@@ -11,10 +11,10 @@ from dra_infra.model.resource_claim import ResourceClaim
 from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.simulation.explaining import (
     AskedClaim,
-    Cluster,
     Explanation,
     Finding,
     Holder,
+    Inventory,
     Question,
     explain,
     explain_node,
@@ -23,9 +23,9 @@ from tests.unit.simulation.allocation.answers import node_of, state_of
 from tests.unit.simulation.allocation.cases import Case, make_case
 
 
-def cluster_of(case: Case) -> Cluster:
+def cluster_of(case: Case) -> Inventory:
     """The cluster of a case."""
-    return Cluster.of(
+    return Inventory.of(
         case.variant,
         [ResourceSlice.from_manifest(each) for each in case.slices],
         [DeviceClass.from_manifest(each) for each in case.classes],

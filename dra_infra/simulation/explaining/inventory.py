@@ -17,7 +17,7 @@ from dra_infra.simulation.allocation.variants import Variant, choose_variant
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class Inventory:
     """Everything but the nodes and the claims.
 
     Args:
@@ -45,7 +45,7 @@ class Cluster:
         state: AllocatedState | None = None,
         *,
         evaluator: Evaluator | None = None,
-    ) -> Cluster:
+    ) -> Inventory:
         """The same arguments as `Allocator`."""
         variant = choose_variant(release) if isinstance(release, Release) else release
         index = slices.under(variant) if isinstance(slices, SliceIndex) else SliceIndex(slices, variant)
@@ -55,15 +55,15 @@ class Cluster:
         allocator = Allocator(variant, index, known.values(), state, evaluator=evaluator)
         return cls(variant, index, known, state, evaluator, allocator)
 
-    def with_state(self, state: AllocatedState) -> Cluster:
+    def with_state(self, state: AllocatedState) -> Inventory:
         """The same with other devices in use."""
         return replace(self, state=state, allocator=self.allocator.with_state(state))
 
-    def with_class(self, changed: DeviceClass) -> Cluster:
+    def with_class(self, changed: DeviceClass) -> Inventory:
         """The same with one class changed."""
         classes = {**self.classes, changed.metadata.name or "": changed}
-        return Cluster.of(self.variant, self.index, classes.values(), self.state, evaluator=self.evaluator)
+        return Inventory.of(self.variant, self.index, classes.values(), self.state, evaluator=self.evaluator)
 
-    def with_slices(self, slices: Sequence[ResourceSlice]) -> Cluster:
+    def with_slices(self, slices: Sequence[ResourceSlice]) -> Inventory:
         """The same with other slices."""
-        return Cluster.of(self.variant, slices, self.classes.values(), self.state, evaluator=self.evaluator)
+        return Inventory.of(self.variant, slices, self.classes.values(), self.state, evaluator=self.evaluator)
