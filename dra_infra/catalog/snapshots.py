@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import difflib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.errors import FleetError, Problem, ProblemsError
+from dra_infra.model.fleet import Fleet
 from dra_infra.model.program import SECRET
 from dra_infra.model.snapshot import Snapshot
 from dra_infra.model.yaml import iterate_manifests
 
 NAME: Final = "the snapshot"
+MOST_DEVICES: Final = 128
+"""Devices of one slice: ResourceSliceMaxDevices of k8s.io/api/resource/v1."""
+_KINDS: Final = frozenset(
+    {
+        "DeviceClass",
+        "DeviceTaintRule",
+        "ResourceClaim",
+        "ResourceClaimTemplate",
+        "ResourcePoolStatusRequest",
+        "ResourceSlice",
+    }
+)
 _FLEET_KINDS: Final = frozenset({"DeviceClass", "Node", "ResourceSlice"})
 _SECRET_FIELDS: Final = ("data", "stringData")
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -44,7 +60,32 @@ def load_snapshot(texts: Iterable[str], *, name: str = NAME) -> Snapshot:
     if not found:
         raise FleetError([_empty(name)])
     others: list[dict[str, Any]] = []
-    return Snapshot(fleet=gather_fleet(_take_hardware(found, others), name), objects=tuple(others))
+    fleet = gather_fleet(_take_hardware(found, others), name)
+    notes = (*_name_large(fleet), *_name_unknown(others))
+    return Snapshot(fleet=replace(fleet, notes=(*fleet.notes, *notes)), objects=tuple(others))
+
+
+def _name_large(fleet: Fleet) -> Iterator[str]:
+    for each in fleet.slices:
+        number = len(each.spec.devices or ())
+        if number > MOST_DEVICES:
+            yield (
+                f"ResourceSlice {each.metadata.name} has {number} devices, and API servers take at most {MOST_DEVICES}: "
+                "it was not read from one"
+            )
+
+
+def _name_unknown(objects: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Kinds of the group that do not exist: an object of one of them is not taken for what was meant."""
+    kinds = Counter(
+        str(each.get("kind"))
+        for each in objects
+        if str(each.get("apiVersion", "")).startswith("resource.k8s.io/") and each.get("kind") not in _KINDS
+    )
+    for kind, number in sorted(kinds.items()):
+        near = difflib.get_close_matches(kind[:80], sorted(_KINDS), n=1)
+        meant = f": write {near[0]}" if near else ""
+        yield f"{number} of kind {kind[:80]} left out, which resource.k8s.io does not have{meant}"
 
 
 def _take_hardware(

@@ -69,7 +69,8 @@ def read_lines(text: str) -> Iterator[tuple[int, Any]]:
             )
         if isinstance(values[0], RefusedYamlError):
             refused = values[0]
-            raise RefusedYamlError(refused.code, refused.message, refused.hint, line=number)
+            hint = refused.hint or "where this is the last line, the file was cut: write it again"
+            raise RefusedYamlError(refused.code, refused.message, hint, line=number)
         yield number, values[0]
 
 

@@ -67,6 +67,32 @@ def test_a_snapshot_without_nodes_is_one_all_the_same():
     assert load_snapshot([write_manifests([QUOTA])]).fleet.nodes == ()
 
 
+def test_what_no_server_gave_is_noted():
+    devices = [{"name": f"d{number}"} for number in range(129)]
+    spec = {
+        "driver": "gpu.example.com",
+        "nodeName": "n0",
+        "pool": {"name": "n0", "generation": 1, "resourceSliceCount": 1},
+        "devices": devices,
+    }
+    large = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "s"},
+        "spec": spec,
+    }
+    typo = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlices",
+        "metadata": {"name": "t"},
+        "spec": spec,
+    }
+    assert load_snapshot([write_manifests([NODE, large, typo])]).fleet.notes == (
+        "ResourceSlice s has 129 devices, and API servers take at most 128: it was not read from one",
+        "1 of kind ResourceSlices left out, which resource.k8s.io does not have: write ResourceSlice",
+    )
+
+
 def test_rules_that_taint_devices_are_among_the_objects():
     rule = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "metadata": {"name": "r"}}
     assert rule in load_snapshot([write_manifests([NODE, rule])]).objects
