@@ -30,6 +30,9 @@ class _Ties:
         return not (affinity.is_near or affinity.apart or affinity.kept_off or self.spread)
 
 
+_NONE = _Ties(AffinityTies(is_near=False, apart=(), kept_off=()), ())
+
+
 @dataclass(slots=True)
 class _Watch:
     """The records for one shape of pods that come."""
@@ -129,10 +132,10 @@ class PlacedPods:
             self._ports.count(shape.ports, node, delta)
         touched = self._touched.get(shape)
         if touched is None:
+            # A program has thousands of shapes, and most say nothing of other pods: those are not put side by side.
+            watched = self._watches if shape.apart else filter(_looks_at_pods, self._watches)
             touched = self._touched[shape] = [
-                (other, ties)
-                for other in self._watches
-                if not (ties := self._find_ties(other, shape)).are_none
+                (other, ties) for other in watched if not (ties := self._find_ties(other, shape)).are_none
             ]
         for other, ties in touched:
             self._watches[other].count(ties, node, delta)
@@ -144,18 +147,27 @@ class PlacedPods:
                 AffinityRecord(shape, self._topology, self._namespaces),
                 SpreadRecord(shape, self._topology) if shape.spread else None,
             )
-            for other, nodes in self._placed.items():
+            looks = _looks_at_pods(shape)
+            for other in self._placed if looks else [each for each in self._placed if each.apart]:
                 ties = self._find_ties(shape, other)
                 if not ties.are_none:
-                    for node, number in nodes.items():
+                    for node, number in self._placed[other].items():
                         watch.count(ties, node, number)
-            self._touched.clear()
+            for other in [each for each in self._touched if looks or each.apart]:
+                del self._touched[other]
         return watch
 
     def _find_ties(self, coming: PodShape, running: PodShape) -> _Ties:
+        if not running.apart and not _looks_at_pods(coming):
+            return _NONE
         ties = self._ties.get((coming, running))
         if ties is None:
             ties = self._ties[coming, running] = _Ties(
                 AffinityTies.find(coming, running, self._namespaces), find_spread_ties(coming, running)
             )
         return ties
+
+
+def _looks_at_pods(shape: PodShape) -> bool:
+    """Whether pods of the shape are placed by those that run."""
+    return bool(shape.near or shape.apart or shape.spread)
