@@ -11,6 +11,7 @@ from dra_infra.cel.cost import COST_LIMIT, estimate_cost
 from dra_infra.cel.declare import check_environment
 from dra_infra.cel.diagnostics import Diagnostic, diagnose, find_hint, in_order, runtime_name, write_report
 from dra_infra.cel.literals import Findings, inspect
+from dra_infra.cel.masking import mask, unmask
 from dra_infra.cel.portable import is_portable
 from dra_infra.cel.reads import NOTHING, Known, Read, find_reads, join_reads
 from dra_infra.cel.release import DEFAULT, Environment
@@ -170,6 +171,9 @@ def _check_clause(text: str, environment: Environment) -> tuple[Checked, Known] 
 
 def _compile(text: str, environment: Environment, *, derived: bool) -> Checked:
     escaped = find_escaped(text) if environment.minor < _ESCAPES else []
+    tree = None if escaped else _find_masked(text, environment)
+    if tree is not None:
+        return _inspect(text, tree, environment, derived=derived)
     try:
         serialized = check_environment(environment).compile(respell(text, environment)).serialize()
     except RuntimeError as error:
@@ -185,6 +189,27 @@ def _compile(text: str, environment: Environment, *, derived: bool) -> Checked:
     if escaped:
         return _refuse_escapes(text, escaped, [])
     tree = decode_checked(restore_bytes(serialized))
+    return _inspect(text, tree, environment, derived=derived)
+
+
+def _find_masked(text: str, environment: Environment) -> CheckedTree | None:
+    """The tree of a text by that of one which differs in quantities only; None where it has to be compiled itself."""
+    masked = mask(respell(text, environment))
+    tree = _compile_masked(masked.text, environment) if masked is not None else None
+    return unmask(tree, masked.values) if tree is not None and masked is not None else None
+
+
+@lru_cache(maxsize=1024)
+def _compile_masked(text: str, environment: Environment) -> CheckedTree | None:
+    try:
+        serialized = check_environment(environment).compile(text).serialize()
+    except RuntimeError:
+        # What is wrong is told of the text itself.
+        return None
+    return decode_checked(restore_bytes(serialized))
+
+
+def _inspect(text: str, tree: CheckedTree, environment: Environment, *, derived: bool) -> Checked:
     findings = inspect(tree)
     if findings.errors:
         return _failed(in_order(diagnose(text, *error) for error in findings.errors), text)

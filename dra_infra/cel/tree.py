@@ -160,6 +160,41 @@ def children(node: Node) -> tuple[Node, ...]:
     return ()
 
 
+def with_constants(node: Node, values: Mapping[int, Scalar]) -> Node:
+    """The same tree with other values of literals, by id; parts without one of them are the same objects."""
+    match node:
+        case Const():
+            value = values.get(node.id)
+            return node if value is None else Const(node.kind, value, node.id)
+        case Select(operand=operand):
+            inner = with_constants(operand, values)
+            return node if inner is operand else Select(inner, node.field, node.test_only, node.id)
+        case Call(target=target):
+            args = tuple([with_constants(argument, values) for argument in node.args])
+            on = target and with_constants(target, values)
+            is_same = on is target and all(one is other for one, other in zip(args, node.args, strict=True))
+            return node if is_same else Call(node.function, args, on, node.id)
+        case ListLiteral(elements=elements):
+            parts = tuple([with_constants(element, values) for element in elements])
+            return ListLiteral(parts, node.optional_indices, node.id)
+        case MapLiteral(entries=entries):
+            changed = [
+                Entry(with_constants(each.key, values), with_constants(each.value, values), each.optional)
+                for each in entries
+            ]
+            return MapLiteral(tuple(changed), node.message, node.id)
+        case Comprehension():
+            return dataclasses.replace(
+                node,
+                iter_range=with_constants(node.iter_range, values),
+                accu_init=with_constants(node.accu_init, values),
+                condition=with_constants(node.condition, values),
+                step=with_constants(node.step, values),
+                result=with_constants(node.result, values),
+            )
+    return node
+
+
 def renumbered(node: Node, by: int) -> Node:
     """The same tree with *by* added to every id; a key that is no expression has none, and stays 0."""
     identity = node.id + by if node.id else 0
