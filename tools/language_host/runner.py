@@ -15,8 +15,9 @@ import sys
 import traceback
 from pathlib import Path
 
-# A program makes its objects, most of them classes of the SDK, and ends: looking for garbage finds none and takes time.
-gc.disable()
+if __name__ == "__main__":
+    # A program makes its objects, most of them classes of the SDK, and ends: looking for garbage finds none and takes time.
+    gc.disable()
 
 import pulumi  # noqa: E402 - after the line above.
 from pulumi import runtime  # noqa: E402
