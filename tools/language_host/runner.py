@@ -19,9 +19,9 @@ if __name__ == "__main__":
     # A program makes its objects, most of them classes of the SDK, and ends: looking for garbage finds none and takes time.
     gc.disable()
 
-import pulumi  # noqa: E402 - after the line above.
-from pulumi import runtime  # noqa: E402
-from pulumi.runtime.stack import run_in_stack  # noqa: E402
+import pulumi
+from pulumi import runtime
+from pulumi.runtime.stack import run_in_stack
 
 PROGRAM_FAILED = 32
 
