@@ -1,9 +1,11 @@
-"""The review of the demo's change, as a comment, beside the program: what a reader of the examples sees first."""
+"""The review of a change of each example, as a comment, beside the program: what a reader of the examples sees first."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -12,7 +14,8 @@ import pytest
 from dra_infra.catalog import load_fleet
 from dra_infra.engine.synth import synth
 from dra_infra.planning import Review, render_html, render_markdown, review
-from dra_infra.simulation import place
+from dra_infra.planning.place_sides import place_sides
+from tests.e2e.recipes.recipe import RECIPES, Recipe
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -33,13 +36,33 @@ def reviewed(demo: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Revi
     demo.change_program(changed)
     fleet = load_fleet(demo.FLEET)
     base, head = synth(demo.QUICKSTART), synth(changed)
-    before, after = (place([each.manifest for each in side.objects], fleet) for side in (base, head))
+    before, after = place_sides(base, head, fleet)
     return review(base, head, base_label="main", before=before, after=after)
 
 
 def test_the_comment_on_the_change_of_the_demo_lies_beside_the_quickstart(reviewed: Review):
     text = render_markdown(reviewed)
     golden = EXAMPLES / "00-quickstart/review.md"
+    if os.environ.get("DRA_INFRA_UPDATE_GOLDEN") == "1":
+        golden.write_text(text, encoding="utf-8")
+    assert golden.is_file(), "run `make golden`, and read what it wrote"
+    assert golden.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("recipe", [each for each in RECIPES if each.example != "00-quickstart"], ids=str)
+def test_the_comment_on_a_change_lies_beside_every_other_example(recipe: Recipe, tmp_path: Path):
+    folder = EXAMPLES / recipe.example
+    changed = tmp_path / recipe.example
+    shutil.copytree(folder, changed)
+    program = (folder / "__main__.py").read_text(encoding="utf-8")
+    assert recipe.replacing[0] in program
+    (changed / "__main__.py").write_text(program.replace(*recipe.replacing), encoding="utf-8")
+    fleet = load_fleet(str(folder / recipe.fleet) if recipe.fleet.endswith(".yaml") else recipe.fleet)
+    fleet = replace(fleet, name=recipe.fleet)
+    base, head = synth(folder), synth(changed)
+    before, after = place_sides(base, head, fleet)
+    text = render_markdown(review(base, head, base_label="main", before=before, after=after))
+    golden = folder / "review.md"
     if os.environ.get("DRA_INFRA_UPDATE_GOLDEN") == "1":
         golden.write_text(text, encoding="utf-8")
     assert golden.is_file(), "run `make golden`, and read what it wrote"
