@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -25,6 +26,27 @@ def validation_files() -> Path:
     folder = FOLDER / f"validate-{hashlib.sha256(_PROGRAM.read_bytes()).hexdigest()[:16]}"
     if not (folder / "one.yaml").is_file():
         subprocess.run([sys.executable, _PROGRAM, "write", folder], check=True)
+    return folder
+
+
+@functools.cache
+def synth_project(number: int, kind: str) -> Path:
+    """A Pulumi project with the components of `programs/ours.py`; written anew by each process."""
+    folder = FOLDER / f"synth-{kind}-{number}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "Pulumi.yaml").write_text("name: bench\nruntime: python\n")
+    shutil.copy(_PROGRAM.with_name("templates.py"), folder)
+    select = "dra.gpu.memory >= memory_of(index)" if kind == "selectors" else "None"
+    (folder / "__main__.py").write_text(
+        f"""from templates import CLASS, count_of, memory_of
+
+import dra_infra as dra
+
+h100 = dra.GpuDeviceClass(CLASS, select=dra.gpu.product.contains("H100"))
+for index in range({number}):
+    dra.GpuClaimTemplate(f"t{{index}}", device_class=h100, count=count_of(index), select={select})
+"""
+    )
     return folder
 
 

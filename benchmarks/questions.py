@@ -7,7 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.alternatives import ROOT, built, has_node, python_of_alternatives
-from benchmarks.inputs import allocation_file, review_repository, server_schemas, validation_files
+from benchmarks.inputs import (
+    allocation_file,
+    review_repository,
+    server_schemas,
+    synth_project,
+    validation_files,
+)
 from benchmarks.measure import Candidate
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -229,12 +235,17 @@ QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
 
 
 def _templates(kind: str) -> Sequence[Candidate]:
+    project = synth_project(int(NUMBER), kind)
     candidates = [
         Candidate(
-            name="dra-infra: GpuClaimTemplate components, checked",
+            name="dra-infra synth: a project of GpuClaimTemplate components, checked",
+            command=[str(Path(sys.executable).parent / "dra-infra"), "synth", str(project)],
+            goal=1.9,
+            memory_goal=250,
+        ),
+        Candidate(
+            name="the same as a function in a test, with Python's collector as it starts",
             command=[sys.executable, str(PROGRAMS / "ours.py"), NUMBER, kind],
-            goal=2.5,
-            memory_goal=200,
         ),
         Candidate(
             name="floor: the SDK alone, bare components with bare children in our engine",
