@@ -11,7 +11,8 @@ and a contract test compares both.
     ├── FleetError            a fleet could not be read
     ├── ForgeError            a forge did not take a comment
     ├── ClusterError          a live cluster could not be read
-    └── ScaffoldError         a new project was not laid out
+    ├── ScaffoldError         a new project was not laid out
+    └── PluginError           the node plugin did not prepare or release a claim
 """
 
 from __future__ import annotations
@@ -124,6 +125,10 @@ class ClusterError(ProblemsError):
 
 class ScaffoldError(ProblemsError):
     """A new project was not laid out; its folder is as it was."""
+
+
+class PluginError(ProblemsError):
+    """The node plugin did not prepare or release a claim, or cannot keep its files."""
 
 
 CODES: dict[str, str] = {
@@ -424,5 +429,14 @@ CODES: dict[str, str] = {
     "search-stopped": "the search for devices was stopped at its limit",
     "what-if-device": "no device of the fleet is called so",
     "what-if-node": "no node of the fleet is called so",
+    # the node plugin
+    "invalid-claim-uid": "a request names a claim by something that is no UID",
+    "plugin-folder-not-usable": "the node plugin cannot read or write one of its folders",
+    "checkpoint-unreadable": "a file of the checkpoint is damaged, and was set aside",
+    "checkpoint-newer": "a file of the checkpoint was written by a newer release, and was set aside",
+    "claim-not-restored": "a claim was prepared, and which devices it has is not known any more",
+    "claim-prepared-otherwise": "a claim is prepared with other devices than it is allocated now",
+    "device-held": "a device is prepared for another claim",
+    "cdi-refused": "container runtimes would refuse the CDI spec of a claim",
 }
 """Every stable code with its one-line meaning."""

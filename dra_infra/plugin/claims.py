@@ -1,0 +1,125 @@
+"""What the plugin knows of a claim: the devices that it was given, and what was prepared for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from dra_infra.errors import PluginError, Problem
+
+State = Literal["started", "completed"]
+
+_UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def check_uid(uid: str) -> str:
+    """*uid* where it is one as API servers make them, a UUID in lower case: it becomes part of file names.
+
+    Raises:
+        PluginError: `invalid-claim-uid`.
+    """
+    if is_uid(uid):
+        return uid
+    problem = Problem(
+        path="claim.uid",
+        code="invalid-claim-uid",
+        message=f"{uid[:64]!r} is no UID of an API server",
+        hint="requests come from the kubelet, with the claim's metadata.uid",
+    )
+    raise PluginError([problem])
+
+
+def is_uid(text: str) -> bool:
+    """Whether *text* is a UUID in lower case."""
+    return _UID.fullmatch(text) is not None
+
+
+@dataclass(frozen=True, order=True, kw_only=True, slots=True)
+class ClaimDevice:
+    """A device that a claim was allocated, a result of its status.
+
+    Args:
+        request: The main request's name, as the kubelet wants it.
+        share_id: Which share of a device that several claims have; empty where the device is the claim's alone.
+        admin_access: Whether it is there for watching only, so that it is nobody's.
+    """
+
+    pool: str
+    device: str
+    request: str
+    share_id: str = ""
+    admin_access: bool = False
+
+    def excludes(self, other: ClaimDevice) -> bool:
+        """Whether two claims cannot have both: one device, neither for admin access nor two shares of it."""
+        if (self.pool, self.device) != (other.pool, other.device) or self.admin_access or other.admin_access:
+            return False
+        return not self.share_id or not other.share_id or self.share_id == other.share_id
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """An allocated claim of this driver.
+
+    Args:
+        devices: At least one, sorted.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    devices: tuple[ClaimDevice, ...]
+
+    def __str__(self) -> str:
+        return f"ResourceClaim {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mount:
+    """A file or folder of the node that a container sees, read-only."""
+
+    host_path: str
+    container_path: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Edits:
+    """What a device changes in a container; it must change something, else runtimes refuse the CDI spec.
+
+    Args:
+        env: `NAME=value`.
+        device_nodes: Paths, the same on the node and in the container.
+    """
+
+    env: tuple[str, ...] = ()
+    device_nodes: tuple[str, ...] = ()
+    mounts: tuple[Mount, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Record:
+    """A claim's preparation, as the checkpoint has it.
+
+    Args:
+        preparation: Tells this preparation from earlier ones of the claim: part of its CDI ids, for runtimes remember specs.
+        boot_id: Which boot of the machine it was in.
+        edits: One for each of the claim's devices, in their order; none while it is only started.
+    """
+
+    claim: Claim
+    state: State
+    preparation: str
+    boot_id: str
+    edits: tuple[Edits, ...] = ()
+
+
+def find_holder(claim: Claim, records: Iterable[Record]) -> tuple[ClaimDevice, Record] | None:
+    """A device of *claim* that another claim holds, and who does."""
+    for record in records:
+        if record.claim.uid != claim.uid:
+            for mine in claim.devices:
+                if any(mine.excludes(theirs) for theirs in record.claim.devices):
+                    return mine, record
+    return None

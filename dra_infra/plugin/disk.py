@@ -1,0 +1,162 @@
+"""Small files that are there whole or not at all, also after a crash at any step."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from dra_infra.errors import PluginError, Problem
+
+TEMPORARY: Final = ".tmp"
+"""End of the name of a file that is being written. Runtimes read `.json` and `.yaml` only (scanSpecDirs of the CDI library)."""
+
+LARGEST: Final = 1024 * 1024
+"""Bytes of a file that is read; a claim of 32 devices takes less than a tenth."""
+
+_HINTS: Final = {
+    errno.ENOSPC: "make room on the file system; what was prepared before stays prepared",
+    errno.EDQUOT: "raise the quota; what was prepared before stays prepared",
+    errno.EROFS: "mount the folder writable",
+    errno.EACCES: "run the plugin as a user that may write there",
+    errno.EPERM: "run the plugin as a user that may write there",
+}
+
+
+class Disk:
+    """The steps that change a file system, one by one: tests take its place and stop the plugin at each of them."""
+
+    def write_new(self, path: Path, content: bytes, mode: int) -> None:
+        """Write a file that is not there yet, and have it on the disk."""
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            # Not as the creating mode, of which the process's mask takes some away.
+            os.fchmod(file.fileno(), mode)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Put *old* in the place of *new*, in one step."""
+        old.replace(new)
+
+    def remove(self, path: Path) -> None:
+        """Take a file away."""
+        path.unlink()
+
+    def settle(self, folder: Path) -> None:
+        """Have the names of *folder* on the disk: without it a rename may be lost though the file's content is not."""
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+class Folder:
+    """A folder of small files, each replaced in one step.
+
+    Args:
+        path: The folder; it has to be there.
+        disk: What changes it.
+        mode: Permissions of its files: CDI specs are read by a runtime that may run as another user.
+
+    Every method raises `PluginError` with `plugin-folder-not-usable` where the file system refuses; what was there before
+    is then still there.
+    """
+
+    def __init__(self, path: Path, disk: Disk | None = None, *, mode: int = 0o600) -> None:
+        self.path = path
+        self._disk = disk or Disk()
+        self._mode = mode
+
+    def names(self) -> tuple[str, ...]:
+        """Names of everything in it, sorted."""
+        with self._explained("cannot be read", self.path):
+            return tuple(sorted(each.name for each in self.path.iterdir()))
+
+    def read(self, name: str) -> bytes | None:
+        """Content of a plain file, cut where it is too large; None where there is none.
+
+        A link, a folder or a pipe in its place is not followed and has no content.
+        """
+        path = self.path / name
+        with self._explained("cannot be read", path):
+            try:
+                # Not to wait for a writer where somebody put a pipe.
+                handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return None
+            except OSError as error:
+                if error.errno == errno.ELOOP:
+                    return b""
+                raise
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                os.close(handle)
+                return b""
+            with os.fdopen(handle, "rb") as file:
+                return file.read(LARGEST + 1)
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Put *content* into the place of a file; after this it survives a crash of the machine."""
+        path = self.path / name
+        beside = self.path / f".{name}.{secrets.token_hex(4)}{TEMPORARY}"
+        with self._explained("cannot be written", path):
+            try:
+                self._disk.write_new(beside, content, self._mode)
+                self._disk.rename(beside, path)
+            except OSError:
+                with suppress(OSError):
+                    beside.unlink(missing_ok=True)
+                raise
+            self._disk.settle(self.path)
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file another name; it takes no room, so that it works on a full disk."""
+        with self._explained("cannot be renamed", self.path / old):
+            self._disk.rename(self.path / old, self.path / new)
+            self._disk.settle(self.path)
+
+    def remove(self, *names: str) -> None:
+        """Take files away; those that are gone already are no error."""
+        removed = False
+        for name in names:
+            path = self.path / name
+            # Asked first: on a read-only mount the kernel refuses to remove what is not there.
+            with self._explained("cannot be removed", path), suppress(FileNotFoundError):
+                if os.path.lexists(path):
+                    self._disk.remove(path)
+                    removed = True
+        if removed:
+            with self._explained("cannot be written", self.path):
+                self._disk.settle(self.path)
+
+    def remove_temporary(self, is_ours: Callable[[str], bool]) -> None:
+        """Take away what a crash left half-written. *is_ours* is asked for the name that a file would have got."""
+        self.remove(
+            *(
+                name
+                for name in self.names()
+                if name.startswith(".")
+                and name.endswith(TEMPORARY)
+                and is_ours(name[1 : -len(TEMPORARY)].rpartition(".")[0])
+            )
+        )
+
+    @contextmanager
+    def _explained(self, what: str, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            problem = Problem(
+                path=str(path),
+                code="plugin-folder-not-usable",
+                message=f"{what}: {error.strerror or error}",
+                hint=_HINTS.get(error.errno or 0, "see the folder's permissions and its mount"),
+            )
+            raise PluginError([problem]) from error

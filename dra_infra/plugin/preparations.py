@@ -1,0 +1,257 @@
+"""Prepares and releases claims, so that a crash at any step leaves nothing that the next start cannot put right.
+
+The order of the steps, and why each is safe, is in docs/adr/0009.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final, Protocol
+
+from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.cdi import CdiFolder, device_ids, device_names
+from dra_infra.plugin.checkpoint import Checkpoint
+from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Record, check_uid, find_holder
+from dra_infra.plugin.turns import Turns
+
+_CDI_NAME: Final = re.compile(r"[-0-9a-f]{36}-(?P<preparation>[0-9a-f]{8})-\d+-(?P<device>.+)")
+
+
+class BackEnd(Protocol):
+    """What makes devices ready. It raises `PluginError` where it cannot."""
+
+    def prepare(self, claim: Claim) -> Sequence[Edits]:
+        """Make the devices ready, and say what each changes in a container; again is no error, and answers the same."""
+        ...
+
+    def release(self, claim: Claim) -> None:
+        """Undo what `prepare` did, or a part of it, or nothing. A claim that was not restored has its UID for certain."""
+        ...
+
+
+class Preparations:
+    """The claims that are prepared on this node for one driver.
+
+    Args:
+        boot_id: Of the machine (/proc/sys/kernel/random/boot_id): what an earlier boot had prepared is gone.
+    """
+
+    def __init__(
+        self,
+        *,
+        driver: str,
+        boot_id: str,
+        checkpoint: Checkpoint,
+        specs: CdiFolder,
+        back_end: BackEnd,
+        turns: Turns,
+    ) -> None:
+        self._driver = driver
+        self._boot_id = boot_id
+        self._checkpoint = checkpoint
+        self._specs = specs
+        self._back_end = back_end
+        self._turns = turns
+        self._unsure = True
+        self._problems: tuple[Problem, ...] = ()
+
+    def recover(self) -> tuple[Problem, ...]:
+        """Bring checkpoint, specs and devices together, as every first call does.
+
+        Returns:
+            What was set aside, and what could not be undone; nothing else is kept from working by it.
+        """
+        with self._turn():
+            return self._problems
+
+    def prepared(self) -> Mapping[str, Record]:
+        """The claims that are prepared, by UID."""
+        with self._turn():
+            records = self._checkpoint.records
+            return {uid: each for uid, each in records.items() if self._is_whole(each)}
+
+    def not_restored(self) -> frozenset[str]:
+        """Claims with a spec or a file that was set aside, and no record: `prepare` restores them, `release` ends them."""
+        with self._turn():
+            return self._lost()
+
+    def prepare(self, claim: Claim) -> tuple[str, ...]:
+        """Prepare a claim; one that is prepared already is answered the same.
+
+        Returns:
+            A CDI id for each of the claim's devices, in their order.
+
+        Raises:
+            PluginError: `device-held`, `claim-prepared-otherwise`, `claim-not-restored`, `invalid-claim-uid`,
+                `cdi-refused`, `plugin-folder-not-usable`, and what the back end says. Nothing is prepared then.
+        """
+        uid = check_uid(claim.uid)
+        with self._turn():
+            known = self._checkpoint.records.get(uid) or self._restore(claim)
+            if known and not self._is_whole(known):
+                self._undo(known)
+                known = None
+            if known:
+                if known.claim.devices != claim.devices:
+                    raise _prepared_otherwise(claim, known.claim)
+                self._specs.write(known)
+                return device_ids(known, self._driver)
+            self._refuse_held(claim)
+            return device_ids(self._prepare(claim), self._driver)
+
+    def release(self, uid: str) -> None:
+        """Release a claim; one that is not prepared is no error.
+
+        Raises:
+            PluginError: `invalid-claim-uid`, `plugin-folder-not-usable`, and what the back end says; the claim's devices
+                are kept back then, and the next call goes on.
+        """
+        check_uid(uid)
+        with self._turn():
+            record = self._checkpoint.records.get(uid)
+            if record:
+                self._undo(record)
+            elif uid in self._lost():
+                # The spec goes last: with it less is kept back than without.
+                self._unsure = True
+                self._back_end.release(Claim(uid=uid, namespace="", name="", devices=self._devices_of(uid)))
+                self._checkpoint.forget(uid)
+                self._specs.remove(uid)
+                self._unsure = False
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        with self._turns.take() as others:
+            if others or self._unsure:
+                self._unsure = True
+                self._problems = tuple(self._recover())
+                self._unsure = False
+            yield
+
+    def _recover(self) -> Iterator[Problem]:
+        self._specs.tidy()
+        yield from self._checkpoint.load()
+        # Whoever has the turn is alone: what is half-way belongs to a process that died.
+        for record in tuple(self._checkpoint.records.values()):
+            try:
+                if self._is_whole(record):
+                    self._specs.write(record)
+                else:
+                    self._undo(record)
+            except PluginError as error:
+                yield from error.problems
+
+    def _is_whole(self, record: Record) -> bool:
+        return (
+            record.state == "completed"
+            and record.boot_id == self._boot_id
+            and record.claim.uid not in self._checkpoint.releasing
+        )
+
+    def _prepare(self, claim: Claim) -> Record:
+        started = Record(
+            claim=claim, state="started", preparation=secrets.token_hex(4), boot_id=self._boot_id
+        )
+        self._unsure = True
+        try:
+            self._checkpoint.save(started)
+            edits = tuple(self._back_end.prepare(claim))
+            completed = replace(started, state="completed", edits=edits)
+            self._specs.write(completed)
+            self._checkpoint.save(completed)
+        except Exception as error:
+            # From here on as after a crash: what this cannot undo, the next turn tries again.
+            try:
+                self._checkpoint.load()
+                self._undo(self._checkpoint.records.get(claim.uid, started))
+            except PluginError as more:
+                first = error.problems if isinstance(error, PluginError) else ()
+                raise PluginError([*first, *more.problems]) from error
+            raise
+        self._unsure = False
+        return completed
+
+    def _undo(self, record: Record) -> None:
+        uid = record.claim.uid
+        self._unsure = True
+        if self._is_whole(record):
+            self._checkpoint.begin_release(uid)
+        self._specs.remove(uid)
+        self._back_end.release(record.claim)
+        self._checkpoint.forget(uid)
+        self._unsure = False
+
+    def _lost(self) -> frozenset[str]:
+        return self._checkpoint.unreadable | (self._specs.uids() - self._checkpoint.records.keys())
+
+    def _restore(self, claim: Claim) -> Record | None:
+        """The record of a claim of which only the spec is left: its names tell which preparation it was."""
+        names = self._specs.names(claim.uid) if claim.uid in self._lost() else ()
+        first = _CDI_NAME.fullmatch(names[0]) if names else None
+        if not first:
+            return None
+        record = Record(
+            claim=claim, state="completed", preparation=first["preparation"], boot_id=self._boot_id
+        )
+        if names != device_names(record):
+            raise _prepared_otherwise(claim, replace(claim, devices=self._devices_of(claim.uid)))
+        # The back end is asked again: it may have begun to undo it.
+        restored = replace(record, edits=tuple(self._back_end.prepare(claim)))
+        self._unsure = True
+        self._specs.write(restored)
+        self._checkpoint.save(restored)
+        self._unsure = False
+        return restored
+
+    def _devices_of(self, uid: str) -> tuple[ClaimDevice, ...]:
+        """Devices by the names in a spec, which tell no pool."""
+        found = map(_CDI_NAME.fullmatch, self._specs.names(uid))
+        return tuple(ClaimDevice(pool="", device=each["device"], request="") for each in found if each)
+
+    def _refuse_held(self, claim: Claim) -> None:
+        if held := find_holder(claim, self._checkpoint.records.values()):
+            device, record = held
+            raise _held(claim, device, str(record.claim))
+        alone = [each for each in claim.devices if not each.admin_access]
+        for uid in sorted(self._lost() - {claim.uid}) if alone else ():
+            names = {each.device for each in self._devices_of(uid)}
+            if not names:
+                raise _not_restored(claim, uid)
+            for device in alone:
+                if device.device in names:
+                    raise _held(claim, device, f"the claim with the UID {uid}, which was not restored yet")
+
+
+def _held(claim: Claim, device: ClaimDevice, holder: str) -> PluginError:
+    problem = Problem(
+        path=f"{claim}: device {device.pool}/{device.device}",
+        code="device-held",
+        message=f"is prepared for {holder}",
+        hint="the kubelet asks again when that claim's pods are gone; if it stays so, look for them",
+    )
+    return PluginError([problem])
+
+
+def _prepared_otherwise(claim: Claim, before: Claim) -> PluginError:
+    old, new = (", ".join(each.device for each in one.devices) for one in (before, claim))
+    problem = Problem(
+        path=str(claim),
+        code="claim-prepared-otherwise",
+        message=f"is prepared with {old or 'other devices'}, and allocated {new} now",
+        hint="the kubelet releases it when its old pods are gone, and asks again",
+    )
+    return PluginError([problem])
+
+
+def _not_restored(claim: Claim, uid: str) -> PluginError:
+    problem = Problem(
+        path=str(claim),
+        code="claim-not-restored",
+        message=f"any device may be that of the claim with the UID {uid}, whose file was set aside",
+        hint="delete the pods of that claim: the kubelet then releases it",
+    )
+    return PluginError([problem])

@@ -1,0 +1,163 @@
+"""Format 1 of the checkpoint's files. A release that changes it counts on, and reads every format that was released.
+
+    {"format": 1, "checksum": "sha256:...", "record": {...}}
+
+The checksum is that of `record` as JSON with sorted keys and no spaces, so that a person may lay the file out anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Mount, Record
+from dra_infra.plugin.disk import LARGEST
+
+FORMAT: Final = 1
+
+_Kind = TypeVar("_Kind")
+
+
+class DamagedError(ValueError):
+    """A file is not as this plugin writes it; the text says what is wrong."""
+
+
+class NewerError(ValueError):
+    """A file has a format of a later release."""
+
+
+def encode(record: Record) -> bytes:
+    """The file of a record."""
+    plain = _plain(record)
+    document = {"format": FORMAT, "checksum": _checksum(plain), "record": plain}
+    return json.dumps(document, indent=1).encode()
+
+
+def decode(content: bytes, *, uid: str) -> Record:
+    """The record of a file.
+
+    Args:
+        content: The file's bytes.
+        uid: The claim that it has to be of.
+
+    Raises:
+        DamagedError: It is cut, was changed, or is another claim's.
+        NewerError: A later release wrote it.
+    """
+    if len(content) > LARGEST:
+        raise DamagedError(f"it has more than {LARGEST} bytes")
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise DamagedError("it is no JSON" if content else "it is empty") from error
+    number = document.get("format") if isinstance(document, dict) else None
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise DamagedError("it has no format")
+    if number > FORMAT:
+        raise NewerError(f"it has format {number}, and this release reads up to {FORMAT}")
+    plain = document.get("record")
+    if document.get("checksum") != _checksum(plain):
+        raise DamagedError("the checksum is of something else")
+    try:
+        record = _record(plain)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedError("it lacks something, or has a value of another type") from error
+    if record.claim.uid != uid:
+        raise DamagedError("it is the file of another claim")
+    return record
+
+
+def _checksum(plain: object) -> str:
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(record: Record) -> dict[str, Any]:
+    claim = record.claim
+    return {
+        "claim": {
+            "uid": claim.uid,
+            "namespace": claim.namespace,
+            "name": claim.name,
+            "devices": [
+                {
+                    "pool": each.pool,
+                    "device": each.device,
+                    "request": each.request,
+                    "shareId": each.share_id,
+                    "adminAccess": each.admin_access,
+                }
+                for each in claim.devices
+            ],
+        },
+        "state": record.state,
+        "preparation": record.preparation,
+        "bootId": record.boot_id,
+        "edits": [
+            {
+                "env": list(each.env),
+                "deviceNodes": list(each.device_nodes),
+                "mounts": [
+                    {"hostPath": mount.host_path, "containerPath": mount.container_path}
+                    for mount in each.mounts
+                ],
+            }
+            for each in record.edits
+        ],
+    }
+
+
+def _record(plain: Mapping[str, Any]) -> Record:
+    claim = plain["claim"]
+    state = _typed(plain["state"], str)
+    record = Record(
+        claim=Claim(
+            uid=_typed(claim["uid"], str),
+            namespace=_typed(claim["namespace"], str),
+            name=_typed(claim["name"], str),
+            devices=tuple(
+                ClaimDevice(
+                    pool=_typed(each["pool"], str),
+                    device=_typed(each["device"], str),
+                    request=_typed(each["request"], str),
+                    share_id=_typed(each["shareId"], str),
+                    admin_access=_typed(each["adminAccess"], bool),
+                )
+                for each in _typed(claim["devices"], list)
+            ),
+        ),
+        state="completed" if state == "completed" else "started",
+        preparation=_typed(plain["preparation"], str),
+        boot_id=_typed(plain["bootId"], str),
+        edits=tuple(
+            Edits(
+                env=_texts(each["env"]),
+                device_nodes=_texts(each["deviceNodes"]),
+                mounts=tuple(
+                    Mount(
+                        host_path=_typed(mount["hostPath"], str),
+                        container_path=_typed(mount["containerPath"], str),
+                    )
+                    for mount in _typed(each["mounts"], list)
+                ),
+            )
+            for each in _typed(plain["edits"], list)
+        ),
+    )
+    if record.state != state or len(record.edits) != (
+        len(record.claim.devices) if state == "completed" else 0
+    ):
+        raise ValueError(state)
+    return record
+
+
+def _texts(values: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(_typed(each, str) for each in _typed(values, list))
+
+
+def _typed(value: Any, of: type[_Kind]) -> _Kind:
+    if type(value) is not of:
+        raise TypeError(value)
+    return value

@@ -1,0 +1,172 @@
+"""A file system that stops the plugin at a step, devices that outlive it, and a node of both."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.cdi import CdiFolder
+from dra_infra.plugin.checkpoint import Checkpoint
+from dra_infra.plugin.claims import Claim, ClaimDevice, Edits
+from dra_infra.plugin.disk import Disk, Folder
+from dra_infra.plugin.preparations import Preparations
+from dra_infra.plugin.turns import Turns
+
+DRIVER = "gpu.example.com"
+SPEC = "k8s.gpu.example.com-claim_{}.json"
+
+
+class Killed(BaseException):
+    """The process is gone: nothing of it runs on, no handler either."""
+
+
+class Faults:
+    """Counts steps down; at zero something happens, once."""
+
+    def __init__(self) -> None:
+        self.left: int | None = None
+        self.what = "kill"
+        self.dead = False
+
+    def arm(self, left: int | None, what: str = "kill") -> None:
+        self.left, self.what, self.dead = left, what, False
+
+    def step(self) -> None:
+        # A process that is gone takes no further step, whatever handlers of it would like.
+        assert not self.dead
+        if self.left is None:
+            return
+        if self.left:
+            self.left -= 1
+            return
+        self.left = None
+        if self.what == "kill":
+            self.dead = True
+            raise Killed
+        if self.what == "full":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(errno.EROFS, "Read-only file system")
+
+
+class FaultyDisk(Disk):
+    """Every change is a step, writing is two of them. Nothing is synced: a killed process loses nothing by that."""
+
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+
+    def write_new(self, path: Path, content: bytes, mode: int) -> None:
+        self.faults.step()
+        path.touch(mode, exist_ok=False)
+        path.write_bytes(content[: len(content) // 2])
+        self.faults.step()
+        path.write_bytes(content)
+
+    def rename(self, old: Path, new: Path) -> None:
+        self.faults.step()
+        super().rename(old, new)
+
+    def remove(self, path: Path) -> None:
+        self.faults.step()
+        super().remove(path)
+
+    def settle(self, folder: Path) -> None:
+        self.faults.step()
+
+
+class Devices:
+    """Devices with a state that stays when the plugin dies, and goes with a reboot."""
+
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+        self.ready: dict[str, set[str]] = {}
+        self.broken = False
+
+    def prepare(self, claim: Claim) -> Sequence[Edits]:
+        for each in claim.devices:
+            self.faults_step()
+            self.ready.setdefault(claim.uid, set()).add(each.device)
+        if self.broken:
+            raise PluginError([Problem(path="device", code="device-held", message="does not answer")])
+        return [Edits(env=(f"DEVICE={each.device}",)) for each in claim.devices]
+
+    def release(self, claim: Claim) -> None:
+        for device in sorted(self.ready.get(claim.uid, ())):
+            self.faults_step()
+            self.ready[claim.uid].discard(device)
+        self.ready.pop(claim.uid, None)
+
+    def faults_step(self) -> None:
+        if self.faults.what == "kill":
+            self.faults.step()
+
+
+class Node:
+    """A machine on which the plugin starts, dies and starts again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.claims, self.cdi = folder / "claims", folder / "cdi"
+        self.claims.mkdir()
+        self.cdi.mkdir()
+        self.faults = Faults()
+        self.devices = Devices(self.faults)
+        self.boot = 1
+        self.plugin = self.start()
+
+    def start(self) -> Preparations:
+        self.faults.dead = False
+        disk = FaultyDisk(self.faults)
+        return Preparations(
+            driver=DRIVER,
+            boot_id=f"boot-{self.boot}",
+            checkpoint=Checkpoint(Folder(self.claims, disk)),
+            specs=CdiFolder(Folder(self.cdi, disk, mode=0o644), DRIVER),
+            back_end=self.devices,
+            turns=Turns(self.claims / "lock"),
+        )
+
+    def restart(self) -> None:
+        self.plugin = self.start()
+        self.plugin.recover()
+
+    def reboot(self) -> None:
+        self.boot += 1
+        self.devices.ready.clear()
+        for file in self.cdi.iterdir():
+            file.unlink()
+        self.restart()
+
+    def check(self) -> frozenset[str]:
+        """Prepared set = checkpoint = CDI files = devices that are ready; nothing given twice, nothing left over."""
+        prepared = self.plugin.prepared()
+        records = {file.name: json.loads(file.read_text()) for file in self.claims.glob("*.json")}
+        assert {file.name for file in self.claims.iterdir()} - {"lock"} == {f"{uid}.json" for uid in prepared}
+        assert {each["record"]["state"] for each in records.values()} <= {"completed"}
+        assert {file.name for file in self.cdi.iterdir()} == {SPEC.format(uid) for uid in prepared}
+        given = {uid: {each.device for each in record.claim.devices} for uid, record in prepared.items()}
+        assert self.devices.ready == given
+        assert sum(map(len, given.values())) == len(set().union(*given.values()))
+        assert not self.plugin.not_restored()
+        return frozenset(prepared)
+
+
+def uid_of(number: int) -> str:
+    return f"{number:08x}-0000-4000-8000-0000000000ab"
+
+
+def claim_of(number: int, *devices: str, share: str = "", admin: bool = False) -> Claim:
+    return Claim(
+        uid=uid_of(number),
+        namespace="ml",
+        name=f"claim-{number}",
+        devices=tuple(
+            ClaimDevice(pool="node-1", device=each, request="gpu", share_id=share, admin_access=admin)
+            for each in devices
+        ),
+    )
+
+
+def codes(error: PluginError) -> list[str]:
+    return [problem.code for problem in error.problems]

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dra_infra.errors import PluginError
+from dra_infra.plugin.checkpoint import Checkpoint
+from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Mount, Record
+from dra_infra.plugin.disk import LARGEST, Folder
+from dra_infra.plugin.record_format import DamagedError, NewerError, decode, encode
+from tests.unit.plugin.faults import claim_of, codes, uid_of
+
+FROZEN = Path(__file__).parent / "frozen" / "format-1.json"
+"""As format 1 was released. A file like it is on nodes: it is never written anew, and every later release reads it."""
+
+UID = uid_of(1)
+RECORD = Record(
+    claim=Claim(
+        uid=UID,
+        namespace="ml",
+        name="trainer-x7k2p",
+        devices=(
+            ClaimDevice(pool="node-1", device="gpu-0", request="gpu"),
+            ClaimDevice(
+                pool="node-1",
+                device="gpu-1",
+                request="watch",
+                share_id="5d9a0e6e-3e8f-4b43-9a4c-2f5a9d0c7b11",
+                admin_access=True,
+            ),
+        ),
+    ),
+    state="completed",
+    preparation="0a1b2c3d",
+    boot_id="8c7b4f0e-6a52-4b0e-9a55-0d6f6c9b1d2a",
+    edits=(
+        Edits(env=("GPU_DEVICE_0=gpu-0", "NVIDIA_VISIBLE_DEVICES=void")),
+        Edits(
+            device_nodes=("/dev/nvidia1",),
+            mounts=(Mount(host_path="/usr/bin/nvidia-smi", container_path="/usr/bin/nvidia-smi"),),
+        ),
+    ),
+)
+
+
+def test_a_checkpoint_of_the_first_release_is_read():
+    assert decode(FROZEN.read_bytes(), uid=UID) == RECORD
+
+
+def test_format_1_is_written_as_it_was_released():
+    assert encode(RECORD) + b"\n" == FROZEN.read_bytes()
+
+
+def test_a_started_record_comes_back():
+    started = replace(RECORD, state="started", edits=())
+    assert decode(encode(started), uid=UID) == started
+
+
+@given(st.data())
+def test_no_damaged_file_is_taken_for_a_record(data: st.DataObject):
+    whole = encode(RECORD)
+    place = data.draw(st.integers(0, len(whole) - 1))
+    damaged = data.draw(
+        st.sampled_from([whole[:place], whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]])
+    )
+    try:
+        assert decode(damaged, uid=UID) == RECORD
+    except (DamagedError, NewerError):
+        return
+    # Where it is read all the same, nothing that is said was changed.
+    assert json.loads(damaged) == json.loads(whole)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty"),
+        (b"[" * 100_000, "is no JSON"),
+        (b"[]", "has no format"),
+        (b'{"format": true}', "has no format"),
+        (b'{"format": 1, "record": {}}', "checksum"),
+        (b"x" * (LARGEST + 1), "more than"),
+        (encode(replace(RECORD, edits=())), "lacks something"),
+        (encode(replace(RECORD, preparation=7)), "another type"),  # type: ignore[arg-type]
+        (encode(replace(RECORD, claim=replace(RECORD.claim, uid=uid_of(2)))), "another claim"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told(content: bytes, says: str):
+    with pytest.raises(DamagedError, match=says):
+        decode(content, uid=UID)
+
+
+def test_a_damaged_file_is_set_aside_loudly_at_each_start_and_kept(tmp_path: Path):
+    (tmp_path / f"{UID}.json").write_bytes(encode(RECORD)[:-20])
+    for _ in range(2):
+        checkpoint = Checkpoint(Folder(tmp_path))
+        [problem] = checkpoint.load()
+        assert (problem.code, problem.path) == ("checkpoint-unreadable", str(tmp_path / f"{UID}.unreadable"))
+        assert checkpoint.unreadable == {UID}
+        assert not checkpoint.records
+        assert (tmp_path / f"{UID}.unreadable").read_bytes() == encode(RECORD)[:-20]
+
+
+def test_a_newer_file_is_set_aside_and_taken_back_by_the_release_that_wrote_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    newer = encode(RECORD).replace(b'"format": 1', b'"format": 2')
+    (tmp_path / f"{UID}.json").write_bytes(newer)
+    checkpoint = Checkpoint(Folder(tmp_path))
+    [problem] = checkpoint.load()
+    assert problem.code == "checkpoint-newer"
+    assert checkpoint.unreadable == {UID}
+    monkeypatch.setattr("dra_infra.plugin.record_format.FORMAT", 2)
+    assert checkpoint.load() == ()
+    assert checkpoint.records == {UID: RECORD}
+    assert (tmp_path / f"{UID}.json").read_bytes() == newer
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path):
+    for name in ("notes.json", f"{UID}.json.bak", f"{UID.upper()}.json", "lock"):
+        (tmp_path / name).write_text("not ours")
+    checkpoint = Checkpoint(Folder(tmp_path))
+    assert checkpoint.load() == ()
+    assert not checkpoint.records
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize(
+    "uid", ["", "..", "../../etc/passwd", "a/b", UID.upper(), UID + "\n", UID + "\0", "x" * 5000, f"/{UID}"]
+)
+def test_no_name_leads_out_of_the_folder(tmp_path: Path, uid: str):
+    (folder := tmp_path / "claims").mkdir()
+    checkpoint = Checkpoint(Folder(folder))
+    bad = replace(RECORD, claim=replace(RECORD.claim, uid=uid))
+    for call in (
+        lambda: checkpoint.save(bad),
+        lambda: checkpoint.forget(uid),
+        lambda: checkpoint.begin_release(uid),
+    ):
+        with pytest.raises(PluginError) as caught:
+            call()
+        assert codes(caught.value) == ["invalid-claim-uid"]
+        assert len(str(caught.value)) < 400
+    assert list(tmp_path.rglob("*")) == [folder]
+
+
+def test_devices_exclude_each_other_but_for_shares_and_admin_access():
+    [whole] = claim_of(1, "gpu-0").devices
+    [other] = claim_of(1, "gpu-1").devices
+    [share] = claim_of(1, "gpu-0", share="a").devices
+    [second] = claim_of(1, "gpu-0", share="b").devices
+    [watch] = claim_of(1, "gpu-0", admin=True).devices
+    elsewhere = replace(whole, pool="node-2")
+    every = [whole, other, share, second, watch, elsewhere]
+    found = {(every.index(a), every.index(b)) for a in every for b in every if a.excludes(b)}
+    assert found == {(0, 0), (1, 1), (2, 2), (3, 3), (5, 5), (0, 2), (2, 0), (0, 3), (3, 0)}

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from dra_infra.errors import PluginError
+from dra_infra.plugin.disk import Disk, Folder
+from dra_infra.plugin.turns import Turns
+from tests.unit.plugin.faults import codes
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_its_name_before_replace_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    done: list[str] = []
+    sync, rename = os.fsync, Disk.rename
+
+    def fsync(handle: int) -> None:
+        done.append("folder" if Path(f"/proc/self/fd/{handle}").is_dir() else "file")
+        sync(handle)
+
+    def renamed(self: Disk, old: Path, new: Path) -> None:
+        done.append("rename")
+        rename(self, old, new)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Disk, "rename", renamed)
+    Folder(tmp_path).replace("a.json", b"1")
+    assert done == ["file", "rename", "folder"]
+    assert (tmp_path / "a.json").read_bytes() == b"1"
+
+
+def test_files_have_the_mode_that_was_asked_for_under_any_mask(tmp_path: Path):
+    before = os.umask(0o077)
+    try:
+        Folder(tmp_path, mode=0o644).replace("spec.json", b"{}")
+        Folder(tmp_path).replace("own.json", b"{}")
+    finally:
+        os.umask(before)
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    assert modes == {"spec.json": 0o644, "own.json": 0o600}
+
+
+@pytest.mark.parametrize(
+    ("number", "hint"), [(errno.ENOSPC, "make room"), (errno.EROFS, "writable"), (errno.EACCES, "user")]
+)
+def test_what_the_file_system_refuses_is_told_and_the_old_file_stays(tmp_path: Path, number: int, hint: str):
+    class Refusing(Disk):
+        def write_new(self, path: Path, content: bytes, mode: int) -> None:
+            path.write_bytes(content[:1])
+            raise OSError(number, os.strerror(number))
+
+    Folder(tmp_path).replace("a.json", b"old")
+    with pytest.raises(PluginError) as caught:
+        Folder(tmp_path, Refusing()).replace("a.json", b"new")
+    [problem] = caught.value.problems
+    assert (problem.code, problem.path) == ("plugin-folder-not-usable", str(tmp_path / "a.json"))
+    assert os.strerror(number) in problem.message
+    assert hint in problem.hint
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == {"a.json": b"old"}
+
+
+def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path):
+    (folder := tmp_path / "folder").mkdir()
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    (folder / "a.json").symlink_to(secret)
+    assert Folder(folder).read("a.json") == b""
+    Folder(folder).replace("a.json", b"ours")
+    assert secret.read_text() == "secret"
+    assert not (folder / "a.json").is_symlink()
+
+
+def test_what_is_no_plain_file_has_no_content(tmp_path: Path):
+    (tmp_path / "folder.json").mkdir()
+    os.mkfifo(tmp_path / "pipe.json")
+    read = Folder(tmp_path).read
+    assert (read("folder.json"), read("pipe.json"), read("none.json")) == (b"", b"", None)
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path):
+    for call in (
+        Folder(tmp_path / "none").names,
+        lambda: Turns(tmp_path / "none" / "lock").take().__enter__(),
+    ):
+        with pytest.raises(PluginError) as caught:
+            call()
+        assert codes(caught.value) == ["plugin-folder-not-usable"]
+
+
+def test_only_our_own_half_written_files_are_taken_away(tmp_path: Path):
+    others = {".vendor.json.12345678.tmp", "spec.1234.tmp", ".ours.json", "ours.json"}
+    for name in (*others, ".ours.json.12345678.tmp"):
+        (tmp_path / name).touch()
+    Folder(tmp_path).remove_temporary(lambda name: name == "ours.json")
+    assert {file.name for file in tmp_path.iterdir()} == others
+
+
+def test_a_turn_tells_whether_another_instance_had_one_since(tmp_path: Path):
+    one, two = Turns(tmp_path / "lock"), Turns(tmp_path / "lock")
+    told = []
+    for turns in (one, one, two, one, one):
+        with turns.take() as others:
+            told.append(others)
+    assert told == [True, False, True, True, False]

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from dra_infra.errors import PluginError
+from tests.unit.plugin.faults import SPEC, Node, claim_of, codes, uid_of
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    return Node(tmp_path)
+
+
+def refused(call, *arguments: object) -> list[str]:
+    with pytest.raises(PluginError) as caught:
+        call(*arguments)
+    return codes(caught.value)
+
+
+def test_a_claim_is_prepared_once_and_answered_the_same(node: Node):
+    first = node.plugin.prepare(claim_of(1, "gpu-0", "gpu-1"))
+    assert node.plugin.prepare(claim_of(1, "gpu-0", "gpu-1")) == first
+    node.restart()
+    assert node.plugin.prepare(claim_of(1, "gpu-0", "gpu-1")) == first
+    assert node.check() == {uid_of(1)}
+
+
+def test_a_release_works_twice_and_for_a_claim_that_nobody_knows(node: Node):
+    node.plugin.prepare(claim_of(1, "gpu-0"))
+    for uid in (uid_of(1), uid_of(1), uid_of(2)):
+        node.plugin.release(uid)
+    assert node.check() == frozenset()
+    assert refused(node.plugin.release, "../x") == ["invalid-claim-uid"]
+
+
+def test_a_claim_prepared_again_has_other_ids(node: Node):
+    first = node.plugin.prepare(claim_of(1, "gpu-0"))
+    node.plugin.release(uid_of(1))
+    assert not set(first) & set(node.plugin.prepare(claim_of(1, "gpu-0")))
+
+
+def test_a_device_is_given_once(node: Node):
+    node.plugin.prepare(claim_of(1, "gpu-0"))
+    with pytest.raises(PluginError) as caught:
+        node.plugin.prepare(claim_of(2, "gpu-1", "gpu-0"))
+    [problem] = caught.value.problems
+    assert (problem.code, problem.path) == ("device-held", "ResourceClaim ml/claim-2: device node-1/gpu-0")
+    assert "ml/claim-1" in problem.message
+    assert node.check() == {uid_of(1)}
+
+
+def test_shares_and_admin_access_have_a_device_together(node: Node):
+    for number, share, admin in ((1, "a", False), (2, "b", False), (3, "", True)):
+        node.plugin.prepare(claim_of(number, "gpu-0", share=share, admin=admin))
+    assert len(node.plugin.prepared()) == 3
+    assert refused(node.plugin.prepare, claim_of(4, "gpu-0")) == ["device-held"]
+
+
+def test_a_claim_that_was_allocated_anew_waits_for_its_release(node: Node):
+    node.plugin.prepare(claim_of(1, "gpu-0"))
+    assert refused(node.plugin.prepare, claim_of(1, "gpu-1")) == ["claim-prepared-otherwise"]
+    node.plugin.release(uid_of(1))
+    node.plugin.prepare(claim_of(1, "gpu-1"))
+    assert node.check() == {uid_of(1)}
+
+
+def test_a_back_end_that_fails_leaves_nothing_behind(node: Node):
+    node.devices.broken = True
+    with pytest.raises(PluginError, match="does not answer"):
+        node.plugin.prepare(claim_of(1, "gpu-0"))
+    node.devices.broken = False
+    assert node.check() == frozenset()
+    node.plugin.prepare(claim_of(2, "gpu-0"))
+    assert node.check() == {uid_of(2)}
+
+
+def test_a_spec_that_is_gone_is_written_again_at_start_and_when_asked(node: Node):
+    node.plugin.prepare(claim_of(1, "gpu-0"))
+    spec = node.cdi / SPEC.format(uid_of(1))
+    before = spec.read_bytes()
+    for call in (node.restart, lambda: node.plugin.prepare(claim_of(1, "gpu-0"))):
+        spec.unlink()
+        call()
+        assert spec.read_bytes() == before
+
+
+def damage(node: Node, number: int) -> None:
+    (node.claims / f"{uid_of(number)}.json").write_bytes(b"\0" * 100)
+    node.restart()
+
+
+def test_a_claim_with_a_damaged_record_is_restored_from_its_spec_and_the_claim(node: Node):
+    ids = node.plugin.prepare(claim_of(1, "gpu-0"))
+    damage(node, 1)
+    assert [problem.code for problem in node.plugin.recover()] == ["checkpoint-unreadable"]
+    assert node.plugin.not_restored() == {uid_of(1)}
+    # Others go on, but for its device.
+    assert refused(node.plugin.prepare, claim_of(2, "gpu-0")) == ["device-held"]
+    node.plugin.prepare(claim_of(3, "gpu-1"))
+    assert refused(node.plugin.prepare, claim_of(1, "gpu-2")) == ["claim-prepared-otherwise"]
+    assert node.plugin.prepare(claim_of(1, "gpu-0")) == ids
+    assert node.plugin.not_restored() == frozenset()
+    node.plugin.release(uid_of(1))
+    assert node.check() == {uid_of(3)}
+
+
+def test_a_claim_that_was_not_restored_is_released(node: Node):
+    node.plugin.prepare(claim_of(1, "gpu-0"))
+    damage(node, 1)
+    node.plugin.release(uid_of(1))
+    node.plugin.prepare(claim_of(2, "gpu-0"))
+    assert node.check() == {uid_of(2)}
+
+
+def test_without_record_and_spec_nothing_is_given_until_the_claim_is_back_or_released(node: Node):
+    node.plugin.prepare(claim_of(1, "gpu-0"))
+    (node.cdi / SPEC.format(uid_of(1))).unlink()
+    damage(node, 1)
+    assert refused(node.plugin.prepare, claim_of(2, "gpu-1")) == ["claim-not-restored"]
+    node.plugin.prepare(claim_of(3, "gpu-0", admin=True))
+    node.plugin.release(uid_of(3))
+    node.plugin.prepare(claim_of(1, "gpu-0"))
+    node.plugin.prepare(claim_of(2, "gpu-1"))
+    node.plugin.release(uid_of(1))
+    assert node.check() == {uid_of(2)}
+
+
+def test_a_lost_checkpoint_folder_gives_no_device_away(node: Node):
+    ids = node.plugin.prepare(claim_of(1, "gpu-0"))
+    (node.claims / f"{uid_of(1)}.json").unlink()
+    node.restart()
+    assert refused(node.plugin.prepare, claim_of(2, "gpu-0")) == ["device-held"]
+    assert node.plugin.prepare(claim_of(1, "gpu-0")) == ids
+    assert node.check() == {uid_of(1)}
+
+
+def test_one_claim_that_cannot_be_undone_keeps_no_other_back(node: Node, monkeypatch: pytest.MonkeyPatch):
+    node.plugin.prepare(claim_of(1, "gpu-0"))
+    release = node.devices.release
+    failure = PluginError(refused_problem())
+
+    def failing(claim: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(node.devices, "release", failing)
+    assert refused(node.plugin.release, uid_of(1)) == ["device-held"]
+    node.restart()
+    assert [problem.message for problem in node.plugin.recover()] == ["is busy"]
+    node.plugin.prepare(claim_of(2, "gpu-1"))
+    assert refused(node.plugin.prepare, claim_of(3, "gpu-0")) == ["device-held"]
+    monkeypatch.setattr(node.devices, "release", release)
+    node.plugin.release(uid_of(1))
+    assert node.check() == {uid_of(2)}
+
+
+def refused_problem() -> list:
+    from dra_infra.errors import Problem
+
+    return [Problem(path="device gpu-0", code="device-held", message="is busy")]
+
+
+def test_sixteen_callers_at_once_get_one_preparation(node: Node):
+    other = node.start()
+    answers: list[tuple[str, ...]] = []
+    callers = [
+        threading.Thread(target=lambda plugin=plugin: answers.append(plugin.prepare(claim_of(1, "gpu-0"))))
+        for plugin in (node.plugin, other) * 8
+    ]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert len(answers) == 16
+    assert len(set(answers)) == 1
+    assert node.check() == {uid_of(1)}
