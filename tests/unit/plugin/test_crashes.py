@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from itertools import count
 from pathlib import Path
@@ -13,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.claims import Claim
-from tests.unit.plugin.faults import SPEC, Killed, Node, claim_of, codes, uid_of
+from tests.unit.plugin.faults import SPEC, FaultyDisk, Killed, Node, claim_of, codes, uid_of
 
 
 def refusals(call, *arguments: object) -> list[str]:
@@ -108,6 +109,39 @@ def test_a_disk_that_refuses_at_any_step_of_prepare_leaves_what_was(tmp_path: Pa
         node.plugin.prepare(claim_of(2, "gpu-0"))
         assert node.check() == {uid_of(1), uid_of(2)}
     assert refused == 12
+
+
+def test_claims_are_released_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    node = Node(tmp_path)
+    node.plugin.prepare(claim_of(1, "gpu-0"))
+
+    def full(self: FaultyDisk, path: Path, content: bytes, mode: int) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(FaultyDisk, "write_new", full)
+    assert refusals(node.plugin.prepare, claim_of(2, "gpu-1")) == ["plugin-folder-not-usable"]
+    node.restart()
+    node.plugin.release(uid_of(1))
+    assert node.check() == frozenset()
+
+
+def test_a_release_that_the_disk_refuses_goes_on_at_the_kubelets_next_call(tmp_path: Path):
+    refused = 0
+    for step in count():
+        (folder := tmp_path / str(step)).mkdir()
+        node = Node(folder)
+        node.plugin.prepare(claim_of(1, "gpu-0"))
+        node.faults.arm(step, "read-only")
+        told = refusals(node.plugin.release, uid_of(1))
+        node.faults.arm(None)
+        node.plugin.release(uid_of(1))
+        assert node.check() == frozenset()
+        if not told:
+            break
+        assert told == ["plugin-folder-not-usable"]
+        refused += 1
+    assert refused == 6
 
 
 def test_a_reboot_forgets_what_was_prepared(tmp_path: Path):
