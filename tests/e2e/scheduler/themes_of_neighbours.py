@@ -73,6 +73,12 @@ def ports(random: Random) -> Scenario:
     return _of_pods("ports", zones(random), random, rules)
 
 
+def _near_nobody() -> Manifest:
+    """Refused wherever the others went: which of equal nodes the scheduler takes is chance, and so is who is refused."""
+    term = {"labelSelector": {"matchLabels": {"app": "nobody"}}, "topologyKey": HOSTNAME}
+    return {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
 def _of_pods(name: str, fleet: Sequence[Manifest], random: Random, rules: Sequence[Manifest]) -> Scenario:
     return Scenario(
         name=name,
@@ -80,7 +86,7 @@ def _of_pods(name: str, fleet: Sequence[Manifest], random: Random, rules: Sequen
         objects=(template("one", claim_spec(exactly("r", "gpu"))),),
         pods=tuple(
             pod(f"p{number}", templates=["one"], labels={"app": random.choice("xxy")}, **rule)
-            for number, rule in enumerate(rules)
+            for number, rule in enumerate([*rules, _near_nobody()])
         ),
         # Being sent to one node changes between which nodes pods are spread.
         pinned=False,
