@@ -61,17 +61,13 @@ def _twin(slice_, number, random):
     return twin
 
 
-@pytest.mark.parametrize("minor", MINORS)
-@settings(max_examples=150, deadline=None)
-@given(random=st.randoms(use_true_random=False))
-def test_remembered_outcomes_are_those_of_a_search_on_the_node_itself(minor, random):
-    case = cloned(draw_case(random, minor), random)
+def read(case):
+    """The cluster of a case, and what its claims ask for."""
     fleet = Fleet(
         name="test",
         nodes=tuple(node_of(each) for each in case.nodes),
         slices=tuple(ResourceSlice.from_manifest(each) for each in case.slices),
     )
-    cluster = Cluster(fleet, case.release)
     classes = {
         each["metadata"]["name"]: {"apiVersion": "resource.k8s.io/v1", **each} for each in case.classes
     }
@@ -81,6 +77,15 @@ def test_remembered_outcomes_are_those_of_a_search_on_the_node_itself(minor, ran
         demand = read_demand(manifest, ObjectRef("ResourceClaim", f"c{number}"), classes, case.release)
         assume(isinstance(demand, Demand))
         demands.append(demand)
+    return Cluster(fleet, case.release), demands
+
+
+@pytest.mark.parametrize("minor", MINORS)
+@settings(max_examples=150, deadline=None)
+@given(random=st.randoms(use_true_random=False))
+def test_remembered_outcomes_are_those_of_a_search_on_the_node_itself(minor, random):
+    case = cloned(draw_case(random, minor), random)
+    cluster, demands = read(case)
     attempts = Attempts(cluster)
     in_use = InUse(cluster, SharedPools(cluster), state_of(case))
     shapes = attempts.shapes(demands)
@@ -101,23 +106,12 @@ def test_remembered_outcomes_are_those_of_a_search_on_the_node_itself(minor, ran
 @given(random=st.randoms(use_true_random=False))
 def test_what_is_in_use_is_followed_as_it_grows(minor, random):
     case = cloned(draw_case(random, minor), random)
-    fleet = Fleet(
-        name="test",
-        nodes=tuple(node_of(each) for each in case.nodes),
-        slices=tuple(ResourceSlice.from_manifest(each) for each in case.slices),
-    )
-    cluster = Cluster(fleet, case.release)
-    classes = {
-        each["metadata"]["name"]: {"apiVersion": "resource.k8s.io/v1", **each} for each in case.classes
-    }
-    manifest = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", **case.claims[0]}
-    demand = read_demand(manifest, ObjectRef("ResourceClaim", "c"), classes, case.release)
-    assume(isinstance(demand, Demand))
+    cluster, demands = read(case)
     attempts, shared = Attempts(cluster), SharedPools(cluster)
     in_use = InUse(cluster, shared, state_of(case))
     for _ in range(4):
         for node in range(len(cluster.nodes)):
-            outcome = attempts.attempt(node, [demand], in_use)
+            outcome = attempts.attempt(node, demands[:1], in_use)
             if isinstance(outcome, Chosen):
                 in_use.take(node, outcome.picks)
             # A fresh look at the same state finds what the kept one knows.
