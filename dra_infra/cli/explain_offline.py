@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dra_infra.catalog import load_fleet
 from dra_infra.cli.printing import print_not_seen
-from dra_infra.cli.review_source import Source, find_source
-from dra_infra.cli.settings import FLEET_SETTING, choose_fleet
+from dra_infra.cli.program_source import find_fleet, read_program
 from dra_infra.cli.snapshots import read_snapshot
-from dra_infra.cli.sources import SUFFIXES, SourceObject, read_sources
 from dra_infra.cluster.pending import ask_running, find_amounts, find_holders, find_placed
 from dra_infra.cluster.waiting import Scene
-from dra_infra.engine.synth import synth
-from dra_infra.errors import FleetError, Problem, ProgramError
-from dra_infra.model.fleet import Fleet
+from dra_infra.errors import Problem, ProgramError
 from dra_infra.model.snapshot import Snapshot
 from dra_infra.model.target import SUPPORTED_MINORS, ClusterTarget, Release
 from dra_infra.planning.asking import Asking, Surroundings, read_classes
@@ -59,9 +53,15 @@ def read_offline(
     cluster = read_snapshot(snapshot) if snapshot else None
     if cluster is not None and path is None:
         return _of_snapshot(name, namespace, cluster, release_of(kubernetes, gates))
-    manifests, minor, problems = _read(path or Path(), stack, config)
-    chosen = cluster.fleet if cluster else _fleet(fleet, path or Path(), kubernetes or minor, stack, config)
-    release = release_of(kubernetes or minor, gates)
+    if kubernetes:
+        config = {**config, "dra-infra:kubernetes": release_of(kubernetes, gates).minor}
+    source, program = read_program(path or Path(), stack=stack, config=config)
+    if not program.objects and program.problems:
+        raise ProgramError(program.problems)
+    print_not_seen(program.not_seen)
+    manifests, problems = [each.manifest for each in program.objects], program.problems
+    chosen = cluster.fleet if cluster else find_fleet(fleet, source, stack=stack, config=config)
+    release = release_of(program.kubernetes, gates)
     running = cluster.objects if cluster else ()
     _, manifest = find_subject(name, namespace, manifests)
     own = {key_of(ref_of(each)) for each in manifests}
@@ -122,66 +122,3 @@ def _scene(objects: Sequence[Manifest]) -> Scene:
         saw_claims="ResourceClaim" in kinds,
         saw_templates="ResourceClaimTemplate" in kinds,
     )
-
-
-def _read(
-    path: Path, stack: str | None, config: Mapping[str, str]
-) -> tuple[list[Manifest], str | None, tuple[Problem, ...]]:
-    source = _source(path)
-    if source.kind == "chart":
-        raise ProgramError(
-            [
-                Problem(
-                    path=str(path),
-                    code="no-project",
-                    message="a chart has no objects before it is rendered",
-                    hint=f"helm template {path} > rendered.yaml, and name that file",
-                )
-            ]
-        )
-    if source.kind == "program":
-        program = synth(source.root, stack=stack, config=config)
-        print_not_seen(program.not_seen)
-        return [each.manifest for each in program.objects], program.kubernetes, program.problems
-    found: list[Manifest] = []
-    problems: list[Problem] = []
-    for each in read_sources([str(path)], io.BytesIO()):
-        if isinstance(each, SourceObject):
-            found.append(each.manifest)
-        else:
-            problems.append(each)
-    if not found and problems:
-        raise ProgramError(problems)
-    minor = config.get("dra-infra:kubernetes")
-    return found, minor if minor in SUPPORTED_MINORS else None, tuple(problems)
-
-
-def _source(path: Path) -> Source:
-    """What lies at *path*; a folder of a project that holds manifests and no Python is manifests."""
-    is_plain = path.is_dir() and not any(path.glob("*.py")) and not (path / "Pulumi.yaml").exists()
-    has_manifests = is_plain and any(each.suffix in SUFFIXES for each in path.iterdir())
-    return find_source(path, "manifests" if has_manifests and not (path / "Chart.yaml").exists() else None)
-
-
-def _fleet(
-    fleet: str | None, path: Path, minor: str | None, stack: str | None, config: Mapping[str, str]
-) -> Fleet:
-    source = _source(path)
-    chosen = None
-    if source.kind == "program":
-        chosen = choose_fleet(fleet, source.root, stack=stack, config=config)
-    elif name := fleet or config.get(FLEET_SETTING):
-        chosen = load_fleet(name, kubernetes=minor)
-    if chosen is None:
-        raise FleetError(
-            [
-                Problem(
-                    path="--fleet",
-                    code="no-fleet",
-                    message="no hardware is named to place on",
-                    hint="add --fleet 'hgx-h100 x 4' or --snapshot cluster.yaml; without path, fleet and snapshot the cluster "
-                    "of the kubeconfig is asked",
-                )
-            ]
-        )
-    return chosen

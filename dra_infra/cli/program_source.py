@@ -9,7 +9,8 @@ from dra_infra.catalog import load_fleet
 from dra_infra.cli.review_manifests import read_side
 from dra_infra.cli.review_source import Source, find_source
 from dra_infra.cli.settings import FLEET_SETTING, choose_fleet
-from dra_infra.engine.synth import synth
+from dra_infra.cli.sources import SUFFIXES
+from dra_infra.engine.synth import DEFAULT_TIMEOUT, synth
 from dra_infra.errors import FleetError, Problem, ProgramError
 from dra_infra.model.fleet import Fleet
 from dra_infra.model.gates import SUPPORTED_MINORS
@@ -17,14 +18,14 @@ from dra_infra.model.program import Program
 
 
 def read_program(
-    path: Path, *, stack: str | None, config: Mapping[str, str], timeout: float
+    path: Path, *, stack: str | None, config: Mapping[str, str], timeout: float = DEFAULT_TIMEOUT
 ) -> tuple[Source, Program]:
     """The objects of a Pulumi program, or of a folder or file of manifests.
 
     Raises:
         ProgramError: When there is nothing to read, for a chart, and what `synth` raises.
     """
-    source = find_source(path)
+    source = _find_source(path)
     if source.kind == "chart":
         problem = Problem(
             path=str(path),
@@ -44,6 +45,13 @@ def read_program(
         config=config,
     )
     return source, side.program
+
+
+def _find_source(path: Path) -> Source:
+    """What lies at *path*; a folder of a project that holds manifests and no Python is manifests."""
+    is_plain = path.is_dir() and not any(path.glob("*.py")) and not (path / "Pulumi.yaml").exists()
+    has_manifests = is_plain and any(each.suffix in SUFFIXES for each in path.iterdir())
+    return find_source(path, "manifests" if has_manifests and not (path / "Chart.yaml").exists() else None)
 
 
 def find_fleet(
