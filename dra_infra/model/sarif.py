@@ -9,7 +9,8 @@ from pathlib import PurePath
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
-from dra_infra.errors import CODES, Place
+from dra_infra.codes import CODES
+from dra_infra.errors import Place
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 

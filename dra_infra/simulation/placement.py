@@ -52,7 +52,7 @@ class Reason:
     """Why a pod does not go somewhere, or why nothing can be said.
 
     Args:
-        code: Stable slug from `dra_infra.errors.CODES`.
+        code: Stable slug from `dra_infra.codes.CODES`.
         message: In the user's words, with counts.
         nodes: How many nodes it holds for; 0 where it is not about single nodes.
         example: The first of these nodes.

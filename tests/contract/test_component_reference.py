@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import dra_infra as dra
+from dra_infra.codes import CODES
 from dra_infra.engine.synth import synth_function
-from dra_infra.errors import CODES, ProgramError
+from dra_infra.errors import ProgramError
 from dra_infra.validation import check_program
 from tests.contract.component_problems import ELSEWHERE, OWN_MODULES, PROBLEMS
 from tests.contract.component_reference import (

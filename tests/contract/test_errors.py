@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dra_infra.errors import CODES
+from dra_infra.codes import CODES
 
 ROOT = Path(__file__).parents[2]
 SOURCES = {path: path.read_text() for path in sorted((ROOT / "dra_infra").rglob("*.py"))}

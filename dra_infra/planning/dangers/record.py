@@ -14,7 +14,7 @@ class Danger:
 
     Args:
         who: The object that it happens to.
-        code: Stable slug from `dra_infra.errors.CODES`.
+        code: Stable slug from `dra_infra.codes.CODES`.
         message: What happens to it, as the rest of a sentence that starts with *who*.
         cause: The component or object whose change leads to it, where that is another one.
         hint: What to do about it.

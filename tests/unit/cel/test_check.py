@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.cel import Read, check_expression
-from dra_infra.errors import CODES
+from dra_infra.codes import CODES
 
 A = 'device.attributes["a.b"]'
 C = 'device.capacity["a.b"]'

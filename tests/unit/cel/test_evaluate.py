@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from dra_infra.cel import DeviceView, Failed, Match, NoMatch, compile_expression
-from dra_infra.errors import CODES, InvalidSpecError
+from dra_infra.codes import CODES
+from dra_infra.errors import InvalidSpecError
 from dra_infra.model.resource_slice import DeviceAttribute, DeviceCapacity
 
 A = 'device.attributes["gpu.nvidia.com"]'

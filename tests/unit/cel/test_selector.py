@@ -19,7 +19,8 @@ from dra_infra.cel import (
     gpu,
     version,
 )
-from dra_infra.errors import CODES, SelectorError
+from dra_infra.codes import CODES
+from dra_infra.errors import SelectorError
 
 GOLDEN = Path(__file__).parent / "golden" / "selectors.txt"
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import dra_infra as dra
+from dra_infra.codes import CODES
 from dra_infra.components.component import label_of
-from dra_infra.errors import CODES
 from dra_infra.model.program import Program
 from dra_infra.validation import check_program
 from tests.arguments.calls import Call, Drawn, Later, run

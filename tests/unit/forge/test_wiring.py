@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from dra_infra.cli.app import app
-from dra_infra.errors import CODES
+from dra_infra.codes import CODES
 
 ROOT = Path(__file__).parents[3]
 DOCS = (ROOT / "docs" / "ci.md").read_text()

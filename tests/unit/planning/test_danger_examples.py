@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dra_infra.errors import CODES, Problem
+from dra_infra.codes import CODES
+from dra_infra.errors import Problem
 from dra_infra.model.program import Program, ProgramRelease
 from dra_infra.model.snapshot import Snapshot
 from dra_infra.planning.changes import compare_programs

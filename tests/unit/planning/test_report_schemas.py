@@ -6,7 +6,8 @@ from importlib.resources import files
 
 import pytest
 
-from dra_infra.errors import CODES, Place, Problem
+from dra_infra.codes import CODES
+from dra_infra.errors import Place, Problem
 from dra_infra.model.program import NotSeen
 from dra_infra.planning import render_json, render_junit, render_sarif, review
 from tests.unit.planning.json_schema import find_violations
