@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from dra_infra.cel.amount import VersionAttribute as VersionAttribute
     from dra_infra.cel.amount import capacity as capacity
     from dra_infra.cel.amount import version as version
+    from dra_infra.cel.any_attribute import attribute as attribute
     from dra_infra.cel.attributes import Attribute as Attribute
-    from dra_infra.cel.attributes import attribute as attribute
     from dra_infra.cel.check import Checked as Checked
     from dra_infra.cel.check import check_expression as check_expression
     from dra_infra.cel.device_view import DeviceView as DeviceView
@@ -48,7 +48,7 @@ _HOMES: Final = {
     "Selector": "selector",
     "Verdict": "evaluate",
     "VersionAttribute": "amount",
-    "attribute": "attributes",
+    "attribute": "any_attribute",
     "capacity": "amount",
     "cel": "selector",
     "check_expression": "check",

@@ -23,7 +23,8 @@ from dra_infra.cel import (
     version,
 )
 from dra_infra.cel.amount import CapacityAmount, VersionAttribute
-from dra_infra.cel.attributes import AnyAttribute, Attribute, BoolAttribute, IntAttribute, TextAttribute
+from dra_infra.cel.any_attribute import AnyAttribute
+from dra_infra.cel.attributes import Attribute, BoolAttribute, IntAttribute, TextAttribute
 from dra_infra.cel.cost import COST_LIMIT
 from dra_infra.errors import SelectorError
 from dra_infra.model.resource_slice import DeviceAttribute, DeviceCapacity
