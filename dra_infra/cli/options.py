@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import click
 
 from dra_infra.cli import completion
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any] | click.Command)
 
 FILE: Final = click.Path(path_type=Path)
 """A file or a folder; whether it can be read is the business of who reads it."""
@@ -93,6 +95,19 @@ timeout = click.option(
     default=60.0,
     help="How long the program may run.",
 )
+
+
+def kubernetes(text: str) -> Callable[[FunctionT], FunctionT]:
+    """The minor of the cluster; *text* says what is taken where none is named."""
+    return click.option(
+        "--kubernetes",
+        "-k",
+        metavar="MINOR",
+        help=text,
+        shell_complete=completion.offered(completion.minors),
+    )
+
+
 gates = click.option(
     "--gate",
     "-g",

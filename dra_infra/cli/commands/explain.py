@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dra_infra.cli import completion, options
+from dra_infra.cli import options
 
 
 @click.command(short_help="Say why a pod or claim gets no devices.")
@@ -23,13 +23,7 @@ from dra_infra.cli import completion, options
 @options.snapshot
 @options.kubeconfig
 @options.cluster_context
-@click.option(
-    "--kubernetes",
-    "-k",
-    metavar="MINOR",
-    help="1.34 to 1.37; else the program's, the cluster's, or the newest.",
-    shell_complete=completion.offered(completion.minors),
-)
+@options.kubernetes("1.34 to 1.37; else the program's, the cluster's, or the newest.")
 @options.gates
 @options.stack
 @options.config

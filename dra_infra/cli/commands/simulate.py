@@ -31,13 +31,7 @@ def _numbers(
 )
 @options.fleet
 @options.snapshot
-@click.option(
-    "--kubernetes",
-    "-k",
-    metavar="MINOR",
-    help="Whose server and scheduler, 1.34 to 1.37; else the stack's, else the newest.",
-    shell_complete=completion.offered(completion.minors),
-)
+@options.kubernetes("Whose server and scheduler, 1.34 to 1.37; else the stack's, else the newest.")
 @options.gates
 @click.option(
     "--driver",

@@ -15,13 +15,7 @@ from dra_infra.errors import InvalidSpecError
 @click.argument(
     "paths", metavar="PATH...", nargs=-1, required=True, help="Files, folders, or - for standard input."
 )
-@click.option(
-    "--kubernetes",
-    "-k",
-    metavar="MINOR",
-    help="1.34 to 1.37; else the oldest and the newest.",
-    shell_complete=completion.offered(completion.minors),
-)
+@options.kubernetes("1.34 to 1.37; else the oldest and the newest.")
 @options.gates
 @click.option(
     "--serves",
