@@ -18,6 +18,22 @@ def test_the_package_and_the_requirements_name_the_same_dependencies():
     assert listed == {name_of(each) for each in project["dependencies"]}
 
 
+def test_the_extra_of_the_node_plugin_and_its_requirements_name_the_same():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = (ROOT / "requirements" / "plugin.in").read_text().splitlines()
+    listed = {name_of(line) for line in lines if line and not line.startswith(("#", "-"))}
+    assert listed == {name_of(each) for each in project["optional-dependencies"]["plugin"]}
+
+
+def test_the_node_plugin_runs_with_the_releases_that_everything_else_runs_with():
+    def pins(name: str) -> dict[str, str]:
+        text = (ROOT / "requirements" / name).read_text()
+        return dict(re.findall(r"^([a-z0-9][a-z0-9._-]*)==(\S+)", text, re.MULTILINE))
+
+    plugin, dev = pins("plugin.txt"), pins("dev.txt")
+    assert plugin == {name: dev.get(name) for name in plugin}
+
+
 def test_every_pin_carries_hashes_and_no_address():
     for file in sorted((ROOT / "requirements").glob("*.txt")):
         text = file.read_text()
