@@ -22,6 +22,9 @@ _VENDOR: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _DEVICE: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.:]*[A-Za-z0-9])?")
 _VARIABLE: Final = re.compile(r"[^=\0]+=[^\0]*")
 
+_HOOKS: Final = ("prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop")
+"""As the runtimes' library has them (`validHookNames`)."""
+
 
 def kind_of(driver: str) -> str:
     """The kind of a driver's specs, as Kubernetes' example driver and NVIDIA's have it: `k8s.<driver>/claim`."""
@@ -76,6 +79,10 @@ def _edits(edits: Edits) -> dict[str, Any]:
             }
             for each in edits.mounts
         ],
+        "hooks": [
+            {"hookName": each.name, "path": each.path, "args": list(each.arguments), "env": list(each.env)}
+            for each in edits.hooks
+        ],
     }
     return {key: value for key, value in parts.items() if value}
 
@@ -98,11 +105,15 @@ def _check_device(path: str, name: str, edits: Edits) -> Iterator[Problem]:
         yield _refused(path, "the name has letters that CDI does not allow", "use a-z, 0-9 and -")
     if edits == Edits():
         yield _refused(path, "changes nothing in a container", "set a variable at least")
-    for variable in edits.env:
+    for hook in edits.hooks:
+        if hook.name not in _HOOKS:
+            yield _refused(path, f"{hook.name!r} is no hook", f"one of {', '.join(_HOOKS)}")
+    for variable in (*edits.env, *(variable for hook in edits.hooks for variable in hook.env)):
         if not _VARIABLE.fullmatch(variable):
             yield _refused(path, f"{variable!r} is no variable", "write NAME=value")
     mounted = (place for each in edits.mounts for place in (each.host_path, each.container_path))
-    for place in (*edits.device_nodes, *mounted):
+    programs = (each.path for each in edits.hooks)
+    for place in (*edits.device_nodes, *mounted, *programs):
         if not place.startswith("/") or "\0" in place:
             yield _refused(path, f"{place!r} is no absolute path", "write the path from the root on")
 

@@ -44,6 +44,9 @@ class ClaimDevice:
         request: The main request's name, as the kubelet wants it.
         share_id: Which share of a device that several claims have; empty where the device is the claim's alone.
         admin_access: Whether it is there for watching only, so that it is nobody's.
+        configs: Opaque parameters for the device as JSON, what decides last: of the class before those of the claim, in
+            the order of the allocation.
+        capacity: What a share takes of the device: names of capacities with quantities, sorted.
     """
 
     pool: str
@@ -51,6 +54,8 @@ class ClaimDevice:
     request: str
     share_id: str = ""
     admin_access: bool = False
+    configs: tuple[str, ...] = ()
+    capacity: tuple[tuple[str, str], ...] = ()
 
     def excludes(self, other: ClaimDevice) -> bool:
         """Whether two claims cannot have both: one device, neither for admin access nor two shares of it."""
@@ -65,12 +70,14 @@ class Claim:
 
     Args:
         devices: At least one, sorted.
+        pod_claim_name: What a pod calls it, where it was made from a template; else empty.
     """
 
     uid: str
     namespace: str
     name: str
     devices: tuple[ClaimDevice, ...]
+    pod_claim_name: str = ""
 
     def __str__(self) -> str:
         return f"ResourceClaim {self.namespace}/{self.name}"
@@ -85,6 +92,22 @@ class Mount:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Hook:
+    """A program of the node that the runtime starts while it makes a container (OCI runtime specification, hooks).
+
+    Args:
+        name: When, such as createContainer.
+        path: The program, absolute.
+        arguments: Its name first.
+    """
+
+    name: str
+    path: str
+    arguments: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Edits:
     """What a device changes in a container; it must change something, else runtimes refuse the CDI spec.
 
@@ -96,6 +119,7 @@ class Edits:
     env: tuple[str, ...] = ()
     device_nodes: tuple[str, ...] = ()
     mounts: tuple[Mount, ...] = ()
+    hooks: tuple[Hook, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

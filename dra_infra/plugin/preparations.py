@@ -21,15 +21,15 @@ from dra_infra.plugin.turns import Turns
 _CDI_NAME: Final = re.compile(r"[-0-9a-f]{36}-(?P<preparation>[0-9a-f]{8})-\d+-(?P<device>.+)")
 
 
-class BackEnd(Protocol):
-    """What makes devices ready. It raises `PluginError` where it cannot."""
+class Devices(Protocol):
+    """What of a back end makes devices ready."""
 
     def prepare(self, claim: Claim) -> Sequence[Edits]:
-        """Make the devices ready, and say what each changes in a container; again is no error, and answers the same."""
+        """As `BackEnd.prepare`."""
         ...
 
     def release(self, claim: Claim) -> None:
-        """Undo what `prepare` did, or a part of it, or nothing. A claim that was not restored has its UID for certain."""
+        """As `BackEnd.release`."""
         ...
 
 
@@ -47,7 +47,7 @@ class Preparations:
         boot_id: str,
         checkpoint: Checkpoint,
         specs: CdiFolder,
-        back_end: BackEnd,
+        back_end: Devices,
         turns: Turns,
     ) -> None:
         self._driver = driver

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Mount, Record
+from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Hook, Mount, Record
 from dra_infra.plugin.disk import LARGEST
 
 FORMAT: Final = 1
@@ -81,6 +81,7 @@ def _plain(record: Record) -> dict[str, Any]:
             "uid": claim.uid,
             "namespace": claim.namespace,
             "name": claim.name,
+            "podClaimName": claim.pod_claim_name,
             "devices": [
                 {
                     "pool": each.pool,
@@ -88,6 +89,8 @@ def _plain(record: Record) -> dict[str, Any]:
                     "request": each.request,
                     "shareId": each.share_id,
                     "adminAccess": each.admin_access,
+                    "configs": list(each.configs),
+                    "capacity": dict(each.capacity),
                 }
                 for each in claim.devices
             ],
@@ -103,6 +106,15 @@ def _plain(record: Record) -> dict[str, Any]:
                     {"hostPath": mount.host_path, "containerPath": mount.container_path}
                     for mount in each.mounts
                 ],
+                "hooks": [
+                    {
+                        "name": hook.name,
+                        "path": hook.path,
+                        "arguments": list(hook.arguments),
+                        "env": list(hook.env),
+                    }
+                    for hook in each.hooks
+                ],
             }
             for each in record.edits
         ],
@@ -117,6 +129,7 @@ def _record(plain: Mapping[str, Any]) -> Record:
             uid=_typed(claim["uid"], str),
             namespace=_typed(claim["namespace"], str),
             name=_typed(claim["name"], str),
+            pod_claim_name=_typed(claim["podClaimName"], str),
             devices=tuple(
                 ClaimDevice(
                     pool=_typed(each["pool"], str),
@@ -124,6 +137,13 @@ def _record(plain: Mapping[str, Any]) -> Record:
                     request=_typed(each["request"], str),
                     share_id=_typed(each["shareId"], str),
                     admin_access=_typed(each["adminAccess"], bool),
+                    configs=_texts(each["configs"]),
+                    capacity=tuple(
+                        sorted(
+                            (name, _typed(amount, str))
+                            for name, amount in _typed(each["capacity"], dict).items()
+                        )
+                    ),
                 )
                 for each in _typed(claim["devices"], list)
             ),
@@ -141,6 +161,15 @@ def _record(plain: Mapping[str, Any]) -> Record:
                         container_path=_typed(mount["containerPath"], str),
                     )
                     for mount in _typed(each["mounts"], list)
+                ),
+                hooks=tuple(
+                    Hook(
+                        name=_typed(hook["name"], str),
+                        path=_typed(hook["path"], str),
+                        arguments=_texts(hook["arguments"]),
+                        env=_texts(hook["env"]),
+                    )
+                    for hook in _typed(each["hooks"], list)
                 ),
             )
             for each in _typed(plain["edits"], list)

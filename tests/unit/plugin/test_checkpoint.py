@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.checkpoint import Checkpoint
-from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Mount, Record
+from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Hook, Mount, Record
 from dra_infra.plugin.disk import LARGEST, Folder
 from dra_infra.plugin.record_format import DamagedError, NewerError, decode, encode
 from tests.unit.plugin.faults import claim_of, codes, uid_of
@@ -25,15 +25,24 @@ RECORD = Record(
         namespace="ml",
         name="trainer-x7k2p",
         devices=(
-            ClaimDevice(pool="node-1", device="gpu-0", request="gpu"),
+            ClaimDevice(
+                pool="node-1",
+                device="gpu-0",
+                request="gpu",
+                configs=(
+                    '{"apiVersion":"resource.nvidia.com/v1beta1","kind":"GpuConfig","sharing":{"strategy":"TimeSlicing"}}',
+                ),
+            ),
             ClaimDevice(
                 pool="node-1",
                 device="gpu-1",
                 request="watch",
                 share_id="5d9a0e6e-3e8f-4b43-9a4c-2f5a9d0c7b11",
                 admin_access=True,
+                capacity=(("memory", "10Gi"),),
             ),
         ),
+        pod_claim_name="gpus",
     ),
     state="completed",
     preparation="0a1b2c3d",
@@ -43,6 +52,14 @@ RECORD = Record(
         Edits(
             device_nodes=("/dev/nvidia1",),
             mounts=(Mount(host_path="/usr/bin/nvidia-smi", container_path="/usr/bin/nvidia-smi"),),
+            hooks=(
+                Hook(
+                    name="createContainer",
+                    path="/usr/bin/nvidia-cdi-hook",
+                    arguments=("nvidia-cdi-hook", "update-ldcache"),
+                    env=("NVIDIA_CTK_DEBUG=false",),
+                ),
+            ),
         ),
     ),
 )
