@@ -36,6 +36,18 @@ def is_uid(text: str) -> bool:
     return _UID.fullmatch(text) is not None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClaimReference:
+    """What the kubelet says of a claim: which one it is, and nothing of its allocation."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    def __str__(self) -> str:
+        return f"ResourceClaim {self.namespace}/{self.name}"
+
+
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)
 class ClaimDevice:
     """A device that a claim was allocated, a result of its status.
