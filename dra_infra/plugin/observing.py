@@ -1,0 +1,92 @@
+"""What the plugin tells of its work: logs, metrics and tests listen."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.claims import ClaimReference
+
+DeviceState = Literal["healthy", "unhealthy", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Operation:
+    """One claim that the kubelet asks to prepare or release.
+
+    Args:
+        id: Tells it from all others in the log: the kubelet asks again for a claim where it had an error.
+    """
+
+    kind: Literal["prepare", "release"]
+    claim: ClaimReference
+    id: str = field(default_factory=lambda: secrets.token_hex(4))
+
+
+class Observer(Protocol):
+    """Is told what happened, from any thread and several at once. Its methods return soon and raise nothing."""
+
+    def began(self, operation: Operation) -> None:
+        """A claim's turn came. Its text is not checked yet: whoever reaches the socket wrote it."""
+        ...
+
+    def ended(self, operation: Operation, *, seconds: float, error: PluginError | None) -> None:
+        """A claim was prepared or released, or *error* was answered.
+
+        Where nobody expected it (code `plugin-failed`), the error's `__cause__` is the exception itself.
+        """
+        ...
+
+    def registered(self, *, registered: bool, text: str) -> None:
+        """The kubelet took the plugin, or not, for the reason that *text* gives."""
+        ...
+
+    def published(self, *, slices: int, generation: int, error: PluginError | None) -> None:
+        """The node's slices are on the API server as the back end has them, or not yet for *error*."""
+        ...
+
+    def devices(self, by_state: Mapping[DeviceState, int]) -> None:
+        """How many devices are in which state, told when that may have changed."""
+        ...
+
+    def reconciled(self, *, prepared: int, released: int, restored: int) -> None:
+        """What was found at the start was compared with the API server's claims.
+
+        Args:
+            prepared: Claims that are prepared now.
+            released: Claims that nobody has any more, and that were therefore released.
+            restored: Claims whose record was lost and is there again.
+        """
+        ...
+
+    def noticed(self, problems: Sequence[Problem]) -> None:
+        """Something that is no answer to a call: a file set aside, a field that the API server drops."""
+        ...
+
+
+class Silent:
+    """An observer that listens to nothing."""
+
+    def began(self, operation: Operation) -> None:
+        """As `Observer.began`."""
+
+    def ended(self, operation: Operation, *, seconds: float, error: PluginError | None) -> None:
+        """As `Observer.ended`."""
+
+    def registered(self, *, registered: bool, text: str) -> None:
+        """As `Observer.registered`."""
+
+    def published(self, *, slices: int, generation: int, error: PluginError | None) -> None:
+        """As `Observer.published`."""
+
+    def devices(self, by_state: Mapping[DeviceState, int]) -> None:
+        """As `Observer.devices`."""
+
+    def reconciled(self, *, prepared: int, released: int, restored: int) -> None:
+        """As `Observer.reconciled`."""
+
+    def noticed(self, problems: Sequence[Problem]) -> None:
+        """As `Observer.noticed`."""
