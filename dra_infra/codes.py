@@ -308,6 +308,7 @@ CODES: dict[str, str] = {
     "claim-not-restored": "a claim was prepared, and which devices it has is not known any more",
     "claim-prepared-otherwise": "a claim is prepared with other devices than it is allocated now",
     "device-held": "a device is prepared for another claim",
+    "turn-not-had": "another preparation on the node does not come to an end",
     "cdi-refused": "container runtimes would refuse the CDI spec of a claim",
 }
 """Every stable code with its one-line meaning."""

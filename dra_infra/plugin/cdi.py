@@ -143,11 +143,13 @@ class CdiFolder:
         name = self._name(record.claim.uid)
         content = json.dumps(make_spec(record, self._driver), indent=1).encode()
         if self._folder.read(name) != content:
-            self._folder.replace(name, content)
+            # Another boot has no use for it: it undoes the claim.
+            self._folder.replace(name, content, settle=False)
 
     def remove(self, uid: str) -> None:
         """Take a claim's spec away, if there is one."""
-        self._folder.remove(self._name(uid))
+        # A spec that came back with a crash of the machine, and had no record, would keep its devices from others.
+        self._folder.remove(self._name(uid), settle=True)
 
     def uids(self) -> frozenset[str]:
         """Claims that have a spec, by the names of the files."""

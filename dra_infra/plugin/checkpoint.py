@@ -25,7 +25,7 @@ _ENDS: Final = (_RECORD, _RELEASING, _ASIDE)
 class Checkpoint:
     """The records in a folder, and in memory as `load` and the changes since have them.
 
-    Each change is on the disk when its method returns. One that raises `PluginError` (`plugin-folder-not-usable`) may have
+    A change is there for every later process when its method returns; after a crash of the machine too, where it is settled. One that raises `PluginError` (`plugin-folder-not-usable`) may have
     happened or not: `load` tells.
     """
 
@@ -66,10 +66,10 @@ class Checkpoint:
                 problems.append(problem)
         return tuple(problems)
 
-    def save(self, record: Record) -> None:
+    def save(self, record: Record, *, settle: bool = False) -> None:
         """Put a record in the place of the claim's earlier one."""
         uid = check_uid(record.claim.uid)
-        self._folder.replace(uid + _RECORD, encode(record))
+        self._folder.replace(uid + _RECORD, encode(record), settle=settle)
         self._records[uid] = record
 
     def begin_release(self, uid: str) -> None:

@@ -102,8 +102,11 @@ class Folder:
             with os.fdopen(handle, "rb") as file:
                 return file.read(LARGEST + 1)
 
-    def replace(self, name: str, content: bytes) -> None:
-        """Put *content* into the place of a file; after this it survives a crash of the machine."""
+    def replace(self, name: str, content: bytes, *, settle: bool = False) -> None:
+        """Put *content* into the place of a file, so that nobody ever reads a part of it.
+
+        With *settle*, the new file and not the old one is there after a crash of the machine.
+        """
         path = self.path / name
         beside = self.path / f".{name}.{secrets.token_hex(4)}{TEMPORARY}"
         with self._explained("cannot be written", path):
@@ -114,16 +117,16 @@ class Folder:
                 with suppress(OSError):
                     beside.unlink(missing_ok=True)
                 raise
-            self._disk.settle(self.path)
+            if settle:
+                self._disk.settle(self.path)
 
     def rename(self, old: str, new: str) -> None:
         """Give a file another name; it takes no room, so that it works on a full disk."""
         with self._explained("cannot be renamed", self.path / old):
             self._disk.rename(self.path / old, self.path / new)
-            self._disk.settle(self.path)
 
-    def remove(self, *names: str) -> None:
-        """Take files away; those that are gone already are no error."""
+    def remove(self, *names: str, settle: bool = False) -> None:
+        """Take files away; those that are gone already are no error. With *settle*, a crash does not bring them back."""
         removed = False
         for name in names:
             path = self.path / name
@@ -132,7 +135,7 @@ class Folder:
                 if os.path.lexists(path):
                     self._disk.remove(path)
                     removed = True
-        if removed:
+        if removed and settle:
             with self._explained("cannot be written", self.path):
                 self._disk.settle(self.path)
 

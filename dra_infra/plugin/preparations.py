@@ -158,7 +158,9 @@ class Preparations:
         )
         self._unsure = True
         try:
-            self._checkpoint.save(started)
+            # Settled before a device is touched: what hardware keeps through a boot, such as MIG mode, would be nobody's.
+            # Nothing else needs to be, for another boot undoes all that it finds.
+            self._checkpoint.save(started, settle=True)
             edits = tuple(self._back_end.prepare(claim))
             completed = replace(started, state="completed", edits=edits)
             self._specs.write(completed)
@@ -203,7 +205,7 @@ class Preparations:
         restored = replace(record, edits=tuple(self._back_end.prepare(claim)))
         self._unsure = True
         self._specs.write(restored)
-        self._checkpoint.save(restored)
+        self._checkpoint.save(restored, settle=True)
         self._unsure = False
         return restored
 

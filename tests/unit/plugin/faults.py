@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dra_infra.errors import PluginError, Problem
@@ -106,7 +106,8 @@ class Devices:
 class Node:
     """A machine on which the plugin starts, dies and starts again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, disk: Callable[[Faults], Disk] = FaultyDisk) -> None:
+        self.disk = disk
         self.claims, self.cdi = folder / "claims", folder / "cdi"
         self.claims.mkdir()
         self.cdi.mkdir()
@@ -117,7 +118,7 @@ class Node:
 
     def start(self) -> Preparations:
         self.faults.dead = False
-        disk = FaultyDisk(self.faults)
+        disk = self.disk(self.faults)
         return Preparations(
             driver=DRIVER,
             boot_id=f"boot-{self.boot}",

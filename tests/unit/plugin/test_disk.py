@@ -12,7 +12,7 @@ from dra_infra.plugin.turns import Turns
 from tests.unit.plugin.faults import codes
 
 
-def test_a_file_is_on_the_disk_before_it_has_its_name_and_its_name_before_replace_returns(
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_its_name_when_it_is_settled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     done: list[str] = []
@@ -28,7 +28,7 @@ def test_a_file_is_on_the_disk_before_it_has_its_name_and_its_name_before_replac
 
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(Disk, "rename", renamed)
-    Folder(tmp_path).replace("a.json", b"1")
+    Folder(tmp_path).replace("a.json", b"1", settle=True)
     assert done == ["file", "rename", "folder"]
     assert (tmp_path / "a.json").read_bytes() == b"1"
 
@@ -106,3 +106,14 @@ def test_a_turn_tells_whether_another_instance_had_one_since(tmp_path: Path):
         with turns.take() as others:
             told.append(others)
     assert told == [True, False, True, True, False]
+
+
+def test_a_turn_that_another_instance_or_thread_does_not_end_is_told(tmp_path: Path):
+    held, other = Turns(tmp_path / "lock", patience=0.01), Turns(tmp_path / "lock", patience=0.01)
+    with held.take():
+        for waiting in (other, held):
+            with pytest.raises(PluginError) as caught, waiting.take():
+                pass
+            assert codes(caught.value) == ["turn-not-had"]
+    with other.take() as others:
+        assert others

@@ -1,0 +1,91 @@
+"""The machine loses power: names that were not settled are the old ones again, and hardware remembers what it was told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.plugin.faults import Faults, FaultyDisk, Killed, Node, claim_of, uid_of
+
+
+class Names:
+    """Changes of names that no `settle` has followed yet, each with what takes it back."""
+
+    def __init__(self) -> None:
+        self.pending: dict[Path, list[Callable[[], object]]] = {}
+
+    def changed(self, path: Path, undo: Callable[[], object]) -> None:
+        self.pending.setdefault(path.parent, []).append(undo)
+
+    def settle(self, folder: Path) -> None:
+        self.pending.pop(folder, None)
+
+    def lose_power(self, kept: float) -> None:
+        """Take back the latest changes of each folder; *kept* is the part of them that reached the disk."""
+        for changes in self.pending.values():
+            for undo in reversed(changes[int(kept * len(changes)) :]):
+                undo()
+        self.pending.clear()
+
+
+class LossyDisk(FaultyDisk):
+    """What a file says is on the disk when its writing ends; what it is called is there when its folder is settled."""
+
+    def __init__(self, faults: Faults, names: Names) -> None:
+        super().__init__(faults)
+        self.names = names
+
+    def write_new(self, path: Path, content: bytes, mode: int) -> None:
+        self.names.changed(path, lambda: path.unlink(missing_ok=True))
+        super().write_new(path, content, mode)
+
+    def rename(self, old: Path, new: Path) -> None:
+        moved, before = old.read_bytes(), new.read_bytes() if new.exists() else None
+        super().rename(old, new)
+
+        def undo() -> None:
+            new.unlink(missing_ok=True)
+            if before is not None:
+                new.write_bytes(before)
+            old.write_bytes(moved)
+
+        self.names.changed(new, undo)
+
+    def remove(self, path: Path) -> None:
+        content = path.read_bytes()
+        super().remove(path)
+        self.names.changed(path, lambda: path.write_bytes(content))
+
+    def settle(self, folder: Path) -> None:
+        super().settle(folder)
+        self.names.settle(folder)
+
+
+OPERATIONS = st.lists(st.tuples(st.sampled_from(["prepare", "release"]), st.integers(1, 3)), max_size=8)
+
+
+@settings(max_examples=300, deadline=None)
+@given(operations=OPERATIONS, step=st.integers(0, 40), kept=st.floats(0, 1))
+def test_what_hardware_keeps_through_a_boot_is_released_after_the_power_was_lost(
+    tmp_path_factory, operations: list[tuple[str, int]], step: int, kept: float
+):
+    names = Names()
+    node = Node(tmp_path_factory.mktemp("node"), disk=lambda faults: LossyDisk(faults, names))
+    node.faults.arm(step)
+    try:
+        for what, number in operations:
+            if what == "prepare":
+                node.plugin.prepare(claim_of(number, f"gpu-{number}"))
+            else:
+                node.plugin.release(uid_of(number))
+    except Killed:
+        pass
+    node.faults.arm(None)
+    names.lose_power(kept)
+    node.boot += 1
+    node.restart()
+    assert node.check() == frozenset()
+    assert node.devices.ready == {}
