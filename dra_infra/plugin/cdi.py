@@ -9,14 +9,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.claims import Edits, Record, check_uid, is_uid
+from dra_infra.plugin.claims import DeviceNode, Edits, Record, check_uid, is_uid
 from dra_infra.plugin.disk import LARGEST, Folder
 
 VERSION: Final = "0.5.0"
 """The oldest that takes device names which start with a digit, as UIDs do: older runtimes refuse newer versions."""
+
+VERSION_OF_GROUPS: Final = "0.7.0"
+"""The oldest with additional groups, for specs that have some."""
 
 _VENDOR: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _DEVICE: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.:]*[A-Za-z0-9])?")
@@ -56,26 +60,47 @@ def make_spec(record: Record, driver: str) -> dict[str, Any]:
     refused = list(_check(record, driver))
     if refused:
         raise PluginError(refused)
-    names = device_names(record)
-    return {
-        "cdiVersion": VERSION,
+    common, own = _split(record.edits)
+    groups = any(each.additional_gids for each in record.edits)
+    spec = {
+        "cdiVersion": VERSION_OF_GROUPS if groups else VERSION,
         "kind": kind_of(driver),
         "devices": [
             {"name": name, "containerEdits": _edits(edits)}
-            for name, edits in zip(names, record.edits, strict=True)
+            for name, edits in zip(device_names(record), own, strict=True)
         ],
     }
+    return {**spec, "containerEdits": _edits(common)} if common != Edits() else spec
+
+
+def _split(edits: tuple[Edits, ...]) -> tuple[Edits, tuple[Edits, ...]]:
+    """Mounts and hooks that all devices of a claim have become the spec's: a hook then runs once, not for each device."""
+    first = edits[0]
+    common = Edits(
+        mounts=tuple(mount for mount in first.mounts if all(mount in each.mounts for each in edits)),
+        hooks=tuple(hook for hook in first.hooks if all(hook in each.hooks for each in edits)),
+    )
+    own = tuple(
+        replace(
+            each,
+            mounts=tuple(mount for mount in each.mounts if mount not in common.mounts),
+            hooks=tuple(hook for hook in each.hooks if hook not in common.hooks),
+        )
+        for each in edits
+    )
+    # Runtimes refuse a device that changes nothing by itself.
+    return (common, own) if len(edits) > 1 and Edits() not in own else (Edits(), edits)
 
 
 def _edits(edits: Edits) -> dict[str, Any]:
     parts = {
         "env": list(edits.env),
-        "deviceNodes": [{"path": path} for path in edits.device_nodes],
+        "deviceNodes": [_node(each) for each in edits.device_nodes],
         "mounts": [
             {
                 "hostPath": each.host_path,
                 "containerPath": each.container_path,
-                "options": ["ro", "nosuid", "nodev", "bind"],
+                "options": list(each.options),
             }
             for each in edits.mounts
         ],
@@ -83,8 +108,24 @@ def _edits(edits: Edits) -> dict[str, Any]:
             {"hookName": each.name, "path": each.path, "args": list(each.arguments), "env": list(each.env)}
             for each in edits.hooks
         ],
+        "additionalGids": list(edits.additional_gids),
     }
     return {key: value for key, value in parts.items() if value}
+
+
+def _node(node: DeviceNode) -> dict[str, Any]:
+    said = {
+        "path": node.path,
+        "hostPath": node.host_path,
+        "type": node.type,
+        "major": node.major,
+        "minor": node.minor,
+        "permissions": node.permissions,
+    }
+    owned = {"fileMode": node.file_mode, "uid": node.uid, "gid": node.gid}
+    return {key: value for key, value in said.items() if value} | {
+        key: value for key, value in owned.items() if value is not None
+    }
 
 
 def _check(record: Record, driver: str) -> Iterator[Problem]:
@@ -111,11 +152,21 @@ def _check_device(path: str, name: str, edits: Edits) -> Iterator[Problem]:
     for variable in (*edits.env, *(variable for hook in edits.hooks for variable in hook.env)):
         if not _VARIABLE.fullmatch(variable):
             yield _refused(path, f"{variable!r} is no variable", "write NAME=value")
+    yield from _check_nodes(path, edits)
     mounted = (place for each in edits.mounts for place in (each.host_path, each.container_path))
+    nodes = (place for each in edits.device_nodes for place in (each.path, each.host_path or each.path))
     programs = (each.path for each in edits.hooks)
-    for place in (*edits.device_nodes, *mounted, *programs):
+    for place in (*nodes, *mounted, *programs):
         if not place.startswith("/") or "\0" in place:
             yield _refused(path, f"{place!r} is no absolute path", "write the path from the root on")
+
+
+def _check_nodes(path: str, edits: Edits) -> Iterator[Problem]:
+    for node in edits.device_nodes:
+        if node.type not in ("", "b", "c", "u", "p"):
+            yield _refused(path, f"{node.type!r} is no type of a device file", "one of b, c, u, p")
+        if node.permissions != "none" and node.permissions.strip("rwm"):
+            yield _refused(path, f"{node.permissions!r} are no permissions", "letters of rwm, or none")
 
 
 def _refused(path: str, message: str, hint: str) -> Problem:

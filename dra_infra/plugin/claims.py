@@ -96,11 +96,37 @@ class Claim:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class DeviceNode:
+    """A device file that a container gets.
+
+    What is not said of it, the runtime asks the node's own file for. With type and major number that file need not be there.
+
+    Args:
+        path: In the container.
+        host_path: On the node, where that is another one.
+        type: c or u for characters, b for blocks, p for a pipe.
+        file_mode: Permissions of the file, such as 0o666.
+        permissions: What the container's cgroup may, of r, w and m; all where empty.
+    """
+
+    path: str
+    host_path: str = ""
+    type: str = ""
+    major: int = 0
+    minor: int = 0
+    file_mode: int | None = None
+    permissions: str = ""
+    uid: int | None = None
+    gid: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Mount:
-    """A file or folder of the node that a container sees, read-only."""
+    """A file or folder of the node that a container sees, read-only where nothing else is said."""
 
     host_path: str
     container_path: str
+    options: tuple[str, ...] = ("ro", "nosuid", "nodev", "bind")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,13 +151,14 @@ class Edits:
 
     Args:
         env: `NAME=value`.
-        device_nodes: Paths, the same on the node and in the container.
+        additional_gids: Groups that the container's process gets besides its own, to open device files of theirs.
     """
 
     env: tuple[str, ...] = ()
-    device_nodes: tuple[str, ...] = ()
+    device_nodes: tuple[DeviceNode, ...] = ()
     mounts: tuple[Mount, ...] = ()
     hooks: tuple[Hook, ...] = ()
+    additional_gids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Hook, Mount, Record
+from dra_infra.plugin.claims import Claim, ClaimDevice, DeviceNode, Edits, Hook, Mount, Record
 from dra_infra.plugin.disk import LARGEST
 
 FORMAT: Final = 1
@@ -101,9 +101,26 @@ def _plain(record: Record) -> dict[str, Any]:
         "edits": [
             {
                 "env": list(each.env),
-                "deviceNodes": list(each.device_nodes),
+                "deviceNodes": [
+                    {
+                        "path": node.path,
+                        "hostPath": node.host_path,
+                        "type": node.type,
+                        "major": node.major,
+                        "minor": node.minor,
+                        "fileMode": node.file_mode,
+                        "permissions": node.permissions,
+                        "uid": node.uid,
+                        "gid": node.gid,
+                    }
+                    for node in each.device_nodes
+                ],
                 "mounts": [
-                    {"hostPath": mount.host_path, "containerPath": mount.container_path}
+                    {
+                        "hostPath": mount.host_path,
+                        "containerPath": mount.container_path,
+                        "options": list(mount.options),
+                    }
                     for mount in each.mounts
                 ],
                 "hooks": [
@@ -115,6 +132,7 @@ def _plain(record: Record) -> dict[str, Any]:
                     }
                     for hook in each.hooks
                 ],
+                "additionalGids": list(each.additional_gids),
             }
             for each in record.edits
         ],
@@ -151,35 +169,55 @@ def _record(plain: Mapping[str, Any]) -> Record:
         state="completed" if state == "completed" else "started",
         preparation=_typed(plain["preparation"], str),
         boot_id=_typed(plain["bootId"], str),
-        edits=tuple(
-            Edits(
-                env=_texts(each["env"]),
-                device_nodes=_texts(each["deviceNodes"]),
-                mounts=tuple(
-                    Mount(
-                        host_path=_typed(mount["hostPath"], str),
-                        container_path=_typed(mount["containerPath"], str),
-                    )
-                    for mount in _typed(each["mounts"], list)
-                ),
-                hooks=tuple(
-                    Hook(
-                        name=_typed(hook["name"], str),
-                        path=_typed(hook["path"], str),
-                        arguments=_texts(hook["arguments"]),
-                        env=_texts(hook["env"]),
-                    )
-                    for hook in _typed(each["hooks"], list)
-                ),
-            )
-            for each in _typed(plain["edits"], list)
-        ),
+        edits=tuple(_edits(each) for each in _typed(plain["edits"], list)),
     )
     if record.state != state or len(record.edits) != (
         len(record.claim.devices) if state == "completed" else 0
     ):
         raise ValueError(state)
     return record
+
+
+def _edits(plain: Mapping[str, Any]) -> Edits:
+    return Edits(
+        env=_texts(plain["env"]),
+        device_nodes=tuple(
+            DeviceNode(
+                path=_typed(node["path"], str),
+                host_path=_typed(node["hostPath"], str),
+                type=_typed(node["type"], str),
+                major=_typed(node["major"], int),
+                minor=_typed(node["minor"], int),
+                file_mode=_number(node["fileMode"]),
+                permissions=_typed(node["permissions"], str),
+                uid=_number(node["uid"]),
+                gid=_number(node["gid"]),
+            )
+            for node in _typed(plain["deviceNodes"], list)
+        ),
+        mounts=tuple(
+            Mount(
+                host_path=_typed(mount["hostPath"], str),
+                container_path=_typed(mount["containerPath"], str),
+                options=_texts(mount["options"]),
+            )
+            for mount in _typed(plain["mounts"], list)
+        ),
+        hooks=tuple(
+            Hook(
+                name=_typed(hook["name"], str),
+                path=_typed(hook["path"], str),
+                arguments=_texts(hook["arguments"]),
+                env=_texts(hook["env"]),
+            )
+            for hook in _typed(plain["hooks"], list)
+        ),
+        additional_gids=tuple(_typed(group, int) for group in _typed(plain["additionalGids"], list)),
+    )
+
+
+def _number(value: Any) -> int | None:
+    return None if value is None else _typed(value, int)
 
 
 def _texts(values: Sequence[Any]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import pytest
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.cdi import CdiFolder, device_ids, make_spec
-from dra_infra.plugin.claims import Edits, Mount, Record
+from dra_infra.plugin.claims import DeviceNode, Edits, Hook, Mount, Record
 from dra_infra.plugin.disk import Folder
 from tests.unit.plugin.faults import DRIVER, SPEC, claim_of, codes, uid_of
 
@@ -18,7 +18,7 @@ RECORD = Record(
     preparation="0a1b2c3d",
     boot_id="boot-1",
     edits=(
-        Edits(env=("GPU_DEVICE_0=gpu-0",), device_nodes=("/dev/nvidia0",)),
+        Edits(env=("GPU_DEVICE_0=gpu-0",), device_nodes=(DeviceNode(path="/dev/nvidia0"),)),
         Edits(mounts=(Mount(host_path="/var/lib/marker", container_path="/marker"),)),
     ),
 )
@@ -58,6 +58,54 @@ def test_a_spec_is_what_runtimes_load(tmp_path: Path):
     }
 
 
+def test_a_spec_says_all_that_is_known_of_a_device_file():
+    plain = DeviceNode(path="/dev/nvidia0", host_path="/run/driver/dev/nvidia0", permissions="rw", gid=0)
+    made = DeviceNode(path="/dev/nvidia-caps/nvidia-cap3", type="c", major=236, minor=3, file_mode=0o444)
+    edits = Edits(device_nodes=(plain, made), additional_gids=(44,))
+    spec = make_spec(replace(RECORD, claim=claim_of(1, "gpu-0"), edits=(edits,)), DRIVER)
+    assert spec["cdiVersion"] == "0.7.0", "the oldest with groups"
+    assert spec["devices"][0]["containerEdits"] == {
+        "deviceNodes": [
+            {
+                "path": "/dev/nvidia0",
+                "hostPath": "/run/driver/dev/nvidia0",
+                "permissions": "rw",
+                "gid": 0,
+            },
+            {
+                "path": "/dev/nvidia-caps/nvidia-cap3",
+                "type": "c",
+                "major": 236,
+                "minor": 3,
+                "fileMode": 0o444,
+            },
+        ],
+        "additionalGids": [44],
+    }
+    bad = replace(plain, type="x", permissions="rx", host_path="dev")
+    with pytest.raises(PluginError) as caught:
+        make_spec(replace(RECORD, claim=claim_of(1, "gpu-0"), edits=(Edits(device_nodes=(bad,)),)), DRIVER)
+    assert codes(caught.value) == ["cdi-refused"] * 3
+
+
+def test_what_all_devices_of_a_claim_mount_and_run_is_said_once():
+    library = Mount(host_path="/lib/a", container_path="/lib/a", options=("ro", "rbind"))
+    own = Mount(host_path="/lib/b", container_path="/lib/b")
+    hook = Hook(name="createContainer", path="/usr/bin/hook", arguments=("hook",))
+    first = Edits(env=("A=1",), mounts=(library, own), hooks=(hook,))
+    second = Edits(env=("B=1",), mounts=(library,), hooks=(hook,))
+    spec = make_spec(replace(RECORD, edits=(first, second)), DRIVER)
+    assert [each["hostPath"] for each in spec["containerEdits"]["mounts"]] == ["/lib/a"]
+    assert [each["path"] for each in spec["containerEdits"]["hooks"]] == ["/usr/bin/hook"]
+    one, two = (each["containerEdits"] for each in spec["devices"])
+    assert [each["hostPath"] for each in one["mounts"]] == ["/lib/b"]
+    assert two == {"env": ["B=1"]}
+    # A device that would have nothing left keeps all, for runtimes refuse a device that changes nothing.
+    spec = make_spec(replace(RECORD, edits=(first, replace(second, env=()))), DRIVER)
+    assert "containerEdits" not in spec
+    assert all(each["containerEdits"]["hooks"] for each in spec["devices"])
+
+
 def test_ids_are_unique_per_device_and_preparation():
     twice = replace(RECORD, claim=claim_of(1, "gpu-0", "gpu-0"))
     again = replace(twice, preparation="ffffffff")
@@ -78,7 +126,7 @@ def test_what_runtimes_would_refuse_is_told_at_once_and_not_written(tmp_path: Pa
     bad = replace(
         RECORD,
         claim=claim_of(1, "gpu/0", "gpu-1", "gpu-2"),
-        edits=(Edits(), Edits(env=("GPU", "=x"), device_nodes=("dev",), mounts=(mount,))),
+        edits=(Edits(), Edits(env=("GPU", "=x"), device_nodes=(DeviceNode(path="dev"),), mounts=(mount,))),
     )
     with pytest.raises(PluginError) as caught:
         folder(tmp_path).write(bad)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.checkpoint import Checkpoint
-from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Hook, Mount, Record
+from dra_infra.plugin.claims import Claim, ClaimDevice, DeviceNode, Edits, Hook, Mount, Record
 from dra_infra.plugin.disk import LARGEST, Folder
 from dra_infra.plugin.record_format import DamagedError, NewerError, decode, encode
 from tests.unit.plugin.faults import claim_of, codes, uid_of
@@ -50,8 +50,17 @@ RECORD = Record(
     edits=(
         Edits(env=("GPU_DEVICE_0=gpu-0", "NVIDIA_VISIBLE_DEVICES=void")),
         Edits(
-            device_nodes=("/dev/nvidia1",),
-            mounts=(Mount(host_path="/usr/bin/nvidia-smi", container_path="/usr/bin/nvidia-smi"),),
+            device_nodes=(
+                DeviceNode(path="/dev/nvidia1", host_path="/run/nvidia/driver/dev/nvidia1", permissions="rw"),
+                DeviceNode(
+                    path="/dev/nvidia-caps/nvidia-cap3", type="c", major=236, minor=3, file_mode=0o444, gid=0
+                ),
+            ),
+            mounts=(
+                Mount(host_path="/usr/bin/nvidia-smi", container_path="/usr/bin/nvidia-smi"),
+                Mount(host_path="/run/x", container_path="/run/x", options=("nosuid", "rbind")),
+            ),
+            additional_gids=(44,),
             hooks=(
                 Hook(
                     name="createContainer",
