@@ -11,7 +11,7 @@ PROVIDER ?= stand-in
 # One more than cores: a test on real parts waits for a third of its time.
 E2E_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 
-.PHONY: help venv demo test check format lint typecheck layers golden golden-costs tools cluster e2e parity parity-mutants docs bench compat clean
+.PHONY: help venv demo test check format lint typecheck layers golden golden-costs tools cluster e2e parity parity-mutants docs bench compat protos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -81,6 +81,9 @@ compat: $(STAMP) ## Resolve the dependencies with wheels only for Python 3.11 to
 	@for version in 3.11 3.12 3.13 3.14; do \
 	  $(BIN)/uv pip compile --quiet --python-version $$version --only-binary :all: --no-header requirements/run.in --output-file /dev/null \
 	  && echo "Python $$version: ok"; done
+
+protos: $(STAMP) ## Write the messages of the node plugin's protocol from its .proto files
+	@$(BIN)/python -m tools.protos
 
 clean: ## Remove the virtual environment and caches of this folder
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
