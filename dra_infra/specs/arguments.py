@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dra_infra.errors import Problem
+from dra_infra.model.literals import literal
 
 PLAIN_HINT: Final = "this decides the structure: give a plain value, not a Pulumi Output"
 """What to do about a Pulumi Output where the value must be known while the program runs."""
@@ -39,5 +40,4 @@ def is_output(value: object) -> bool:
 def shorten(value: object) -> str:
     """The literal of *value* in bounded length."""
     # An Output has no literal but its address, which is another one in each run.
-    text = "a Pulumi Output" if is_output(value) else repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return "a Pulumi Output" if is_output(value) else literal(value)

@@ -9,6 +9,8 @@ import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from dra_infra.catalog.config_parameters import check_parameters
+from dra_infra.catalog.config_values import Fault
 from dra_infra.catalog.drivers import DeviceType
 from dra_infra.catalog.pins import Pins
 from dra_infra.errors import Problem
@@ -21,9 +23,8 @@ from dra_infra.specs.config_matching import (
     check_devices,
     kind_of,
 )
-from dra_infra.specs.config_parameters import check_parameters
 from dra_infra.specs.config_precedence import check_precedence
-from dra_infra.specs.config_values import Fault, find_odd
+from dra_infra.specs.config_values import find_odd
 from dra_infra.specs.device_configs import DeviceConfig, OpaqueConfig
 
 MAX_CONFIGS = 32
@@ -105,7 +106,7 @@ def problem_of(fault: Fault, config: DeviceConfig) -> Problem:
         typed = not isinstance(config, OpaqueConfig)
         name = path.rpartition(".")[2]
         hint = f"write {name}={fault.value!r}" if typed else f"write {name}: {json.dumps(fault.value)}"
-    return Problem(path=path, code=fault.code, message=fault.message, hint=hint, severity=fault.severity)
+    return Problem(path=path, code=fault.code, message=fault.told, hint=hint, severity=fault.severity)
 
 
 def _check_list(

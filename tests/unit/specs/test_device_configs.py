@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_infra.catalog.config_parameters import check_parameters
 from dra_infra.catalog.device_configs import lines_with
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.pins import newest, read_pins
@@ -21,7 +22,6 @@ from dra_infra.model.program import UNKNOWN
 from dra_infra.specs.config_checks import check_claim_configs, check_class_configs
 from dra_infra.specs.config_encoding import compile_claim_configs, compile_class_configs
 from dra_infra.specs.config_matching import ConfiguredRequest
-from dra_infra.specs.config_parameters import check_parameters
 from dra_infra.specs.device_configs import (
     ComputeDomainChannelConfig,
     DeviceConfig,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from dra_infra.catalog.config_values import FAILS, Fault, check_amount, check_map, check_number
 from dra_infra.catalog.device_configs import (
     ConfigField,
     ConfigKind,
@@ -20,9 +21,8 @@ from dra_infra.catalog.device_configs import (
 from dra_infra.catalog.driver_gates import gate_states, gates_of
 from dra_infra.catalog.pins import Pins
 from dra_infra.errors import Severity
-from dra_infra.model.program import SECRET, UNKNOWN
-from dra_infra.specs.arguments import shorten
-from dra_infra.specs.config_values import Fault, check_amount, check_map, check_number
+from dra_infra.model.literals import literal
+from dra_infra.model.markers import SECRET, UNKNOWN
 
 MAX_PARAMETERS: Final = 10 * 1024
 """Bytes of compact JSON that a server takes (OpaqueParametersMaxLength in k8s.io/api/resource/v1)."""
@@ -66,7 +66,7 @@ def check_parameters(
         return []
     if not isinstance(parameters, Mapping):
         return [
-            Fault((), "invalid-parameters", f"{shorten(parameters)} is no JSON object", "write a mapping")
+            Fault((), "invalid-parameters", f"{literal(parameters)} is no JSON object", "write a mapping")
         ]
     release = pins.releases.get(driver)
     configs = configs_of(driver, release.line) if release is not None else None
@@ -100,18 +100,18 @@ def _check_known(
         return
     said = f"{driver} {line}"
     if not configs.kinds:
-        message = f"{said} takes no config: pods fail when they start"
-        yield Fault((), "config-kind-not-known", message, "leave the config out")
+        message = f"{said} takes no config"
+        yield Fault((), "config-kind-not-known", message, "leave the config out", outcome=FAILS)
         return
     if version != configs.api_version:
-        message = (
-            f"{said} decodes no config with {_missing_or(version, 'apiVersion')}: pods fail when they start"
-        )
-        yield Fault(("apiVersion",), "config-kind-not-known", message, value=configs.api_version)
+        message = f"{said} decodes no config with {_missing_or(version, 'apiVersion')}"
+        value = configs.api_version
+        yield Fault(("apiVersion",), "config-kind-not-known", message, value=value, outcome=FAILS)
     entry = configs.kinds.get(kind) if isinstance(kind, str) else None
     if entry is None:
-        message = f"{said} decodes no config with {_missing_or(kind, 'kind')}: pods fail when they start"
-        yield Fault(("kind",), "config-kind-not-known", message, _kind_hint(driver, kind, configs))
+        message = f"{said} decodes no config with {_missing_or(kind, 'kind')}"
+        hint = _kind_hint(driver, kind, configs)
+        yield Fault(("kind",), "config-kind-not-known", message, hint, outcome=FAILS)
         return
     about = _Line(driver, line, str(kind), entry, is_strict(driver, line), gates)
     if entry.gate:
@@ -142,20 +142,14 @@ def _check_fields(
             yield from _check_field((*at, name), value, known[name], about)
     for name, field in known.items():
         if field.required and written.get(name) in (None, ""):
-            message = f"{about.kind} of {about} needs {name}: without it pods fail when they start"
-            if field.values:
-                yield Fault((*at, name), "config-value", message, f"it is one of {', '.join(field.values)}")
-            else:
-                yield Fault((*at, name), "config-value", message, f"give {name}")
+            message = f"{about.kind} of {about} needs {name}"
+            hint = f"it is one of {', '.join(field.values)}" if field.values else f"give {name}"
+            yield Fault((*at, name), "config-value", message, hint, outcome=f"without it {FAILS}")
 
 
 def _unknown_field(at: tuple[str, ...], name: str, known: Mapping[str, ConfigField], about: _Line) -> Fault:
     inside = ".".join((about.kind, *at))
-    outcome = (
-        "the driver refuses it, and pods fail when they start"
-        if about.strict
-        else "the driver drops it silently"
-    )
+    outcome = f"the driver refuses it, and {FAILS}" if about.strict else "the driver drops it silently"
     by_case = {each.lower(): each for each in known}
     near = by_case.get(name.lower()) or next(iter(difflib.get_close_matches(name[:80], known, n=1)), "")
     if lines := lines_with(about.driver, about.kind, *at, name):
@@ -166,9 +160,9 @@ def _unknown_field(at: tuple[str, ...], name: str, known: Mapping[str, ConfigFie
         hint = f"it belongs into {'.'.join(place)}"
     else:
         hint = f"its fields are {', '.join(known)}" if known else "it has none: leave it out"
-    message = f"{inside} of {about} has no field {name[:80]!r}: {outcome}"
+    message = f"{inside} of {about} has no field {name[:80]!r}"
     severity: Severity = "error" if about.strict else "warning"
-    return Fault((*at, name), "config-field-not-known", message, hint, severity=severity)
+    return Fault((*at, name), "config-field-not-known", message, hint, severity=severity, outcome=outcome)
 
 
 def _place_of(name: str, fields: Mapping[str, ConfigField]) -> tuple[str, ...]:
@@ -185,10 +179,9 @@ def _check_beside(at: tuple[str, ...], field: ConfigField, written: Mapping[str,
     for name, wanted in field.with_.items():
         found = written.get(name)
         if isinstance(found, str) and found and found not in (wanted, UNKNOWN, SECRET):
-            message = (
-                f"{at[-1]} goes with {name} {wanted}, and {name} is {found!r}: pods fail when they start"
-            )
-            yield Fault(at, "config-conflict", message, f"leave {at[-1]} out, or write {name}: {wanted}")
+            message = f"{at[-1]} goes with {name} {wanted}, and {name} is {found!r}"
+            hint = f"leave {at[-1]} out, or write {name}: {wanted}"
+            yield Fault(at, "config-conflict", message, hint, outcome=FAILS)
 
 
 def _check_field(at: tuple[str, ...], value: Any, field: ConfigField, about: _Line) -> Iterator[Fault]:
@@ -199,7 +192,7 @@ def _check_field(at: tuple[str, ...], value: Any, field: ConfigField, about: _Li
             yield Fault(
                 at,
                 "config-value",
-                f"{shorten(value)} is no object",
+                f"{literal(value)} is no object",
                 f"its fields are {', '.join(field.fields)}",
             )
     elif field.type == "map":
@@ -210,14 +203,14 @@ def _check_field(at: tuple[str, ...], value: Any, field: ConfigField, about: _Li
         yield from _check_text(at, value, field, about)
     elif field.type == "bool":
         if not isinstance(value, bool):
-            yield Fault(at, "config-value", f"{shorten(value)} is neither true nor false", value=True)
+            yield Fault(at, "config-value", f"{literal(value)} is neither true nor false", value=True)
     else:
         yield from check_number(at, value, field)
 
 
 def _check_text(at: tuple[str, ...], value: Any, field: ConfigField, about: _Line) -> Iterator[Fault]:
     if not isinstance(value, str):
-        yield Fault(at, "config-value", f"{shorten(value)} is no text", f"give {at[-1]} a text")
+        yield Fault(at, "config-value", f"{literal(value)} is no text", f"give {at[-1]} a text")
     elif value and field.values and value not in field.values:
         by_case = {each.lower(): each for each in field.values}
         near = by_case.get(value.lower()) or next(
@@ -225,10 +218,10 @@ def _check_text(at: tuple[str, ...], value: Any, field: ConfigField, about: _Lin
         )
         hint = "" if near else f"it is one of {', '.join(field.values)}"
         yield Fault(
-            at, "config-value", f"{shorten(value)} is not one of {', '.join(field.values)}", hint, near
+            at, "config-value", f"{literal(value)} is not one of {', '.join(field.values)}", hint, near
         )
     elif field.format == "uid" and not _UID.fullmatch(value):
-        message = f"{shorten(value)} is no UID, which is what {at[-1]} holds"
+        message = f"{literal(value)} is no UID, which is what {at[-1]} holds"
         yield Fault(at, "config-value", message, "give metadata.uid of the object, not its name")
     elif value in field.without_effect:
         message = f"{about.driver} takes {at[-1]} {value} of a {about.kind} and does nothing"
@@ -242,15 +235,16 @@ def _check_text(at: tuple[str, ...], value: Any, field: ConfigField, about: _Lin
 
 def _check_gate(at: tuple[str, ...], what: str, gate: str, about: _Line) -> Iterator[Fault]:
     if _is_on(gate, about) is False:
-        message = f"{what} needs the feature gate {gate} of {about}, which is off: pods fail when they start"
-        yield Fault(at, "config-needs-gate", message, f"give the driver featureGates: {{{gate}: true}}")
+        message = f"{what} needs the feature gate {gate} of {about}, which is off"
+        hint = f"give the driver featureGates: {{{gate}: true}}"
+        yield Fault(at, "config-needs-gate", message, hint, outcome=FAILS)
 
 
 def _check_exclusion(at: tuple[str, ...], what: str, gate: str, about: _Line) -> Iterator[Fault]:
     if _is_on(gate, about):
-        message = f"{what} fails while the feature gate {gate} of {about} is on: pods fail when they start"
+        message = f"{what} fails while the feature gate {gate} of {about} is on"
         hint = f"give the driver featureGates: {{{gate}: false}}, or ask for no {what}"
-        yield Fault(at, "driver-gate-conflict", message, hint)
+        yield Fault(at, "driver-gate-conflict", message, hint, outcome=FAILS)
 
 
 def _is_on(gate: str, about: _Line) -> bool | None:
@@ -261,4 +255,4 @@ def _is_on(gate: str, about: _Line) -> bool | None:
 
 
 def _missing_or(value: object, name: str) -> str:
-    return f"{name} {shorten(value)}" if value else f"no {name}"
+    return f"{name} {literal(value)}" if value else f"no {name}"
