@@ -309,6 +309,11 @@ CODES: dict[str, str] = {
     "claim-prepared-otherwise": "a claim is prepared with other devices than it is allocated now",
     "device-held": "a device is prepared for another claim",
     "turn-not-had": "another preparation on the node does not come to an end",
+    "plugin-setting-unknown": "there is no such setting of the node plugin",
+    "plugin-setting-invalid": "a setting of the node plugin has a value that it cannot have",
+    "plugin-setting-missing": "a setting that the node plugin needs is not given",
+    "plugin-settings-unreadable": "the file with settings of the node plugin cannot be read",
+    "plugin-address-not-usable": "the node plugin cannot listen at an address",
     "cdi-refused": "container runtimes would refuse the CDI spec of a claim",
 }
 """Every stable code with its one-line meaning."""

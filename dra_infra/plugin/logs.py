@@ -1,0 +1,157 @@
+"""The log: a line for each thing that happened, with what it was about as fields of its own.
+
+error     something does not work, and will not without somebody
+warning   an answer to the kubelet was an error, or something was set aside; it is tried again
+info      what was prepared, released, published and registered
+debug     that a claim's turn came; what libraries say
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, Final, TextIO
+
+from dra_infra.errors import Problem, ProblemsError
+from dra_infra.model.secrets import SecretMask, secret_texts
+
+LOG: Final = logging.getLogger("dra_infra.plugin")
+
+_FIELDS: Final = "dra_infra_fields"
+_COLOURS: Final = {"ERROR": "\x1b[31m", "WARNING": "\x1b[33m", "DEBUG": "\x1b[2m"}
+_RESET: Final = "\x1b[0m"
+
+_about: ContextVar[Mapping[str, Any]] = ContextVar("dra_infra_plugin_log", default={})  # noqa: B039  (never changed)
+
+
+def set_up(
+    *, log_format: str, level: str, environment: Mapping[str, str] = os.environ, stream: TextIO | None = None
+) -> None:
+    """Have all lines written as *log_format* has it.
+
+    Args:
+        log_format: text or json; empty for text on a terminal and json elsewhere.
+        level: What is written: this, and what is worse.
+        environment: Secrets in it are in no line.
+        stream: Standard error, if not another one.
+    """
+    stream = stream or sys.stderr
+    mask = SecretMask(secret_texts(environment))
+    chosen = log_format or ("text" if stream.isatty() else "json")
+    handler = logging.StreamHandler(stream)
+    colours = stream.isatty() and "NO_COLOR" not in environment
+    handler.setFormatter(_Json(mask) if chosen == "json" else _Text(mask, colours=colours))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    # Of libraries only what is wrong, unless everything is asked for.
+    root.setLevel(logging.DEBUG if level == "debug" else logging.WARNING)
+    LOG.setLevel(level.upper())
+    logging.captureWarnings(capture=True)
+
+
+def tell(level: str, message: str, **fields: Any) -> None:
+    """Write a line.
+
+    Args:
+        level: error, warning, info or debug.
+        message: The same text for the same thing: what differs is in the fields.
+        fields: What it is about.
+    """
+    LOG.log(logging.getLevelName(level.upper()), "%s", message, extra={_FIELDS: fields})
+
+
+def tell_problem(level: str, message: str, problem: Problem, **fields: Any) -> None:
+    """Write a line of a problem."""
+    hint = {"hint": problem.hint} if problem.hint else {}
+    tell(level, message, code=problem.code, path=problem.path, problem=problem.message, **hint, **fields)
+
+
+def tell_error(level: str, message: str, error: BaseException, **fields: Any) -> None:
+    """Write a line for each problem of an error, or one of its kind where it has none."""
+    if isinstance(error, ProblemsError):
+        for problem in error.problems:
+            tell_problem(level, message, problem, **fields)
+        return
+    LOG.log(
+        logging.getLevelName(level.upper()),
+        "%s",
+        message,
+        exc_info=error,
+        extra={_FIELDS: {**fields, "error": f"{type(error).__name__}: {error}"}},
+    )
+
+
+@contextmanager
+def about(**fields: Any) -> Iterator[None]:
+    """Add fields to each line that this thread writes within."""
+    token = _about.set({**_about.get(), **fields})
+    try:
+        yield
+    finally:
+        _about.reset(token)
+
+
+def set_about(fields: Mapping[str, Any]) -> None:
+    """Put *fields* into each line that this thread writes from now on, in the place of the former ones."""
+    _about.set(fields)
+
+
+class _Formatter(logging.Formatter):
+    def __init__(self, mask: SecretMask) -> None:
+        super().__init__()
+        self._mask = mask
+
+    def _parts(self, record: logging.LogRecord) -> dict[str, Any]:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        parts = {
+            "time": time.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+            **_about.get(),
+            **getattr(record, _FIELDS, {}),
+        }
+        if not record.name.startswith(LOG.name):
+            parts["library"] = record.name
+        if record.exc_info:
+            parts["trace"] = self.formatException(record.exc_info)
+        return {
+            name: self._mask.text(part) if isinstance(part, str) else part for name, part in parts.items()
+        }
+
+
+class _Json(_Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return json.dumps(self._parts(record), default=str, ensure_ascii=False)
+
+
+class _Text(_Formatter):
+    def __init__(self, mask: SecretMask, *, colours: bool) -> None:
+        super().__init__(mask)
+        self._colours = colours
+
+    def format(self, record: logging.LogRecord) -> str:
+        parts = self._parts(record)
+        time, level, message = (_visible(str(parts.pop(name))) for name in ("time", "level", "message"))
+        trace = parts.pop("trace", "")
+        fields = " ".join(f"{name}={_quoted(str(part))}" for name, part in parts.items())
+        start = f"{level.upper():7}"
+        if self._colours and record.levelname in _COLOURS:
+            start = f"{_COLOURS[record.levelname]}{start}{_RESET}"
+        line = f"{time} {start} {message}{' ' if fields else ''}{fields}"
+        return f"{line}\n{trace}" if trace else line
+
+
+def _quoted(text: str) -> str:
+    plain = text and " " not in text and '"' not in text and text.isprintable()
+    return text if plain else json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _visible(text: str) -> str:
+    # Whoever reaches the socket writes names; none of them may begin a line of the log.
+    return text if text.isprintable() else json.dumps(text)[1:-1]

@@ -1,0 +1,111 @@
+"""A small HTTP server for metrics. It answers GET /metrics and nothing else."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import socketserver
+import sys
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.logs import tell
+from dra_infra.plugin.setting_values import Address
+
+_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS: Final = 10.0
+"""For whoever connects and then says nothing."""
+
+
+class MetricsServer:
+    """Serves a text, made anew for each request.
+
+    Args:
+        address: Where to listen; port 0 is any that is free.
+        text: Makes it; called from several threads.
+
+    Raises:
+        PluginError: `plugin-address-not-usable`.
+    """
+
+    def __init__(self, address: Address, text: Callable[[], bytes]) -> None:
+        class Handler(_Handler):
+            make = staticmethod(text)
+
+        self._server = _listen(address, Handler)
+        self.port = int(self._server.server_address[1])
+        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    # Not HTTPServer: that one asks for the name of its own address, which takes seconds where no DNS answers.
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002  (socketserver's names)
+        """Somebody went away in the middle, mostly; the next scrape tells whether it was more."""
+        tell("debug", "a request for metrics failed", error=repr(sys.exception()))
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    make: Callable[[], bytes]
+    timeout = _SECONDS
+    server_version = "dra-infra-plugin"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """Answer."""
+        if self.path.partition("?")[0] != "/metrics":
+            self.send_error(404, "only /metrics is here")
+            return
+        body = self.make()
+        self.send_response(200)
+        self.send_header("Content-Type", _TYPE)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  (http.server's name)
+        """Nothing: whoever scrapes knows that it did."""
+
+
+def _listen(address: Address, handler: type[_Handler]) -> _Server:
+    try:
+        return _server(address, handler)
+    except OSError as error:
+        if address.host == "::" and not isinstance(error, socket.gaierror):
+            # A machine without IPv6 has no such address; all of IPv4 is then all there is.
+            try:
+                return _server(Address("0.0.0.0", address.port), handler)  # noqa: S104
+            except OSError as other:
+                error = other
+        raise not_usable("metricsAddress", address, error) from error
+
+
+def _server(address: Address, handler: type[_Handler]) -> _Server:
+    family, *_, place = socket.getaddrinfo(
+        address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    kind = type("_FamilyServer", (_Server,), {"address_family": family})
+    server: _Server = kind(place[:2], handler)
+    return server
+
+
+def not_usable(key: str, address: Address, error: OSError) -> PluginError:
+    """That nothing can listen at an address."""
+    problem = Problem(
+        path=key,
+        code="plugin-address-not-usable",
+        message=f"cannot listen at {address}: {error.strerror or error}",
+        hint="choose a free port; where two instances share the node's network in a rolling update, leave it out",
+    )
+    return PluginError([problem])

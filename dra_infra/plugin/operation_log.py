@@ -1,0 +1,80 @@
+"""What the plugin tells of its work, in lines of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.logs import set_about, tell, tell_error, tell_problem
+from dra_infra.plugin.observing import DeviceState, Operation
+
+_DONE: Final = {"prepare": "prepared", "release": "released"}
+_LONGEST: Final = 300
+"""Characters of a name in a line; the kubelet's have at most 253."""
+
+
+class OperationLog:
+    """An observer that writes a line of each thing, where the operation's id and claim stand in all lines of it."""
+
+    def began(self, operation: Operation) -> None:
+        """As `Observer.began`."""
+        set_about(_fields(operation))
+        tell("debug", f"{operation.kind} begins")
+
+    def ended(self, operation: Operation, *, seconds: float, error: PluginError | None) -> None:
+        """As `Observer.ended`."""
+        fields = {**_fields(operation), "seconds": round(seconds, 6)}
+        if error is None:
+            tell("info", _DONE[operation.kind], **fields)
+        else:
+            for problem in error.problems:
+                tell_problem("warning", f"{operation.kind} failed", problem, **fields)
+            if error.__cause__ and any(each.code == "plugin-failed" for each in error.problems):
+                tell_error("error", "nobody expected this; please report it", error.__cause__, **fields)
+        set_about({})
+
+    def registered(self, *, registered: bool, text: str) -> None:
+        """As `Observer.registered`."""
+        if registered:
+            tell("info", "registered at the kubelet")
+        else:
+            tell("error", "the kubelet did not register the plugin", reason=text[:_LONGEST])
+
+    def published(self, *, slices: int, generation: int, error: PluginError | None) -> None:
+        """As `Observer.published`."""
+        fields = {"slices": slices, "generation": generation}
+        if error is None:
+            tell("info", "published", **fields)
+        else:
+            tell_error("warning", "not published yet", error, **fields)
+
+    def devices(self, by_state: Mapping[DeviceState, int]) -> None:
+        """As `Observer.devices`."""
+        tell(
+            "warning" if by_state.get("unhealthy") else "info", "devices", **dict[str, int](by_state.items())
+        )
+
+    def reconciled(self, *, prepared: int, released: int, restored: int) -> None:
+        """As `Observer.reconciled`."""
+        fields = {"prepared": prepared, "released": released, "restored": restored}
+        tell(
+            "warning" if released or restored else "info",
+            "compared with the claims of the API server",
+            **fields,
+        )
+
+    def noticed(self, problems: Sequence[Problem]) -> None:
+        """As `Observer.noticed`."""
+        for problem in problems:
+            tell_problem(problem.severity, "noticed", problem)
+
+
+def _fields(operation: Operation) -> dict[str, str]:
+    claim = operation.claim
+    return {
+        "operation": operation.id,
+        "namespace": claim.namespace[:_LONGEST],
+        "claim": claim.name[:_LONGEST],
+        "uid": claim.uid[:_LONGEST],
+    }
