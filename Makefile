@@ -11,7 +11,7 @@ PROVIDER ?= stand-in
 # One more than cores: a test on real parts waits for a third of its time.
 E2E_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 
-.PHONY: help venv demo test check format lint typecheck layers golden golden-costs tools cluster e2e parity parity-mutants docs bench compat protos clean
+.PHONY: help venv demo test check format lint typecheck layers golden golden-costs tools cluster e2e e2e-node parity parity-mutants docs bench compat protos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -59,11 +59,16 @@ golden-costs: $(STAMP) ## Rewrite the recorded CEL costs from what Kubernetes' p
 tools: $(STAMP) ## Build the pinned real binaries into the per-user cache, once (needs Go; about 25 minutes)
 	@$(BIN)/python -m tools.build
 
-cluster: $(STAMP) ## Run a control plane on loopback until Ctrl-C (needs: make tools)
-	@$(BIN)/python -m tools.cluster
+cluster: $(STAMP) ## Run a control plane on loopback until Ctrl-C (needs: make tools); NODE=1 with a real node (root)
+	@$(BIN)/python -m tools.cluster $(if $(NODE),--node)
 
 e2e: $(STAMP) ## Real engine, API server and scheduler (needs: make tools); PROVIDER=vendor uses an installed provider
-	@DRA_INFRA_PROVIDER=$(PROVIDER) $(BIN)/pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/e2e
+	@DRA_INFRA_PROVIDER=$(PROVIDER) $(BIN)/pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/e2e --ignore tests/e2e/node
+	@$(MAKE) --no-print-directory e2e-node
+
+# By itself: a machine has one node at a time, and these tests measure how late a pod is.
+e2e-node: $(STAMP) ## The part of e2e with a real node: kubelet, containerd and runc (needs: make tools, root)
+	@$(BIN)/pytest -n0 -m e2e tests/e2e/node
 
 parity: $(STAMP) ## Compare with the API servers of all minors and write docs/parity.md (N=100000 for a long run)
 	@$(BIN)/python -m tests.e2e.parity $(if $(N),--count $(N))
