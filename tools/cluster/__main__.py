@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import signal
 import sys
 import time
@@ -11,9 +12,25 @@ from typing import TYPE_CHECKING
 from tools.cluster import components
 from tools.cluster.control_plane import ControlPlane
 from tools.errors import ToolError
+from tools.node import BUSYBOX, RealNode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_NODE = "real-node"
+_ABOUT_THE_NODE = """\
+The node {node.name} is this machine, with namespaces of its own. It has the image {image} and asks no registry.
+
+  kubelet's root   {node.kubelet_root}
+  CDI specs        {node.cdi_folder}
+  its kubeconfig   {node.kubeconfig}
+  logs             {node.folder}/kubelet.log, containerd.log
+
+Ctrl-C ends all of it, pods too, and puts the machine back as it was."""
+
+
+def _say_waiting() -> None:
+    print("another process has a node on this machine: waiting for its end", flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,20 +42,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--api-only", action="store_true", help="only etcd and the API server: accepts, but places nothing"
     )
+    parser.add_argument(
+        "--node",
+        action="store_true",
+        help="with a real node on this machine: kubelet and containerd (needs root)",
+    )
     parser.add_argument("--emulate", metavar="MINOR", help="behave like an older minor, from 1.34 on")
     options = parser.parse_args(arguments)
+    if options.node and options.api_only:
+        parser.error("--node needs the scheduler and the controller manager: leave out --api-only")
     chosen = (components.ETCD, components.APISERVER) if options.api_only else components.ALL
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     started = time.monotonic()
     try:
-        with ControlPlane(components=chosen, emulated_version=options.emulate) as plane:
+        with contextlib.ExitStack() as running:
+            plane = running.enter_context(
+                ControlPlane(
+                    components=chosen,
+                    emulated_version=options.emulate,
+                    nodes=[_NODE] if options.node else [],
+                )
+            )
+            real = (
+                running.enter_context(RealNode(plane, name=_NODE, on_wait=_say_waiting))
+                if options.node
+                else None
+            )
             print(
                 f"ready after {time.monotonic() - started:.1f} s: {', '.join(plane.components)} at {plane.url}"
             )
             print(f"\n  export KUBECONFIG={plane.kubeconfig}\n")
-            print("It has no nodes yet. Ctrl-C ends it and removes all its files.", flush=True)
-            plane.hold()
+            if real is None:
+                print("It has no nodes yet. Ctrl-C ends it and removes all its files.", flush=True)
+                plane.hold()
+            print(_ABOUT_THE_NODE.format(node=real, image=BUSYBOX), flush=True)
+            real.hold()
     except KeyboardInterrupt:
         print("\nstopped, nothing is left")
         return 0

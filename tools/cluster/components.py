@@ -34,6 +34,7 @@ class Layout:
         emulated_version: Kubernetes minor to behave like (``"1.34"``), or None for the binary's own.
         serves_dra: Whether resource.k8s.io is served, in every version that the binary has.
         more_apis: Group versions to serve beside those that are served by default.
+        nodes: Names of real nodes that will join.
     """
 
     folder: Path
@@ -43,6 +44,7 @@ class Layout:
     emulated_version: str | None = None
     serves_dra: bool = True
     more_apis: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
 
     @property
     def url(self) -> str:
@@ -133,6 +135,8 @@ class Layout:
             # Otherwise the names of nodes are looked up in DNS.
             "--kubelet-preferred-address-types=InternalIP",
             f"--disable-admission-plugins={','.join(disabled)}",
+            # Real kubelets are held to their own node; hand-made ones have no user to be held.
+            *(["--enable-admission-plugins=NodeRestriction"] if self.nodes else []),
             f"--runtime-config={','.join(apis)}",
             *self._versions(),
         ]

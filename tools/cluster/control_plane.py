@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import secrets
-import shutil
-import subprocess
 import time
 from typing import TYPE_CHECKING, NoReturn, Self, TypeVar
 
@@ -14,25 +11,19 @@ import httpx
 
 from tools import build
 from tools.cluster import components as parts
-from tools.cluster import ports
+from tools.cluster import credentials, ports
 from tools.cluster.api import Api
 from tools.cluster.connection import Connection, tls_context
 from tools.cluster.supervision import Supervision
 from tools.errors import ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
     from types import TracebackType
 
 T = TypeVar("T")
 
-_ADMIN = "admin"
-_USERS = {
-    _ADMIN: ("admin", '"system:masters"'),
-    parts.CONTROLLER_MANAGER: ("system:kube-controller-manager", '"system:masters"'),
-    parts.SCHEDULER: ("system:kube-scheduler", ""),
-}
 _CHECK_SECONDS = 0.05
 _HOLD_SECONDS = 3600.0
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----\n?", re.DOTALL)
@@ -53,6 +44,7 @@ class ControlPlane:
         emulated_version: Minor to behave like, from ``"1.34"`` on; see `--emulated-version` of the API server.
         serves_dra: Whether resource.k8s.io is served at all.
         more_apis: Group versions to serve beside those that are served by default.
+        nodes: Names of real nodes that will join; each gets a user, see `node_kubeconfig`.
         ready_seconds: How long starting may take before it is given up.
 
     Raises:
@@ -72,6 +64,7 @@ class ControlPlane:
         emulated_version: str | None = None,
         serves_dra: bool = True,
         more_apis: Iterable[str] = (),
+        nodes: Iterable[str] = (),
         ready_seconds: float = 60.0,
     ) -> None:
         chosen = set(components)
@@ -85,6 +78,7 @@ class ControlPlane:
         self._emulated_version = emulated_version
         self._serves_dra = serves_dra
         self._more_apis = tuple(more_apis)
+        self._nodes = tuple(nodes)
         self._ready_seconds = ready_seconds
         self._supervision: Supervision | None = None
         self._layout: parts.Layout | None = None
@@ -126,7 +120,11 @@ class ControlPlane:
     @property
     def kubeconfig(self) -> Path:
         """Kubeconfig of the administrator; gone after `stop`."""
-        return self._running_layout.kubeconfig(_ADMIN)
+        return self._running_layout.kubeconfig(credentials.ADMIN)
+
+    def node_kubeconfig(self, node: str) -> Path:
+        """Kubeconfig of the kubelet of *node*, one of `nodes`; gone after `stop`."""
+        return self._running_layout.kubeconfig(credentials.of_node(node))
 
     @property
     def folder(self) -> Path:
@@ -151,6 +149,24 @@ class ControlPlane:
         """Do nothing for as long as all servers run; raises ToolError when one of them ends by itself."""
         while True:
             self._running_supervision.pause(_HOLD_SECONDS)
+
+    @contextlib.contextmanager
+    def without(self, name: str) -> Iterator[None]:
+        """Kill one of the servers, and start it again where the block ends; returns when it is ready.
+
+        Nobody else gets its port meanwhile, so clients are refused until then.
+        """
+        supervision, layout = self._running_supervision, self._running_layout
+        supervision.end(name)
+        with ports.held(layout.ports[name]):
+            try:
+                yield
+            finally:
+                supervision.start(name, layout.command(name, self._find_binary(name)))
+                deadline = time.monotonic() + self._ready_seconds
+                token = self.token if name == parts.APISERVER else None
+                if name != parts.ETCD:
+                    self._wait_healthy(name, deadline, token=token)
 
     def start(self) -> None:
         """Start all servers and return when they are ready."""
@@ -199,10 +215,10 @@ class ControlPlane:
             emulated_version=self._emulated_version,
             serves_dra=self._serves_dra,
             more_apis=self._more_apis,
+            nodes=self._nodes,
         )
-        tokens = {user: secrets.token_urlsafe(24) for user in _USERS}
-        _write_tokens(layout.tokens, tokens)
-        _write_signing_key(layout.service_account_key)
+        tokens = credentials.write_tokens(layout.tokens, self._nodes)
+        credentials.write_signing_key(layout.service_account_key)
         for name in (parts.ETCD, parts.APISERVER):
             supervision.start(name, layout.command(name, binaries[name]))
         authority = self._authority(parts.APISERVER, deadline)
@@ -210,9 +226,9 @@ class ControlPlane:
         for user, token in tokens.items():
             connection = Connection(url=layout.url, token=token, ca=authority)
             layout.kubeconfig(user).write_text(connection.kubeconfig())
-            if user == _ADMIN:
+            if user == credentials.ADMIN:
                 self._connection = connection
-        self._wait_healthy(parts.APISERVER, deadline, token=tokens[_ADMIN])
+        self._wait_healthy(parts.APISERVER, deadline, token=tokens[credentials.ADMIN])
         controllers = [name for name in self.components if name not in (parts.ETCD, parts.APISERVER)]
         for name in controllers:
             supervision.start(name, layout.command(name, binaries[name]))
@@ -259,21 +275,3 @@ class ControlPlane:
                 )
             self._running_supervision.pause(_CHECK_SECONDS)
         return result
-
-
-def _write_tokens(path: Path, tokens: Mapping[str, str]) -> None:
-    lines = (f"{tokens[key]},{user},{user},{groups}\n" for key, (user, groups) in _USERS.items())
-    path.touch(mode=0o600)
-    path.write_text("".join(lines))
-
-
-def _write_signing_key(path: Path) -> None:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        raise ToolError("openssl is not on PATH; it makes the cluster's signing key", hint="install openssl")
-    # ecparam and not genpkey: only from its older format does the API server take the public key as well.
-    command = [openssl, "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise ToolError(f"openssl ecparam failed with status {done.returncode}: {done.stderr.strip()}")
-    path.chmod(0o600)

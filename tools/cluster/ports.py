@@ -18,10 +18,18 @@ def reserved(names: Iterable[str]) -> Iterator[dict[str, int]]:
     for any free one, shared or not.
     """
     with contextlib.ExitStack() as sockets:
-        ports = {}
-        for name in names:
-            holder = sockets.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
-            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            holder.bind(("127.0.0.1", 0))
-            ports[name] = holder.getsockname()[1]
-        yield ports
+        yield {name: sockets.enter_context(_bound(0)).getsockname()[1] for name in names}
+
+
+@contextlib.contextmanager
+def held(port: int) -> Iterator[None]:
+    """Keep *port* for a server that sets SO_REUSEPORT while it does not run."""
+    with _bound(port):
+        yield
+
+
+def _bound(port: int) -> socket.socket:
+    holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    holder.bind(("127.0.0.1", port))
+    return holder

@@ -6,8 +6,10 @@ when it is asked to, when its standard input ends, or when the process that star
 A process that only set a parent-death signal on itself would not do: the signal fires when the *thread* that
 started it ends, and nobody would be left to remove the folder.
 
-Protocol, one JSON object per line. In: ``{"name": ..., "argv": [...]}``. Out: ``{"folder": ...}`` once, then
-``{"started": name, "pid": ...}``, ``{"refused": name, "reason": ...}`` and ``{"exited": name, "code": ...}``.
+Protocol, one JSON object per line. In: ``{"name": ..., "argv": [...]}`` starts a process, ``{"at_end": argv}`` names a
+program that is run when all processes are gone, with the folder still there. Out: ``{"folder": ...}`` once, then
+``{"started": name, "pid": ...}``, ``{"refused": name, "reason": ...}``, ``{"noted": argv}`` and
+``{"exited": name, "code": ...}``.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from pathlib import Path
 from typing import NoReturn
 
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+AT_END_SECONDS = 60.0
 
 
 class _StopError(Exception):
@@ -43,6 +47,7 @@ class _Supervisor:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.at_end: list[list[str]] = []
         self.selector = selectors.DefaultSelector()
         self.buffer = b""
 
@@ -54,7 +59,8 @@ class _Supervisor:
     def start(self, name: str, argv: list[str]) -> None:
         me = os.getpid()
         try:
-            with (self.folder / f"{name}.log").open("wb") as log:
+            # Appended to: one that is started again goes on with its log.
+            with (self.folder / f"{name}.log").open("ab") as log:
                 process = subprocess.Popen(
                     argv,
                     cwd=self.folder,
@@ -78,7 +84,11 @@ class _Supervisor:
         *lines, self.buffer = (self.buffer + chunk).split(b"\n")
         for line in lines:
             request = json.loads(line)
-            self.start(request["name"], request["argv"])
+            if "at_end" in request:
+                self.at_end.append(request["at_end"])
+                self.say(noted=request["at_end"])
+            else:
+                self.start(request["name"], request["argv"])
         return bool(chunk)
 
     def serve(self, starter: int) -> None:
@@ -102,7 +112,27 @@ class _Supervisor:
                 process.kill()
         for process in self.processes.values():
             process.wait()
+        self.end_adopted()
+        for argv in reversed(self.at_end):
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(
+                    argv, cwd=self.folder, stdin=subprocess.DEVNULL, timeout=AT_END_SECONDS, check=False
+                )
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def end_adopted(self) -> None:
+        """End the processes whose parent, one of ours, is gone.
+
+        The first process of a pid namespace is one. All others of that namespace are gone when it is.
+        """
+        me = os.getpid()
+        while True:
+            for child in Path(f"/proc/{me}/task/{me}/children").read_text().split():
+                os.kill(int(child), signal.SIGKILL)
+            try:
+                os.waitpid(-1, 0)
+            except ChildProcessError:
+                return
 
 
 def _stop_on_signal(*_: object) -> NoReturn:
@@ -114,6 +144,7 @@ def main() -> None:
     stops = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     for number in stops:
         signal.signal(number, _stop_on_signal)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
     supervisor = _Supervisor(Path(tempfile.mkdtemp(prefix="dra-infra-cluster-")))
     try:
         supervisor.say(folder=str(supervisor.folder))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.cluster import ControlPlane, ports
+from tools.cluster import ControlPlane, credentials, ports
 from tools.cluster import components as parts
 from tools.cluster.api import kind_of
 from tools.cluster.api_server import api_server
@@ -150,3 +150,31 @@ def test_server_with_workloads_serves_the_api_that_it_waits_for():
     plane = api_server("1.36", feature_gates={"GenericWorkload": True})
     assert plane._more_apis == ("scheduling.k8s.io/v1alpha2",)
     assert api_server("1.36")._more_apis == ()
+
+
+def test_held_port_refuses_connections_and_is_given_to_nobody_else():
+    with ports.reserved(["server"]) as reserved:
+        port = reserved["server"]
+    with ports.held(port), socket.socket() as other, socket.socket() as client:
+        with pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+        with pytest.raises(ConnectionRefusedError):
+            client.connect(("127.0.0.1", port))
+
+
+def test_user_of_a_node_is_in_the_group_of_nodes_and_has_a_token_of_its_own(tmp_path):
+    tokens = credentials.write_tokens(tmp_path / "tokens", ["one", "two"])
+    lines = (tmp_path / "tokens").read_text().splitlines()
+    for name in ("one", "two"):
+        token = tokens[credentials.of_node(name)]
+        assert f'{token},system:node:{name},system:node:{name},"system:nodes"' in lines
+    assert len(set(tokens.values())) == len(tokens)
+    assert (tmp_path / "tokens").stat().st_mode & 0o777 == 0o600
+
+
+def test_nodes_are_held_to_themselves_where_there_are_real_ones(tmp_path):
+    flag = "--enable-admission-plugins=NodeRestriction"
+    ports_of_all = dict.fromkeys([*parts.ALL, "etcd-peer"], 1)
+    for nodes, is_held in ((("one",), True), ((), False)):
+        layout = parts.Layout(folder=tmp_path, ports=ports_of_all, nodes=nodes)
+        assert (flag in layout.command(parts.APISERVER, tmp_path)) == is_held

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
@@ -194,3 +195,68 @@ def test_supervisions_do_not_hold_each_other_open():
     assert not first.folder.exists()
     assert second.folder.exists()
     second.stop()
+
+
+def test_process_that_is_ended_may_be_started_again_and_goes_on_with_its_log(supervision):
+    speaker = ["/bin/sh", "-c", "echo here; exec sleep 600"]
+    supervision.start("speaker", speaker)
+    first = supervision.pids["speaker"]
+    while not supervision.log("speaker"):
+        supervision.pause(0.02)
+    supervision.end("speaker")
+    assert end_of([first]) == []
+    supervision.start("speaker", speaker)
+    deadline = time.monotonic() + SECONDS
+    while supervision.log("speaker") != "here\nhere\n" and time.monotonic() < deadline:
+        supervision.pause(0.02)
+    assert supervision.log("speaker") == "here\nhere\n"
+
+
+def test_other_process_that_ends_meanwhile_is_still_an_error(supervision):
+    supervision.start("sleeper", SLEEP)
+    supervision.start("failing", ["/bin/sh", "-c", "exit 3"])
+    assert end_of([supervision.pids["failing"]]) == []
+    with pytest.raises(ToolError, match="failing ended with status 3"):
+        supervision.end("sleeper")
+
+
+def test_programs_for_the_end_run_in_reverse_when_all_processes_are_gone(supervision, tmp_path):
+    supervision.start("sleeper", SLEEP)
+    pid = supervision.pids["sleeper"]
+    told = tmp_path / "told"
+    look = f"test -d {supervision.folder} && test ! -e /proc/{pid} && echo"
+    supervision.at_end(["/bin/sh", "-c", f"{look} second >> {told}"])
+    supervision.at_end(["/bin/sh", "-c", f"{look} first >> {told}"])
+    assert not told.exists()
+    supervision.stop()
+    assert told.read_text() == "first\nsecond\n"
+
+
+def test_program_for_the_end_runs_when_the_starter_is_killed(run_python, tmp_path):
+    told = tmp_path / "told"
+    note = f"supervision.at_end(['/bin/sh', '-c', 'echo end > {told}'])\n"
+    process, started = run_python(START_ONE + note + HOLD)
+    process.kill()
+    assert end_of(started["pids"]) == []
+    assert told.read_text() == "end\n"
+
+
+def test_orphans_of_a_process_end_with_it(supervision, tmp_path):
+    orphan = tmp_path / "orphan"
+    supervision.start("parent", ["/bin/sh", "-c", f"sleep 600 & echo $! > {orphan}; exec sleep 600"])
+    deadline = time.monotonic() + SECONDS
+    while not (orphan.exists() and orphan.read_text()) and time.monotonic() < deadline:
+        supervision.pause(0.02)
+    supervision.stop()
+    assert end_of([int(orphan.read_text())]) == []
+
+
+def test_file_that_is_kept_open_is_locked_until_the_end(tmp_path):
+    with (tmp_path / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        supervision = Supervision(keep_open=[file.fileno()])
+    with (tmp_path / "lock").open("w") as file:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        supervision.stop()
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

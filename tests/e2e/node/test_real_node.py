@@ -1,0 +1,86 @@
+"""The real node by itself: what later tests take for granted."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.node.conftest import NODE
+from tools.errors import ToolError
+
+pytestmark = pytest.mark.e2e
+
+
+def tasks(node):
+    """Containers with a process."""
+    return set(node.ctr("tasks", "list", "--quiet").split())
+
+
+def test_pod_runs_and_its_log_can_be_read(workloads):
+    workloads.pod("one", workloads.container(script="echo hello from $HOSTNAME"))
+    pod = workloads.wait_running("one")
+    assert pod["spec"]["nodeName"] == NODE
+    workloads.wait_for_log("one", "hello")
+    assert workloads.log("one") == "hello from one\n"
+
+
+def test_pod_that_is_deleted_leaves_no_process_and_no_control_group(workloads, real_node):
+    before = tasks(real_node)
+    uid = workloads.pod("one")["metadata"]["uid"]
+    workloads.wait_running("one")
+    # One holds the pod's namespaces.
+    assert len(tasks(real_node) - before) == 2
+    assert list(Path("/sys/fs/cgroup").rglob(f"*pod{uid}"))
+    workloads.delete("one")
+    assert tasks(real_node) <= before
+    # The kubelet looks for groups of pods that are gone every two seconds.
+    deadline = time.monotonic() + 10.0
+    while list(Path("/sys/fs/cgroup").rglob(f"*pod{uid}")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_pod_reaches_the_api_server_at_the_address_of_its_service(workloads):
+    script = "nc -w 5 $KUBERNETES_SERVICE_HOST $KUBERNETES_SERVICE_PORT </dev/null && echo reached"
+    workloads.pod("one", workloads.container(script=script))
+    workloads.wait_running("one")
+    assert workloads.wait_for_log("one", "reached")
+
+
+def test_pod_in_the_network_of_the_host_runs(workloads):
+    workloads.pod("one", hostNetwork=True)
+    status = workloads.wait_running("one")["status"]
+    assert status["podIP"] == status["hostIP"]
+
+
+@pytest.mark.parametrize("part", ["kubelet", "containerd"])
+@pytest.mark.parametrize("way", ["restart", "kill"])
+def test_pods_run_on_while_a_part_of_the_node_is_away(workloads, real_node, part, way):
+    workloads.pod("old")
+    before = workloads.wait_running("old")["status"]["containerStatuses"][0]["containerID"]
+    process = getattr(real_node, part)
+    if way == "kill":
+        process.kill()
+        assert not process.is_running
+        process.start()
+    else:
+        process.restart()
+    workloads.pod("new")
+    workloads.wait_running("new")
+    [status] = workloads.wait_running("old")["status"]["containerStatuses"]
+    assert (status["containerID"], status["restartCount"]) == (before, 0)
+
+
+def test_part_that_cannot_start_says_why(real_node):
+    real_node.kubelet.stop()
+    settings = real_node.folder / "kubelet.json"
+    good = settings.read_text()
+    settings.write_text("{}")
+    try:
+        with pytest.raises(ToolError, match="kubelet ended with 1; its last lines"):
+            real_node.kubelet.start()
+    finally:
+        settings.write_text(good)
+        real_node.kubelet.start()
