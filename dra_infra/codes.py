@@ -314,6 +314,8 @@ CODES: dict[str, str] = {
     "plugin-setting-missing": "a setting that the node plugin needs is not given",
     "plugin-settings-unreadable": "the file with settings of the node plugin cannot be read",
     "plugin-address-not-usable": "the node plugin cannot listen at an address",
+    "device-not-allocatable": "a claim was allocated a device that its node does not have, or has no more",
+    "sim-no-devices": "a fleet has nothing for the simulated driver of a node",
     "cdi-refused": "container runtimes would refuse the CDI spec of a claim",
 }
 """Every stable code with its one-line meaning."""

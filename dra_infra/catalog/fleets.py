@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from dra_infra.catalog.driver_settings import refused
 from dra_infra.catalog.fleet_files import read_fleet_file
@@ -11,10 +12,11 @@ from dra_infra.catalog.fleet_terms import read_terms
 from dra_infra.catalog.group_settings import MAX_NODES
 from dra_infra.catalog.mig_publication import is_estimated
 from dra_infra.catalog.node_groups import NodeGroup
-from dra_infra.catalog.publication import pools_of, publish_nodes, shipped_classes
+from dra_infra.catalog.publication import pools_of, publish_alone, publish_nodes, shipped_classes
 from dra_infra.errors import FleetError, Problem
 from dra_infra.model.device_class import DeviceClass
 from dra_infra.model.fleet import Fleet
+from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.model.target import ClusterTarget, check_target
 
 MAX_DEVICES = 1_000_000
@@ -22,6 +24,18 @@ MAX_DEVICES = 1_000_000
 
 _FILE_ENDINGS = (".yaml", ".yml", ".json")
 _LAST_WITH_COUNTERS_BESIDE_DEVICES = "1.34"
+
+
+class FleetNode(NamedTuple):
+    """A node of a fleet on its own.
+
+    Args:
+        group: What was asked for; None for a fleet of Kubernetes objects.
+        slices: What its drivers publish.
+    """
+
+    group: NodeGroup | None
+    slices: tuple[ResourceSlice, ...]
 
 
 def load_fleet(text: str, *, kubernetes: str | None = None, driver: str | None = None) -> Fleet:
@@ -43,16 +57,47 @@ def load_fleet(text: str, *, kubernetes: str | None = None, driver: str | None =
     """
     if problems := check_target(ClusterTarget(kubernetes=kubernetes)):
         raise FleetError(problems)
-    stripped = text.strip()
-    if stripped.lower().endswith(_FILE_ENDINGS) or "/" in stripped or "\\" in stripped:
-        read = read_fleet_file(stripped)
-        if isinstance(read, Fleet):
-            return read
-        name, groups = stripped, read
-    else:
-        groups = read_terms(stripped, driver=driver)
-        name = ", ".join(map(str, groups))
+    read = _read(text.strip(), driver)
+    if isinstance(read, Fleet):
+        return read
+    name, groups = read
     return _build(name, text, groups, separate_counters=kubernetes != _LAST_WITH_COUNTERS_BESIDE_DEVICES)
+
+
+def load_node(fleet: str | Fleet, node: str) -> FleetNode:
+    """A node as a fleet has it: the one of that name, else the first, under that name.
+
+    Args:
+        fleet: As for `load_fleet`, or a fleet, of which everything but the name stays as it is.
+        node: What the node is called; UUIDs of devices of a named fleet are made of it.
+
+    Raises:
+        FleetError: As `load_fleet`.
+    """
+    read = fleet if isinstance(fleet, Fleet) else _read(fleet.strip(), None)
+    if isinstance(read, Fleet):
+        return FleetNode(None, tuple(_renamed(read, node)))
+    _, groups = read
+    group = next((each for each, name in _names(groups) if name == node), groups[0])
+    return FleetNode(group, tuple(publish_alone(node, pools_of(group))))
+
+
+def _renamed(fleet: Fleet, node: str) -> Iterator[ResourceSlice]:
+    names = [each.name for each in fleet.nodes]
+    original = node if node in names else next(iter(names), "")
+    for slice_ in fleet.slices:
+        if slice_.spec.node_name == original:
+            pool = slice_.spec.pool.changed({"name": node})
+            yield slice_.changed({"spec": slice_.spec.changed({"pool": pool, "node_name": node})})
+
+
+def _read(text: str, driver: str | None) -> Fleet | tuple[str, list[NodeGroup]]:
+    """A fleet of Kubernetes objects, or groups with what they are called together."""
+    if text.lower().endswith(_FILE_ENDINGS) or "/" in text or "\\" in text:
+        read = read_fleet_file(text)
+        return read if isinstance(read, Fleet) else (text, read)
+    groups = read_terms(text, driver=driver)
+    return ", ".join(map(str, groups)), groups
 
 
 def _build(name: str, text: str, groups: Sequence[NodeGroup], *, separate_counters: bool) -> Fleet:
@@ -75,14 +120,12 @@ def _build(name: str, text: str, groups: Sequence[NodeGroup], *, separate_counte
             for group, published in zip(groups, pools, strict=True)
         ),
     )
-    totals: Counter[str] = Counter()
-    for group in groups:
-        totals[group.name] += group.nodes
     nodes, slices = [], []
     classes: dict[str, DeviceClass] = {}
     numbered: Counter[str] = Counter()
+    widths = _widths(groups)
     for group, published in zip(groups, pools, strict=True):
-        width = len(str(totals[group.name] - 1))
+        width = widths[group.name]
         for node, its_slices in publish_nodes(group, published, first=numbered[group.name], width=width):
             nodes.append(node)
             slices.extend(its_slices)
@@ -97,6 +140,23 @@ def _build(name: str, text: str, groups: Sequence[NodeGroup], *, separate_counte
         classes=tuple(classes[name] for name in sorted(classes)),
         notes=tuple(dict.fromkeys(_notes(groups))),
     )
+
+
+def _widths(groups: Sequence[NodeGroup]) -> dict[str, int]:
+    """Digits of the nodes' numbers, by their name without it."""
+    totals: Counter[str] = Counter()
+    for group in groups:
+        totals[group.name] += group.nodes
+    return {name: len(str(total - 1)) for name, total in totals.items()}
+
+
+def _names(groups: Sequence[NodeGroup]) -> Iterator[tuple[NodeGroup, str]]:
+    """All nodes by name, each with its group."""
+    widths, numbered = _widths(groups), Counter[str]()
+    for group in groups:
+        for _ in range(group.nodes):
+            yield group, f"{group.name}-{numbered[group.name]:0{widths[group.name]}}"
+            numbered[group.name] += 1
 
 
 def _notes(groups: Sequence[NodeGroup]) -> Iterator[str]:

@@ -70,9 +70,7 @@ def publish_nodes(
     """
     labels = group_labels(group)
     allocatable = {**group.kind.invented.node, **dict(group.allocatable)}
-    prototypes = [
-        (number, _prototype(pool, pattern)) for pool in pools for number, pattern in enumerate(pool.slices)
-    ]
+    prototypes = _prototypes(pools)
     for index in range(group.nodes):
         node = f"{group.name}-{first + index:0{width}}"
         yield (
@@ -89,6 +87,11 @@ def publish_nodes(
             ),
             [_slice(node, number, prototype) for number, prototype in prototypes],
         )
+
+
+def publish_alone(node: str, pools: Sequence[PoolPattern]) -> list[ResourceSlice]:
+    """The slices of one node, whatever it is called; UUIDs are made of its name."""
+    return [_slice(node, number, prototype) for number, prototype in _prototypes(pools)]
 
 
 def shipped_classes(group: NodeGroup) -> list[DeviceClass]:
@@ -119,6 +122,12 @@ def _publish_gpus(group: NodeGroup) -> PoolPattern:
         if "PassthroughSupport" in group.gates:
             devices.append(vfio_device(group, minor))
     return PoolPattern(group.release.driver, (SlicePattern(by_name(devices)),))
+
+
+def _prototypes(pools: Sequence[PoolPattern]) -> list[tuple[int, _Prototype]]:
+    return [
+        (number, _prototype(pool, pattern)) for pool in pools for number, pattern in enumerate(pool.slices)
+    ]
 
 
 def _prototype(pool: PoolPattern, pattern: SlicePattern) -> _Prototype:

@@ -39,7 +39,11 @@ class Disk:
             os.fchmod(file.fileno(), mode)
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            self.sync(file.fileno())
+
+    def sync(self, handle: int) -> None:
+        """Have a file's content on the disk."""
+        os.fsync(handle)
 
     def rename(self, old: Path, new: Path) -> None:
         """Put *old* in the place of *new*, in one step."""
@@ -77,7 +81,7 @@ class Folder:
 
     def names(self) -> tuple[str, ...]:
         """Names of everything in it, sorted."""
-        with self._explained("cannot be read", self.path):
+        with explained("cannot be read", self.path):
             return tuple(sorted(each.name for each in self.path.iterdir()))
 
     def read(self, name: str) -> bytes | None:
@@ -86,7 +90,7 @@ class Folder:
         A link, a folder or a pipe in its place is not followed and has no content.
         """
         path = self.path / name
-        with self._explained("cannot be read", path):
+        with explained("cannot be read", path):
             try:
                 # Not to wait for a writer where somebody put a pipe.
                 handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -109,7 +113,7 @@ class Folder:
         """
         path = self.path / name
         beside = self.path / f".{name}.{secrets.token_hex(4)}{TEMPORARY}"
-        with self._explained("cannot be written", path):
+        with explained("cannot be written", path):
             try:
                 self._disk.write_new(beside, content, self._mode)
                 self._disk.rename(beside, path)
@@ -122,7 +126,7 @@ class Folder:
 
     def rename(self, old: str, new: str) -> None:
         """Give a file another name; it takes no room, so that it works on a full disk."""
-        with self._explained("cannot be renamed", self.path / old):
+        with explained("cannot be renamed", self.path / old):
             self._disk.rename(self.path / old, self.path / new)
 
     def remove(self, *names: str, settle: bool = False) -> None:
@@ -131,12 +135,12 @@ class Folder:
         for name in names:
             path = self.path / name
             # Asked first: on a read-only mount the kernel refuses to remove what is not there.
-            with self._explained("cannot be removed", path), suppress(FileNotFoundError):
+            with explained("cannot be removed", path), suppress(FileNotFoundError):
                 if os.path.lexists(path):
                     self._disk.remove(path)
                     removed = True
         if removed and settle:
-            with self._explained("cannot be written", self.path):
+            with explained("cannot be written", self.path):
                 self._disk.settle(self.path)
 
     def remove_temporary(self, is_ours: Callable[[str], bool]) -> None:
@@ -151,15 +155,17 @@ class Folder:
             )
         )
 
-    @contextmanager
-    def _explained(self, what: str, path: Path) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            problem = Problem(
-                path=str(path),
-                code="plugin-folder-not-usable",
-                message=f"{what}: {error.strerror or error}",
-                hint=_HINTS.get(error.errno or 0, "see the folder's permissions and its mount"),
-            )
-            raise PluginError([problem]) from error
+
+@contextmanager
+def explained(what: str, path: Path) -> Iterator[None]:
+    """What the file system refuses inside is raised as `PluginError`, code `plugin-folder-not-usable`."""
+    try:
+        yield
+    except OSError as error:
+        problem = Problem(
+            path=str(path),
+            code="plugin-folder-not-usable",
+            message=f"{what}: {error.strerror or error}",
+            hint=_HINTS.get(error.errno or 0, "see the folder's permissions and its mount"),
+        )
+        raise PluginError([problem]) from error

@@ -1,0 +1,194 @@
+"""Opaque parameters of a claim, decoded as the real drivers do when a pod starts.
+
+Each device gets one config, the last that is for it, and gets it whole: fields are not merged. Source:
+`getConfigResultsMap`, `GetOpaqueDeviceConfigs` and `Normalize` in cmd/gpu-kubelet-plugin/device_state.go and
+api/nvidia.com/resource/v1beta1 of the NVIDIA DRA driver, 25.3 to 0.5; cmd/dra-example-kubeletplugin/state.go of
+Kubernetes' example driver.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dra_infra.catalog.config_parameters import check_parameters
+from dra_infra.catalog.config_values import Fault
+from dra_infra.catalog.device_configs import ConfigKind, configs_of, is_strict
+from dra_infra.catalog.drivers import drivers
+from dra_infra.catalog.pins import Pins
+from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.claims import Claim, ClaimDevice
+from dra_infra.plugin.config_defaults import built_in, with_defaults
+
+_DECODING: Final = frozenset({"config-kind-not-known", "config-field-not-known", "invalid-parameters"})
+"""What is wrong with a config before anybody looks at its values: that fails a claim, whether the config counts or not."""
+
+_INDEXED: Final = "defaultPerDevicePinnedMemoryLimit"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EffectiveConfig:
+    """What counts for a device.
+
+    Args:
+        kind: Such as GpuConfig; empty where such devices have no config.
+        values: The parameters with their defaults, without apiVersion and kind.
+        written: The text that decided; empty for the driver's default.
+    """
+
+    kind: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    written: str = ""
+
+    @property
+    def strategy(self) -> str:
+        """TimeSlicing, MPS or SpacePartitioning; empty where nothing is shared."""
+        return str(self._sharing("strategy") or "")
+
+    @property
+    def interval(self) -> str:
+        """Default, Short, Medium or Long, where slices of time are set."""
+        return str(self._sharing("timeSlicingConfig", "interval") or "")
+
+    @property
+    def partition_count(self) -> int | None:
+        """The example driver's number of parts, where it is said."""
+        count = self._sharing("spacePartitioningConfig", "partitionCount")
+        return None if count is None else int(count)
+
+    @property
+    def mps(self) -> Mapping[str, Any]:
+        """Limits of MPS."""
+        found = self._sharing("mpsConfig")
+        return found if isinstance(found, Mapping) else {}
+
+    def _sharing(self, *path: str) -> Any:
+        value: Any = self.values.get("sharing")
+        for name in path:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+
+class ConfigDecoder:
+    """A driver's decoder.
+
+    Args:
+        driver: Whose kinds are decoded, a name of the catalogue; of any other driver every JSON object counts.
+        line: Its release line; None for the newest.
+        gates: Feature gates of the driver, in which a gate that is not named has its default; None where they are not
+            known, and nothing is refused for a gate.
+    """
+
+    def __init__(
+        self, driver: str, *, line: str | None = None, gates: Mapping[str, bool] | None = None
+    ) -> None:
+        self._driver = driver
+        self._gates = gates
+        known = drivers().get(driver)
+        release = (known.by_line[line] if line else known.newest) if known else None
+        self._pins = Pins({driver: release} if release else {})
+        self._line = release.line if release else ""
+        configs = configs_of(driver, release.line) if release else None
+        self._kinds = configs.kinds if configs else None
+
+    def decode(self, claim: Claim, type_of: Callable[[str], str]) -> tuple[EffectiveConfig, ...]:
+        """What counts for each device of a claim, in its order.
+
+        Args:
+            claim: The claim.
+            type_of: The catalogue's type of a device, by its name: gpu, mig, vfio.
+
+        Raises:
+            PluginError: `config-kind-not-known`, `config-field-not-known`, `config-value`, `config-conflict`,
+                `config-device-type`, `config-needs-gate`, `driver-gate-conflict`, `invalid-parameters`, `value-too-long`;
+                all of the claim at once.
+        """
+        problems: list[Problem] = []
+        effective = []
+        for device in claim.devices:
+            found, told = self._of_device(f"{claim}: device {device.device}", device, type_of(device.device))
+            effective.append(found)
+            problems += told
+        if not problems:
+            problems = list(self._check_together(claim, effective))
+        if problems:
+            raise PluginError(problems)
+        return tuple(effective)
+
+    def _of_device(self, path: str, device: ClaimDevice, type_: str) -> tuple[EffectiveConfig, list[Problem]]:
+        chosen = EffectiveConfig()
+        problems: list[Problem] = []
+        # The last one counts, so it is asked first.
+        for text in reversed(device.configs):
+            parameters, faults = self._read(text)
+            kind = str(parameters.get("kind", ""))
+            fits = self._kinds is None or (kind in self._kinds and type_ in self._kinds[kind].devices)
+            counts = not chosen.written and fits
+            if counts:
+                chosen = EffectiveConfig(
+                    kind=kind, values=self._completed(kind, type_, parameters), written=text
+                )
+            problems += [
+                _problem(path, kind, fault)
+                for fault in faults
+                if fault.severity == "error" and (counts or fault.code in _DECODING)
+            ]
+        if not chosen.written:
+            kind = next((name for name, each in (self._kinds or {}).items() if type_ in each.devices), "")
+            chosen = EffectiveConfig(kind=kind, values=built_in(self._driver, self._line, type_, self._gates))
+        return chosen, problems
+
+    def _read(self, text: str) -> tuple[Mapping[str, Any], list[Fault]]:
+        repeated: list[str] = []
+
+        def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+            names = [name for name, _ in found]
+            repeated.extend(name for name in dict.fromkeys(names) if names.count(name) > 1)
+            return dict(found)
+
+        try:
+            parameters = json.loads(text, object_pairs_hook=pairs)
+        except (ValueError, RecursionError):
+            return {}, [Fault((), "invalid-parameters", "the config is no JSON", "write an object")]
+        faults = check_parameters(self._driver, parameters, self._pins, self._gates)
+        if repeated and self._kinds is not None and is_strict(self._driver, self._line):
+            message = f"the config has the field {repeated[0][:80]!r} twice"
+            faults.append(Fault((), "invalid-parameters", message, "leave one of them out"))
+        return (parameters if isinstance(parameters, Mapping) else {}), faults
+
+    def _completed(self, kind: str, type_: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        values = {name: value for name, value in parameters.items() if name not in ("apiVersion", "kind")}
+        return with_defaults(self._driver, self._line, kind, type_, values, self._gates)
+
+    def _check_together(self, claim: Claim, effective: list[EffectiveConfig]) -> Iterator[Problem]:
+        groups = {each.written: each for each in effective}
+        for written, config in groups.items():
+            count = sum(each.written == written for each in effective)
+            limits = config.mps.get(_INDEXED) or {}
+            for key in limits if isinstance(limits, Mapping) else ():
+                if str(key).lstrip("+").isdecimal() and int(key) >= count:
+                    message = f"{key} is no index of the {count} devices that share the config"
+                    fault = Fault(
+                        ("sharing", "mpsConfig", _INDEXED), "config-value", message, "indexes count from 0"
+                    )
+                    yield _problem(str(claim), config.kind, fault)
+        for name, kind in (self._kinds or {}).items():
+            texts = {each.written for each in effective if each.kind == name}
+            if _is_single(kind) and len(texts) > 1:
+                message = (
+                    f"its devices come under {len(texts)} configs of this kind, and at most one is supported"
+                )
+                hint = f"give the claim one {name} without requests, or use several claims"
+                yield _problem(str(claim), name, Fault((), "config-conflict", message, hint))
+
+
+def _is_single(kind: ConfigKind) -> bool:
+    return kind.one_per_claim
+
+
+def _problem(path: str, kind: str, fault: Fault) -> Problem:
+    place = ".".join((kind or "config", *fault.fields))
+    hint = f"write {fault.fields[-1]}: {json.dumps(fault.value)}" if fault.value is not None else fault.hint
+    return Problem(path=f"{path}: {place}", code=fault.code, message=fault.message, hint=hint)
