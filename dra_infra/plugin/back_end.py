@@ -53,7 +53,10 @@ class BackEnd(Protocol):
         ...
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Call *changed*, from any thread, whenever `inventory` may answer something else; returns at once."""
+        """Call *changed*, from any thread, whenever `inventory` may answer something else; returns at once.
+
+        Several ask: each is told.
+        """
         ...
 
     def prepare(self, claim: Claim) -> Sequence[Edits]:

@@ -79,8 +79,13 @@ class Preparations:
         with self._turn():
             return self._lost()
 
-    def prepare(self, claim: Claim) -> tuple[str, ...]:
+    def prepare(self, claim: Claim, *, within: float | None = None) -> tuple[str, ...]:
         """Prepare a claim; one that is prepared already is answered the same.
+
+        Args:
+            claim: What to prepare.
+            within: Seconds for which the caller waits for this to begin. A claim that is prepared after its caller went may
+                be one that was released in between.
 
         Returns:
             A CDI id for each of the claim's devices, in their order.
@@ -90,7 +95,7 @@ class Preparations:
                 `cdi-refused`, `plugin-folder-not-usable`, and what the back end says. Nothing is prepared then.
         """
         uid = check_uid(claim.uid)
-        with self._turn():
+        with self._turn(within):
             known = self._checkpoint.records.get(uid) or self._restore(claim)
             if known and not self._is_whole(known):
                 self._undo(known)
@@ -103,15 +108,15 @@ class Preparations:
             self._refuse_held(claim)
             return device_ids(self._prepare(claim), self._driver)
 
-    def release(self, uid: str) -> None:
-        """Release a claim; one that is not prepared is no error.
+    def release(self, uid: str, *, within: float | None = None) -> None:
+        """Release a claim; one that is not prepared is no error. *within* is that of `prepare`.
 
         Raises:
             PluginError: `invalid-claim-uid`, `plugin-folder-not-usable`, and what the back end says; the claim's devices
                 are kept back then, and the next call goes on.
         """
         check_uid(uid)
-        with self._turn():
+        with self._turn(within):
             record = self._checkpoint.records.get(uid)
             if record:
                 self._undo(record)
@@ -124,8 +129,8 @@ class Preparations:
                 self._unsure = False
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
-        with self._turns.take() as others:
+    def _turn(self, within: float | None = None) -> Iterator[None]:
+        with self._turns.take(within=within) as others:
             if others or self._unsure:
                 self._unsure = True
                 self._problems = tuple(self._recover())

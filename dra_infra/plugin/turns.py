@@ -35,8 +35,11 @@ class Turns:
         self._here = threading.Lock()
 
     @contextmanager
-    def take(self) -> Iterator[bool]:
+    def take(self, *, within: float | None = None) -> Iterator[bool]:
         """Wait for a turn.
+
+        Args:
+            within: Seconds that the caller has left, where that may be less than our patience.
 
         Yields:
             Whether somebody else had one since our last, so that what we remember may be old.
@@ -44,12 +47,15 @@ class Turns:
         Raises:
             PluginError: `plugin-folder-not-usable`, `turn-not-had`.
         """
-        until = time.monotonic() + self._patience
-        if not self._here.acquire(timeout=self._patience):
-            raise self._not_had()
+        patience = self._patience if within is None else max(0.0, min(within, self._patience))
+        until = time.monotonic() + patience
+        if not self._here.acquire(timeout=patience):
+            raise self._not_had(patience)
         try:
-            handle = self._lock(until)
+            handle = self._open()
             try:
+                if not _lock(handle, until):
+                    raise self._not_had(patience)
                 # No fsync: after a crash of the machine every instance is new.
                 others = os.pread(handle, 64, 0) != self._name
                 if others:
@@ -60,10 +66,10 @@ class Turns:
         finally:
             self._here.release()
 
-    def _lock(self, until: float) -> int:
+    def _open(self) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            handle = os.open(self._path, flags, 0o600)
+            return os.open(self._path, flags, 0o600)
         except OSError as error:
             problem = Problem(
                 path=str(self._path),
@@ -72,30 +78,27 @@ class Turns:
                 hint="see the folder's permissions and its mount",
             )
             raise PluginError([problem]) from error
-        try:
-            self._wait(handle, until)
-        except BaseException:
-            os.close(handle)
-            raise
-        return handle
 
-    def _wait(self, handle: int, until: float) -> None:
-        pause = 0.001
-        while True:
-            try:
-                # flock has no time limit of its own, and a signal to end it would reach other threads.
-                return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                if time.monotonic() > until:
-                    raise self._not_had() from error
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-
-    def _not_had(self) -> PluginError:
+    def _not_had(self, patience: float) -> PluginError:
         problem = Problem(
             path=str(self._path),
             code="turn-not-had",
-            message=f"another preparation on this node did not end within {self._patience:g} s",
+            message=f"another preparation on this node did not end within {patience:.3g} s",
             hint="the kubelet asks again; if it stays so, see the plugin's log for what the device does",
         )
         return PluginError([problem])
+
+
+def _lock(handle: int, until: float) -> bool:
+    pause = 0.001
+    while True:
+        try:
+            # flock has no time limit of its own, and a signal to end it would reach other threads.
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                return False
+        else:
+            return True
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)

@@ -117,3 +117,13 @@ def test_a_turn_that_another_instance_or_thread_does_not_end_is_told(tmp_path: P
             assert codes(caught.value) == ["turn-not-had"]
     with other.take() as others:
         assert others
+
+
+def test_a_caller_that_has_little_time_left_waits_no_longer(tmp_path: Path):
+    held, other = Turns(tmp_path / "lock"), Turns(tmp_path / "lock")
+    with held.take():
+        for waiting in (other, held):
+            for within in (0.01, -1.0):
+                with pytest.raises(PluginError) as caught, waiting.take(within=within):
+                    pass
+                assert codes(caught.value) == ["turn-not-had"]

@@ -1,0 +1,144 @@
+"""The parts of the plugin that the kubelet and the API server see, started and stopped in the order in which neither is misled."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Final, Protocol
+
+from dra_infra.plugin.back_end import BackEnd
+from dra_infra.plugin.claims import Claim, ClaimReference
+from dra_infra.plugin.observing import Observer, Silent
+from dra_infra.plugin.preparations import Preparations
+from dra_infra.plugin.service.health import MOST_WATCHERS, HealthService
+from dra_infra.plugin.service.node import NodeService
+from dra_infra.plugin.service.registration import Registration
+from dra_infra.plugin.service.serving import Server
+from dra_infra.plugin.service.sockets import Sockets
+
+THREADS: Final = 16
+"""Calls at work. Preparing is one at a time; what they do at the same time is to read claims from the API server."""
+
+LINGER: Final = 2.0
+"""Seconds in which the kubelet notices that a registration went: it looks once a second (pkg/kubelet/pluginmanager)."""
+
+GRACE: Final = 20.0
+"""Seconds for calls in flight: a pod has 30 to end, if nobody said otherwise."""
+
+
+class Publisher(Protocol):
+    """Keeps the node's slices on the API server."""
+
+    def start(self) -> None:
+        """Begin; returns when the first try was made, or sooner. What fails is tried again, and told to the observer."""
+        ...
+
+    def stop(self) -> None:
+        """End; the slices stay."""
+        ...
+
+
+class Driver:
+    """A driver of this node: what registers, publishes, prepares and reports.
+
+    Args:
+        node: The node's name, which is that of its pool too.
+        read_claim: Reads an allocated claim from the API server; raises `PluginError`.
+        sockets: Where to be found. With a pod's UID an older instance may be alive, and stays with the kubelet until it stops.
+        linger: Seconds for which calls are taken after the registration went, where another instance may have come.
+        grace: Seconds for which calls in flight are waited for.
+    """
+
+    def __init__(
+        self,
+        *,
+        node: str,
+        back_end: BackEnd,
+        preparations: Preparations,
+        read_claim: Callable[[ClaimReference], Claim],
+        publisher: Publisher,
+        sockets: Sockets,
+        observer: Observer | None = None,
+        linger: float = LINGER,
+        grace: float = GRACE,
+    ) -> None:
+        self._back_end = back_end
+        self._preparations = preparations
+        self._publisher = publisher
+        self._sockets = sockets
+        self._observer: Observer = observer or Silent()
+        self._linger = linger
+        self._grace = grace
+        self._health = HealthService(inventory=back_end.inventory, pool=node, observer=self._observer)
+        self._node_service = NodeService(
+            preparations=preparations, read_claim=read_claim, observer=self._observer
+        )
+        self._registration = Registration(
+            driver=back_end.driver, endpoint=sockets.service, observer=self._observer
+        )
+        self._service_server = Server(
+            sockets.service,
+            (*self._node_service.handlers(), *self._health.handlers()),
+            threads=THREADS + MOST_WATCHERS,
+            name="service",
+        )
+        self._registration_server = Server(
+            sockets.registration, self._registration.handlers(), threads=2, name="registration"
+        )
+        self._once = threading.Lock()
+        self._started: ExitStack | None = None
+
+    @property
+    def registered(self) -> bool:
+        """Whether the kubelet took the plugin: it is ready."""
+        return self._registration.registered and self._registration_server.intact
+
+    @property
+    def intact(self) -> bool:
+        """Whether both sockets are still there: where one was taken away, only a new start helps."""
+        return self._service_server.intact and self._registration_server.intact
+
+    def start(self) -> None:
+        """Recover, serve, publish, register: whoever sees us can use what they see.
+
+        Raises:
+            PluginError: `plugin-folder-not-usable`, `socket-path-too-long`, `socket-not-made`, and what the publisher says.
+                Nothing is left running then.
+        """
+        with ExitStack() as started:
+            self._sockets.make_ready()
+            if problems := self._preparations.recover():
+                self._observer.noticed(problems)
+            started.callback(self._back_end.close)
+            self._service_server.start()
+            started.callback(self._stop_service)
+            self._back_end.watch(self._health.changed)
+            started.callback(self._publisher.stop)
+            self._publisher.start()
+            started.callback(self._let_go)
+            self._registration_server.start()
+            started.callback(self._registration_server.stop, 1.0)
+            self._started = started.pop_all()
+
+    def stop(self) -> None:
+        """Go in the opposite order, and wait for calls in flight. What is prepared and published stays. Again is no error."""
+        with self._once:
+            started, self._started = self._started, None
+            if started:
+                started.close()
+
+    def _let_go(self) -> None:
+        """Take calls until the kubelet has noticed that the registration went, and calls the other instance."""
+        if not self._sockets.pod_uid or not self._registration.registered:
+            return
+        if self._health.watchers:
+            # It watches for as long as we are registered.
+            self._health.wait_until_unwatched(self._linger)
+        else:
+            time.sleep(self._linger)
+
+    def _stop_service(self) -> None:
+        self._health.close()
+        self._service_server.stop(self._grace)

@@ -1,0 +1,1 @@
+"""What the kubelet calls: registration, preparing and releasing claims, and the health of devices."""

@@ -1,0 +1,138 @@
+"""Where the plugin's two sockets are, and what dead instances left there.
+
+Names are those of Kubernetes' helper library (`kubeletplugin` of k8s.io/dynamic-resource-allocation), but for two things: a path
+has at most 107 bytes here, since a listener with one of 108, which the library allows, cannot be made; and the service's
+name has shorter forms as well, for a driver's name of 63 letters leaves no room for a pod's UID.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import socket
+import stat
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from dra_infra.errors import PluginError, Problem
+
+LONGEST: Final = 107
+"""Bytes of a socket's path: the kernel's field has 108, and a zero ends it (unix(7))."""
+
+TEMPORARY: Final = re.compile(r"\.[0-9a-f]{6}")
+"""Name under which a socket is made; the kubelet passes over names with a dot in front. Shorter than all others."""
+
+_SECOND_LOOK: Final = 0.05
+
+
+class Sockets:
+    """The two sockets of one instance of the plugin.
+
+    Args:
+        kubelet_root: The kubelet's folder, such as /var/lib/kubelet; the same path for the kubelet and for us.
+        driver: The driver's name.
+        pod_uid: That of our pod, where an old and a new instance are alive together in a rolling update (kubelets since
+            1.33 take that). Empty gives names that the next instance takes over.
+    """
+
+    def __init__(self, *, kubelet_root: Path, driver: str, pod_uid: str = "") -> None:
+        root = kubelet_root.absolute()
+        self.driver = driver
+        self.pod_uid = pod_uid
+        self.registry = root / "plugins_registry"
+        self.folder = root / "plugins" / driver
+
+    @property
+    def service(self) -> Path:
+        """The socket that claims are prepared at.
+
+        Raises:
+            PluginError: `socket-path-too-long`.
+        """
+        short, shorter = _digest(self.pod_uid, 8), _digest(self.pod_uid, 6)
+        names = (f"dra-{self.pod_uid}.sock", f"dra-{short}.sock", f"d{shorter}.sock")
+        return _first_that_fits(self.folder, names if self.pod_uid else ["dra.sock"])
+
+    @property
+    def registration(self) -> Path:
+        """The socket in the folder that the kubelet watches.
+
+        Raises:
+            PluginError: `socket-path-too-long`.
+        """
+        short, both = _digest(self.pod_uid, 8), _digest(f"{self.driver}\0{self.pod_uid}", 16)
+        names = (
+            f"{self.driver}-{self.pod_uid}-reg.sock",
+            f"{self.driver}-{short}-reg.sock",
+            f"dra-{both}-reg.sock",
+        )
+        return _first_that_fits(self.registry, names if self.pod_uid else [f"{self.driver}-reg.sock"])
+
+    def make_ready(self) -> None:
+        """Make the driver's folder, and take away sockets of instances that were killed.
+
+        Raises:
+            PluginError: `plugin-folder-not-usable`, `socket-path-too-long`.
+        """
+        kept = {self.service, self.registration}
+        try:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            for path in set(self._dead()) - kept:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            problem = Problem(
+                path=str(error.filename or self.folder),
+                code="plugin-folder-not-usable",
+                message=f"cannot be used for sockets: {error.strerror or error}",
+                hint="give the kubelet's folder (its --root-dir), mounted at the same path, and start the kubelet first",
+            )
+            raise PluginError([problem]) from error
+
+    def _dead(self) -> Iterator[Path]:
+        registration = re.compile(re.escape(self.driver) + r"(-[-0-9A-Za-z_]{11}|-[-0-9a-f]{36})?-reg\.sock")
+        service = re.compile(r"dra(-.+)?\.sock|d.{8}\.sock")
+        found = [
+            path
+            for folder, ours in ((self.folder, service), (self.registry, registration))
+            for path in folder.iterdir()
+            if (ours.fullmatch(path.name) or TEMPORARY.fullmatch(path.name)) and _refuses(path)
+        ]
+        if found:
+            # Between its making and its listening a socket of a new instance refuses too.
+            time.sleep(_SECOND_LOOK)
+        return (path for path in found if _refuses(path))
+
+
+def _refuses(path: Path) -> bool:
+    """Whether nobody listens at a socket."""
+    with suppress(OSError):
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            return False
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(0)
+            try:
+                probe.connect(str(path))
+            except ConnectionRefusedError:
+                return True
+    return False
+
+
+def _digest(text: str, length: int) -> str:
+    return urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:length]).rstrip(b"=").decode()
+
+
+def _first_that_fits(folder: Path, names: Sequence[str]) -> Path:
+    for name in names:
+        if len(bytes(folder / name)) <= LONGEST:
+            return folder / name
+    problem = Problem(
+        path=str(folder),
+        code="socket-path-too-long",
+        message=f"with a socket's name the path has more than {LONGEST} bytes",
+        hint="give the kubelet a shorter --root-dir, or the driver a shorter name",
+    )
+    raise PluginError([problem])

@@ -1,0 +1,84 @@
+"""A node whose claims are prepared through a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.claims import Claim, ClaimReference
+from dra_infra.plugin.observing import Operation, Silent
+from dra_infra.plugin.service.node import NodeService
+from dra_infra.plugin.service.serving import Server
+from tests.unit.plugin.faults import Node
+
+
+class Notes(Silent):
+    """An observer that remembers."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, Operation] = {}
+        self.done: list[tuple[str, str, list[str]]] = []
+        self.problems: list[Problem] = []
+        self.causes: list[BaseException] = []
+        self.registrations: list[tuple[bool, str]] = []
+
+    def began(self, operation: Operation) -> None:
+        self.open[operation.id] = operation
+
+    def ended(self, operation: Operation, *, seconds: float, error: PluginError | None) -> None:
+        assert seconds >= 0
+        del self.open[operation.id]
+        codes = [each.code for each in error.problems] if error else []
+        self.done.append((operation.kind, operation.claim.name, codes))
+        if error and error.__cause__:
+            self.causes.append(error.__cause__)
+
+    def registered(self, *, registered: bool, text: str) -> None:
+        self.registrations.append((registered, text))
+
+    def noticed(self, problems: Sequence[Problem]) -> None:
+        self.problems += problems
+
+
+class Api:
+    """What the API server says of claims."""
+
+    def __init__(self, *claims: Claim) -> None:
+        self.claims = {each.uid: each for each in claims}
+        self.before: Callable[[], Any] = lambda: None
+
+    def read(self, reference: ClaimReference) -> Claim:
+        self.before()
+        try:
+            return self.claims[reference.uid]
+        except KeyError:
+            problem = Problem(
+                path=str(reference), code="claim-gone", message="there is\nno such claim", hint="look again"
+            )
+            raise PluginError([problem]) from None
+
+
+class Served:
+    """The node service at a socket."""
+
+    def __init__(self, folder: Path, *claims: Claim, threads: int = 16) -> None:
+        self.path = folder / "dra.sock"
+        self.node = Node(folder)
+        self.api = Api(*claims)
+        self.notes = Notes()
+        service = NodeService(preparations=self.node.plugin, read_claim=self.api.read, observer=self.notes)
+        self.server = Server(self.path, service.handlers(), threads=threads, name="test")
+        self.server.start()
+
+    def __enter__(self) -> Served:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self.server.stop(5)
+
+
+def errors(answers: Mapping[str, Any]) -> list[str]:
+    """What went wrong, by claim in the order of the answer; empty texts where nothing did."""
+    return [answer.error for answer in answers.values()]

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import grpc
+import pytest
+
+from dra_infra.errors import PluginError
+from dra_infra.plugin.service.registration import Registration
+from dra_infra.plugin.service.serving import Server
+from tests.unit.plugin.faults import claim_of, codes
+from tests.unit.plugin.kubelet import Connection
+from tests.unit.plugin.service.served import Notes, Served, errors
+
+
+def registration_server(path: Path, notes: Notes | None = None) -> tuple[Registration, Server]:
+    registration = Registration(
+        driver="gpu.example.com", endpoint=Path("here/dra.sock"), observer=notes or Notes()
+    )
+    return registration, Server(path, registration.handlers(), threads=2, name="registration")
+
+
+def test_registration_says_who_where_and_in_which_versions_and_hears_the_answer(folder: Path):
+    notes = Notes()
+    registration, server = registration_server(folder / "reg.sock", notes)
+    server.start()
+    with Connection(folder / "reg.sock") as kubelet:
+        info = kubelet.get_info()
+        assert (info.type, info.name) == ("DRAPlugin", "gpu.example.com")
+        assert info.endpoint == str(Path.cwd() / "here" / "dra.sock")
+        assert list(info.supported_versions) == [
+            "v1.DRAPlugin",
+            "v1beta1.DRAPlugin",
+            "v1.DRAResourceHealth",
+            "v1alpha1.DRAResourceHealth",
+        ]
+        assert not registration.registered
+        kubelet.notify(registered=True)
+        assert registration.registered
+        kubelet.notify(registered=False, error="none of services supported")
+        assert not registration.registered
+    assert notes.registrations == [(True, ""), (False, "none of services supported")]
+    assert server.stop(5)
+
+
+def test_a_socket_is_for_our_user_alone_and_is_taken_away_at_the_end(folder: Path):
+    before = os.umask(0)
+    try:
+        _, server = registration_server(folder / "reg.sock")
+        server.start()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((folder / "reg.sock").stat().st_mode) == 0o600
+    assert [each.name for each in folder.iterdir()] == ["reg.sock"]
+    assert server.intact
+    assert server.stop(5)
+    assert not list(folder.iterdir())
+    assert not server.intact
+    assert server.stop(5)
+
+
+def test_a_socket_that_a_killed_instance_left_is_replaced_in_one_step(folder: Path):
+    path = folder / "reg.sock"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    _, server = registration_server(path)
+    server.start()
+    with Connection(path) as kubelet:
+        assert kubelet.get_info().name == "gpu.example.com"
+    assert server.stop(5)
+
+
+def test_an_instance_takes_away_its_own_socket_and_no_later_one(folder: Path):
+    path = folder / "reg.sock"
+    (_, old), (_, new) = registration_server(path), registration_server(path)
+    old.start()
+    new.start()
+    assert (old.intact, new.intact) == (False, True)
+    assert old.stop(5)
+    with Connection(path) as kubelet:
+        assert kubelet.get_info().name == "gpu.example.com"
+    path.unlink()
+    assert not new.intact
+    assert new.stop(5)
+
+
+def test_a_folder_that_is_not_there_is_told_and_nothing_runs(folder: Path):
+    threads = threading.active_count()
+    _, server = registration_server(folder / "none" / "reg.sock")
+    with pytest.raises(PluginError) as caught:
+        server.start()
+    assert codes(caught.value) == ["socket-not-made"]
+    assert caught.value.problems[0].path == str(folder / "none" / "reg.sock")
+    assert threading.active_count() == threads
+    (folder / "full").mkdir()
+    (folder / "full" / "reg.sock").mkdir()
+    _, server = registration_server(folder / "full" / "reg.sock")
+    with pytest.raises(PluginError) as caught:
+        server.start()
+    assert codes(caught.value) == ["socket-not-made"]
+    assert [each.name for each in (folder / "full").iterdir()] == ["reg.sock"]
+
+
+def test_a_path_with_letters_that_addresses_do_not_have_is_served(folder: Path):
+    path = folder / "100% of #1?" / "dra socket"
+    path.parent.mkdir()
+    _, server = registration_server(path)
+    server.start()
+    assert server.intact
+    assert server.stop(5)
+
+
+def test_stopping_waits_for_calls_in_flight_and_takes_no_new_ones(folder: Path):
+    claim = claim_of(1, "gpu-0")
+    served = Served(folder, claim)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        begun.set()
+        assert go_on.wait(10)
+
+    served.api.before = slow
+    with Connection(served.path) as kubelet, Connection(served.path) as other, ThreadPoolExecutor(2) as pool:
+        answer = pool.submit(kubelet.prepare, claim)
+        assert begun.wait(10)
+        stopped = pool.submit(served.server.stop, 10)
+        while served.path.exists():
+            threading.Event().wait(0.005)
+        with pytest.raises(grpc.RpcError) as caught:
+            other.prepare(claim)
+        assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
+        go_on.set()
+        assert errors(answer.result(10)) == [""]
+        assert stopped.result(10)
+
+
+def test_a_call_that_never_ends_does_not_keep_the_plugin_from_stopping(folder: Path):
+    claim = claim_of(1, "gpu-0")
+    served = Served(folder, claim)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        begun.set()
+        assert go_on.wait(30)
+
+    served.api.before = hang
+    with Connection(served.path) as kubelet, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(kubelet.prepare, claim)
+        assert begun.wait(10)
+        assert not served.server.stop(0.05)
+        with pytest.raises(grpc.RpcError) as caught:
+            answer.result(10)
+        assert caught.value.code() in (grpc.StatusCode.CANCELLED, grpc.StatusCode.UNAVAILABLE)
+        go_on.set()
