@@ -302,6 +302,11 @@ CODES: dict[str, str] = {
     "what-if-node": "no node of the fleet is called so",
     # the node plugin
     "invalid-claim-uid": "a request names a claim by something that is no UID",
+    "invalid-claim-name": "a request names a claim by something that no API server makes",
+    "call-out-of-time": "a claim was not begun, for the rest of the kubelet's call took all its time",
+    "plugin-failed": "the node plugin met something that nobody expected",
+    "socket-path-too-long": "the path of a socket has more bytes than the kernel takes",
+    "socket-not-made": "a socket cannot be made",
     "plugin-folder-not-usable": "the node plugin cannot read or write one of its folders",
     "checkpoint-unreadable": "a file of the checkpoint is damaged, and was set aside",
     "checkpoint-newer": "a file of the checkpoint was written by a newer release, and was set aside",

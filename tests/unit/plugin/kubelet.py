@@ -29,7 +29,8 @@ class Connection:
     """A connection to a socket of a plugin."""
 
     def __init__(self, path: Path, version: str = "v1") -> None:
-        self.channel = grpc.insecure_channel(f"unix:{path}")
+        # Connections of its own: grpc shares those of one address.
+        self.channel = grpc.insecure_channel(f"unix:{path}", [("grpc.use_local_subchannel_pool", 1)])
         self.service, self.messages = NODE[version]
 
     def __enter__(self) -> Connection:
