@@ -82,7 +82,7 @@ class Folder:
     def names(self) -> tuple[str, ...]:
         """Names of everything in it, sorted."""
         with explained("cannot be read", self.path):
-            return tuple(sorted(each.name for each in self.path.iterdir()))
+            return tuple(sorted(os.listdir(self.path)))  # noqa: PTH208  (a tenth of the time with 1,000 claims)
 
     def read(self, name: str) -> bytes | None:
         """Content of a plain file, cut where it is too large; None where there is none.

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.model.fleet import Fleet
-from dra_infra.model.quantity import Quantity
 from dra_infra.plugin.back_end import Inventory
+from dra_infra.plugin.back_ends.sim_commands import Binding, Commands, PrepareFault, is_for, malformed
 from dra_infra.plugin.back_ends.sim_edits import edits_of, marker_of, uuid_of
+from dra_infra.plugin.back_ends.sim_faults import apply, gone_devices, unknown_devices
 from dra_infra.plugin.back_ends.sim_hardware import Hardware, Use
-from dra_infra.plugin.back_ends.sim_node import NVIDIA, simulate_node
-from dra_infra.plugin.claims import Claim, Edits
+from dra_infra.plugin.back_ends.sim_node import simulate_node
+from dra_infra.plugin.back_ends.sim_placement import config_text, refuse_conflicts
+from dra_infra.plugin.back_ends.sim_watch import WatchedCommands
+from dra_infra.plugin.claims import Claim, ClaimReference, Edits
 from dra_infra.plugin.configs import EffectiveConfig
 from dra_infra.plugin.disk import Disk
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
-_UNCHANGED: Final = "Default"
 _INTERVALS: Final = ("Default", "Short", "Medium", "Long")
 """As nvidia-smi counts them, from 0."""
+
+
+def _silent(_: Sequence[Problem]) -> None:
+    """Nobody listens."""
 
 
 class SimulatedBackEnd:
@@ -30,8 +35,11 @@ class SimulatedBackEnd:
     Args:
         fleet: What the node has: `hgx-h100`, `a100-80gb mig=1g.10gb*7`, `example`, a file, or a fleet.
         node: Name of the node.
-        folder: Keeps what hardware would keep: who has a device, MIG devices, slices of time.
-        driver: Which of the fleet's drivers, or what to call its only one; None for the fleet's own.
+        folder: Keeps what hardware would keep: who has a device, MIG devices, slices of time. Runtimes mount files of it.
+        driver: Which of the fleet's drivers, or what to call the one that there is; None for the fleet's own.
+        commands: The file that says what happens to devices; it need not be there.
+        noticed: Is told what is wrong with that file.
+        mig_delay: Seconds that making a MIG device takes.
         boot_id: Of the machine; None for what the kernel says.
         disk: What changes the folder.
 
@@ -47,11 +55,17 @@ class SimulatedBackEnd:
         node: str,
         folder: Path,
         driver: str | None = None,
+        commands: Path | None = None,
+        noticed: Callable[[Sequence[Problem]], None] = _silent,
+        mig_delay: float = 0.0,
         boot_id: str | None = None,
         disk: Disk | None = None,
     ) -> None:
         self._node = simulate_node(fleet, node=node, driver=driver)
         self._hardware = Hardware(folder, boot_id or _BOOT_ID.read_text().strip(), disk)
+        self._commands_path = commands
+        self._commands = WatchedCommands(commands, noticed, self._judge)
+        self._mig_delay = mig_delay
         self._tidy = False
 
     @property
@@ -61,20 +75,27 @@ class SimulatedBackEnd:
 
     def inventory(self) -> Inventory:
         """What there is now."""
-        return Inventory(devices=tuple(self._node.devices.values()), counters=self._node.counters)
+        return apply(self._node, self._commands.now(), self._passed_through())
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Call *changed* whenever `inventory` may answer something else."""
+        """Call *changed* whenever commands change; several may watch."""
+        self._commands.watch(changed)
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching, and end what takes long."""
+        self._commands.close()
+
+    def binding(self, claim: ClaimReference, device: str) -> Binding | None:
+        """What commands say of a claim's device that has binding conditions; None where nothing is decided yet."""
+        said = [each for each in self._commands.now().bindings if each.device in ("", device)]
+        return next((each for each in reversed(said) if is_for(each.claim, claim)), None)
 
     def prepare(self, claim: Claim) -> Sequence[Edits]:
         """Take the devices, make those that are made on demand, and set what the configs ask for.
 
         Raises:
-            PluginError: `device-not-allocatable`, `device-held`, `config-conflict`, `plugin-folder-not-usable`, and the
-                codes of `ConfigDecoder.decode`.
+            PluginError: `device-not-allocatable`, `device-held`, `config-conflict`, `sim-told-to-fail`,
+                `plugin-folder-not-usable`, and the codes of `ConfigDecoder.decode`.
         """
         self._tidy_once()
         self._refuse_unknown(claim)
@@ -84,12 +105,14 @@ class SimulatedBackEnd:
             for each, config in zip(claim.devices, configs, strict=True)
             if not each.admin_access
         }
-        others = frozenset(use for use in self._hardware.uses() if use.uid != claim.uid)
-        self._refuse_held(claim, wanted, others)
+        refuse_conflicts(self._node, self._hardware, claim, wanted)
         for device, config in wanted.items():
-            self._hardware.take(Use(device, claim.uid), _text(config))
+            self._hardware.take(Use(device, claim.uid), config_text(config))
             self._set_up(device, config)
+        # Late, so that there is something to undo.
+        self._disturb(claim)
         marker = self._hardware.write_marker(claim.uid, marker_of(self._node, claim, configs))
+        self._tell_passed_through()
         return edits_of(self._node, claim, configs, str(marker))
 
     def release(self, claim: Claim) -> None:
@@ -99,18 +122,23 @@ class SimulatedBackEnd:
             PluginError: `plugin-folder-not-usable`.
         """
         self._tidy_once()
-        uses = self._hardware.uses()
-        for use in sorted(use for use in uses if use.uid == claim.uid):
-            if not any(other.device == use.device and other.uid != claim.uid for other in uses):
+        others = self._hardware.holders(but=claim.uid)
+        for use in self._hardware.uses_of(claim.uid):
+            if use.device not in others:
                 self._hardware.reset(use.device)
                 self._hardware.destroy(use.device)
             self._hardware.give_back(use)
         self._hardware.remove_marker(claim.uid)
+        self._tell_passed_through()
 
     @property
     def state_folder(self) -> Path:
         """Where the state of the hardware is, of this boot."""
         return self._hardware.path
+
+    def uses(self) -> frozenset[Use]:
+        """Which claims have which devices."""
+        return self._hardware.uses()
 
     def sharing(self) -> Mapping[str, Mapping[str, Any]]:
         """Slices of time and MPS as they are set now, by the device's name."""
@@ -128,16 +156,13 @@ class SimulatedBackEnd:
 
     def _set_up(self, device: str, config: EffectiveConfig) -> None:
         if self._node.is_made(device) and device not in self._hardware.made():
+            self._commands.ended.wait(self._mig_delay)
             self._hardware.make(device, self._mig(device))
         if config.strategy == "MPS":
             self._hardware.share(device, {"computeMode": "EXCLUSIVE_PROCESS", **config.mps})
         elif config.strategy == "TimeSlicing" and self._node.type_of(device) == "gpu":
-            interval = config.interval or _UNCHANGED
-            slices = {
-                "computeMode": "DEFAULT",
-                "interval": interval,
-                "timeSlice": _INTERVALS.index(interval),
-            }
+            number = _INTERVALS.index(config.interval)
+            slices = {"computeMode": "DEFAULT", "interval": config.interval, "timeSlice": number}
             self._hardware.share(device, slices)
 
     def _mig(self, device: str) -> dict[str, Any]:
@@ -147,86 +172,57 @@ class SimulatedBackEnd:
             "parentUUID": self._node.attribute(device, "parentUUID"),
         }
 
+    def _passed_through(self) -> frozenset[str]:
+        """What is withdrawn since its GPU is in use otherwise: whole, or passed through (nvidia driver, VFIO)."""
+        if not self._node.passes_through:
+            return frozenset()
+        node = self._node
+        used = {
+            (node.gpu_of(use.device), node.type_of(use.device) == "vfio") for use in self._hardware.uses()
+        }
+        return frozenset(
+            name for name in node.devices if (node.gpu_of(name), node.type_of(name) != "vfio") in used
+        )
+
+    def _tell_passed_through(self) -> None:
+        if self._node.passes_through:
+            self._commands.tell()
+
     def _refuse_unknown(self, claim: Claim) -> None:
+        gone = gone_devices(self._node, self._commands.now())
         problems = [
             Problem(
                 path=f"{claim}: device {each.device}",
                 code="device-not-allocatable",
-                message="requested device is not allocatable: there is none of that name",
+                message="requested device is not allocatable: the node does not have it, or has it no more",
                 hint="delete the pod: a new one is allocated what there is now",
             )
             for each in claim.devices
-            if each.device not in self._node.devices
+            if each.device not in self._node.devices or each.device in gone
         ]
         if problems:
             raise PluginError(problems)
 
-    def _refuse_held(
-        self, claim: Claim, wanted: Mapping[str, EffectiveConfig], others: frozenset[Use]
-    ) -> None:
-        problems: list[Problem] = []
-        for device, config in wanted.items():
-            for use in sorted(others):
-                problems += self._against(claim, device, config, use)
-        problems += self._crowded(claim, wanted, others)
-        if problems:
-            raise PluginError(problems)
+    def _disturb(self, claim: Claim) -> None:
+        reference = ClaimReference(namespace=claim.namespace, name=claim.name, uid=claim.uid)
+        names = {"", *(each.device for each in claim.devices)}
+        for fault in self._commands.now().prepare:
+            if fault.device in names and is_for(fault.claim, reference):
+                self._commands.ended.wait(fault.seconds)
+                if fault.error:
+                    raise _told_to_fail(claim, fault)
 
-    def _against(self, claim: Claim, device: str, config: EffectiveConfig, use: Use) -> Iterator[Problem]:
-        path = f"{claim}: device {device}"
-        node = self._node
-        if use.device == device:
-            if node.origin == NVIDIA and self._hardware.config_of(use) != _text(config):
-                yield Problem(
-                    path=path,
-                    code="config-conflict",
-                    message=f"requested device {device} has conflicting configuration with already prepared claim {use.uid}",
-                    hint="give all claims that share a device the same config",
-                )
-        elif node.gpu_of(use.device) == node.gpu_of(device) and "vfio" in (
-            node.type_of(device),
-            node.type_of(use.device),
-        ):
-            yield _held(path, f"its GPU is in use as {use.device} for the claim with the UID {use.uid}")
-
-    def _crowded(
-        self, claim: Claim, wanted: Mapping[str, EffectiveConfig], others: frozenset[Use]
-    ) -> Iterator[Problem]:
-        """What the placement rules of MIG say, whole GPUs included: devices of one GPU share its counters."""
-        there = {use.device: use.uid for use in sorted(others)}
-        for counters in self._node.counters:
-            mine = [device for device in wanted if counters.name in self._consumed(device)]
-            rivals = [device for device in there if counters.name in self._consumed(device)]
-            taken: dict[str, Any] = {}
-            for device in dict.fromkeys([*mine, *rivals]):
-                for name, amount in self._consumed(device)[counters.name].items():
-                    taken[name] = taken.get(name, 0) + amount
-            over = [
-                name
-                for name, counter in (counters.counters or {}).items()
-                if taken.get(name, 0) > Quantity.parse(counter.value).value
-            ]
-            if mine and over and set(rivals) - set(mine):
-                held = ", ".join(f"{each} of {there[each]}" for each in rivals if each not in mine)
-                yield _held(
-                    f"{claim}: device {mine[0]}", f"does not fit {counters.name} beside {held}: {over[0]}"
-                )
-
-    def _consumed(self, device: str) -> dict[str, dict[str, Any]]:
-        known = self._node.devices.get(device)
-        return {
-            each.counter_set: {
-                name: Quantity.parse(counter.value).value for name, counter in (each.counters or {}).items()
-            }
-            for each in (known.consumes_counters if known else None) or ()
-        }
+    def _judge(self, commands: Commands) -> Iterator[Problem]:
+        for name in unknown_devices(self._node, commands):
+            if self._commands_path:
+                yield malformed(self._commands_path, name, "there is no such device", severity="warning")
 
 
-def _held(path: str, message: str) -> Problem:
-    hint = "the kubelet asks again when that claim's pods are gone; if it stays so, look for them"
-    return Problem(path=path, code="device-held", message=message, hint=hint)
-
-
-def _text(config: EffectiveConfig) -> str:
-    """A config as it is compared: two texts of one meaning are one config."""
-    return json.dumps([config.kind, config.values], sort_keys=True)
+def _told_to_fail(claim: Claim, fault: PrepareFault) -> PluginError:
+    problem = Problem(
+        path=str(claim),
+        code="sim-told-to-fail",
+        message=fault.error,
+        hint="dra-infra-plugin sim heal ends it",
+    )
+    return PluginError([problem])

@@ -2,6 +2,7 @@
 
 <device>.<uid>.use    a claim has the device: its config, as JSON
 <device>.mig          a MIG device that was made
+claims/<uid>.json     what the containers of a claim see
 <gpu>.sharing         slices of time, or MPS, that were set on a GPU
 """
 
@@ -15,8 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from dra_infra.plugin.claims import is_uid
+from dra_infra.plugin.claims import check_uid
 from dra_infra.plugin.disk import Disk, Folder, explained
+
+_MARKERS: Final = "claims"
 
 _BOOT: Final = re.compile(r"[0-9A-Za-z-]{1,64}")
 
@@ -47,17 +50,29 @@ class Hardware:
         boot = boot_id if _BOOT.fullmatch(boot_id) else "unknown"
         path = folder / boot
         with explained("cannot be made", path):
-            path.mkdir(mode=0o755, parents=True, exist_ok=True)
+            (path / _MARKERS).mkdir(mode=0o755, parents=True, exist_ok=True)
             for old in folder.iterdir():
                 if old.name != boot and old.is_dir() and not old.is_symlink():
                     shutil.rmtree(old, ignore_errors=True)
         self.path = path
         self._folder = Folder(path, disk or VolatileDisk(), mode=0o644)
+        self._markers = Folder(path / _MARKERS, disk or VolatileDisk(), mode=0o644)
 
     def uses(self) -> frozenset[Use]:
         """Who has what."""
-        found = (name.removesuffix(".use").rpartition(".") for name in self._names(".use"))
-        return frozenset(Use(device, uid) for device, _, uid in found if is_uid(uid))
+        return frozenset(Use(*name.removesuffix(".use").split(".", 1)) for name in self._names(".use"))
+
+    def uses_of(self, uid: str) -> list[Use]:
+        """What a claim has."""
+        end = f".{uid}.use"
+        return [Use(name.removesuffix(end), uid) for name in self._names(end)]
+
+    def holders(self, *, but: str) -> Mapping[str, str]:
+        """Devices that other claims than *but* have, each with the UID of one that has it."""
+        end = f".{but}.use"
+        found = (name for name in self._names(".use") if not name.endswith(end))
+        # Names alone, without a look at more: there may be a thousand.
+        return dict(name[:-4].split(".", 1) for name in found)
 
     def config_of(self, use: Use) -> str:
         """The config under which a claim has a device, as `take` got it."""
@@ -65,7 +80,7 @@ class Hardware:
 
     def take(self, use: Use, config: str) -> None:
         """Note that a claim has a device."""
-        self._write(f"{use.device}.{use.uid}.use", {"config": config})
+        _write(self._folder, f"{use.device}.{use.uid}.use", {"config": config})
 
     def give_back(self, use: Use) -> None:
         """Note that it has it no more."""
@@ -77,7 +92,7 @@ class Hardware:
 
     def make(self, device: str, what: Mapping[str, Any]) -> None:
         """Make a MIG device."""
-        self._write(f"{device}.mig", what)
+        _write(self._folder, f"{device}.mig", what)
 
     def destroy(self, device: str) -> None:
         """Destroy it."""
@@ -89,7 +104,7 @@ class Hardware:
 
     def share(self, device: str, how: Mapping[str, Any]) -> None:
         """Set slices of time, or MPS."""
-        self._write(f"{device}.sharing", how)
+        _write(self._folder, f"{device}.sharing", how)
 
     def reset(self, device: str) -> None:
         """Set a GPU back to what it was."""
@@ -97,17 +112,18 @@ class Hardware:
 
     def write_marker(self, uid: str, content: Mapping[str, Any]) -> Path:
         """The file that the claim's containers see."""
-        name = f"{uid}.claim.json"
-        self._write(name, content)
-        return self.path / name
+        name = f"{check_uid(uid)}.json"
+        _write(self._markers, name, content)
+        return self._markers.path / name
 
     def remove_marker(self, uid: str) -> None:
         """Take it away."""
-        self._folder.remove(f"{uid}.claim.json")
+        self._markers.remove(f"{check_uid(uid)}.json")
 
     def tidy(self) -> None:
         """Take away what a crash left half-written."""
         self._folder.remove_temporary(bool)
+        self._markers.remove_temporary(bool)
 
     def _names(self, end: str) -> list[str]:
         return [name for name in self._folder.names() if name.endswith(end) and not name.startswith(".")]
@@ -118,7 +134,8 @@ class Hardware:
             return found if isinstance(found, dict) else {}
         return {}
 
-    def _write(self, name: str, content: Mapping[str, Any]) -> None:
-        encoded = json.dumps(content, indent=1, sort_keys=True).encode()
-        if self._folder.read(name) != encoded:
-            self._folder.replace(name, encoded)
+
+def _write(folder: Folder, name: str, content: Mapping[str, Any]) -> None:
+    encoded = json.dumps(content, indent=1, sort_keys=True).encode()
+    if folder.read(name) != encoded:
+        folder.replace(name, encoded)

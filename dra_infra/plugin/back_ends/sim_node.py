@@ -6,6 +6,8 @@ import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final
 
 from dra_infra.catalog.driver_gates import gates_of
@@ -13,8 +15,9 @@ from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.fleets import load_node
 from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.errors import PluginError, Problem
-from dra_infra.model.device import CounterSet, Device
+from dra_infra.model.device import Counter, CounterSet, Device
 from dra_infra.model.fleet import Fleet
+from dra_infra.model.quantity import Quantity
 from dra_infra.plugin.configs import ConfigDecoder
 
 NVIDIA: Final = "gpu.nvidia.com"
@@ -27,7 +30,10 @@ _NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_DNS, "sim.dra-infra")
 _PCI: Final = ("resource.kubernetes.io/pciBusID", "pcieBusID")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+Amounts = Mapping[str, Fraction]
+
+
+@dataclass(frozen=True, kw_only=True)
 class SimulatedNode:
     """A node as its driver found it.
 
@@ -58,7 +64,8 @@ class SimulatedNode:
         found = (known.attributes or {}).get(name) if known else None
         if found is None:
             return None
-        return next((value for value in found.model_dump().values() if value is not None), None)
+        values = (found.string, found.int_, found.bool_, found.version, found.ints, found.strings)
+        return next((value for value in values if value is not None), None)
 
     def gpu_of(self, device: str) -> str:
         """What all devices of one piece of hardware have in common: its address, or the device's own name."""
@@ -67,6 +74,30 @@ class SimulatedNode:
         return next(
             (str(self.attribute(device, each)) for each in _PCI if self.attribute(device, each)), device
         )
+
+    @cached_property
+    def passes_through(self) -> bool:
+        """Whether GPUs are there a second time, to be passed through."""
+        return any(self.type_of(name) == "vfio" for name in self.devices)
+
+    def consumed(self, device: str) -> Mapping[str, Amounts]:
+        """What a device takes of each counter set; nothing of one that is not known."""
+        if device not in self._consumed and device in self.devices:
+            found = self.devices[device].consumes_counters or ()
+            self._consumed[device] = {each.counter_set: _amounts(each.counters) for each in found}
+        return self._consumed.get(device, {})
+
+    def totals(self, counter_set: str) -> Amounts:
+        """What there is of each counter of a set."""
+        return self._totals.get(counter_set, {})
+
+    @cached_property
+    def _totals(self) -> Mapping[str, Amounts]:
+        return {each.name: _amounts(each.counters) for each in self.counters}
+
+    @cached_property
+    def _consumed(self) -> dict[str, Mapping[str, Amounts]]:
+        return {}
 
     def made_uuid(self, device: str) -> str:
         """What a MIG device that the driver makes is called each time: NVML's is not known before it is there."""
@@ -111,6 +142,10 @@ def simulate_node(fleet: str | Fleet, *, node: str, driver: str | None = None) -
         counters=tuple(each for spec in specs for each in spec.shared_counters or ()),
         decoder=_decoder(origin, read.group),
     )
+
+
+def _amounts(counters: Mapping[str, Counter] | None) -> Amounts:
+    return {name: Quantity.parse(each.value).value for name, each in (counters or {}).items()}
 
 
 def _decoder(origin: str, group: NodeGroup | None) -> ConfigDecoder:

@@ -1,0 +1,191 @@
+"""What simulated devices are told to do: a YAML or JSON file that a person or `dra-infra-plugin sim` writes.
+
+    devices:
+      gpu-3: {xid: 79}                        # unhealthy
+      gpu-4: {state: gone}
+      gpu-5: {state: unmonitored, message: no answer}
+    prepare:
+      - {claim: ml/trainer, seconds: 5}       # slow
+      - {device: gpu-1, error: cannot be reset}
+    bindingConditions: [gpu-6]                # devices for which pods wait; "*" is all
+    bindings:
+      - {claim: ml/trainer}                   # met
+      - {claim: ml/other, device: gpu-6, state: failed, message: no room}
+
+A claim is NAMESPACE/NAME or a UID. The functions that change commands touch no file.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic.alias_generators import to_camel
+
+from dra_infra.errors import PluginError, Problem, Severity
+from dra_infra.plugin.claims import ClaimReference
+from dra_infra.plugin.disk import LARGEST, Folder, explained
+
+EVERY: Final = "*"
+"""All devices."""
+
+State = Literal["unhealthy", "gone", "unmonitored"]
+
+_SHOWN: Final = 5
+_Text = Annotated[str, Strict(), Field(max_length=1024)]
+_Name = Annotated[str, Strict(), Field(min_length=1, max_length=253)]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+    )
+
+
+class DeviceFault(_Entry):
+    """What a device has.
+
+    Args:
+        state: Unhealthy has a taint; gone is published no more; unmonitored is of unknown health.
+        xid: NVIDIA's number of the error; without one an unhealthy GPU is lost.
+        message: For the status of pods.
+    """
+
+    state: State = "unhealthy"
+    xid: Annotated[int, Strict(), Field(ge=1, le=9999)] | None = None
+    message: _Text = ""
+
+
+class PrepareFault(_Entry):
+    """What happens when a claim is prepared; what is not said of claim and device holds for all.
+
+    Args:
+        seconds: How much longer it takes.
+        error: What it fails with.
+    """
+
+    claim: _Text = ""
+    device: _Text = ""
+    seconds: Annotated[float, Field(ge=0, le=3600)] = 0.0
+    error: _Text = ""
+
+
+class Binding(_Entry):
+    """Whether a device is ready for a claim that the scheduler chose it for; of all its devices where none is named."""
+
+    claim: _Name
+    device: _Text = ""
+    state: Literal["met", "failed"] = "met"
+    message: _Text = ""
+
+
+class Commands(_Entry):
+    """All that simulated devices are told."""
+
+    devices: dict[_Name, DeviceFault] = {}
+    prepare: tuple[PrepareFault, ...] = ()
+    binding_conditions: tuple[_Name, ...] = ()
+    bindings: tuple[Binding, ...] = ()
+
+
+def fail(commands: Commands, device: str, *, xid: int | None = None, message: str = "") -> Commands:
+    """A device becomes unhealthy, with an XID or lost."""
+    return _with_fault(commands, device, DeviceFault(xid=xid, message=message))
+
+
+def withdraw(commands: Commands, device: str) -> Commands:
+    """A device is gone: it is published no more, and cannot be prepared."""
+    return _with_fault(commands, device, DeviceFault(state="gone"))
+
+
+def heal(commands: Commands, device: str = EVERY) -> Commands:
+    """A device is as it was, or all are and preparing too."""
+    if device == EVERY:
+        return commands.model_copy(update={"devices": {}, "prepare": ()})
+    devices = {name: fault for name, fault in commands.devices.items() if name != device}
+    prepare = tuple(each for each in commands.prepare if each.device != device)
+    return commands.model_copy(update={"devices": devices, "prepare": prepare})
+
+
+def disturb(
+    commands: Commands, *, claim: str = "", device: str = "", seconds: float = 0.0, error: str = ""
+) -> Commands:
+    """Preparing takes longer, or fails, for a claim, for a device, or for all."""
+    others = (each for each in commands.prepare if (each.claim, each.device) != (claim, device))
+    added = PrepareFault(claim=claim, device=device, seconds=seconds, error=error)
+    return commands.model_copy(update={"prepare": (*others, added)})
+
+
+def hold(commands: Commands, device: str = EVERY) -> Commands:
+    """From now on pods that get the device wait until it is bound."""
+    names = tuple(dict.fromkeys((*commands.binding_conditions, device)))
+    return commands.model_copy(update={"binding_conditions": names})
+
+
+def bind(commands: Commands, claim: str, *, device: str = "", failed: str = "") -> Commands:
+    """A claim's devices are ready, or never will be for the reason *failed*."""
+    others = (each for each in commands.bindings if (each.claim, each.device) != (claim, device))
+    added = Binding(claim=claim, device=device, state="failed" if failed else "met", message=failed)
+    return commands.model_copy(update={"bindings": (*others, added)})
+
+
+def is_for(said: str, claim: ClaimReference) -> bool:
+    """Whether a command that names a claim so, or none, is for this one."""
+    return said in ("", claim.uid, f"{claim.namespace}/{claim.name}")
+
+
+def read_commands(path: Path) -> Commands:
+    """The commands of a file; none where there is no file.
+
+    Raises:
+        PluginError: `sim-commands-malformed`, `plugin-folder-not-usable`.
+    """
+    with explained("cannot be read", path):
+        try:
+            with path.open("rb") as file:
+                content = file.read(LARGEST + 1)
+        except FileNotFoundError:
+            return Commands()
+    if len(content) > LARGEST:
+        raise PluginError([malformed(path, "", f"it has more than {LARGEST} bytes")])
+    try:
+        found = yaml.load(content, Loader=yaml.CSafeLoader)
+        return Commands.model_validate({} if found is None else found)
+    except yaml.YAMLError as error:
+        told = " ".join(str(error).split())
+        raise PluginError([malformed(path, "", f"it is no YAML: {told[:200]}")]) from error
+    except ValidationError as error:
+        found = [
+            malformed(path, ".".join(map(str, each["loc"])), each["msg"]) for each in error.errors()[:_SHOWN]
+        ]
+        raise PluginError(found) from error
+
+
+def write_commands(path: Path, commands: Commands) -> None:
+    """Put commands into the place of a file, in one step.
+
+    Raises:
+        PluginError: `plugin-folder-not-usable`.
+    """
+    plain = commands.model_dump(by_alias=True, exclude_defaults=True)
+    Folder(path.parent, mode=0o644).replace(path.name, (json.dumps(plain, indent=1) + "\n").encode())
+
+
+def malformed(path: Path, where: str, message: str, *, severity: Severity = "error") -> Problem:
+    """Something in the file cannot be done; what is only warned of keeps nothing else from being done."""
+    return Problem(
+        path=f"{path}: {where}" if where else str(path),
+        code="sim-commands-malformed",
+        message=message,
+        hint="what was right before holds until it is right"
+        if severity == "error"
+        else "see dra-infra simulate --fleet",
+        severity=severity,
+    )
+
+
+def _with_fault(commands: Commands, device: str, fault: DeviceFault) -> Commands:
+    return commands.model_copy(update={"devices": {**commands.devices, device: fault}})

@@ -1,0 +1,118 @@
+"""Devices as commands have them: unhealthy with a taint, gone, waiting to be bound.
+
+Keys of taints and the XIDs that count as none are those of the NVIDIA driver's gate NVMLDeviceHealthCheck (0.4 and newer);
+of drivers that have no such taint the key is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from dra_infra.model.device import Device
+from dra_infra.model.toleration import DeviceTaint
+from dra_infra.plugin.back_end import Health, Inventory
+from dra_infra.plugin.back_ends.sim_commands import EVERY, Commands, DeviceFault
+from dra_infra.plugin.back_ends.sim_node import NVIDIA, SimulatedNode
+
+IGNORED_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})
+"""Errors of programs, not of the GPU."""
+
+BINDING_CONDITION: Final = "BindingConditions"
+BINDING_FAILURE_CONDITION: Final = "BindingFailureConditions"
+"""As the example driver calls its conditions (chart value `kubeletPlugin.bindingConditions`, from 0.4 on)."""
+
+
+def apply(node: SimulatedNode, commands: Commands, withdrawn: frozenset[str] = frozenset()) -> Inventory:
+    """What the node offers.
+
+    Args:
+        node: What it had at the start.
+        commands: What happened since.
+        withdrawn: Devices that are not offered for another reason.
+    """
+    devices, health = [], {}
+    gone = withdrawn | gone_devices(node, commands)
+    for name, device in node.devices.items():
+        if name in gone:
+            continue
+        changes: dict[str, object] = {}
+        if fault := _fault_of(node, commands, name):
+            health[name] = _health(node, fault)
+            if taint := _taint(node, fault):
+                changes["taints"] = [*(device.taints or ()), taint]
+        if EVERY in commands.binding_conditions or name in commands.binding_conditions:
+            changes["binding_conditions"] = [BINDING_CONDITION]
+            changes["binding_failure_conditions"] = [BINDING_FAILURE_CONDITION]
+        devices.append(_changed(device, changes))
+    return Inventory(devices=tuple(devices), counters=node.counters, health=health)
+
+
+def gone_devices(node: SimulatedNode, commands: Commands) -> frozenset[str]:
+    """Devices that commands took away, with all that is on the same GPU."""
+    if not commands.devices:
+        return frozenset()
+    return frozenset(
+        name for name in node.devices if (fault := _fault_of(node, commands, name)) and fault.state == "gone"
+    )
+
+
+def unknown_devices(node: SimulatedNode, commands: Commands) -> Iterator[str]:
+    """Names in commands that are those of no device."""
+    said = [*commands.devices, *commands.binding_conditions]
+    said += [each.device for each in commands.prepare if each.device]
+    said += [each.device for each in commands.bindings if each.device]
+    for name in dict.fromkeys(said):
+        if name != EVERY and not any(_is_on(node, name, each) for each in node.devices):
+            yield name
+
+
+def _fault_of(node: SimulatedNode, commands: Commands, device: str) -> DeviceFault | None:
+    """What is said of the device, else of the GPU that it is a part of."""
+    if device in commands.devices:
+        return commands.devices[device]
+    return next(
+        (
+            fault
+            for name, fault in commands.devices.items()
+            # An XID is of the device that it is told of; what is lost or gone takes all of the GPU with it.
+            if (fault.xid is None or name not in node.devices) and _is_on(node, name, device)
+        ),
+        None,
+    )
+
+
+def _is_on(node: SimulatedNode, gpu: str, device: str) -> bool:
+    """Whether a device is that GPU or a part of it, by name: A100 in MIG mode are not published whole."""
+    if gpu == device:
+        return True
+    if node.origin != NVIDIA or node.type_of(gpu) not in ("gpu", ""):
+        return False
+    return node.gpu_of(gpu) == node.gpu_of(device) or device.startswith(f"{gpu}-mig-")
+
+
+def _health(node: SimulatedNode, fault: DeviceFault) -> Health:
+    if fault.state == "unmonitored":
+        return Health(state="unknown", message=fault.message or "not watched")
+    if fault.xid is None:
+        lost = "the GPU is lost" if node.origin == NVIDIA else "unhealthy on command"
+        return Health(state="unhealthy", message=fault.message or lost)
+    message = fault.message or f"XID {fault.xid}"
+    return Health(state="healthy" if fault.xid in IGNORED_XIDS else "unhealthy", message=message)
+
+
+def _taint(node: SimulatedNode, fault: DeviceFault) -> DeviceTaint | None:
+    if node.origin != NVIDIA and fault.xid is None:
+        if fault.state == "unmonitored":
+            return None
+        return DeviceTaint(key=f"{node.driver}/unhealthy", effect="NoSchedule")
+    if fault.state == "unmonitored":
+        return DeviceTaint(key=f"{node.driver}/unmonitored", effect="None")
+    if fault.xid is None:
+        return DeviceTaint(key=f"{node.driver}/gpu-lost", effect="NoSchedule")
+    effect = "None" if fault.xid in IGNORED_XIDS else "NoSchedule"
+    return DeviceTaint(key=f"{node.driver}/xid", value=str(fault.xid), effect=effect)
+
+
+def _changed(device: Device, changes: dict[str, object]) -> Device:
+    return device.changed(changes) if changes else device
