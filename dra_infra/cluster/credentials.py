@@ -7,15 +7,22 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dra_infra.cluster.accounts import Account, ExecPlugin, text_of
 from dra_infra.cluster.refusals import bad_credentials
+from dra_infra.errors import ClusterError
 
 _SECONDS: Final = 60.0
 """For a plugin that talks to its cloud."""
+
+_FRESH: Final = 60.0
+"""Seconds for which a token file is not read again (client-go, transport/token_source.go)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,11 +41,18 @@ class Shown:
 
 
 class Credentials:
-    """Those of one account. A token of a file or plugin is asked for again once the server refuses it."""
+    """Those of one account; safe to use from several threads.
 
-    def __init__(self, account: Account) -> None:
+    A token of a file or plugin is asked for again once the server refuses it, and that of a file each minute, as
+    Kubernetes' own clients do: those of pods live for an hour, and are put there anew before that.
+    """
+
+    def __init__(self, account: Account, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._account = account
+        self._clock = clock
         self._shown: Shown | None = None
+        self._read_at = 0.0
+        self._turn = threading.Lock()
 
     def show(self) -> Shown:
         """What to send.
@@ -46,14 +60,27 @@ class Credentials:
         Raises:
             ClusterError: `cluster-credentials`.
         """
+        with self._turn:
+            return self._show()
+
+    def renew(self, refused: Shown) -> bool:
+        """Ask again after a refusal; whether what there is differs from what was refused."""
+        with self._turn:
+            if self._shown == refused:
+                # Else somebody else was refused as well, and has asked.
+                self._shown = None
+            return self._show() != refused
+
+    def _show(self) -> Shown:
         if self._shown is None:
             self._shown = self._find()
+            self._read_at = self._clock()
+        elif self._account.user.token_file is not None and self._clock() - self._read_at > _FRESH:
+            self._read_at = self._clock()
+            # One that cannot be read just now is no reason not to show what may still be accepted.
+            with suppress(ClusterError):
+                self._shown = self._find()
         return self._shown
-
-    def renew(self) -> bool:
-        """Ask again after a refusal; whether what there is differs from what was refused."""
-        before, self._shown = self._shown, None
-        return self.show() != before
 
     def _find(self) -> Shown:
         user = self._account.user

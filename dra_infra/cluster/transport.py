@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 import ssl
 import tempfile
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import urllib3
+from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError
 
 from dra_infra.cluster.accounts import Account
 from dra_infra.cluster.credentials import Shown
 from dra_infra.cluster.refusals import bad_credentials, bad_kubeconfig
+
+_SOCKET: Final = (
+    *HTTPConnection.default_socket_options,
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), seconds)
+        for name, seconds in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+        # Other systems than Linux name some of them otherwise.
+        if hasattr(socket, name)
+    ),
+)
+"""A watch is silent for minutes, and would be for ever where a host on the way forgot the connection."""
 
 
 def open_pool(account: Account, shown: Shown, environment: Mapping[str, str]) -> urllib3.PoolManager:
@@ -32,7 +46,7 @@ def open_pool(account: Account, shown: Shown, environment: Mapping[str, str]) ->
     """
     parts = urlsplit(account.server)
     # As many as there are watches at a time.
-    options: dict[str, Any] = {"maxsize": 8}
+    options: dict[str, Any] = {"maxsize": 8, "socket_options": _SOCKET}
     if parts.scheme == "https":
         options["ssl_context"] = _tls(account, shown)
         if account.server_name:

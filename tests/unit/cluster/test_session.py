@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.cluster.accounts import Account, User
-from dra_infra.cluster.credentials import Shown
+from dra_infra.cluster.credentials import Credentials, Shown
 from dra_infra.cluster.refusals import shorten
 from dra_infra.cluster.session import Session
 from dra_infra.cluster.transport import open_pool
@@ -43,9 +43,37 @@ def test_a_refused_token_is_read_again_from_its_file(server: Server, tmp_path: P
     session = server.session(User(token_file=file))
     file.write_text("new")
     server.says("/x", (401, {}), (200, {}))
-    session._credentials._shown = Shown(authorization="Bearer old")
     assert session.get_json("/x")[0] == 200
     assert [headers["Authorization"] for _, _, headers in server.asked] == ["Bearer old", "Bearer new"]
+
+
+def test_a_token_of_a_file_is_read_again_each_minute_and_kept_where_it_cannot_be(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first")
+    now = 0.0
+    credentials = Credentials(
+        Account(name="n", server="http://x", user=User(token_file=file)), clock=lambda: now
+    )
+    assert credentials.show().authorization == "Bearer first"
+    file.write_text("second")
+    now = 59.0
+    assert credentials.show().authorization == "Bearer first"
+    now = 61.0
+    assert credentials.show().authorization == "Bearer second"
+    file.unlink()
+    now = 200.0
+    assert credentials.show().authorization == "Bearer second"
+
+
+def test_who_is_refused_after_another_renewed_shows_what_the_other_found(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("old")
+    credentials = Credentials(Account(name="n", server="http://x", user=User(token_file=file)))
+    old = credentials.show()
+    file.write_text("new")
+    assert credentials.renew(old)
+    assert credentials.renew(old)
+    assert not credentials.renew(credentials.show())
 
 
 def test_a_token_that_stays_refused_is_told(server: Server) -> None:
