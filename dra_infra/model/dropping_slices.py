@@ -128,3 +128,11 @@ def _is_there(value: object) -> bool:
 def _json(field: str) -> str:
     first, *rest = field.split("_")
     return first + "".join(part.capitalize() for part in rest)
+
+
+def gates_of_fields() -> Mapping[str, str]:
+    """Fields of slices by their names in JSON, with the gates that clear them."""
+    tables = (_DEVICE_FIELDS, _SPEC_FIELDS)
+    found = {_json(field): gate for table in tables for gate, fields in table.items() for field in fields}
+    inner = {"requestPolicy": "DRAConsumableCapacity", "compatibilityGroups": "DRADeviceCompatibilityGroups"}
+    return {**found, **inner, **dict.fromkeys(_LISTS, "DRAListTypeAttributes")}

@@ -1,0 +1,85 @@
+"""What an API server does not do for the plugin, each with its code, what was asked, and what to do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dra_infra.cluster.kinds import Kind
+from dra_infra.cluster.refusals import shorten
+from dra_infra.errors import ClusterError, PluginError, Problem
+
+_CODES: Final = {
+    "cluster-unreachable": "api-unreachable",
+    "cluster-answer": "api-unreachable",
+    "cluster-unauthorized": "api-unauthorized",
+    "cluster-credentials": "api-unauthorized",
+    "kubeconfig-unreadable": "api-unauthorized",
+}
+
+_HINTS: Final = {
+    "api-unreachable": "is the API server up, and the network of the node? It is asked again",
+    "api-unauthorized": "the plugin's pod needs the token of its service account, or name a --kubeconfig that holds one",
+}
+
+_GONE: Final = 410
+_FORBIDDEN: Final = 403
+_UNAUTHORIZED: Final = 401
+
+
+class ApiError(PluginError):
+    """An API server did not do what it was asked.
+
+    Attributes:
+        status: HTTP's; 0 where no answer came, so that what was asked may have been done or not.
+        reason: Kubernetes' word for it, such as `AlreadyExists`.
+    """
+
+    def __init__(self, problem: Problem, *, status: int = 0, reason: str = "") -> None:
+        super().__init__([problem])
+        self.status = status
+        self.reason = reason
+
+
+def of_cluster(asked: str, error: ClusterError) -> ApiError:
+    """What `dra_infra.cluster` says, in the words of the plugin."""
+    first = error.problems[0]
+    code = _CODES.get(first.code, "api-unreachable")
+    problem = Problem(path=asked, code=code, message=first.message, hint=_HINTS[code])
+    return ApiError(problem, status=_UNAUTHORIZED if code == "api-unauthorized" else 0)
+
+
+def refused(asked: str, kind: Kind, verb: str, status: int, said: str, reason: str = "") -> ApiError:
+    """An answer of 400 and more.
+
+    Args:
+        asked: Such as `get ResourceClaim ml/trainer`.
+        kind: Of the object.
+        verb: As in rules of roles.
+        status: HTTP's.
+        said: The server's words.
+        reason: Its reason.
+    """
+    if status == _FORBIDDEN:
+        rule = f'{{apiGroups: ["{kind.group}"], resources: ["{kind.plural}"], verbs: ["{verb}"]}}'
+        hint = f"grant it to the plugin's account in a ClusterRole: {rule}"
+        problem = Problem(path=asked, code="api-forbidden", message=shorten(said), hint=hint)
+    elif status in (429, 500, 502, 503, 504):
+        message = f"the API server is busy or fails: {status} {shorten(said)}"
+        problem = Problem(path=asked, code="api-unreachable", message=message, hint=_HINTS["api-unreachable"])
+    else:
+        hint = "another changed it meanwhile, and it is tried again" if status in (404, 409, _GONE) else ""
+        message = f"the API server says {status}: {shorten(said)}"
+        problem = Problem(path=asked, code="api-refused", message=message, hint=hint)
+    return ApiError(problem, status=status, reason=reason)
+
+
+def not_served(kind: Kind) -> ApiError:
+    """A server without Dynamic Resource Allocation, or with other versions of it."""
+    names = " or ".join(map(kind.api_version, kind.versions))
+    problem = Problem(
+        path=kind.plural,
+        code="kind-not-served",
+        message=f"the API server serves no {kind.plural} as {names}",
+        hint="Kubernetes 1.34 and newer serve resource.k8s.io/v1; see --runtime-config of the API server",
+    )
+    return ApiError(problem, status=404)

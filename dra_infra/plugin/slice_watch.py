@@ -1,0 +1,127 @@
+"""Tells when the node's slices are not as they were written: the kubelet deletes them, and people edit them."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from dra_infra.cluster.kinds import SLICES
+from dra_infra.cluster.objects import mapping, text
+from dra_infra.plugin.api import Api
+from dra_infra.plugin.api_refusals import ApiError
+from dra_infra.plugin.api_watch import Watching
+
+_FIRST_PAUSE: Final = 0.2
+_LONGEST_PAUSE: Final = 10.0
+_REMEMBERED: Final = 1000
+
+
+def pause_after(failures: int) -> float:
+    """Seconds until the next try: doubled each time, of random length, so that nodes do not ask all at once."""
+    return random.uniform(0.5, 1.0) * min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures, 10))  # noqa: S311
+
+
+class SliceWatch:
+    """Follows slices from where they were listed last.
+
+    Args:
+        changed: Called, from its thread, when somebody else has changed a slice, or may have.
+    """
+
+    def __init__(self, api: Api, selector: str, changed: Callable[[], None]) -> None:
+        self._api = api
+        self._selector = selector
+        self._changed = changed
+        self._since = ""
+        self._listed = threading.Condition()
+        self._ended = False
+        self._own: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._watching: Watching | None = None
+        self._thread = threading.Thread(target=self._run, name="slice-watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin, as soon as there is a list."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and return when it has."""
+        with self._listed:
+            self._ended = True
+            self._listed.notify_all()
+        if self._watching is not None:
+            self._watching.stop()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5.0)
+
+    def listed(self, resource_version: str) -> None:
+        """Slices were listed, and looked at."""
+        with self._listed:
+            self._since = self._since or resource_version
+            self._listed.notify_all()
+
+    def wrote(self, item: Mapping[str, Any]) -> None:
+        """A slice is so because this process wrote it."""
+        self._remember(_version(item))
+
+    def deleting(self, item: Mapping[str, Any]) -> None:
+        """This process deletes a slice."""
+        self._remember(_deletion(item))
+
+    def _remember(self, key: tuple[str, str]) -> None:
+        with self._listed:
+            self._own[key] = None
+            while len(self._own) > _REMEMBERED:
+                self._own.popitem(last=False)
+
+    def _run(self) -> None:
+        failures = 0
+        while True:
+            with self._listed:
+                self._listed.wait_for(lambda: self._since or self._ended)
+                if self._ended:
+                    return
+                since = self._since
+            try:
+                if self._follow(since):
+                    failures = 0
+                else:
+                    failures += 1
+            except ApiError:
+                # Too old, or the server is away: what is there now has to be listed.
+                failures += 1
+                with self._listed:
+                    self._since = ""
+                    self._listed.wait_for(lambda: self._ended, pause_after(failures))
+                self._changed()
+                continue
+            if failures:
+                with self._listed:
+                    self._listed.wait_for(lambda: self._ended, pause_after(failures))
+
+    def _follow(self, since: str) -> bool:
+        """Whether anything came."""
+        watching = self._watching = self._api.watch(SLICES, since, field_selector=self._selector)
+        anything = False
+        for type_, item in watching:
+            anything = True
+            with self._listed:
+                if self._ended:
+                    return True
+                self._since = text(mapping(item.get("metadata")).get("resourceVersion")) or self._since
+                key = _deletion(item) if type_ == "DELETED" else _version(item)
+                own = type_ == "BOOKMARK" or key in self._own
+            if not own:
+                self._changed()
+        return anything
+
+
+def _version(item: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = mapping(item.get("metadata"))
+    return text(metadata.get("uid")), text(metadata.get("resourceVersion"))
+
+
+def _deletion(item: Mapping[str, Any]) -> tuple[str, str]:
+    return text(mapping(item.get("metadata")).get("uid")), "deleted"

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dra_infra.cluster.accounts import Account, User
+from dra_infra.cluster.kinds import CLAIMS, NODES, SLICES
+from dra_infra.errors import PluginError
+from dra_infra.plugin.api import Api
+from dra_infra.plugin.api_refusals import ApiError
+from tests.unit.plugin.api_server import ApiServer, serving
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    with serving() as made:
+        made.store.create("nodes", "", {"metadata": {"name": "node-1"}})
+        yield made
+
+
+def slice_of(name: str = "a", driver: str = "gpu.example.com") -> dict[str, object]:
+    pool = {"name": "node-1", "generation": 1, "resourceSliceCount": 1}
+    return {"metadata": {"name": name}, "spec": {"driver": driver, "nodeName": "node-1", "pool": pool}}
+
+
+def refusal(call, *arguments: object, **options: object) -> ApiError:
+    with pytest.raises(ApiError) as caught:
+        call(*arguments, **options)
+    return caught.value
+
+
+def test_objects_are_made_read_changed_and_deleted(server: ApiServer) -> None:
+    api = server.api()
+    made = api.create(SLICES, slice_of())
+    assert made["apiVersion"] == "resource.k8s.io/v1"
+    assert api.get(SLICES, "a") == made
+    changed = api.update(SLICES, {**made, "spec": {**made["spec"], "devices": []}})
+    assert refusal(api.update, SLICES, made).status == 409
+    items, version = api.list(SLICES, field_selector="spec.driver=gpu.example.com")
+    assert (items, version) == ([changed], str(server.store.version))
+    assert api.list(SLICES, field_selector="spec.driver=other")[0] == []
+    assert refusal(api.delete, SLICES, made).status == 409
+    api.delete(SLICES, changed)
+    api.delete(SLICES, changed)
+    assert api.get(SLICES, "a") is None
+
+
+def test_long_lists_come_in_pages(server: ApiServer) -> None:
+    for number in range(501):
+        server.store.create("resourceslices", "", slice_of(f"slice-{number:03}"))
+    assert len(server.api().list(SLICES)[0]) == 501
+
+
+def test_a_dry_run_writes_nothing(server: ApiServer) -> None:
+    api = server.api()
+    assert api.create(SLICES, slice_of(), dry_run=True)["metadata"]["uid"]
+    assert api.get(SLICES, "a") is None
+
+
+@pytest.mark.parametrize("version", ["v1beta2", "v1beta1"])
+def test_the_version_that_is_served_is_found_once_and_objects_are_in_the_shape_of_v1(
+    server: ApiServer, version: str
+) -> None:
+    server.versions = [version]
+    api = server.api()
+    whole = slice_of()
+    whole["spec"]["devices"] = [{"name": "gpu-0", "attributes": {"index": {"int": 0}}}]  # type: ignore[index]
+    made = api.create(SLICES, whole)
+    assert made["spec"]["devices"] == whole["spec"]["devices"]  # type: ignore[index]
+    stored = server.store.get("resourceslices", "", "a")
+    assert ("basic" in stored["spec"]["devices"][0]) == (version == "v1beta1")
+    assert stored["apiVersion"] == f"resource.k8s.io/{version}"
+    api.get(SLICES, "a")
+    assert [path for _, path, _ in server.asked].count(f"/apis/resource.k8s.io/{version}") == 1
+
+
+def test_another_version_after_an_upgrade_is_found(server: ApiServer) -> None:
+    server.versions = ["v1beta2"]
+    api = server.api()
+    api.list(SLICES)
+    server.versions = ["v1"]
+    assert refusal(api.list, SLICES).status == 404
+    assert api.list(SLICES)[0] == []
+
+
+def test_a_server_without_dra_is_told(server: ApiServer) -> None:
+    server.versions = []
+    assert refusal(server.api().list, SLICES).problems[0].code == "kind-not-served"
+
+
+@pytest.mark.parametrize(("minor", "number"), [("37", 37), ("34+", 34)])
+def test_the_minor_is_found(server: ApiServer, minor: str, number: int) -> None:
+    server.minor = minor
+    assert server.api().minor() == number
+
+
+def test_a_busy_server_is_asked_again_for_what_changes_nothing(server: ApiServer) -> None:
+    answers = [503, 429, 500]
+    server.refuse = lambda _method, path: answers.pop() if answers and path.endswith("node-1") else None
+    assert server.api().get(NODES, "node-1") is not None
+
+
+def test_what_may_have_been_written_is_not_written_again(server: ApiServer) -> None:
+    server.refuse = lambda method, _path: 500 if method == "POST" else None
+    error = refusal(server.api().create, SLICES, slice_of())
+    assert (error.status, error.problems[0].code) == (500, "api-unreachable")
+    assert len(server.writes()) == 1
+    tries = [429]
+    server.refuse = lambda method, _path: tries.pop() if method == "POST" and tries else None
+    server.api().create(SLICES, slice_of())
+
+
+def test_a_right_that_is_lacking_is_named_with_the_line_to_write(server: ApiServer) -> None:
+    server.refuse = lambda method, _path: 403 if method == "DELETE" else None
+    [problem] = refusal(server.api().delete, SLICES, slice_of()).problems
+    assert (problem.code, problem.path) == ("api-forbidden", "delete ResourceSlice a")
+    assert 'resources: ["resourceslices"], verbs: ["delete"]' in problem.hint
+
+
+def test_a_refusal_is_told_in_the_servers_words(server: ApiServer) -> None:
+    whole = slice_of()
+    whole["spec"]["devices"] = [{"name": "refused"}]  # type: ignore[index]
+    [problem] = refusal(server.api().create, SLICES, whole).problems
+    assert problem.code == "api-refused"
+    assert "spec.devices: Invalid value" in problem.message
+
+
+def test_nobody_at_the_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dra_infra.plugin.api._BUDGET", 0.5)
+    api = Api(Account(name="n", server="http://127.0.0.1:9"), {})
+    [problem] = refusal(api.get, NODES, "node-1").problems
+    assert (problem.code, problem.path) == ("api-unreachable", "get Node node-1")
+
+
+def test_a_token_of_a_pod_is_read_again_when_it_is_another(server: ApiServer, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first\n")
+    server.token = "first"
+    api = server.api(User(token_file=file))
+    api.list(SLICES)
+    server.token = "second"
+    assert refusal(api.list, SLICES).problems[0].code == "api-unauthorized"
+    file.write_text("second\n")
+    results: list[object] = []
+    threads = [threading.Thread(target=lambda: results.append(api.list(SLICES)[0])) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert results == [[]] * 8
+
+
+def test_a_token_that_is_not_there_is_told(tmp_path: Path) -> None:
+    account = Account(name="in-cluster", server="http://127.0.0.1:9", user=User(token_file=tmp_path / "none"))
+    with pytest.raises(PluginError) as caught:
+        Api(account, {})
+    assert caught.value.problems[0].code == "api-unauthorized"
+
+
+def test_a_watch_tells_what_happens_until_it_is_stopped(server: ApiServer) -> None:
+    api = server.api()
+    _, since = api.list(SLICES)
+    watching = api.watch(SLICES, since, field_selector="spec.driver=gpu.example.com")
+    events: list[tuple[str, str]] = []
+    both = threading.Event()
+
+    def follow() -> None:
+        for type_, item in watching:
+            events.append((type_, item["metadata"]["name"]))
+            if len(events) == 2:
+                both.set()
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    api.create(SLICES, slice_of("other", "other"))
+    api.delete(SLICES, api.create(SLICES, slice_of()))
+    assert both.wait(10)
+    watching.stop()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert events == [("ADDED", "a"), ("DELETED", "a")]
+
+
+def test_a_watch_that_is_too_old_is_told(server: ApiServer) -> None:
+    api = server.api()
+    _, since = api.list(CLAIMS)
+    server.store.create("nodes", "", {"metadata": {"name": "node-2"}})
+    server.store.forget()
+    assert refusal(lambda: list(api.watch(CLAIMS, since))).status == 410
