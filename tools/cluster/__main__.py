@@ -30,7 +30,7 @@ Ctrl-C ends all of it, pods too, and puts the machine back as it was."""
 
 
 def _say_waiting() -> None:
-    print("another process has a node on this machine: waiting for its end", flush=True)
+    print("this machine has as many nodes as it may have: waiting for the end of one", flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

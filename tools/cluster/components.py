@@ -5,6 +5,7 @@ Sources of the flags: the servers' own ``--help`` at 1.37, and what hand-made no
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,10 @@ SCHEDULER = "kube-scheduler"
 ALL = (ETCD, APISERVER, CONTROLLER_MANAGER, SCHEDULER)
 
 _HOST = "127.0.0.1"
+_SERVICES = ipaddress.IPv4Network("10.96.0.0/16")
+_SERVICES_OF_ALL = ipaddress.IPv4Network("10.96.0.0/12")
+# The port of an API server is the number of its part: 65,536 parts of 16 addresses.
+_SERVICES_OF_ONE = 16
 _DRA_VERSIONS = ("v1", "v1alpha3", "v1beta1", "v1beta2")
 
 
@@ -129,7 +134,7 @@ class Layout:
             "--service-account-issuer=https://dra-infra.invalid",
             f"--service-account-key-file={self.service_account_key}",
             f"--service-account-signing-key-file={self.service_account_key}",
-            "--service-cluster-ip-range=10.96.0.0/16",
+            f"--service-cluster-ip-range={self._services}",
             "--endpoint-reconciler-type=none",
             "--allow-privileged=true",
             # Otherwise the names of nodes are looked up in DNS.
@@ -140,6 +145,15 @@ class Layout:
             f"--runtime-config={','.join(apis)}",
             *self._versions(),
         ]
+
+    @property
+    def _services(self) -> ipaddress.IPv4Network:
+        """Addresses of services. Real nodes of several clusters on one machine need different ones."""
+        if not self.nodes:
+            return _SERVICES
+        return ipaddress.IPv4Network(
+            (int(_SERVICES_OF_ALL[0]) + _SERVICES_OF_ONE * self.ports[APISERVER], 28)
+        )
 
     def _controller_manager(self) -> list[str]:
         return [

@@ -15,14 +15,9 @@ from tools.node import images, machine
 if TYPE_CHECKING:
     from pathlib import Path
 
-ADDRESS = "10.201.0.1"
-"""Of the node, on its bridge: a kubelet refuses loopback."""
-
-_PODS = "10.201.0.0/24"
-_SERVICES = "10.96.0.0/16"
-PREFIX = 24
-KUBELET_PORT = 10250
-HEALTH_PORT = 10248
+_SERVICES = "10.96.0.0/12"
+_KUBELET_PORT = 10250
+_HEALTH_PORT = 10248
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +25,7 @@ class Files:
     """Where a node keeps what.
 
     Args:
+        number: The node's number on this machine.
         folder: State folder.
         containerd: Folder of containerd's programs.
         cni: Folder of the CNI plugins.
@@ -37,11 +33,22 @@ class Files:
         kubelet: The kubelet.
     """
 
+    number: int
     folder: Path
     containerd: Path
     cni: Path
     runc: Path
     kubelet: Path
+
+    @property
+    def address(self) -> str:
+        """Of the node, on its bridge: a kubelet refuses loopback."""
+        return f"{machine.subnet_of(self.number)}.1"
+
+    @property
+    def health_url(self) -> str:
+        """Where the kubelet answers 200 once it works."""
+        return f"http://{self.address}:{_HEALTH_PORT}/healthz"
 
     @property
     def socket(self) -> Path:
@@ -81,13 +88,13 @@ class Files:
         addresses = {
             "type": "host-local",
             "dataDir": str(self.folder / "addresses"),
-            "ranges": [[{"subnet": _PODS, "gateway": ADDRESS}]],
+            "ranges": [[{"subnet": f"{machine.subnet_of(self.number)}.0/24", "gateway": self.address}]],
             # Of services there is the API server's. Nothing else is reached from pods, the machine's network least.
             "routes": [{"dst": _SERVICES}],
         }
         plugin = {
             "type": "bridge",
-            "bridge": machine.BRIDGE,
+            "bridge": machine.name_of(self.number),
             "isGateway": True,
             "ipMasq": False,
             "ipam": addresses,
@@ -139,15 +146,16 @@ SystemdCgroup = false
             "kind": "KubeletConfiguration",
             "containerRuntimeEndpoint": endpoint,
             "imageServiceEndpoint": endpoint,
-            "address": ADDRESS,
-            "port": KUBELET_PORT,
-            "healthzBindAddress": ADDRESS,
-            "healthzPort": HEALTH_PORT,
+            "address": self.address,
+            "port": _KUBELET_PORT,
+            "healthzBindAddress": self.address,
+            "healthzPort": _HEALTH_PORT,
             "readOnlyPort": 0,
             # The API server has no client certificate, and nobody else reaches the bridge.
             "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
             "authorization": {"mode": "AlwaysAllow"},
             "cgroupDriver": "cgroupfs",
+            "cgroupRoot": f"/{machine.name_of(self.number)}",
             "failCgroupV1": False,
             "failSwapOn": False,
             "enforceNodeAllocatable": [],

@@ -35,8 +35,10 @@ class _Node:
         self.codes: dict[str, int] = {}
         self.waiting: list[tuple[str, socket.socket]] = []
         self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(address)
+        # Under its name only when it listens: whoever sees it may connect.
+        self.listener.bind(f"{address}.new")
         self.listener.listen()
+        Path(f"{address}.new").rename(address)
         self.deaths, writer = socket.socketpair()
         for end in (self.deaths, writer):
             end.settimeout(0.0)

@@ -1,11 +1,11 @@
-"""What a real node changes on this machine outside of its namespaces, and how that is undone.
+"""What real nodes change on this machine outside of their namespaces, and how that is undone.
 
-Run as a program of its own (``machine.py undo``) by the supervisor of the node; it imports only the standard
-library. The journal is written before anything is changed and removed when all is undone, so that what a killed
-supervisor could not undo is undone by the next node.
+Run as a program of its own (``machine.py undo NUMBER``) by the supervisor of a node; it imports only the standard library.
+Each node has a number, and with it a bridge, addresses and control groups of its own. What is changed is written down
+first, so that what a killed supervisor could not undo is undone by the next node.
 
-A kubelet sets three kernel settings and the bridge plugin one, for which there are no namespaces; the control groups of
-pods and the bridge are the machine's too.
+A kubelet sets three kernel settings and the bridge plugin one, for which there are no namespaces: the first node notes
+them, the last one puts them back.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-LOCK = Path("/run/dra-infra-node.lock")
-JOURNAL = Path("/run/dra-infra-node.json")
-
-BRIDGE = "dra-infra0"
+MOST = 16
+"""Nodes at a time."""
 
 PRIVATE_FOLDERS = (
     "/var/lib/kubelet",
@@ -36,8 +34,10 @@ PRIVATE_FOLDERS = (
     "/var/log/pods",
     "/var/log/containers",
 )
-"""Paths that kubelet, containerd and the plugins write to whatever their settings say. The node has its own there."""
+"""Paths that kubelet, containerd and the plugins write to whatever their settings say. Each node has its own there."""
 
+_STATE = Path("/run/dra-infra-nodes")
+_SHARED = "machine.json"
 _SETTINGS = (
     "vm/overcommit_memory",
     "vm/panic_on_oom",
@@ -49,80 +49,144 @@ _SETTINGS = (
 )
 _PROC = Path("/proc/sys")
 _CGROUPS = Path("/sys/fs/cgroup")
-_PODS = "kubepods"
 _EMPTY_SECONDS = 10.0
 _CHECK_SECONDS = 0.02
 
 
+def name_of(number: int) -> str:
+    """Name of a node's bridge, and of its control group in each hierarchy."""
+    return f"dra-node-{number}"
+
+
+def subnet_of(number: int) -> str:
+    """The addresses of a node and its pods, less their last number."""
+    return f"10.202.{number}"
+
+
 @contextlib.contextmanager
-def alone(on_wait: Callable[[], None]) -> Iterator[int]:
-    """Hold the machine's lock of nodes; *on_wait* is called when another process has it.
+def numbered(on_wait: Callable[[], None]) -> Iterator[tuple[int, int]]:
+    """Take a number that no other node has; *on_wait* is called when all are taken.
 
     Yields:
-        The file descriptor that holds it. Whoever inherits that keeps the lock as well.
+        The number, and the file descriptor that holds it. Whoever inherits that keeps the number as well.
     """
-    with LOCK.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    _STATE.mkdir(exist_ok=True)
+    with contextlib.ExitStack() as files:
+        for number in range(MOST):
+            file = files.enter_context(_lock_file(number).open("w"))
+            if _try_lock(file.fileno()):
+                break
+        else:
             on_wait()
+            number, file = 0, files.enter_context(_lock_file(0).open("w"))
             fcntl.flock(file, fcntl.LOCK_EX)
-        yield file.fileno()
+        yield number, file.fileno()
 
 
-def prepare(*, addresses: list[str]) -> None:
-    """Undo what an earlier node left, note what is now, and make the bridge with its addresses.
+def prepare(number: int, *, service: str) -> None:
+    """Undo what dead nodes left, note what is now, and make the node's bridge and control groups.
+
+    Args:
+        number: The node's, held by `numbered`.
+        service: Address of the one service that the node relays.
 
     Raises:
         OSError: When this process may not change the machine.
-        RuntimeError: When a kubelet of somebody else runs here, or the bridge cannot be made.
+        RuntimeError: When the bridge cannot be made.
     """
-    undo()
-    if busy := [folder for folder in _pod_groups() if _has_processes(folder)]:
-        raise RuntimeError(f"pods of another kubelet run on this machine: {busy[0]} has processes")
-    noted = {
-        "settings": {name: (_PROC / name).read_text() for name in _SETTINGS if (_PROC / name).exists()},
-        "folders": [folder for folder in PRIVATE_FOLDERS if not Path(folder).exists()],
-        "groups": [str(folder) for folder in _pod_groups()],
-    }
-    draft = JOURNAL.with_suffix(".draft")
-    draft.write_text(json.dumps(noted))
-    draft.replace(JOURNAL)
-    for folder in noted["folders"]:
-        Path(folder).mkdir()
-    _ip("link", "add", BRIDGE, "type", "bridge")
-    for address in addresses:
-        _ip("address", "add", address, "dev", BRIDGE)
-    _ip("link", "set", BRIDGE, "up")
+    with _alone():
+        for other in range(MOST):
+            if _journal(other).exists() and (other == number or _is_free(other)):
+                _undo(other)
+        if not any(_journal(other).exists() for other in range(MOST)):
+            settings = {name: (_PROC / name).read_text() for name in _SETTINGS if (_PROC / name).exists()}
+            folders = [folder for folder in PRIVATE_FOLDERS if not Path(folder).exists()]
+            _write(_STATE / _SHARED, {"settings": settings, "folders": folders})
+        _write(_journal(number), {})
+        for folder in PRIVATE_FOLDERS:
+            Path(folder).mkdir(exist_ok=True)
+        for group in _groups(number):
+            group.mkdir(exist_ok=True)
+            for file in ("cpuset.cpus", "cpuset.mems"):
+                # In version 1 a group without them takes no process.
+                if (group / "cpuset.cpu_exclusive").exists():
+                    (group / file).write_text((group.parent / file).read_text())
+        bridge = name_of(number)
+        _ip("link", "add", bridge, "type", "bridge")
+        _ip("address", "add", f"{subnet_of(number)}.1/24", "dev", bridge)
+        _ip("address", "add", f"{service}/32", "dev", bridge)
+        _ip("link", "set", bridge, "up")
 
 
-def undo() -> None:
+def undo(number: int) -> None:
     """Put everything back as `prepare` found it; harmless where there is nothing to undo."""
-    if not JOURNAL.exists():
+    if not _STATE.exists():
         return
-    noted = json.loads(JOURNAL.read_text())
-    if Path("/sys/class/net", BRIDGE).exists():
-        _ip("link", "delete", BRIDGE)
-    for folder in _pod_groups():
-        if str(folder) not in noted["groups"]:
-            _remove_group(folder)
-    for name, value in noted["settings"].items():
+    with _alone():
+        if _journal(number).exists():
+            _undo(number)
+
+
+def _undo(number: int) -> None:
+    if Path("/sys/class/net", name_of(number)).exists():
+        _ip("link", "delete", name_of(number))
+    for group in _groups(number):
+        _remove_group(group)
+    _journal(number).unlink()
+    if any(_journal(other).exists() for other in range(MOST)):
+        return
+    shared = json.loads((_STATE / _SHARED).read_text())
+    for name, value in shared["settings"].items():
         if (_PROC / name).read_text() != value:
             (_PROC / name).write_text(value)
-    for folder in noted["folders"]:
+    for folder in shared["folders"]:
         # What is not empty is somebody else's by now.
         with contextlib.suppress(OSError):
             Path(folder).rmdir()
-    JOURNAL.unlink()
+    (_STATE / _SHARED).unlink()
 
 
-def _pod_groups() -> list[Path]:
-    """Control groups of pods: one in each hierarchy of version 1, or the one of version 2."""
-    return [folder for folder in (_CGROUPS / _PODS, *_CGROUPS.glob(f"*/{_PODS}")) if folder.is_dir()]
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Nobody else changes the machine for a node meanwhile."""
+    with (_STATE / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
-def _has_processes(group: Path) -> bool:
-    return any(file.read_text().strip() for file in group.rglob("cgroup.procs"))
+def _is_free(number: int) -> bool:
+    with _lock_file(number).open("w") as file:
+        return _try_lock(file.fileno())
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _lock_file(number: int) -> Path:
+    return _STATE / f"{name_of(number)}.lock"
+
+
+def _journal(number: int) -> Path:
+    return _STATE / f"{name_of(number)}.json"
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(content))
+    draft.replace(path)
+
+
+def _groups(number: int) -> list[Path]:
+    """The node's control group in each hierarchy: in version 2 there is one, in version 1 one for each controller."""
+    roots = [file.parent for file in (_CGROUPS / "cgroup.procs", *_CGROUPS.glob("*/cgroup.procs"))]
+    if (_CGROUPS / "cgroup.controllers").exists():
+        roots = [_CGROUPS]
+    return [root / name_of(number) for root in roots if root.is_dir() and (root / "cgroup.procs").exists()]
 
 
 def _remove_group(group: Path) -> None:
@@ -145,6 +209,6 @@ def _ip(*arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] != ["undo"]:
-        sys.exit("usage: machine.py undo")
-    undo()
+    if sys.argv[1:2] != ["undo"]:
+        sys.exit("usage: machine.py undo NUMBER")
+    undo(int(sys.argv[2]))

@@ -37,7 +37,7 @@ class RealNode:
     reach the API server at the address of the service ``kubernetes``, and no other service.
 
     All of it goes when the context is left, and also when this process is killed: processes, mounts, bridge, control
-    groups; kernel settings get their old values. A machine has one such node at a time; others wait for their turn.
+    groups; kernel settings get their old values. Several such nodes run side by side.
 
     Args:
         plane: A running control plane with a controller manager, made with ``nodes=(name,)``.
@@ -45,7 +45,7 @@ class RealNode:
         binaries: Finds the executables; the default takes what ``make tools`` built.
         more_images: OCI archives to import beside busybox.
         ready_seconds: How long the node may take to be ready.
-        on_wait: Called when another node runs on this machine.
+        on_wait: Called when this machine has as many nodes as it may have.
 
     Raises:
         ToolError: From `start`, when this is not root, a program is missing, or the node is not ready in time.
@@ -87,6 +87,11 @@ class RealNode:
     def folder(self) -> Path:
         """State folder; gone after `stop`."""
         return self._running.folder
+
+    @property
+    def number(self) -> int:
+        """Its number on this machine, which its addresses, bridge and control groups have."""
+        return self._running.number
 
     @property
     def kubelet_root(self) -> Path:
@@ -159,16 +164,15 @@ class RealNode:
         archives = (images.archive(), *self._images)
         service = access.service_of(self._plane)
         try:
-            lock = self._closing.enter_context(machine.alone(self._on_wait))
+            number, lock = self._closing.enter_context(machine.numbered(self._on_wait))
             supervision = self._supervision = Supervision(keep_open=[lock])
             self._closing.callback(supervision.stop)
-            supervision.at_end([*_PYTHON, str(_PROGRAMS / "machine.py"), "undo"])
-            machine.prepare(
-                addresses=[f"{configuration.ADDRESS}/{configuration.PREFIX}", f"{service.address}/32"]
-            )
+            supervision.at_end([*_PYTHON, str(_PROGRAMS / "machine.py"), "undo", str(number)])
+            machine.prepare(number, service=service.address)
         except (OSError, RuntimeError) as error:
             raise ToolError(f"the machine cannot take a node: {error}", hint="run it as root") from error
         files = configuration.Files(
+            number=number,
             folder=supervision.folder,
             containerd=programs["containerd"].parent,
             cni=programs["bridge"].parent,
@@ -221,10 +225,10 @@ class RealNode:
                 f"--root-dir={files.kubelet_root}",
                 f"--cert-dir={files.folder / 'kubelet-certificates'}",
                 f"--hostname-override={self.name}",
-                f"--node-ip={configuration.ADDRESS}",
+                f"--node-ip={files.address}",
             ],
             environment=environment,
-            is_ready=_kubelet_is_healthy,
+            is_ready=self._kubelet_is_healthy,
             ready_seconds=self._ready_seconds,
         )
 
@@ -235,13 +239,12 @@ class RealNode:
             return False
         return True
 
-
-def _kubelet_is_healthy() -> bool:
-    try:
-        url = f"http://{configuration.ADDRESS}:{configuration.HEALTH_PORT}/healthz"
-        return httpx.get(url, trust_env=False, timeout=2.0).status_code == httpx.codes.OK
-    except httpx.TransportError:
-        return False
+    def _kubelet_is_healthy(self) -> bool:
+        try:
+            answer = httpx.get(self._running.health_url, trust_env=False, timeout=2.0)
+        except httpx.TransportError:
+            return False
+        return answer.status_code == httpx.codes.OK
 
 
 def _is_ready(node: dict[str, object]) -> bool:

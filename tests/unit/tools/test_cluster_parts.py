@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ipaddress
 import socket
 from pathlib import Path
 
@@ -178,3 +179,17 @@ def test_nodes_are_held_to_themselves_where_there_are_real_ones(tmp_path):
     for nodes, is_held in ((("one",), True), ((), False)):
         layout = parts.Layout(folder=tmp_path, ports=ports_of_all, nodes=nodes)
         assert (flag in layout.command(parts.APISERVER, tmp_path)) == is_held
+
+
+def test_services_of_clusters_with_real_nodes_have_addresses_of_their_own(tmp_path):
+    def services(port, nodes):
+        ports_of_all = {**dict.fromkeys([*parts.ALL, "etcd-peer"], 1), parts.APISERVER: port}
+        layout = parts.Layout(folder=tmp_path, ports=ports_of_all, nodes=nodes)
+        flag = "--service-cluster-ip-range="
+        [found] = [one for one in layout.command(parts.APISERVER, tmp_path) if one.startswith(flag)]
+        return ipaddress.ip_network(found.removeprefix(flag))
+
+    assert str(services(65535, ())) == "10.96.0.0/16"
+    first, second, last = (services(port, ("one",)) for port in (1024, 1025, 65535))
+    assert not first.overlaps(second)
+    assert all(one.subnet_of(ipaddress.ip_network("10.96.0.0/12")) for one in (first, second, last))
