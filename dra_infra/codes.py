@@ -338,6 +338,7 @@ CODES: dict[str, str] = {
     "slice-fields-dropped": "the API server drops fields of the slices that the node plugin publishes",
     "driver-name-taken": "another driver of the same name publishes on the node",
     "node-not-known": "the node that the plugin is told to run for is not there",
+    "claim-left-over": "a claim is prepared on the node, and is not there any more",
     "cdi-refused": "container runtimes would refuse the CDI spec of a claim",
 }
 """Every stable code with its one-line meaning."""

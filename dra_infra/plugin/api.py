@@ -70,7 +70,9 @@ class Api:
         if not self._version:
             for version in kind.versions:
                 path = f"/apis/{RESOURCE_GROUP}/{version}"
-                status, body, _ = self._call("GET", path, asked=f"get {path}")
+                status, body, reason = self._call("GET", path, asked=f"get {path}")
+                if status not in (200, 404):
+                    raise refused(f"get {path}", kind, "get", status, str(body), reason)
                 served = {text(each.get("name")) for each in mappings(mapping(body).get("resources"))}
                 # Versions are served that hold other kinds alone.
                 if status == 200 and {"resourceslices", "resourceclaims"} <= served:

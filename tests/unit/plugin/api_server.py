@@ -259,6 +259,10 @@ class ApiServer:
         store = self.store
         if method == "POST":
             return store.create(plural, namespace, body, dry_run="dryRun" in query)
+        if method == "PATCH":
+            # Server-side apply of a status, of one manager.
+            store.change(plural, namespace, name, lambda item: item["status"].update(body["status"]))
+            return store.get(plural, namespace, name)
         if method == "PUT":
             return store.update(plural, namespace, name, body)
         if method == "DELETE":

@@ -1,0 +1,206 @@
+"""Compares what is prepared on the node with the claims of the API server: at the start, and now and then.
+
+The kubelet owns release: it alone knows whether containers still run, also of pods that are gone from the API server. So
+this releases only what the kubelet cannot, and restores what the plugin itself has lost.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dra_infra.cluster.kinds import CLAIMS
+from dra_infra.cluster.objects import name_of, namespace_of, uid_of
+from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.api import Api
+from dra_infra.plugin.claim_reading import ClaimReader
+from dra_infra.plugin.claims import ClaimReference
+from dra_infra.plugin.kubelet_state import claims_of_kubelet
+from dra_infra.plugin.observing import Observer
+from dra_infra.plugin.preparations import Preparations
+from dra_infra.plugin.slice_watch import pause_after
+
+PERIOD: Final = 600.0
+"""Seconds between two looks, as NVIDIA's driver tidies up (nvidia driver, gpu-kubelet-plugin cleanup)."""
+
+PATIENCE: Final = 120.0
+"""Seconds for which nobody may have a claim before it is released here: the kubelet tidies up each minute (reconcilePeriod)."""
+
+_NOBODYS: Final = frozenset(
+    {
+        "claim-without-allocation",
+        "claim-not-reserved",
+        "claim-no-device",
+        "claim-other-node",
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reconciled:
+    """What a look found, and did.
+
+    Args:
+        restored: Claims whose record was lost and is there again.
+        released: Claims that nobody had any more.
+        left_over: Claims that nobody has, and that are not for us to release, or not yet.
+    """
+
+    restored: tuple[str, ...] = ()
+    released: tuple[str, ...] = ()
+    left_over: tuple[str, ...] = ()
+
+
+class Reconciler:
+    """Looks at the start, and each ten minutes, in a thread of its own.
+
+    Args:
+        reader: Reads claims as the service does.
+        kubelet_state: The kubelet's file of claims; without it what is completed is left to the kubelet for ever.
+        clock: Seconds; tests pass one of their own.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        reader: ClaimReader,
+        preparations: Preparations,
+        observer: Observer,
+        kubelet_state: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._api = api
+        self._reader = reader
+        self._preparations = preparations
+        self._observer = observer
+        self._kubelet_state = kubelet_state
+        self._clock = clock
+        self._nobodys: dict[str, float] = {}
+        self._told: frozenset[str] = frozenset()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
+
+    def start(self) -> None:
+        """Begin; returns at once, for an API server that is away must not keep claims from being released."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5.0)
+
+    def look(self) -> Reconciled:
+        """Look once.
+
+        Raises:
+            PluginError: The codes of `Api`, and `plugin-folder-not-usable`; what was not looked at is the next time.
+        """
+        lost = self._preparations.not_restored()
+        restored, lost_and_gone, idle = self._restore(lost)
+        now = self._clock()
+        nobodys = lost_and_gone | idle | self._gone()
+        self._nobodys = {uid: self._nobodys.get(uid, now) for uid in nobodys}
+        ripe = {uid for uid, since in self._nobodys.items() if now - since >= PATIENCE}
+        released = tuple(
+            sorted(uid for uid in ripe if self._release(uid, without_asking=uid in lost_and_gone))
+        )
+        for uid in released:
+            del self._nobodys[uid]
+        left_over = tuple(sorted(ripe - set(released)))
+        found = Reconciled(restored=restored, released=released, left_over=left_over)
+        self._tell(found)
+        return found
+
+    def _run(self) -> None:
+        failures = 0
+        pause = 0.0
+        while not self._ended.wait(pause):
+            try:
+                self.look()
+            except PluginError as error:
+                failures += 1
+                pause = pause_after(failures)
+                if failures == 1:
+                    self._observer.noticed(error.problems)
+            else:
+                failures = 0
+                # Whoever seems to be nobody's is looked at again as soon as that counts.
+                pause = PATIENCE if self._nobodys else PERIOD
+
+    def _restore(self, lost: frozenset[str]) -> tuple[tuple[str, ...], set[str], set[str]]:
+        """Prepare lost claims that a pod of this node has; those of the others that are gone, and that nobody has now."""
+        if not lost:
+            return (), set(), set()
+        # Only their UIDs are known, so all are asked for; it takes a damaged disk to get here.
+        items, _ = self._api.list(CLAIMS)
+        living = {uid_of(item): item for item in items}
+        restored, gone, idle = [], set(), set()
+        for uid in sorted(lost):
+            item: Mapping[str, Any] | None = living.get(uid)
+            if item is None:
+                gone.add(uid)
+                continue
+            reference = ClaimReference(namespace=namespace_of(item), name=name_of(item), uid=uid)
+            try:
+                self._preparations.prepare(self._reader.claim_of(item, reference))
+                restored.append(uid)
+            except PluginError as error:
+                if error.problems[0].code in _NOBODYS:
+                    idle.add(uid)
+                else:
+                    # Such as other devices than it had: the kubelet releases it first.
+                    self._observer.noticed(error.problems)
+        return tuple(restored), gone, idle
+
+    def _gone(self) -> set[str]:
+        """Claims that are prepared, and that are no more; those that nobody has just now are the kubelet's to release."""
+        gone = set()
+        for uid, record in self._preparations.prepared().items():
+            if self._ended.is_set():
+                break
+            item = self._api.get(CLAIMS, record.claim.name, record.claim.namespace)
+            if item is None or uid_of(item) != uid:
+                gone.add(uid)
+        return gone
+
+    def _release(self, uid: str, *, without_asking: bool) -> bool:
+        """Release a claim that the kubelet will not; whether it was.
+
+        Args:
+            uid: The claim.
+            without_asking: Whether that is so where the kubelet's file cannot be seen. It is of a claim that is gone for
+                ever and was lost here: the kubelet has had its turn, and nobody else would end it. One that is only idle
+                may be used again.
+        """
+        known = claims_of_kubelet(self._kubelet_state) if self._kubelet_state else None
+        if not (without_asking if known is None else uid not in known):
+            return False
+        self._preparations.release(uid)
+        return True
+
+    def _tell(self, found: Reconciled) -> None:
+        self._observer.reconciled(
+            prepared=len(self._preparations.prepared()),
+            released=len(found.released),
+            restored=len(found.restored),
+        )
+        new = frozenset(found.left_over) - self._told
+        self._told = frozenset(found.left_over)
+        if new:
+            self._observer.noticed([_left_over(uid) for uid in sorted(new)])
+
+
+def _left_over(uid: str) -> Problem:
+    return Problem(
+        path=f"ResourceClaim with the UID {uid}",
+        code="claim-left-over",
+        message="is prepared here, and is not on the API server any more",
+        hint="the kubelet releases it when its pods have ended; if this stays, see whether the kubelet runs",
+        severity="warning",
+    )

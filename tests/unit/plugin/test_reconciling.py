@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dra_infra.plugin.claim_reading import ClaimReader
+from dra_infra.plugin.kubelet_state import claims_of_kubelet
+from dra_infra.plugin.reconciling import PATIENCE, Reconciled, Reconciler
+from tests.unit.plugin.api_server import ApiServer, serving
+from tests.unit.plugin.faults import DRIVER, SPEC, Node, claim_of, uid_of
+from tests.unit.plugin.publishing import Remembering, wait_until
+
+
+def write_kubelet_state(path: Path, *uids: str) -> None:
+    infos = [{"ClaimUID": uid, "ClaimName": "x", "Namespace": "ml", "PodUIDs": {}} for uid in uids]
+    data = json.dumps({"kind": "DRACheckpoint", "ClaimInfoStateList": infos})
+    path.write_text(json.dumps({"Data": data, "Checksum": zlib.crc32(data.encode())}))
+
+
+class Bench:
+    def __init__(self, server: ApiServer, folder: Path) -> None:
+        self.server = server
+        self.node = Node(folder)
+        self.observer = Remembering()
+        self.state = folder / "dra_manager_state"
+        self.now = 0.0
+
+    def claim(self, number: int, *devices: str, reserved: bool = True) -> None:
+        """Prepared here, and on the API server."""
+        self.node.plugin.prepare(claim_of(number, *devices))
+        self.store(number, *devices, reserved=reserved)
+
+    def store(self, number: int, *devices: str, reserved: bool = True) -> None:
+        results = [{"driver": DRIVER, "pool": "node-1", "device": each, "request": "gpu"} for each in devices]
+        status: dict[str, Any] = {"allocation": {"devices": {"results": results}}}
+        if reserved:
+            status["reservedFor"] = [{"resource": "pods", "name": "a", "uid": "1"}]
+        metadata = {"name": f"claim-{number}", "uid": uid_of(number)}
+        self.server.store.objects.pop(("resourceclaims", "ml", f"claim-{number}"), None)
+        self.server.store.create("resourceclaims", "ml", {"metadata": metadata, "status": status})
+
+    def lose(self, number: int, *, spec: bool = False) -> None:
+        """Damage a claim's file, and take its spec away too."""
+        (self.node.claims / f"{uid_of(number)}.json").write_text("{")
+        if spec:
+            (self.node.cdi / SPEC.format(uid_of(number))).unlink()
+        self.node.restart()
+
+    def reconciler(self, *, with_state: bool = False) -> Reconciler:
+        api = self.server.api()
+        return Reconciler(
+            api,
+            reader=ClaimReader(api, driver=DRIVER, node="node-1"),
+            preparations=self.node.plugin,
+            observer=self.observer,
+            kubelet_state=self.state if with_state else None,
+            clock=lambda: self.now,
+        )
+
+    def prepared(self) -> set[str]:
+        return set(self.node.plugin.prepared())
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with serving() as server:
+        yield Bench(server, tmp_path)
+
+
+def test_a_lost_claim_that_a_pod_has_is_restored_with_the_same_ids(bench: Bench) -> None:
+    bench.claim(1, "gpu-0")
+    before = (bench.node.cdi / SPEC.format(uid_of(1))).read_bytes()
+    bench.lose(1)
+    assert bench.node.plugin.not_restored() == {uid_of(1)}
+    assert bench.reconciler().look() == Reconciled(restored=(uid_of(1),))
+    assert (bench.prepared(), bench.node.plugin.not_restored()) == ({uid_of(1)}, frozenset())
+    assert (bench.node.cdi / SPEC.format(uid_of(1))).read_bytes() == before
+
+
+def test_a_lost_claim_that_is_gone_is_released_when_the_kubelet_has_had_its_turn(bench: Bench) -> None:
+    bench.claim(1, "gpu-0")
+    bench.lose(1, spec=True)
+    bench.server.store.delete("resourceclaims", "ml", "claim-1")
+    reconciler = bench.reconciler()
+    assert reconciler.look() == Reconciled()
+    bench.now = PATIENCE - 1
+    assert reconciler.look() == Reconciled()
+    bench.now = PATIENCE
+    assert reconciler.look() == Reconciled(released=(uid_of(1),))
+    assert bench.node.check() == set()
+
+
+def test_a_lost_claim_that_nobody_has_now_is_released_only_where_the_kubelet_does_not_know_it(
+    bench: Bench,
+) -> None:
+    bench.claim(1, "gpu-0", reserved=False)
+    bench.lose(1)
+    unseen, seen = bench.reconciler(), bench.reconciler(with_state=True)
+    write_kubelet_state(bench.state, uid_of(1))
+    for each in (unseen, seen):
+        each.look()
+    bench.now = PATIENCE
+    for each in (unseen, seen):
+        assert each.look() == Reconciled(left_over=(uid_of(1),))
+    write_kubelet_state(bench.state, uid_of(2))
+    assert seen.look() == Reconciled(released=(uid_of(1),))
+
+
+def test_a_prepared_claim_that_is_gone_is_left_to_the_kubelet_and_told_once(bench: Bench) -> None:
+    bench.claim(1, "gpu-0")
+    bench.claim(2, "gpu-1")
+    bench.server.store.delete("resourceclaims", "ml", "claim-1")
+    reconciler = bench.reconciler()
+    reconciler.look()
+    for later in (PATIENCE, 2 * PATIENCE):
+        bench.now = later
+        assert reconciler.look() == Reconciled(left_over=(uid_of(1),))
+    assert [each.code for each in bench.observer.problems] == ["claim-left-over"]
+    assert bench.prepared() == {uid_of(1), uid_of(2)}
+
+
+def test_a_prepared_claim_that_is_gone_and_that_the_kubelet_has_forgotten_is_released(bench: Bench) -> None:
+    bench.claim(1, "gpu-0")
+    bench.claim(2, "gpu-1")
+    bench.server.store.delete("resourceclaims", "ml", "claim-1")
+    # Another one of its name is no reason to keep it.
+    bench.store(9, "gpu-0")
+    write_kubelet_state(bench.state, uid_of(1), uid_of(2))
+    reconciler = bench.reconciler(with_state=True)
+    reconciler.look()
+    bench.now = PATIENCE
+    assert reconciler.look().left_over == (uid_of(1),)
+    write_kubelet_state(bench.state, uid_of(2))
+    assert reconciler.look() == Reconciled(released=(uid_of(1),))
+    assert bench.prepared() == {uid_of(2)}
+
+
+def test_a_claim_that_is_used_again_meanwhile_counts_anew(bench: Bench) -> None:
+    bench.claim(1, "gpu-0", reserved=False)
+    bench.lose(1)
+    write_kubelet_state(bench.state)
+    reconciler = bench.reconciler(with_state=True)
+    reconciler.look()
+    bench.store(1, "gpu-0")
+    bench.now = PATIENCE
+    assert reconciler.look() == Reconciled(restored=(uid_of(1),))
+
+
+def test_a_lost_claim_with_other_devices_now_is_left_and_told(bench: Bench) -> None:
+    bench.claim(1, "gpu-0")
+    bench.lose(1)
+    bench.store(1, "gpu-1")
+    assert bench.reconciler().look() == Reconciled()
+    assert [each.code for each in bench.observer.problems] == ["claim-prepared-otherwise"]
+
+
+def test_an_api_server_that_is_away_keeps_everything_as_it_is(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dra_infra.plugin.api._BUDGET", 0.1)
+    bench.claim(1, "gpu-0")
+    bench.lose(1)
+    bench.server.refuse = lambda _method, _path: 503
+    reconciler = bench.reconciler()
+    reconciler.start()
+    assert bench.observer.wait_for_code("api-unreachable")
+    assert bench.node.plugin.not_restored() == {uid_of(1)}
+    bench.server.refuse = lambda _method, _path: None
+    wait_until(lambda: not bench.node.plugin.not_restored())
+    reconciler.stop()
+    assert bench.prepared() == {uid_of(1)}
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{}", "[]", '{"Data": 1, "Checksum": 1}', '{"Data": "{}", "Checksum": 0}', "[" * 100_000],
+)
+def test_a_file_of_the_kubelet_that_is_not_as_it_should_be_says_nothing(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "dra_manager_state"
+    assert claims_of_kubelet(path) is None
+    path.write_text(content)
+    assert claims_of_kubelet(path) is None
+    write_kubelet_state(path, uid_of(1))
+    assert claims_of_kubelet(path) == {uid_of(1)}
+    path.write_text(path.read_text().replace(uid_of(1), uid_of(2)))
+    assert claims_of_kubelet(path) is None
