@@ -142,6 +142,7 @@ def _read(path: str, result: Mapping[str, Any], configs: tuple[str, ...]) -> Cla
         pool=pool,
         device=device,
         request=request,
+        subrequest=sub,
         share_id=share,
         admin_access=admin,
         configs=configs,

@@ -54,6 +54,7 @@ class ClaimDevice:
 
     Args:
         request: The main request's name, as the kubelet wants it.
+        subrequest: Which of the request's alternatives was allocated; empty where it has none.
         share_id: Which share of a device that several claims have; empty where the device is the claim's alone.
         admin_access: Whether it is there for watching only, so that it is nobody's.
         configs: Opaque parameters for the device as JSON, what decides last: of the class before those of the claim, in
@@ -64,6 +65,7 @@ class ClaimDevice:
     pool: str
     device: str
     request: str
+    subrequest: str = ""
     share_id: str = ""
     admin_access: bool = False
     configs: tuple[str, ...] = ()

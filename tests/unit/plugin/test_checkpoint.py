@@ -37,6 +37,7 @@ RECORD = Record(
                 pool="node-1",
                 device="gpu-1",
                 request="watch",
+                subrequest="any",
                 share_id="5d9a0e6e-3e8f-4b43-9a4c-2f5a9d0c7b11",
                 admin_access=True,
                 capacity=(("memory", "10Gi"),),

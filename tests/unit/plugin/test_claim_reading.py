@@ -79,7 +79,8 @@ def test_a_claim_is_read_with_all_that_preparing_needs(read: Callable[..., Any])
         True,
         "",
     )
-    assert (shared.device, shared.request, shared.share_id) == ("gpu-1", "main", SHARE)
+    assert (shared.device, shared.request, shared.subrequest) == ("gpu-1", "main", "second")
+    assert (shared.share_id, watched.subrequest) == (SHARE, "")
     assert shared.capacity == (("memory", "10Gi"),)
 
 
