@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dra_infra.components.claims import GpuClaimTemplate as GpuClaimTemplate
     from dra_infra.components.device_classes import GpuDeviceClass as GpuDeviceClass
     from dra_infra.components.mig_partitions import MigPartition as MigPartition
+    from dra_infra.components.node_plugin import NodePlugin as NodePlugin
     from dra_infra.components.nvlink_groups import NvlinkGroup as NvlinkGroup
     from dra_infra.components.platform import GpuPlatform as GpuPlatform
     from dra_infra.components.platform_drivers import DraDriver as DraDriver
@@ -84,6 +85,7 @@ _HOMES = {
     "MigDeviceConfig": "dra_infra.specs.device_configs",
     "MigPartition": "dra_infra.components.mig_partitions",
     "Mps": "dra_infra.specs.sharing_strategies",
+    "NodePlugin": "dra_infra.components.node_plugin",
     "NvlinkGroup": "dra_infra.components.nvlink_groups",
     "OpaqueConfig": "dra_infra.specs.device_configs",
     "Problem": "dra_infra.errors",

@@ -41,6 +41,7 @@ class KubernetesObject(pulumi.CustomResource):
 
     def __init__(self, name: str, manifest: Mapping[str, Any], opts: pulumi.ResourceOptions) -> None:
         opts.version = provider_version()
-        super().__init__(
-            f"kubernetes:{manifest['apiVersion']}:{manifest['kind']}", name, dict(manifest), opts
-        )
+        version = str(manifest["apiVersion"])
+        # Tokens name the core group, where an apiVersion has none.
+        group = "" if "/" in version else "core/"
+        super().__init__(f"kubernetes:{group}{version}:{manifest['kind']}", name, dict(manifest), opts)

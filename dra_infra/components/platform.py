@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 import pulumi
 
 from dra_infra.components.component import present, reports_unknown_arguments
-from dra_infra.components.platform_arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs
+from dra_infra.components.node_plugin import classes_of, joined, make_objects
+from dra_infra.components.platform_arguments import (
+    DraDriverArgs,
+    ExampleDriverArgs,
+    GpuOperatorArgs,
+    NodePluginArgs,
+)
 from dra_infra.components.platform_charts import (
     ChartComponent,
     Definitions,
@@ -18,6 +25,7 @@ from dra_infra.components.platform_charts import (
 )
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.target import ClusterTarget
+from dra_infra.specs.node_plugin.plan import NodePluginPlan, compile_node_plugin, read_node_plugin
 from dra_infra.specs.platform.whole import PARTS, WholePlatform, compile_platform, read_part
 
 PlatformName = Literal["aks", "gke", "eks", "kubeadm", "kind"]
@@ -27,17 +35,20 @@ _MADE_FIRST: Final = "driver"
 
 
 class GpuPlatform(ChartComponent):
-    """The GPU Operator, the NVIDIA DRA driver and the example driver on one cluster, in order and checked together.
+    """The GPU Operator, DRA drivers and our node plugin on one cluster, in order and checked together.
 
     What you write nowhere follows from the platform (`dra_infra/catalog/data/platforms.yaml`), and for the DRA driver
     from the operator: where the kernel driver is, that the device plugin is off, the label for eviction.
 
     Args:
-        name: Name of the component; its parts are called `<name>-operator`, `<name>-driver` and `<name>-example`.
+        name: Name of the component; its parts are called `<name>-operator`, `<name>-driver`, `<name>-example` and
+            `<name>-node-plugin`.
         platform: What the cluster is.
         driver: Arguments of `DraDriver`, a version, True for the newest, None for none.
         operator: Arguments of `GpuOperator`, a version, True for the newest, None for none.
         example: Arguments of `ExampleDriver`, a version, True for the newest.
+        node_plugin: Arguments of `NodePlugin`, or its back end: `"sim"` for pretended GPUs, `"nvml"` for those of nodes
+            without NVIDIA's chart. Where a chart brings a driver of the same name, that is told.
         gpu_pools: Labels of the nodes of each GPU pool; what the installation needs and they lack is told.
         target: The cluster to install on; else the parent's, else the stack's.
         opts: Pulumi resource options.
@@ -67,6 +78,7 @@ class GpuPlatform(ChartComponent):
         driver: DraDriverArgs | str | bool | None = True,
         operator: GpuOperatorArgs | str | bool | None = None,
         example: ExampleDriverArgs | str | bool | None = None,
+        node_plugin: NodePluginArgs | Literal["sim", "nvml"] | None = None,
         gpu_pools: Mapping[str, Mapping[str, str]] | None = None,
         target: ClusterTarget | None = None,
         opts: pulumi.ResourceOptions | None = None,
@@ -80,10 +92,17 @@ class GpuPlatform(ChartComponent):
             parts[part], wrong = read_part(part, given)
             crds[part], unread = self.read_crds(parts[part] or {})
             problems += [*wrong, *(problem.below(part) for problem in unread)]
+        plugin, wrong = self._compile_plugin(node_plugin)
+        problems += wrong
+        if wrong:
+            # A plugin that is wrong is wanted all the same: that nothing is installed is no second problem.
+            parts.setdefault("node_plugin", {})
         whole: WholePlatform | None = None
         try:
             line = self.pins(None).releases["gpu.nvidia.com"].line
-            whole = compile_platform(platform, parts, target=self.target, line=line, gpu_pools=gpu_pools)
+            whole = compile_platform(
+                platform, parts, target=self.target, line=line, gpu_pools=gpu_pools, node_plugin=plugin
+            )
         except InvalidSpecError as error:
             problems += error.problems
         problems += whole.warnings if whole else ()
@@ -93,13 +112,27 @@ class GpuPlatform(ChartComponent):
             self.report(errors)
             self.register_outputs({})
             return
-        self._install(whole, parts, crds)
+        self._install(whole, parts, crds, plugin)
+
+    def _compile_plugin(self, given: object) -> tuple[NodePluginPlan | None, list[Problem]]:
+        arguments, problems = read_node_plugin(given)
+        if arguments is None:
+            return None, problems
+        try:
+            return compile_node_plugin(self._plugin_name, arguments, join=joined), []
+        except InvalidSpecError as error:
+            return None, [problem.below("node_plugin") for problem in error.problems]
+
+    @property
+    def _plugin_name(self) -> str:
+        return f"{self._component_name}-node-plugin"
 
     def _install(
         self,
         whole: WholePlatform,
         parts: Mapping[str, Mapping[str, Any] | None],
         crds: Mapping[str, Definitions],
+        plugin: NodePluginPlan | None,
     ) -> None:
         made = {part: self._make_crds(part, parts[part] or {}, crds) for part in whole.parts}
         # Before every release: one that brings a CRD of the same name would make it first.
@@ -121,13 +154,26 @@ class GpuPlatform(ChartComponent):
             for part, each in installed.items()
             for kind, resource in each.resources.items()
         }
+        classes = [each.device_classes for each in installed.values()]
+        if plugin:
+            if plugin.namespace in (each.namespace for each in installed.values()):
+                plugin = replace(plugin, namespace_labels=None)
+            made_last = make_objects(self, self._plugin_name, plugin, before=before)
+            self.resources = {
+                **self.resources,
+                **{f"node_plugin {kind}": each for kind, each in made_last.items()},
+            }
+            classes.append(classes_of(plugin, made_last))
         self.device_classes = InstalledClasses(
-            {name: found for each in installed.values() for name, found in each.device_classes.items()}
+            {name: found for each in classes for name, found in each.items()}
         )
         self.register_outputs(
             {
                 "deviceClasses": list(self.device_classes),
-                "namespaces": {part: each.namespace for part, each in installed.items()},
+                "namespaces": {
+                    **{part: each.namespace for part, each in installed.items()},
+                    **({"node_plugin": plugin.namespace} if plugin else {}),
+                },
                 "nodeLabels": dict(self.node_labels),
             }
         )

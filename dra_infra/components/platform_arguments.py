@@ -1,4 +1,4 @@
-"""The arguments of GpuOperator, DraDriver and ExampleDriver, also as entries of `GpuPlatform(driver={...})`."""
+"""The arguments of GpuOperator, DraDriver, ExampleDriver and NodePlugin, also as entries of `GpuPlatform(driver={...})`."""
 
 from __future__ import annotations
 
@@ -113,6 +113,37 @@ class ExampleDriverArgs(InstallationArgs, total=False):
     plugin_node_selector: NodeLabels
     plugin_tolerations: PodTolerations
     allow_default_namespace: bool
+
+
+class NodePluginArgs(TypedDict, total=False):
+    """The arguments of `NodePlugin`, which says what each is."""
+
+    back_end: Literal["sim", "nvml"]
+    fleet: str
+    driver: str
+    image: pulumi.Input[str]
+    image_pull_secrets: Sequence[pulumi.Input[str]]
+    object_name: str
+    namespace: pulumi.Input[str]
+    create_namespace: bool
+    namespace_labels: Mapping[str, pulumi.Input[str]]
+    labels: Mapping[str, pulumi.Input[str]]
+    annotations: Mapping[str, pulumi.Input[str]]
+    node_selector: NodeLabels
+    tolerations: PodTolerations
+    priority_class_name: pulumi.Input[str]
+    resources: Mapping[str, Any]
+    host_network: bool
+    log_level: Literal["error", "warning", "info", "debug"]
+    metrics_port: int
+    health_port: int
+    kubelet_root: str
+    cdi_folder: str
+    nvidia_driver_root: str
+    settings: Mapping[str, pulumi.Input[str]]
+    env: Mapping[str, pulumi.Input[str]]
+    classes: bool
+    binding_conditions: bool
 
 
 def takes(arguments: type) -> Callable[[_Init], _Init]:

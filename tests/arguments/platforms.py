@@ -45,6 +45,23 @@ _EXAMPLE = {
     "profile": st.sampled_from(("gpu", "cpu", "net")),
     "devices_per_node": st.integers(1, 16),
 }
+_NODE_PLUGIN = {
+    "fleet": st.sampled_from(("example", "hgx-h100", "a100-80gb mig=1g.10gb*7", "hgx-h100 x 2")),
+    "driver": st.sampled_from(("gpu.example.com", "gpu.acme.example")),
+    "namespace": st.sampled_from(("dra-infra-plugin", "kube-system", "n" * 63)),
+    "create_namespace": st.booleans(),
+    "labels": values.labels,
+    "node_selector": values.labels,
+    "tolerations": st.sampled_from(([], [{"operator": "Exists"}])),
+    "log_level": st.sampled_from(("debug", "info")),
+    "kubelet_root": st.sampled_from(("/var/lib/kubelet", "/var/lib/k0s/kubelet")),
+    "metrics_port": st.integers(1024, 65535),
+    "settings": st.sampled_from(({}, {"mig_delay": "2s"})),
+    "env": st.sampled_from(({}, {"KUBERNETES_SERVICE_HOST": "10.0.0.1"})),
+    "host_network": st.booleans(),
+    "classes": st.booleans(),
+    "binding_conditions": st.booleans(),
+}
 
 
 def _arguments(optional: dict[str, st.SearchStrategy[Any]], **more: st.SearchStrategy[Any]) -> Any:
@@ -68,6 +85,8 @@ def platforms() -> st.SearchStrategy[Call]:
             "driver": _part(_DRIVER),
             "operator": _part(_OPERATOR),
             "example": _part(_EXAMPLE),
+            "node_plugin": st.sampled_from((None, "sim", "nvml"))
+            | _arguments(_NODE_PLUGIN, back_end=st.sampled_from(("sim", "nvml"))),
             "gpu_pools": st.sampled_from((None, {"a": {"pool": "gpu"}})),
             "target": values.targets(),
         },
@@ -76,5 +95,14 @@ def platforms() -> st.SearchStrategy[Call]:
         _one("DraDriver", _DRIVER),
         _one("GpuOperator", _OPERATOR),
         _one("ExampleDriver", _EXAMPLE),
+        st.builds(
+            Call,
+            st.just("NodePlugin"),
+            values.names,
+            st.fixed_dictionaries(
+                {"back_end": st.sampled_from(("sim", "nvml"))},
+                optional={**_NODE_PLUGIN, "target": values.targets()},
+            ),
+        ),
         st.builds(Call, st.just("GpuPlatform"), values.names, whole),
     )

@@ -285,6 +285,21 @@ PROBLEMS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "ExampleDriver": [
         ("unsupported-value", 'dra.ExampleDriver("e", profile="gpus")'),
     ],
+    "NodePlugin": [
+        ("missing-argument", 'dra.NodePlugin("n")'),
+        ("unsupported-value", 'dra.NodePlugin("n", back_end="nvlm")'),
+        ("fleet-count", 'dra.NodePlugin("n", back_end="sim", fleet="hgx-h100 x 4")'),
+        ("fleet-unknown", 'dra.NodePlugin("n", back_end="sim", fleet="hgx-h10")'),
+        ("field-not-allowed", 'dra.NodePlugin("n", back_end="nvml", fleet="hgx-h100")'),
+        ("invalid-name", 'dra.NodePlugin("n", back_end="sim", driver="My driver")'),
+        ("value-set-twice", 'dra.NodePlugin("n", back_end="sim", settings={"fleet": "hgx-h100"})'),
+        (
+            "namespace-refused",
+            'dra.NodePlugin("n", back_end="sim", namespace_labels={"pod-security.kubernetes.io/enforce": "baseline"})',
+        ),
+        ("unknown-argument", 'dra.NodePlugin("n", back_end="sim", node_selectr={})'),
+        ("wrong-type", 'dra.NodePlugin("n", back_end="sim", metrics_port="8080")'),
+    ],
     "GpuPlatform": [
         ("unsupported-value", 'dra.GpuPlatform("p", platform="akz")'),
         ("missing-argument", 'dra.GpuPlatform("p", platform="kind", driver=None)'),
@@ -292,6 +307,14 @@ PROBLEMS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         (
             "node-labels-missing",
             'dra.GpuPlatform("p", platform="gke", driver={"gpu_resources_enabled_override": True}, gpu_pools={"h100": {}})',
+        ),
+        (
+            "platform-conflict",
+            'dra.GpuPlatform("p", platform="kind", driver=None, example=True, node_plugin="sim")',
+        ),
+        (
+            "device-plugin-beside-dra",
+            'dra.GpuPlatform("p", platform="kubeadm", driver=None, operator=True, node_plugin="nvml")',
         ),
     ],
 }
@@ -333,6 +356,7 @@ OWN_MODULES: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
         ],
         [],
     ),
+    "NodePlugin": (["specs/node_plugin/*.py", "components/node_plugin.py"], ["GpuPlatform"]),
     "GpuPlatform": (
         ["specs/platform/*.py", "components/platform*.py"],
         ["every chart", "GpuOperator", "DraDriver", "ExampleDriver"],

@@ -17,7 +17,7 @@ from dra_infra.components.platform_arguments import InstallationArgs
 
 CLAIMS: Final = ("GpuClaimTemplate", "GpuClaim", "SharedGpu", "MigPartition", "NvlinkGroup")
 CHARTS: Final = ("DraDriver", "GpuOperator", "ExampleDriver")
-COMPONENTS: Final = ("GpuDeviceClass", *CLAIMS, *CHARTS, "GpuPlatform")
+COMPONENTS: Final = ("GpuDeviceClass", *CLAIMS, *CHARTS, "NodePlugin", "GpuPlatform")
 RECORDS: Final = ("DeviceRequest", "Alternative", "Toleration", "MatchAttribute", "DistinctAttribute")
 CONFIGS: Final = (
     *("TimeSlicing", "Mps", "SpacePartitioning", "GpuConfig", "MigDeviceConfig", "VfioDeviceConfig"),
@@ -54,6 +54,7 @@ _ALIASES: Final = {
     "DraDriverArgs": "dict",
     "GpuOperatorArgs": "dict",
     "ExampleDriverArgs": "dict",
+    "NodePluginArgs": "dict",
     "PodSpec": "pod spec",
 }
 

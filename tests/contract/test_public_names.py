@@ -28,6 +28,7 @@ PUBLIC = {
     "MigDeviceConfig",
     "MigPartition",
     "Mps",
+    "NodePlugin",
     "OpaqueConfig",
     "NvlinkGroup",
     "Problem",

@@ -42,6 +42,13 @@ operator = dra.GpuOperator("gpu-operator", version="26.7.0", device_plugin=False
 dra.DraDriver("dra-driver", operator=operator, controller_replicas=pulumi.Output.from_input(2))
 dra.ExampleDriver("example", devices_per_node=4, values={"image": {"tag": "v0.4.0"}})
 
+plugin = dra.NodePlugin("node-plugin", back_end="sim", fleet="hgx-h100", settings={"mig_delay": "2s"})
+assert_type(plugin.driver_name, str)
+dra.GpuPlatform("p", driver=None, node_plugin="sim")
+dra.GpuPlatform("p", driver=None, node_plugin={"back_end": "nvml", "nvidia_driver_root": "/"})
+
+dra.NodePlugin("n", back_end="simulated")  # type: ignore[arg-type]
+dra.NodePlugin("n", back_end="sim", fleets="hgx-h100")  # type: ignore[call-arg]
 dra.GpuPlatform("p", platform="azure")  # type: ignore[arg-type]
 dra.GpuPlatform("p", platform="aks", driver={"compute_domain": False})  # type: ignore[arg-type]
 dra.GpuOperator("o", device_plugins=False)  # type: ignore[call-arg]

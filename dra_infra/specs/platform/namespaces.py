@@ -17,7 +17,7 @@ PRIVILEGED: Final[Mapping[str, str]] = {
 }
 """Labels under which the API server takes pods with host paths and privileges (Pod Security Admission)."""
 
-_ALWAYS_THERE: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
+ALWAYS_THERE: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
 class ReleaseNamespace(NamedTuple):
@@ -70,7 +70,7 @@ def choose_namespace(
                 hint=f"leave {ENFORCE} out: it is set to privileged",
             )
         )
-    makes = made is not False and name not in _ALWAYS_THERE
+    makes = made is not False and name not in ALWAYS_THERE
     return ReleaseNamespace(name, {**PRIVILEGED, **given} if makes else None), problems
 
 

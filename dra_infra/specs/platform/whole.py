@@ -11,6 +11,8 @@ from dra_infra.catalog.platforms import Platform, platforms
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.target import ClusterTarget
 from dra_infra.specs.arguments import shorten, wrong_type
+from dra_infra.specs.node_plugin.beside import check_beside
+from dra_infra.specs.node_plugin.plan import NodePluginPlan
 from dra_infra.specs.platform.driver_rules import GPUS
 from dra_infra.specs.platform.installations import (
     Installation,
@@ -27,7 +29,7 @@ from dra_infra.specs.platform.together import (
 )
 
 PARTS = ("operator", "driver", "example")
-"""What a platform is made of, in the order of installation."""
+"""The charts that a platform is made of, in the order of installation."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ def compile_platform(
     target: ClusterTarget,
     line: str = "",
     gpu_pools: object = None,
+    node_plugin: NodePluginPlan | None = None,
 ) -> WholePlatform:
     """Everything that is installed on a platform.
 
@@ -78,6 +81,7 @@ def compile_platform(
         target: The cluster.
         line: Release line of the DRA driver where the user names no version.
         gpu_pools: Labels of the nodes of each GPU pool, where they are to be checked.
+        node_plugin: Our own plugin beside them.
 
     Raises:
         InvalidSpecError: With every problem of all parts, and of what they are together.
@@ -117,8 +121,7 @@ def compile_platform(
         problems += check_together(operator, found["driver"])
     labels = _node_labels(profile, found)
     problems += _check_pools(gpu_pools, profile, found)
-    if not any(each is not None for each in parts.values()):
-        problems.append(_nothing())
+    problems += check_beside(node_plugin, found) if node_plugin else _check_any(parts)
     if any(problem.severity == "error" for problem in problems):
         raise InvalidSpecError(problems)
     return WholePlatform(_share_namespaces(found), labels, tuple(problems))
@@ -197,10 +200,12 @@ def _unknown_platform(platform: object) -> Problem:
     )
 
 
-def _nothing() -> Problem:
-    return Problem(
+def _check_any(parts: Mapping[str, Mapping[str, Any] | None]) -> Iterator[Problem]:
+    if any(each is not None for each in parts.values()):
+        return
+    yield Problem(
         path="driver",
         code="missing-argument",
         message="nothing is installed",
-        hint="write driver=True, operator=True or example=True",
+        hint='write driver=True, operator=True, example=True or node_plugin="sim"',
     )

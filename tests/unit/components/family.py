@@ -28,6 +28,8 @@ FAMILY: dict[str, tuple[type[Component], dict[str, Any]]] = {
     "DraDriver": (dra.DraDriver, {"gpu_resources_enabled_override": True}),
     "ExampleDriver": (dra.ExampleDriver, {}),
     "GpuOperator": (dra.GpuOperator, {}),
+    "NodePlugin": (dra.NodePlugin, {"back_end": "sim"}),
+    "NodePlugin for GPUs": (dra.NodePlugin, {"back_end": "nvml", "create_namespace": False}),
     "GpuPlatform": (dra.GpuPlatform, {"platform": "kubeadm", "operator": True}),
 }
 """A row for each component, and for each kind of object that it may make. A new component needs a row here."""

@@ -1,0 +1,1 @@
+"""Our node plugin on a cluster: which objects, with which rights."""

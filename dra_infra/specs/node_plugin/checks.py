@@ -1,0 +1,238 @@
+"""What is wrong with the arguments of the plugin, one by one."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from dra_infra.errors import Problem
+from dra_infra.model import names
+from dra_infra.specs.arguments import PLAIN_HINT, is_list, is_output, shorten, wrong_type
+from dra_infra.specs.config_values import find_odd
+from dra_infra.specs.node_plugin.daemon_set import PREFIX
+from dra_infra.specs.object_names import check_object_name
+from dra_infra.specs.platform.namespaces import ENFORCE
+from dra_infra.specs.shared_arguments import check_annotations, check_labels, check_namespace, is_text
+
+LEVELS: Final = ("error", "warning", "info", "debug")
+
+BY_ARGUMENT: Final[Mapping[str, str]] = {
+    "back_end": "back_end",
+    "fleet": "fleet",
+    "driver": "driver",
+    "kubelet_root": "kubelet_root",
+    "cdi_folder": "cdi_folder",
+    "log_level": "log_level",
+    "metrics_address": "metrics_port",
+    "health_address": "health_port",
+}
+"""Settings of the plugin that an argument writes, and which."""
+
+_SETTING: Final = re.compile(r"[a-z]+(_[a-z]+)*")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PATH: Final = re.compile(r"(/[A-Za-z0-9._-]+)+/?|/")
+_LARGEST_PORT: Final = 65535
+
+
+def check_arguments(arguments: Mapping[str, Any]) -> Iterator[Problem]:
+    """Problems of everything but the hardware.
+
+    Codes: `unknown-argument`, `wrong-type`, `invalid-name`, `invalid-label`, `value-too-long`, `unsupported-value`,
+    `namespace-refused`, `value-set-twice`.
+    """
+    for name, value in arguments.items():
+        if name not in _CHECKS:
+            near = difflib.get_close_matches(str(name)[:80], list(_CHECKS), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"arguments are {', '.join(_CHECKS)}"
+            message = f"there is no argument {str(name)[:80]!r}"
+            yield Problem(path=str(name)[:80], code="unknown-argument", message=message, hint=hint)
+        elif value is not None:
+            yield from _CHECKS[name](name, value)
+    ports = [arguments.get("metrics_port"), arguments.get("health_port")]
+    if ports[0] is not None and ports[0] == ports[1]:
+        message, hint = (
+            f"metrics and health are both served at {shorten(ports[0])}",
+            "give each a port of its own",
+        )
+        yield Problem(path="health_port", code="value-set-twice", message=message, hint=hint)
+
+
+def check_name(name: object, *, path: str) -> Iterator[Problem]:
+    """The name of the objects, which is the value of a label too: `wrong-type`, `invalid-name`."""
+    yield from check_object_name(name, path=path)
+    if isinstance(name, str) and names.is_dns_subdomain(name) and len(name) > names.LABEL_LENGTH:
+        message, hint = (
+            f"{shorten(name)} has {len(name)} characters",
+            "pods carry it in a label: use at most 63",
+        )
+        yield Problem(path=path, code="invalid-name", message=message, hint=hint)
+
+
+def _by_others(_name: str, _value: object) -> Iterator[Problem]:
+    """Checked where the hardware is chosen."""
+    yield from ()
+
+
+def _text(name: str, value: object) -> Iterator[Problem]:
+    if not is_output(value) and not (isinstance(value, str) and value and is_text(value)):
+        yield wrong_type(name, value, "a text that is not empty")
+
+
+def _texts(name: str, value: object) -> Iterator[Problem]:
+    if not is_list(value):
+        yield wrong_type(name, value, "a list of names", PLAIN_HINT if is_output(value) else "")
+        return
+    names_given: Sequence[object] = value  # type: ignore[assignment]  # a list, as was just asked
+    for index, each in enumerate(names_given):
+        yield from _text(f"{name}[{index}]", each)
+
+
+def _flag(name: str, value: object) -> Iterator[Problem]:
+    if not isinstance(value, bool):
+        yield wrong_type(name, value, "True or False", PLAIN_HINT if is_output(value) else "")
+
+
+def _port(name: str, value: object) -> Iterator[Problem]:
+    if isinstance(value, bool) or not isinstance(value, int):
+        yield wrong_type(name, value, "a port", PLAIN_HINT if is_output(value) else "")
+    elif not 0 < value <= _LARGEST_PORT:
+        hint = f"write a number from 1 to {_LARGEST_PORT}"
+        yield Problem(path=name, code="unsupported-value", message=f"{shorten(value)} is no port", hint=hint)
+
+
+def _folder(name: str, value: object) -> Iterator[Problem]:
+    if not isinstance(value, str):
+        yield wrong_type(name, value, "the path of a folder of the node", PLAIN_HINT)
+    elif not _PATH.fullmatch(value) or ".." in PurePosixPath(value).parts:
+        hint = "write it from / on, such as /var/lib/kubelet"
+        yield Problem(
+            path=name, code="unsupported-value", message=f"{shorten(value)} is no folder of a node", hint=hint
+        )
+
+
+def _level(name: str, value: object) -> Iterator[Problem]:
+    if not isinstance(value, str):
+        yield wrong_type(name, value, "a level", PLAIN_HINT)
+    elif value not in LEVELS:
+        near = difflib.get_close_matches(value.lower()[:80], LEVELS, n=1)
+        hint = f'did you mean "{near[0]}"?' if near else f"levels are {', '.join(LEVELS)}"
+        yield Problem(path=name, code="unsupported-value", message=f"{shorten(value)} is no level", hint=hint)
+
+
+def _object_name(name: str, value: object) -> Iterator[Problem]:
+    if is_output(value):
+        yield wrong_type(name, value, "a string", PLAIN_HINT)
+    else:
+        yield from check_name(value, path=name)
+
+
+def _labels(name: str, value: object) -> Iterator[Problem]:
+    if is_output(value):
+        yield wrong_type(name, value, "a mapping of strings", "its values may be Outputs, it may not")
+    else:
+        yield from check_labels(value, name)
+
+
+def _annotations(name: str, value: object) -> Iterator[Problem]:
+    if is_output(value):
+        yield wrong_type(name, value, "a mapping of strings", "its values may be Outputs, it may not")
+    else:
+        yield from check_annotations(value, name)
+
+
+def _namespace_labels(name: str, value: object) -> Iterator[Problem]:
+    yield from _labels(name, value)
+    level = value.get(ENFORCE, "privileged") if isinstance(value, Mapping) else "privileged"
+    if not is_output(level) and level != "privileged":
+        yield Problem(
+            path=name,
+            code="namespace-refused",
+            message=f"{ENFORCE}={shorten(level)} keeps the pods out: they mount host paths",
+            hint=f"leave {ENFORCE} out: it is set to privileged",
+        )
+
+
+def _tolerations(name: str, value: object) -> Iterator[Problem]:
+    if not is_list(value) or not all(isinstance(each, Mapping) for each in value):  # type: ignore[attr-defined]
+        hint = 'write tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}]'
+        yield wrong_type(name, value, "a list of tolerations", hint)
+    else:
+        yield from _plain(name, value)
+
+
+def _resources(name: str, value: object) -> Iterator[Problem]:
+    if not isinstance(value, Mapping):
+        yield wrong_type(
+            name, value, "a mapping, as in a container", 'write resources={"limits": {"memory": "256Mi"}}'
+        )
+    else:
+        yield from _plain(name, value)
+
+
+def _plain(name: str, value: object) -> Iterator[Problem]:
+    """That the API server can be told: JSON, with Outputs in it."""
+    if odd := find_odd(value):
+        fields, found = odd
+        yield wrong_type(name + "".join(f"[{key!r:.80}]" for key in fields), found, "a value of a pod")
+
+
+def _settings(name: str, value: object) -> Iterator[Problem]:
+    yield from _mapping(name, value, _SETTING, "the name of a setting", 'write settings={"mig_delay": "2s"}')
+    for key in value if isinstance(value, Mapping) else ():
+        if isinstance(key, str) and key in BY_ARGUMENT:
+            message, hint = f"{key} has an argument", f"write {BY_ARGUMENT[key]}= and leave it out here"
+            yield Problem(path=f"{name}[{key!r}]", code="value-set-twice", message=message, hint=hint)
+
+
+def _variables(name: str, value: object) -> Iterator[Problem]:
+    hint = 'write env={"KUBERNETES_SERVICE_HOST": "10.0.0.1"}'
+    yield from _mapping(name, value, _VARIABLE, "the name of a variable", hint)
+    for key in value if isinstance(value, Mapping) else ():
+        if isinstance(key, str) and key.startswith(PREFIX):
+            message, hint = f"{shorten(key)} is a setting", "write it as an argument, or in settings="
+            yield Problem(path=f"{name}[{key!r:.80}]", code="value-set-twice", message=message, hint=hint)
+
+
+def _mapping(name: str, value: object, pattern: re.Pattern[str], said: str, hint: str) -> Iterator[Problem]:
+    if not isinstance(value, Mapping):
+        yield wrong_type(name, value, "a mapping of strings", hint)
+        return
+    for key, each in value.items():
+        if not isinstance(key, str) or not pattern.fullmatch(key):
+            yield wrong_type(name, key, said, hint)
+        elif not is_output(each) and not (isinstance(each, str) and is_text(each)):
+            yield wrong_type(f"{name}[{key!r:.80}]", each, "a string", hint)
+
+
+_CHECKS: Final[Mapping[str, Callable[[str, Any], Iterator[Problem]]]] = {
+    "back_end": _by_others,
+    "fleet": _by_others,
+    "driver": _by_others,
+    "image": _text,
+    "image_pull_secrets": _texts,
+    "object_name": _object_name,
+    "namespace": lambda _name, value: check_namespace(value),
+    "create_namespace": _flag,
+    "namespace_labels": _namespace_labels,
+    "labels": _labels,
+    "annotations": _annotations,
+    "node_selector": _labels,
+    "tolerations": _tolerations,
+    "priority_class_name": _text,
+    "resources": _resources,
+    "host_network": _flag,
+    "log_level": _level,
+    "metrics_port": _port,
+    "health_port": _port,
+    "kubelet_root": _folder,
+    "cdi_folder": _folder,
+    "nvidia_driver_root": _folder,
+    "settings": _settings,
+    "env": _variables,
+    "classes": _flag,
+    "binding_conditions": _flag,
+}
+"""Every argument of `NodePlugin`, and its check."""

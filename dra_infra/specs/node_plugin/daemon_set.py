@@ -1,0 +1,179 @@
+"""The DaemonSet: one pod per node, with as little as the plugin can do with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dra_infra.specs.node_plugin.hardware import Hardware
+
+PREFIX: Final = "DRA_INFRA_PLUGIN_"
+"""In front of the environment's names of settings."""
+
+METRICS_PORT: Final = 8080
+HEALTH_PORT: Final = 51515
+"""As the drivers of NVIDIA and Kubernetes have them; 51515 is that of `grpc.health.v1`."""
+
+LIVENESS, READINESS = "liveness", "readiness"
+"""Names of the plugin's services of `grpc.health.v1`."""
+
+DRIVER_ROOT: Final = "/driver-root"
+"""Where a container of `nvml` finds NVIDIA's kernel driver and libraries of the node."""
+
+_RESOURCES: Final = {
+    "requests": {"cpu": "10m", "memory": "64Mi"},
+    # The plugin stays below 70 MB with a thousand prepared claims.
+    "limits": {"memory": "256Mi"},
+}
+_TOLERATIONS: Final = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+_GRACE_SECONDS: Final = 30
+
+
+def spec(
+    arguments: Mapping[str, Any], hardware: Hardware, *, name: str, image: Any, labels: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The spec of the DaemonSet.
+
+    Args:
+        arguments: Those of `NodePlugin`, checked.
+        hardware: What the node has.
+        name: Of the service account.
+        image: That of the plugin.
+        labels: Of the pods.
+    """
+    pod = {
+        "serviceAccountName": name,
+        "enableServiceLinks": False,
+        "priorityClassName": arguments.get("priority_class_name", "system-node-critical"),
+        "terminationGracePeriodSeconds": _GRACE_SECONDS,
+        "tolerations": list(arguments.get("tolerations", _TOLERATIONS)),
+        "nodeSelector": arguments.get("node_selector"),
+        "hostNetwork": arguments.get("host_network") or None,
+        "dnsPolicy": "ClusterFirstWithHostNet" if arguments.get("host_network") else None,
+        "imagePullSecrets": [{"name": each} for each in arguments.get("image_pull_secrets", ())] or None,
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [_container(arguments, hardware, image)],
+        "volumes": [
+            {"name": each.name, "hostPath": {"path": each.host, "type": each.type}}
+            for each in _mounts(arguments, hardware)
+        ],
+    }
+    annotations = arguments.get("annotations")
+    return {
+        "selector": {"matchLabels": selector(name)},
+        "updateStrategy": {
+            "type": "RollingUpdate",
+            # The new one takes over before the old one goes: the kubelet knows both by the UIDs of their pods. Ports of
+            # the node can be had only once, so with its network the old one goes first.
+            "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}
+            if arguments.get("host_network")
+            else {"maxSurge": 1, "maxUnavailable": 0},
+        },
+        "template": {
+            "metadata": {"labels": dict(labels), **({"annotations": annotations} if annotations else {})},
+            "spec": {key: value for key, value in pod.items() if value is not None},
+        },
+    }
+
+
+def selector(name: str) -> dict[str, str]:
+    """The labels by which the DaemonSet knows its pods; they can never change."""
+    return {"app.kubernetes.io/name": "dra-infra-plugin", "app.kubernetes.io/instance": name}
+
+
+class _Mount:
+    """A folder of the node in the container, at the same place: the kubelet and the runtime are told paths."""
+
+    def __init__(
+        self, name: str, host: str, type_: str, *, inside: str = "", read_only: bool = False
+    ) -> None:
+        self.name, self.host, self.type = name, host, type_
+        self.inside, self.read_only = inside or host, read_only
+
+    def written(self) -> dict[str, Any]:
+        """As a container has it."""
+        mount: dict[str, Any] = {"name": self.name, "mountPath": self.inside}
+        # What the operator mounts after the plugin started has to be seen.
+        return {**mount, "readOnly": True, "mountPropagation": "HostToContainer"} if self.read_only else mount
+
+
+def _mounts(arguments: Mapping[str, Any], hardware: Hardware) -> list[_Mount]:
+    kubelet = str(arguments.get("kubelet_root", "/var/lib/kubelet")).rstrip("/")
+    found = [
+        _Mount("registry", f"{kubelet}/plugins_registry", "DirectoryOrCreate"),
+        _Mount("state", f"{kubelet}/plugins/{hardware.driver}", "DirectoryOrCreate"),
+        _Mount("cdi", str(arguments.get("cdi_folder", "/var/run/cdi")), "DirectoryOrCreate"),
+    ]
+    if hardware.back_end == "nvml":
+        root = str(arguments.get("nvidia_driver_root", "/"))
+        found.append(_Mount("driver-root", root, "Directory", inside=DRIVER_ROOT, read_only=True))
+    return found
+
+
+def _container(arguments: Mapping[str, Any], hardware: Hardware, image: Any) -> dict[str, Any]:
+    metrics, health = arguments.get("metrics_port", METRICS_PORT), arguments.get("health_port", HEALTH_PORT)
+    ports = [{"name": "metrics", "containerPort": metrics}, {"name": "health", "containerPort": health}]
+    container = {
+        "name": "plugin",
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "env": _environment(arguments, hardware, metrics, health),
+        # With the node's network each would be a port of the node, of which the scheduler keeps account.
+        "ports": None if arguments.get("host_network") else ports,
+        "securityContext": _security(hardware),
+        "resources": arguments.get("resources", _RESOURCES),
+        # Fifty seconds to start: a node that boots has more to do.
+        "startupProbe": _probe(health, LIVENESS, period=1, failures=50),
+        "livenessProbe": _probe(health, LIVENESS, period=10, failures=3),
+        "readinessProbe": _probe(health, READINESS, period=2, failures=2),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [each.written() for each in _mounts(arguments, hardware)],
+    }
+    return {key: value for key, value in container.items() if value is not None}
+
+
+def _environment(
+    arguments: Mapping[str, Any], hardware: Hardware, metrics: Any, health: Any
+) -> list[dict[str, Any]]:
+    """Settings, in an order of their own; what `settings` and `env` say comes last and counts."""
+    settings: dict[str, Any] = {
+        "BACK_END": hardware.back_end,
+        "FLEET": hardware.fleet or None,
+        "DRIVER": hardware.driver,
+        "KUBELET_ROOT": arguments.get("kubelet_root"),
+        "CDI_FOLDER": arguments.get("cdi_folder"),
+        "LOG_LEVEL": arguments.get("log_level"),
+        "LOG_FORMAT": "json",
+        "METRICS_ADDRESS": f":{metrics}",
+        "HEALTH_ADDRESS": f":{health}",
+    }
+    settings |= {name.upper(): value for name, value in arguments.get("settings", {}).items()}
+    values = {f"{PREFIX}{name}": value for name, value in settings.items() if value is not None}
+    values |= {"NVIDIA_DRIVER_ROOT": DRIVER_ROOT} if hardware.back_end == "nvml" else {}
+    values |= arguments.get("env", {})
+    fields = {"NODE_NAME": "spec.nodeName", "POD_UID": "metadata.uid"}
+    return [
+        *({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()),
+        *({"name": name, "value": value} for name, value in values.items()),
+    ]
+
+
+def _security(hardware: Hardware) -> dict[str, Any]:
+    """Root, since the kubelet's folders are root's; but a root that may nothing beside reading and writing its own.
+
+    Of `nvml` the device nodes have to be opened, which a cgroup allows to privileged containers alone.
+    """
+    if hardware.back_end == "nvml":
+        return {"privileged": True, "readOnlyRootFilesystem": True, "runAsUser": 0}
+    return {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "privileged": False,
+        "readOnlyRootFilesystem": True,
+        "runAsGroup": 0,
+        "runAsUser": 0,
+    }
+
+
+def _probe(port: Any, service: str, *, period: int, failures: int) -> dict[str, Any]:
+    return {"grpc": {"port": port, "service": service}, "periodSeconds": period, "failureThreshold": failures}

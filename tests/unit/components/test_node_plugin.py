@@ -1,0 +1,321 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pytest
+
+import dra_infra as dra
+from dra_infra.components.platform_arguments import NodePluginArgs
+from dra_infra.engine.synth import synth_function
+from dra_infra.errors import ProgramError
+from dra_infra.model.program import Program
+from dra_infra.specs.node_plugin.checks import _CHECKS
+from dra_infra.specs.node_plugin.plan import IMAGE
+from tests.unit.components.family import registered
+
+
+def program(**arguments: Any) -> Program:
+    given = {"back_end": "sim", **arguments}
+    return synth_function(lambda: dra.NodePlugin("plugin", **given), config={"dra-infra:kubernetes": "1.37"})
+
+
+def manifest(kind: str, **arguments: Any) -> Any:
+    (found,) = [each.manifest for each in program(**arguments).objects if each.manifest["kind"] == kind]
+    return found
+
+
+def pod(**arguments: Any) -> Any:
+    return manifest("DaemonSet", **arguments)["spec"]["template"]["spec"]
+
+
+def container(**arguments: Any) -> Any:
+    (found,) = pod(**arguments)["containers"]
+    return found
+
+
+def variables(**arguments: Any) -> dict[str, Any]:
+    return {each["name"]: each.get("value") for each in container(**arguments)["env"]}
+
+
+def problems(body: Any) -> list[tuple[str, str]]:
+    try:
+        found = synth_function(body).problems
+    except ProgramError as error:
+        found = error.problems
+    return [(each.code, each.path) for each in found if each.severity == "error"]
+
+
+def test_every_argument_is_checked():
+    assert set(NodePluginArgs.__annotations__) == set(_CHECKS)
+
+
+def test_the_image_is_the_one_that_make_image_names():
+    assert f"localhost/dra-infra-plugin:{dra.__version__}" == IMAGE
+    assert container()["image"] == IMAGE
+    assert container()["imagePullPolicy"] == "IfNotPresent"
+
+
+def test_a_simulated_plugin_may_do_nothing_on_the_node_but_write_its_folders():
+    assert container()["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "privileged": False,
+        "readOnlyRootFilesystem": True,
+        "runAsGroup": 0,
+        "runAsUser": 0,
+    }
+    assert pod()["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
+    assert "hostNetwork" not in pod()
+    assert {each["hostPath"]["path"] for each in pod(fleet="hgx-h100")["volumes"]} == {
+        "/var/lib/kubelet/plugins_registry",
+        "/var/lib/kubelet/plugins/gpu.nvidia.com",
+        "/var/run/cdi",
+    }
+
+
+def test_folders_are_at_the_same_place_inside_since_the_kubelet_is_told_paths():
+    arguments = {"kubelet_root": "/var/lib/k0s/kubelet/", "cdi_folder": "/etc/cdi"}
+    inside = {each["name"]: each["mountPath"] for each in container(**arguments)["volumeMounts"]}
+    outside = {each["name"]: each["hostPath"]["path"] for each in pod(**arguments)["volumes"]}
+    assert inside == outside
+    assert outside["registry"] == "/var/lib/k0s/kubelet/plugins_registry"
+    assert variables(**arguments)["DRA_INFRA_PLUGIN_CDI_FOLDER"] == "/etc/cdi"
+
+
+def test_only_a_plugin_of_real_gpus_is_privileged_and_sees_the_driver_of_the_node():
+    found = container(back_end="nvml", nvidia_driver_root="/run/nvidia/driver")
+    assert found["securityContext"]["privileged"] is True
+    assert {"name": "driver-root", "mountPath": "/driver-root"}.items() <= found["volumeMounts"][-1].items()
+    assert found["volumeMounts"][-1]["readOnly"] is True
+
+
+def test_an_update_starts_the_new_pod_before_it_stops_the_old_one():
+    assert manifest("DaemonSet")["spec"]["updateStrategy"]["rollingUpdate"] == {
+        "maxSurge": 1,
+        "maxUnavailable": 0,
+    }
+    fields = {each["name"]: each.get("valueFrom") for each in container()["env"]}
+    assert fields["POD_UID"] == {"fieldRef": {"fieldPath": "metadata.uid"}}
+
+
+def test_with_the_network_of_the_node_there_is_one_pod_at_a_time_and_no_port_is_taken_twice():
+    assert manifest("DaemonSet", host_network=True)["spec"]["updateStrategy"]["rollingUpdate"] == {
+        "maxSurge": 0,
+        "maxUnavailable": 1,
+    }
+    assert "ports" not in container(host_network=True)
+
+
+def test_a_label_changes_the_pods_and_never_what_selects_them():
+    plain, labelled = (manifest("DaemonSet", **more)["spec"] for more in ({}, {"labels": {"release": "2"}}))
+    assert plain["selector"] == labelled["selector"]
+    assert labelled["template"]["metadata"]["labels"]["release"] == "2"
+    mine = {"app.kubernetes.io/name": "mine"}
+    assert manifest("DaemonSet", labels=mine)["spec"] == plain
+
+
+def test_settings_and_variables_reach_the_container_in_the_order_of_the_program():
+    found = variables(
+        fleet="hgx-h100", settings={"mig_delay": "2s"}, env={"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+    )
+    assert found["DRA_INFRA_PLUGIN_FLEET"] == "hgx-h100"
+    assert found["DRA_INFRA_PLUGIN_DRIVER"] == "gpu.nvidia.com"
+    assert list(found)[-2:] == ["DRA_INFRA_PLUGIN_MIG_DELAY", "KUBERNETES_SERVICE_HOST"]
+
+
+def test_ports_are_those_that_are_probed_and_served():
+    found = container(metrics_port=9000, health_port=9001)
+    assert {each["name"]: each["containerPort"] for each in found["ports"]} == {
+        "metrics": 9000,
+        "health": 9001,
+    }
+    assert {
+        found[probe]["grpc"]["port"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")
+    } == {9001}
+    assert variables(metrics_port=9000)["DRA_INFRA_PLUGIN_METRICS_ADDRESS"] == ":9000"
+
+
+def test_rights_are_the_least():
+    assert manifest("ClusterRole")["rules"] == [
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},
+        {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"]},
+        {
+            "apiGroups": ["resource.k8s.io"],
+            "resources": ["resourceslices"],
+            "verbs": ["get", "list", "watch", "create", "update", "delete"],
+        },
+    ]
+
+
+def test_only_binding_conditions_need_claims_to_be_found_and_written():
+    found = manifest("ClusterRole", binding_conditions=True)["rules"]
+    assert {
+        "apiGroups": ["resource.k8s.io"],
+        "resources": ["resourceclaims/status"],
+        "verbs": ["update"],
+    } in found
+    assert found[-1] == {
+        "apiGroups": ["resource.k8s.io"],
+        "resources": ["resourceclaims/driver"],
+        "resourceNames": ["gpu.example.com"],
+        "verbs": ["associated-node:update"],
+    }
+
+
+def test_the_policy_names_the_account_and_is_there_before_the_pods():
+    name = manifest("ServiceAccount", namespace="nodes")["metadata"]
+    (condition,) = manifest("ValidatingAdmissionPolicy", namespace="nodes")["spec"]["matchConditions"]
+    account = f"system:serviceaccount:{name['namespace']}:{name['name']}"
+    assert condition["expression"] == f"request.userInfo.username == '{account}'"
+    (pods,) = [each for each in registered("NodePlugin").children if each.type.endswith(":DaemonSet")]
+    waits_for = {urn.split("::")[2].rpartition(":")[2] for urn in pods.dependencies}
+    assert waits_for == {
+        *("ServiceAccount", "ClusterRole", "ClusterRoleBinding"),
+        *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+    }
+
+
+def test_a_namespace_that_another_part_of_the_program_makes_is_an_output():
+    def body() -> None:
+        dra.NodePlugin("plugin", back_end="sim", namespace=pulumi.Output.from_input("nodes"))
+
+    made = synth_function(body).objects
+    (policy,) = [each.manifest for each in made if each.manifest["kind"] == "ValidatingAdmissionPolicy"]
+    assert ":nodes:plugin'" in policy["spec"]["matchConditions"][0]["expression"]
+
+
+def test_namespaces_that_every_cluster_has_are_not_made():
+    kinds = [each.manifest["kind"] for each in program(namespace="kube-system").objects]
+    assert "Namespace" not in kinds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "classes"),
+    [
+        ({}, {"gpu.example.com": "device.driver == 'gpu.example.com'"}),
+        ({"driver": "gpu.acme.example"}, {"gpu.acme.example": "device.driver == 'gpu.acme.example'"}),
+        ({"classes": False}, {}),
+    ],
+)
+def test_classes_are_those_of_the_driver(arguments: dict[str, Any], classes: dict[str, str]):
+    made = [each.manifest for each in program(**arguments).objects if each.manifest["kind"] == "DeviceClass"]
+    assert {
+        each["metadata"]["name"]: each["spec"]["selectors"][0]["cel"]["expression"] for each in made
+    } == classes
+
+
+def test_claims_through_a_class_of_the_plugin_wait_for_it():
+    def body() -> None:
+        plugin = dra.NodePlugin("plugin", back_end="sim", fleet="hgx-h100")
+        dra.GpuClaim("claim", device_class=plugin.device_classes["gpu.nvidia.com"], namespace="ml")
+        with pytest.raises(KeyError, match="is not installed; the classes are"):
+            plugin.device_classes["gpu.example.com"]
+
+    made = synth_function(body)
+    assert [str(each) for each in made.problems] == []
+    (claim,) = [each.manifest for each in made.objects if each.manifest["kind"] == "ResourceClaim"]
+    assert claim["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] == "gpu.nvidia.com"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "path"),
+    [
+        ({"back_end": "nvlm"}, "unsupported-value", "back_end"),
+        ({"fleet": "hgx-h100, a100-80gb"}, "fleet-count", "fleet"),
+        ({"fleet": 3}, "wrong-type", "fleet"),
+        ({"back_end": "nvml", "binding_conditions": True}, "field-not-allowed", "binding_conditions"),
+        ({"nvidia_driver_root": "/"}, "field-not-allowed", "nvidia_driver_root"),
+        ({"driver": "d" * 64}, "invalid-name", "driver"),
+        ({"object_name": "n" * 64}, "invalid-name", "object_name"),
+        ({"kubelet_root": "var/lib/kubelet"}, "unsupported-value", "kubelet_root"),
+        ({"cdi_folder": "/var/../etc"}, "unsupported-value", "cdi_folder"),
+        ({"metrics_port": 0}, "unsupported-value", "metrics_port"),
+        ({"metrics_port": 9000, "health_port": 9000}, "value-set-twice", "health_port"),
+        ({"settings": {"logLevel": "debug"}}, "wrong-type", "settings"),
+        ({"settings": {"log_level": "debug"}}, "value-set-twice", "settings['log_level']"),
+        (
+            {"env": {"DRA_INFRA_PLUGIN_FLEET": "l4"}},
+            "value-set-twice",
+            "env['DRA_INFRA_PLUGIN_FLEET']",
+        ),
+        ({"tolerations": [{"key": object()}]}, "wrong-type", "tolerations['key']"),
+        ({"image": ""}, "wrong-type", "image"),
+    ],
+)
+def test_what_is_wrong_is_told_at_its_argument(arguments: dict[str, Any], code: str, path: str):
+    found = problems(lambda: dra.NodePlugin("plugin", **{"back_end": "sim", **arguments}))
+    assert found == [(code, f'NodePlugin("plugin").{path}')]
+
+
+class TestOnAPlatform:
+    def test_it_stands_beside_a_chart_of_another_driver(self):
+        def body() -> None:
+            driver = {"gpu_resources_enabled_override": True}
+            platform = dra.GpuPlatform("gpus", platform="kind", driver=driver, node_plugin="sim")  # type: ignore[arg-type]
+            assert {"gpu.nvidia.com", "gpu.example.com"} <= set(platform.device_classes)
+
+        made = synth_function(body)
+        assert [str(each) for each in made.problems if each.severity == "error"] == []
+        names = {
+            each.manifest["metadata"]["name"] for each in made.objects if each.manifest["kind"] == "DaemonSet"
+        }
+        assert names == {"gpus-node-plugin"}
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "path"),
+        [
+            (
+                {"driver": {"gpu_resources_enabled_override": True}, "node_plugin": "nvml"},
+                "platform-conflict",
+                "node_plugin",
+            ),
+            (
+                {
+                    "driver": {"gpu_resources_enabled_override": True},
+                    "node_plugin": {"back_end": "sim", "fleet": "hgx-h100"},
+                },
+                "platform-conflict",
+                "node_plugin",
+            ),
+            (
+                {
+                    "driver": None,
+                    "example": True,
+                    "node_plugin": {"back_end": "sim", "driver": "gpu.example.com"},
+                },
+                "platform-conflict",
+                "node_plugin.driver",
+            ),
+            (
+                {"driver": None, "operator": {"device_plugin": True}, "node_plugin": "nvml"},
+                "device-plugin-beside-dra",
+                "operator.device_plugin",
+            ),
+            ({"driver": None, "node_plugin": "smi"}, "unsupported-value", "node_plugin.back_end"),
+            ({"driver": None, "node_plugin": 3}, "wrong-type", "node_plugin"),
+            (
+                {"driver": None, "node_plugin": {"back_end": "sim", "flet": "l4"}},
+                "unknown-argument",
+                "node_plugin.flet",
+            ),
+        ],
+    )
+    def test_what_does_not_go_together_is_told(self, arguments: dict[str, Any], code: str, path: str):
+        found = problems(lambda: dra.GpuPlatform("gpus", platform="kubeadm", **arguments))
+        assert found == [(code, f'GpuPlatform("gpus").{path}')]
+
+    def test_a_namespace_that_a_chart_brings_is_made_once(self):
+        def body() -> None:
+            plugin = {"back_end": "sim", "namespace": "gpus"}
+            dra.GpuPlatform(
+                "gpus",
+                platform="kind",
+                driver=None,
+                example={"namespace": "gpus", "driver_name": "fake.example.com"},
+                node_plugin=plugin,  # type: ignore[arg-type]
+            )
+
+        made = synth_function(body)
+        assert [str(each) for each in made.problems if each.severity == "error"] == []
+        assert len([each for each in made.objects if each.manifest["kind"] == "Namespace"]) == 1
