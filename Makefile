@@ -7,11 +7,12 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3.14
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+IMAGE ?=
 PROVIDER ?= stand-in
 # One more than cores: a test on real parts waits for a third of its time.
 E2E_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 
-.PHONY: help venv demo test check format lint typecheck layers golden golden-costs tools cluster e2e e2e-node parity parity-mutants docs bench compat protos clean
+.PHONY: help venv demo test check format lint typecheck layers golden golden-costs tools cluster image e2e e2e-node parity parity-mutants docs bench compat protos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -61,6 +62,9 @@ tools: $(STAMP) ## Build the pinned real binaries into the per-user cache, once 
 
 cluster: $(STAMP) ## Run a control plane on loopback until Ctrl-C (needs: make tools); NODE=1 with a real node (root)
 	@$(BIN)/python -m tools.cluster $(if $(NODE),--node)
+
+image: $(STAMP) ## Build the image of the node plugin, without a registry (needs apt); IMAGE=file copies the archive there
+	@$(BIN)/python -m tools.image $(if $(IMAGE),--output $(IMAGE))
 
 e2e: $(STAMP) ## Real engine, API server and scheduler (needs: make tools); PROVIDER=vendor uses an installed provider
 	@DRA_INFRA_PROVIDER=$(PROVIDER) $(BIN)/pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/e2e --ignore tests/e2e/node

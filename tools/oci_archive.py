@@ -20,6 +20,8 @@ _NAME = "io.containerd.image.name"
 _TAG = "org.opencontainers.image.ref.name"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _LONG_AGO = "1970-01-01T00:00:00Z"
+_LEVEL = 6
+"""Of compression: 9 takes five times as long for an image of 90 MB, and saves a hundredth."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +75,8 @@ def write(path: Path, images: Iterable[Image]) -> None:
 def _manifest(image: Image, blobs: dict[str, bytes]) -> dict[str, Any]:
     machine = {"architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()), "os": "linux"}
     layers = [
-        _blob(blobs, gzip.compress(content, mtime=0), f"{_OCI}.layer.v1.tar+gzip") for content in image.layers
+        _blob(blobs, gzip.compress(content, _LEVEL, mtime=0), f"{_OCI}.layer.v1.tar+gzip")
+        for content in image.layers
     ]
     config = {
         **machine,

@@ -31,7 +31,12 @@ BY_ARGUMENT: Final[Mapping[str, str]] = {
 }
 """Settings of the plugin that an argument writes, and which."""
 
-_SETTING: Final = re.compile(r"[a-z]+(_[a-z]+)*")
+OTHERS: Final = ("log_format", "metadata_files", "mig_delay", "sim_commands")
+"""Settings that `settings=` takes."""
+
+FIXED: Final = ("node_name", "pod_uid", "kubeconfig", "state_folder")
+"""Settings that follow from being a pod of a DaemonSet, whose folders are mounted."""
+
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PATH: Final = re.compile(r"(/[A-Za-z0-9._-]+)+/?|/")
 _LARGEST_PORT: Final = 65535
@@ -180,11 +185,20 @@ def _plain(name: str, value: object) -> Iterator[Problem]:
 
 
 def _settings(name: str, value: object) -> Iterator[Problem]:
-    yield from _mapping(name, value, _SETTING, "the name of a setting", 'write settings={"mig_delay": "2s"}')
+    hint = 'write settings={"mig_delay": "2s"}'
+    yield from _mapping(name, value, _VARIABLE, "the name of a setting", hint)
     for key in value if isinstance(value, Mapping) else ():
-        if isinstance(key, str) and key in BY_ARGUMENT:
+        path = f"{name}[{key!r:.80}]"
+        if not isinstance(key, str) or key in OTHERS or not _VARIABLE.fullmatch(key):
+            continue
+        if key in BY_ARGUMENT:
             message, hint = f"{key} has an argument", f"write {BY_ARGUMENT[key]}= and leave it out here"
-            yield Problem(path=f"{name}[{key!r}]", code="value-set-twice", message=message, hint=hint)
+            yield Problem(path=path, code="value-set-twice", message=message, hint=hint)
+        else:
+            near = difflib.get_close_matches(key[:80], [*OTHERS, *BY_ARGUMENT], n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"settings are {', '.join(OTHERS)}"
+            message = f"{shorten(key)} is no setting of a plugin in a pod"
+            yield Problem(path=path, code="unknown-argument", message=message, hint=hint)
 
 
 def _variables(name: str, value: object) -> Iterator[Problem]:

@@ -10,7 +10,8 @@ from dra_infra.components.platform_arguments import NodePluginArgs
 from dra_infra.engine.synth import synth_function
 from dra_infra.errors import ProgramError
 from dra_infra.model.program import Program
-from dra_infra.specs.node_plugin.checks import _CHECKS
+from dra_infra.plugin.settings import all_settings
+from dra_infra.specs.node_plugin.checks import _CHECKS, BY_ARGUMENT, FIXED, OTHERS
 from dra_infra.specs.node_plugin.plan import IMAGE
 from tests.unit.components.family import registered
 
@@ -48,6 +49,20 @@ def problems(body: Any) -> list[tuple[str, str]]:
 
 def test_every_argument_is_checked():
     assert set(NodePluginArgs.__annotations__) == set(_CHECKS)
+
+
+def test_every_setting_of_the_plugin_has_an_argument_or_follows():
+    every = {each.name for each in all_settings()}
+    assert {*BY_ARGUMENT, *OTHERS, *FIXED} == every
+    assert set(BY_ARGUMENT.values()) <= set(_CHECKS)
+
+
+def test_the_container_is_given_variables_that_the_plugin_reads():
+    known = {each.variable for each in all_settings()}
+    for arguments in ({}, {"back_end": "nvml"}, {"log_level": "debug", "kubelet_root": "/kubelet"}):
+        given = set(variables(**arguments))
+        assert given - {"NVIDIA_DRIVER_ROOT"} <= known
+        assert {"NODE_NAME", "POD_UID", "DRA_INFRA_PLUGIN_BACK_END"} <= given
 
 
 def test_the_image_is_the_one_that_make_image_names():
@@ -232,7 +247,9 @@ def test_claims_through_a_class_of_the_plugin_wait_for_it():
         ({"cdi_folder": "/var/../etc"}, "unsupported-value", "cdi_folder"),
         ({"metrics_port": 0}, "unsupported-value", "metrics_port"),
         ({"metrics_port": 9000, "health_port": 9000}, "value-set-twice", "health_port"),
-        ({"settings": {"logLevel": "debug"}}, "wrong-type", "settings"),
+        ({"settings": {"logLevel": "debug"}}, "unknown-argument", "settings['logLevel']"),
+        ({"settings": {"state_folder": "/tmp"}}, "unknown-argument", "settings['state_folder']"),
+        ({"settings": {"log-format": "text"}}, "wrong-type", "settings"),
         ({"settings": {"log_level": "debug"}}, "value-set-twice", "settings['log_level']"),
         (
             {"env": {"DRA_INFRA_PLUGIN_FLEET": "l4"}},

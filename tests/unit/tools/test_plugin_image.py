@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from dra_infra.specs.node_plugin.plan import IMAGE
+from tools.image import debian, plugin_image, python_packages, shared_libraries
+from tools.image.tree import Tree
+
+ROOT = Path(__file__).parents[3]
+
+
+def a_tree() -> Tree:
+    tree = Tree()
+    tree.add_file("usr/bin/tool", b"#!/bin/sh\n", executable=True)
+    tree.add_link("bin", "usr/bin")
+    tree.add_folder("tmp", 0o1777)
+    return tree
+
+
+def test_a_tree_has_folders_above_files_and_everything_is_roots_of_1970():
+    with tarfile.open(fileobj=io.BytesIO(a_tree().to_tar())) as archive:
+        entries = {each.name: each for each in archive}
+    assert list(entries) == ["bin", "tmp", "usr", "usr/bin", "usr/bin/tool"]
+    assert {(each.uid, each.gid, each.uname, each.mtime) for each in entries.values()} == {(0, 0, "", 0)}
+    assert entries["usr/bin/tool"].mode == 0o755
+    assert entries["tmp"].mode == 0o1777
+    assert entries["bin"].linkname == "usr/bin"
+
+
+def test_of_a_folder_neither_times_nor_the_umask_count(tmp_path: Path):
+    for name, mode in (("one", 0o600), ("two", 0o664)):
+        folder = tmp_path / name
+        (folder / "below").mkdir(parents=True, mode=0o700)
+        (folder / "below" / "text").write_text("text")
+        (folder / "below" / "text").chmod(mode)
+        (folder / "link").symlink_to("below")
+    one, two = (Tree.of_folder(tmp_path / name).to_tar() for name in ("one", "two"))
+    assert one == two
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../passwd", "a/../../b"])
+def test_nothing_outside_an_image_can_be_named(name: str):
+    with pytest.raises(ValueError, match="no path below the root"):
+        Tree().add_file(name, b"")
+
+
+def unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
+    """What is left of a package with these files, by a stand-in for dpkg-deb that prints its content."""
+    content = tmp_path / "content.tar"
+    with tarfile.open(content, "w") as archive:
+        for name in names:
+            archive.addfile(tarfile.TarInfo(f"./{name}"))
+    command = tmp_path / "bin" / "dpkg-deb"
+    command.parent.mkdir()
+    command.write_text(f"#!/bin/sh\ncat {content}\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{command.parent}:/usr/bin:/bin")
+    root = tmp_path / "root"
+    debian.unpack(tmp_path / "any.deb", root)
+    return sorted(str(each.relative_to(root)) for each in root.rglob("*") if each.is_file())
+
+
+def test_of_a_package_what_runs_and_its_licence_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    kept = [
+        "usr/bin/python3.11",
+        "usr/lib/python3.11/json/__init__.py",
+        "usr/lib/python3.11/lib-dynload/_ssl.cpython-311-x86_64-linux-gnu.so",
+        "usr/lib/x86_64-linux-gnu/libz.so.1",
+        "usr/share/doc/zlib1g/copyright",
+    ]
+    left_out = [
+        "etc/python3.11/sitecustomize.py",
+        "usr/bin/pdb3",
+        "usr/lib/python3.11/test/support.py",
+        "usr/lib/python3.11/lib-dynload/_sqlite3.cpython-311-x86_64-linux-gnu.so",
+        "usr/lib/x86_64-linux-gnu/gconv/ISO8859-1.so",
+        "usr/share/doc/zlib1g/changelog.gz",
+        "usr/share/man/man1/python3.11.1.gz",
+    ]
+    assert unpacked(tmp_path, monkeypatch, *kept, *left_out) == kept
+
+
+def test_libraries_of_packages_that_know_no_merged_usr_land_in_usr(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    found = unpacked(tmp_path, monkeypatch, "lib/x86_64-linux-gnu/libc.so.6")
+    assert found == ["usr/lib/x86_64-linux-gnu/libc.so.6"]
+
+
+def test_a_link_that_points_at_nothing_in_the_image_is_told(tmp_path: Path):
+    (tmp_path / "usr").mkdir()
+    (tmp_path / "usr" / "there").write_text("")
+    (tmp_path / "good").symlink_to("usr/there")
+    (tmp_path / "usr" / "absolute").symlink_to("/usr/there")
+    (tmp_path / "usr" / "bad").symlink_to("/usr/bin/true")
+    assert list(debian.dangling_links(tmp_path)) == ["usr/bad -> /usr/bin/true"]
+
+
+def test_a_library_that_is_not_there_is_told_with_who_needs_it(tmp_path: Path):
+    program = Path("/bin/sh").resolve()
+    linked = shared_libraries.read(program.read_bytes())
+    assert linked is not None
+    needed = [name for name in linked.needs if name.startswith("libc.")]
+    assert needed
+    (tmp_path / "usr" / "bin").mkdir(parents=True)
+    (tmp_path / "usr" / "bin" / "sh").write_bytes(program.read_bytes())
+    assert f"usr/bin/sh needs {needed[0]}" in list(shared_libraries.missing(tmp_path))
+    (tmp_path / "usr" / "lib").mkdir()
+    for name in linked.needs:
+        (tmp_path / "usr" / "lib" / name).write_bytes(b"")
+    assert list(shared_libraries.missing(tmp_path)) == []
+
+
+def test_what_readelf_says_is_what_is_read():
+    extension = next(Path(sys.prefix).rglob("cygrpc*.so"))
+    try:
+        printed = subprocess.run(["readelf", "-d", extension], capture_output=True, text=True, check=True)
+    except FileNotFoundError:
+        pytest.skip("readelf is not installed")
+    linked = shared_libraries.read(extension.read_bytes())
+    assert linked is not None
+    assert all(f"[{name}]" in printed.stdout for name in linked.needs)
+    assert len(linked.needs) == printed.stdout.count("(NEEDED)")
+
+
+def test_a_file_that_is_no_library_needs_nothing():
+    assert shared_libraries.read(b"#!/bin/sh\n") is None
+
+
+def test_only_commands_of_the_plugin_are_in_the_image(tmp_path: Path):
+    folder = tmp_path / "dra_infra-0.1.0.dist-info"
+    folder.mkdir()
+    (folder / "entry_points.txt").write_text(
+        "[console_scripts]\ndra-infra = dra_infra.cli.process:main\ndra-infra-plugin = dra_infra.plugin.main:main\n"
+    )
+    (command,) = python_packages.starters(tmp_path).items()
+    assert command[0] == "dra-infra-plugin"
+    assert "from dra_infra.plugin.main import main" in command[1]
+
+
+def test_the_component_and_make_image_name_one_image():
+    assert plugin_image.image_name() == IMAGE
+
+
+def test_the_containerfile_copies_what_is_there_and_its_context_has_no_more():
+    lines = (ROOT / "Containerfile").read_text().splitlines()
+    copied = [
+        name
+        for line in lines
+        if line.startswith("COPY ") and "--from" not in line
+        for name in line.split()[1:-1]
+    ]
+    assert "dra_infra" in copied
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+    allowed = {
+        line[1:] for line in (ROOT / ".containerignore").read_text().splitlines() if line.startswith("!")
+    }
+    assert {name.split("/")[0] for name in copied} == allowed
+    assert (ROOT / ".containerignore").read_text() == (ROOT / ".dockerignore").read_text()

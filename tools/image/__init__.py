@@ -1,0 +1,1 @@
+"""The image of the node plugin, made without a registry: ``make image``."""

@@ -1,0 +1,37 @@
+"""Build the image of the node plugin: ``python -m tools.image`` or ``make image``."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tools.errors import ToolError
+from tools.image.plugin_image import build
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.image", description="Build the image of the node plugin."
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="copy the archive to FILE")
+    options = parser.parse_args(arguments)
+    try:
+        built = build()
+    except ToolError as error:
+        print(f"make image: {error}", file=sys.stderr)
+        return 1
+    archive = Path(shutil.copyfile(built.archive, options.output)) if options.output else built.archive
+    print(
+        f"{built.name}: {archive} ({archive.stat().st_size / 1e6:.0f} MB{'' if built.is_fresh else ', as built before'})"
+    )
+    print(f"on each node: ctr --namespace k8s.io images import {archive.name}")
+    print(f"for a registry: skopeo copy oci-archive:{archive.name} docker://YOUR-REGISTRY/dra-infra-plugin")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

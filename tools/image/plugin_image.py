@@ -1,0 +1,167 @@
+"""The image of the node plugin: Python, its libraries, the plugin's requirements, our wheel, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tools import cache, oci_archive
+from tools.errors import ToolError
+from tools.image import debian, python_packages, shared_libraries
+from tools.image.tree import Tree
+
+REPOSITORY: Final = "localhost/dra-infra-plugin"
+"""No registry has that name: a node on which the image was not imported says so, and asks nobody on the internet for it."""
+
+CONTENTS: Final = "usr/share/dra-infra/contents.json"
+"""In the image: every package in it, with its version."""
+
+_ENTRY_POINT: Final = "/usr/local/bin/dra-infra-plugin"
+_HASHED: Final = (
+    "dra_infra",
+    "tools/image",
+    "tools/oci_archive.py",
+    "requirements/plugin.txt",
+    "pyproject.toml",
+)
+
+_FILES: Final = {
+    # Where no user is known, ssl and getpass fail in odd ways.
+    "etc/passwd": "root:x:0:0:root:/:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+    "etc/group": "root:x:0:\nnogroup:x:65534:\n",
+    "etc/nsswitch.conf": "hosts: files dns\n",
+}
+
+
+@dataclass(frozen=True)
+class Built:
+    """A finished image.
+
+    Args:
+        archive: The OCI archive.
+        name: Name of the image, with its tag.
+        is_fresh: Whether it was built now, and not taken from the cache.
+    """
+
+    archive: Path
+    name: str
+    is_fresh: bool
+
+
+def image_name() -> str:
+    """The name that `make image` gives: `localhost/dra-infra-plugin:` and the version of this checkout."""
+    project = tomllib.loads((python_packages.ROOT / "pyproject.toml").read_text())["project"]
+    return f"{REPOSITORY}:{project['version']}"
+
+
+def build() -> Built:
+    """The image of this checkout, from the per-user cache where the same was built before.
+
+    Raises:
+        ToolError: Where packages cannot be had, or the image would lack something.
+    """
+    python, packages = debian.choose()
+    folder = cache.root().parent / "image"
+    name, key = image_name(), _key(packages)
+    archive = folder / f"dra-infra-plugin-{key}.tar"
+    if archive.is_file():
+        return Built(archive, name, is_fresh=False)
+    debian.download(packages, folder / "packages")
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as scratch:
+        root, draft = Path(scratch) / "root", Path(scratch) / "image.tar"
+        make_root(root, python, packages, folder / "packages")
+        write(draft, root, name)
+        draft.chmod(0o644)
+        draft.replace(archive)
+    return Built(archive, name, is_fresh=True)
+
+
+def make_root(root: Path, python: str, packages: Sequence[debian.Package], folder: Path) -> None:
+    """The root folder of the image, complete and checked.
+
+    Args:
+        root: Where it is made.
+        python: Version of Python, `3.11`.
+        packages: The packages.
+        folder: Where their files are.
+
+    Raises:
+        ToolError: Where a library or the target of a link is not there.
+    """
+    for package in packages:
+        debian.unpack(folder / package.file, root)
+    debian.make_links(root, python)
+    modules = root / f"usr/local/lib/python{python}/dist-packages"
+    modules.mkdir(parents=True)
+    python_packages.install(modules, python)
+    for name, text in {**_FILES, **_commands(modules)}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for path in (root / "usr/local/bin").glob("*"):
+        path.chmod(0o755)
+    _write_contents(root, packages, modules)
+    lacking = [*shared_libraries.missing(root), *debian.dangling_links(root)]
+    if lacking:
+        raise ToolError(
+            "the image would lack " + "; ".join(lacking),
+            hint="add the package to LIBRARIES in tools/image/debian.py, or leave the file out there",
+        )
+    python_packages.compile_all(root, python)
+
+
+def write(path: Path, root: Path, name: str) -> None:
+    """Write the archive of the image whose root folder is *root*."""
+    tree = Tree.of_folder(root)
+    for folder in ("dev", "proc", "sys", "run"):
+        tree.add_folder(folder)
+    tree.add_folder("tmp", 0o1777)
+    tree.add_link("var/run", "../run")
+    config = {
+        "Entrypoint": [_ENTRY_POINT],
+        "Env": ["PATH=/usr/local/bin:/usr/bin", "PYTHONDONTWRITEBYTECODE=1", "LANG=C.UTF-8"],
+        "Labels": {
+            "org.opencontainers.image.title": "dra-infra-plugin",
+            "org.opencontainers.image.version": name.rpartition(":")[2],
+            "org.opencontainers.image.licenses": "Apache-2.0",
+            "dra-infra.contents": f"/{CONTENTS}",
+        },
+    }
+    oci_archive.write(path, [oci_archive.Image(name=name, layers=(tree.to_tar(),), config=config)])
+
+
+def _commands(modules: Path) -> dict[str, str]:
+    return {f"usr/local/bin/{name}": text for name, text in python_packages.starters(modules).items()}
+
+
+def _write_contents(root: Path, packages: Sequence[debian.Package], modules: Path) -> None:
+    contents = {
+        "debian": [{"name": each.name, "version": each.version, "sha256": each.sha256} for each in packages],
+        "python": [{"name": name, "version": version} for name, version in python_packages.versions(modules)],
+    }
+    path = root / CONTENTS
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(contents, indent=1) + "\n")
+
+
+def _key(packages: Sequence[debian.Package]) -> str:
+    """What decides the bytes of the image, as far as it is known before building."""
+    hashed = hashlib.sha256("\n".join(each.sha256 for each in packages).encode())
+    for path in _sources():
+        hashed.update(f"{path}\0".encode() + (python_packages.ROOT / path).read_bytes())
+    return hashed.hexdigest()[:16]
+
+
+def _sources() -> Iterator[str]:
+    for name in _HASHED:
+        start = python_packages.ROOT / name
+        found = [start] if start.is_file() else start.rglob("*")
+        files = (each for each in found if each.is_file() and "__pycache__" not in each.parts)
+        yield from sorted(os.fspath(each.relative_to(python_packages.ROOT)) for each in files)
