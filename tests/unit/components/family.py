@@ -29,7 +29,7 @@ FAMILY: dict[str, tuple[type[Component], dict[str, Any]]] = {
     "ExampleDriver": (dra.ExampleDriver, {}),
     "GpuOperator": (dra.GpuOperator, {}),
     "NodePlugin": (dra.NodePlugin, {"back_end": "sim"}),
-    "NodePlugin for GPUs": (dra.NodePlugin, {"back_end": "nvml", "create_namespace": False}),
+    "NodePlugin for GPUs": (dra.NodePlugin, {"back_end": "nvml"}),
     "GpuPlatform": (dra.GpuPlatform, {"platform": "kubeadm", "operator": True}),
 }
 """A row for each component, and for each kind of object that it may make. A new component needs a row here."""

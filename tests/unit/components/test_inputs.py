@@ -28,6 +28,8 @@ def unknown() -> pulumi.Output[Any]:
 
 SAMPLES: dict[str, Any] = {"namespace": "ml", "object_name": "mine"}
 """Values for the arguments that may be Outputs, by name; the rest is mappings of labels."""
+KEYS = {"settings": "mig_delay"}
+"""Keys of mappings that do not take any."""
 
 
 def inputs_of(made: type[Component]) -> dict[str, str]:
@@ -39,7 +41,7 @@ def inputs_of(made: type[Component]) -> dict[str, str]:
 def shaped(row: str, argument: str, value: Any) -> Any:
     """*value* where an argument takes it: alone, as a value of a mapping, or in a list of those."""
     type_ = inputs_of(FAMILY[row][0])[argument].partition("Input[")[0]
-    value = {"key": value} if "Mapping[" in type_ else value
+    value = {KEYS.get(argument, "key"): value} if "Mapping[" in type_ else value
     return [value] if "Sequence[" in type_ else value
 
 
