@@ -339,6 +339,11 @@ CODES: dict[str, str] = {
     "driver-name-taken": "another driver of the same name publishes on the node",
     "node-not-known": "the node that the plugin is told to run for is not there",
     "claim-left-over": "a claim is prepared on the node, and is not there any more",
+    "nvml-not-usable": "NVIDIA's library NVML is not there, does not start, or sees no GPU",
+    "gpu-left-out": "a GPU or MIG device of a node is not offered, though others are",
+    "needs-vendor-driver": "a claim asks for something that only NVIDIA's own driver does",
+    "driver-files-missing": "a file of NVIDIA's kernel driver that containers need is not there",
+    "toolkit-failed": "NVIDIA's toolkit does not say what a GPU changes in containers",
     "cdi-refused": "container runtimes would refuse the CDI spec of a claim",
 }
 """Every stable code with its one-line meaning."""

@@ -1,0 +1,181 @@
+"""NVIDIA GPUs of a node without NVIDIA's DRA driver: found through NVML, published as that driver publishes them.
+
+It gives out what is there, and changes nothing of it: what the driver's chart does besides is refused (`needs-vendor-driver`).
+GPUs and MIG devices are looked for once, as the driver does: who repartitions a GPU starts the plugin anew.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from dra_infra.errors import PluginError, Problem
+from dra_infra.model.device import Device
+from dra_infra.plugin.back_end import Inventory
+from dra_infra.plugin.back_ends.driver_files import DriverRoot
+from dra_infra.plugin.back_ends.nvml_devices import gpu_name, mig_device, mig_name, whole_device
+from dra_infra.plugin.back_ends.nvml_edits import NvmlEdits
+from dra_infra.plugin.back_ends.nvml_gpus import Gpu, find_gpus, in_mig_mode
+from dra_infra.plugin.back_ends.nvml_health import HealthMonitor
+from dra_infra.plugin.back_ends.nvml_library import Nvml
+from dra_infra.plugin.back_ends.nvml_limits import check_configs, gone, switched, unknown
+from dra_infra.plugin.back_ends.nvml_mig import MigDevice
+from dra_infra.plugin.claims import Claim, Edits
+
+DRIVER: Final = "gpu.nvidia.com"
+
+
+class NvmlBackEnd:
+    """The GPUs of this node (`BackEnd`).
+
+    NVML is started by the first question, and a question that fails starts it anew: claims are released without it.
+
+    Args:
+        node: Its name, for messages.
+        driver: Name under which they are published.
+        driver_root: Folder of the driver's files as this process sees it.
+        driver_root_on_host: The same folder on the node; None where it has the same path.
+        toolkit: Path of nvidia-ctk; None to look for it, empty to do without.
+        pynvml: NVML's bindings; None for those of nvidia-ml-py.
+        noticed: Told of GPUs that are left out.
+        system: Folder of /proc, /sys and /dev.
+    """
+
+    def __init__(
+        self,
+        *,
+        node: str,
+        driver: str = DRIVER,
+        driver_root: str = "/",
+        driver_root_on_host: str | None = None,
+        toolkit: str | None = None,
+        pynvml: Any = None,
+        noticed: Callable[[Sequence[Problem]], None] | None = None,
+        system: Path = Path("/"),
+    ) -> None:
+        self._node = node
+        self._driver = driver
+        self._nvml = Nvml(driver_root, pynvml=pynvml or _bindings(), system=system)
+        root = DriverRoot(
+            here=Path(driver_root), on_host=Path(driver_root_on_host or driver_root), system=system
+        )
+        self._edits = NvmlEdits(self._nvml, root, toolkit=toolkit)
+        self._noticed = noticed
+        self._sysfs = system / "sys"
+        self._lock = threading.Lock()
+        self._gpus: tuple[Gpu, ...] = ()
+        self._monitor: HealthMonitor | None = None
+        self._watchers: list[Callable[[], None]] = []
+
+    @property
+    def driver(self) -> str:
+        """As `BackEnd.driver`."""
+        return self._driver
+
+    @property
+    def edits_from(self) -> str:
+        """What says how containers get a GPU: the path of nvidia-ctk, or that it is done without."""
+        return self._edits.source
+
+    def inventory(self) -> Inventory:
+        """What there is now, by name as NVIDIA's driver publishes it.
+
+        Raises:
+            PluginError: `nvml-not-usable`; `gpu-left-out` where no GPU is left.
+        """
+        monitor = self._find()
+        devices = sorted((each for gpu in self._gpus for each in _devices(gpu)), key=lambda each: each.name)
+        return Inventory(devices=tuple(_tainted(each, monitor) for each in devices), health=monitor.health())
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """As `BackEnd.watch`."""
+        self._watchers.append(changed)
+
+    def prepare(self, claim: Claim) -> Sequence[Edits]:
+        """What each device changes in a container; nothing is done to the devices.
+
+        Raises:
+            PluginError: `needs-vendor-driver`, `device-not-allocatable`, `toolkit-failed`, `driver-files-missing`, `nvml-not-usable`,
+                and what is wrong with a config.
+        """
+        self._find()
+        found = {
+            name: (gpu, mig)
+            for gpu in self._gpus
+            for name, mig in ([(gpu_name(gpu), None)] if gpu.mig is None else _named_mig(gpu))
+        }
+        modes = {gpu_name(gpu) for gpu in self._gpus if gpu.mig is not None}
+        if problems := [
+            unknown(claim, each.device, in_mig_mode=each.device in modes)
+            for each in claim.devices
+            if each.device not in found
+        ]:
+            raise PluginError(problems)
+        check_configs(claim, {name: "mig" if mig else "gpu" for name, (_, mig) in found.items()})
+        return tuple(self._of(claim, each.device, *found[each.device]) for each in claim.devices)
+
+    def release(self, claim: Claim) -> None:
+        """Nothing: nothing was done."""
+
+    def close(self) -> None:
+        """As `BackEnd.close`."""
+        with self._lock:
+            if self._monitor:
+                self._monitor.stop()
+                self._monitor = None
+            self._nvml.stop()
+
+    def _find(self) -> HealthMonitor:
+        with self._lock:
+            if self._monitor:
+                return self._monitor
+            self._nvml.start()
+            gpus, problems = find_gpus(self._nvml, self._sysfs)
+            if not any(gpu.mig is None or gpu.mig for gpu in gpus):
+                raise PluginError(problems)
+            self._gpus = gpus
+            self._monitor = HealthMonitor(self._nvml, gpus, driver=self._driver, changed=self._changed)
+            self._monitor.start()
+            monitor = self._monitor
+        if problems and self._noticed:
+            self._noticed(problems)
+        return monitor
+
+    def _changed(self) -> None:
+        for changed in tuple(self._watchers):
+            changed()
+
+    def _of(self, claim: Claim, device: str, gpu: Gpu, mig: MigDevice | None) -> Edits:
+        """The edits of a device that still is what was published."""
+        pynvml = self._nvml.pynvml
+        try:
+            handle = pynvml.nvmlDeviceGetHandleByUUID(mig.uuid if mig else gpu.uuid)
+            if mig is None and in_mig_mode(self._nvml, handle):
+                raise PluginError([switched(claim, device)])
+        except pynvml.NVMLError as error:
+            raise PluginError([gone(claim, device, str(error))]) from error
+        return self._edits.mig(gpu, mig) if mig else self._edits.whole(gpu)
+
+
+def _bindings() -> Any:
+    # Late: whoever looks at this module for another reason does without its 8,000 lines.
+    import pynvml
+
+    return pynvml
+
+
+def _devices(gpu: Gpu) -> list[Device]:
+    if gpu.mig is None:
+        return [whole_device(gpu)]
+    return [mig_device(gpu, mig) for mig in gpu.mig]
+
+
+def _named_mig(gpu: Gpu) -> list[tuple[str, MigDevice | None]]:
+    return [(mig_name(gpu, mig), mig) for mig in gpu.mig or ()]
+
+
+def _tainted(device: Device, monitor: HealthMonitor) -> Device:
+    taints = monitor.taints(device.name)
+    return device.changed({"taints": taints}) if taints else device

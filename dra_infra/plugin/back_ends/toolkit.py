@@ -1,0 +1,154 @@
+"""What NVIDIA's toolkit changes in containers for a GPU: `nvidia-ctk cdi generate` says it as a CDI spec.
+
+It knows more of the driver's files than we do, and its hooks update the container's cache of libraries.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.back_ends.cdi_reading import UnreadableError, VendorSpec, read_spec
+from dra_infra.plugin.back_ends.driver_files import DriverRoot
+from dra_infra.plugin.claims import DeviceNode, Edits, Mount
+
+_PLACES: Final = ("usr/bin/nvidia-ctk", "usr/local/nvidia/toolkit/nvidia-ctk")
+_SECONDS: Final = 20.0
+"""Longest run: the kubelet waits for the preparation meanwhile."""
+
+_FRESH_S: Final = 300.0
+"""How long a spec is taken again, as in NVIDIA's driver (cdi.go)."""
+
+
+def find_toolkit(root: DriverRoot) -> str | None:
+    """The program, on PATH or where packages put it; None where it is not installed."""
+    found = shutil.which("nvidia-ctk")
+    places = (root.here / place for place in _PLACES)
+    return found or next((str(place) for place in places if place.is_file()), None)
+
+
+class Toolkit:
+    """Specs of the toolkit, kept for a while.
+
+    Args:
+        clock: Seconds that only go forward.
+    """
+
+    def __init__(
+        self, program: str, root: DriverRoot, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.program = program
+        self._root = root
+        self._clock = clock
+        self._spec: VendorSpec | None = None
+        self._made = 0.0
+
+    def edits(self, uuid: str) -> Edits:
+        """What a container with a device gets, what is common to all devices included.
+
+        Raises:
+            PluginError: `toolkit-failed`, also where the toolkit does not name the device.
+        """
+        if uuid in (spec := self._with(uuid)).devices:
+            return joined(spec.common, spec.devices[uuid])
+        raise PluginError([self._failed(f"says nothing of {uuid}")])
+
+    def edits_or_common(self, uuid: str) -> tuple[Edits, bool]:
+        """The same; of a device that is not named, what is common to all, and False.
+
+        Raises:
+            PluginError: `toolkit-failed`.
+        """
+        spec = self._with(uuid)
+        named = uuid in spec.devices
+        return (joined(spec.common, spec.devices[uuid]) if named else spec.common), named
+
+    def _with(self, uuid: str) -> VendorSpec:
+        """A spec that names the device, or was just made."""
+        spec = self._kept()
+        if spec is None or uuid not in spec.devices:
+            spec = self._spec = self._generate()
+            self._made = self._clock()
+        return spec
+
+    def _kept(self) -> VendorSpec | None:
+        """The last spec, where it is fresh and the driver was not replaced under it (issue 1144 of NVIDIA's driver)."""
+        spec = self._spec
+        if spec is None or self._clock() - self._made > _FRESH_S:
+            return None
+        return spec if all(Path(mount.host_path).exists() for mount in self._seen(spec)) else None
+
+    def _seen(self, spec: VendorSpec) -> tuple[Mount, ...]:
+        """Mounts whose files this process sees under the same path."""
+        return spec.common.mounts if self._root.here == self._root.on_host else ()
+
+    def _generate(self) -> VendorSpec:
+        command = [
+            self.program,
+            "cdi",
+            "generate",
+            "--format=json",
+            "--mode=nvml",
+            "--device-name-strategy=uuid",
+            f"--driver-root={self._root.here}",
+        ]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise PluginError([self._failed(f"does not run: {error}")]) from error
+        if done.returncode:
+            told = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            last = told[-1][-300:] if told else "without a word"
+            raise PluginError([self._failed(f"ends with {done.returncode}: {last}")])
+        try:
+            spec = read_spec(done.stdout)
+        except UnreadableError as error:
+            raise PluginError([self._failed(f"writes a spec that cannot be taken over: {error}")]) from error
+        return VendorSpec(
+            common=self._on_host(spec.common),
+            devices={name: self._on_host(edits) for name, edits in spec.devices.items()},
+        )
+
+    def _on_host(self, edits: Edits) -> Edits:
+        """With the paths of the node, from which the runtime mounts."""
+        return replace(
+            edits,
+            mounts=tuple(replace(each, host_path=self._path(each.host_path)) for each in edits.mounts),
+            device_nodes=tuple(self._node(each) for each in edits.device_nodes),
+        )
+
+    def _node(self, node: DeviceNode) -> DeviceNode:
+        path = self._path(node.host_path or node.path)
+        return replace(node, host_path="" if path == node.path else path)
+
+    def _path(self, path: str) -> str:
+        if self._root.here != self._root.on_host and Path(path).is_relative_to(self._root.here):
+            return self._root.of_host(Path(path))
+        return path
+
+    def _failed(self, message: str) -> Problem:
+        return Problem(
+            path=f"{self.program} cdi generate",
+            code="toolkit-failed",
+            message=message,
+            hint="run it on the node; a newer toolkit may help. Without it the plugin looks for the driver's files itself",
+        )
+
+
+def joined(first: Edits, second: Edits) -> Edits:
+    """Both, and what both say once; of device files and variables of one name the second decides."""
+    nodes = {each.path: each for each in (*first.device_nodes, *second.device_nodes)}
+    variables = {each.partition("=")[0]: each for each in (*first.env, *second.env)}
+    return Edits(
+        env=tuple(variables.values()),
+        device_nodes=tuple(nodes.values()),
+        mounts=tuple(dict.fromkeys((*first.mounts, *second.mounts))),
+        hooks=tuple(dict.fromkeys((*first.hooks, *second.hooks))),
+        additional_gids=tuple(dict.fromkeys((*first.additional_gids, *second.additional_gids))),
+    )
