@@ -59,6 +59,8 @@ class ClaimDevice:
         admin_access: Whether it is there for watching only, so that it is nobody's.
         configs: Opaque parameters for the device as JSON, what decides last: of the class before those of the claim, in
             the order of the allocation.
+        named: For each of these, whether it names the device's request or comes with its class: such a config has to be for
+            such devices. Empty where that is not known.
         capacity: What a share takes of the device: names of capacities with quantities, sorted.
     """
 
@@ -69,6 +71,7 @@ class ClaimDevice:
     share_id: str = ""
     admin_access: bool = False
     configs: tuple[str, ...] = ()
+    named: tuple[bool, ...] = ()
     capacity: tuple[tuple[str, str], ...] = ()
 
     def excludes(self, other: ClaimDevice) -> bool:

@@ -22,7 +22,9 @@ from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.claims import Claim, ClaimDevice
 from dra_infra.plugin.config_defaults import built_in, with_defaults
 
-_DECODING: Final = frozenset({"config-kind-not-known", "config-field-not-known", "invalid-parameters"})
+_DECODING: Final = frozenset(
+    {"config-kind-not-known", "config-field-not-known", "config-device-type", "invalid-parameters"}
+)
 """What is wrong with a config before anybody looks at its values: that fails a claim, whether the config counts or not."""
 
 _INDEXED: Final = "defaultPerDevicePinnedMemoryLimit"
@@ -121,7 +123,8 @@ class ConfigDecoder:
         chosen = EffectiveConfig()
         problems: list[Problem] = []
         # The last one counts, so it is asked first.
-        for text in reversed(device.configs):
+        named = device.named or (False,) * len(device.configs)
+        for text, is_named in zip(reversed(device.configs), reversed(named), strict=True):
             parameters, faults = self._read(text)
             kind = str(parameters.get("kind", ""))
             fits = self._kinds is None or (kind in self._kinds and type_ in self._kinds[kind].devices)
@@ -130,6 +133,10 @@ class ConfigDecoder:
                 chosen = EffectiveConfig(
                     kind=kind, values=self._completed(kind, type_, parameters), written=text
                 )
+            if is_named and not fits and not chosen.written and not faults:
+                message = f"a {kind} is not for such a device, and names its request or comes with its class"
+                hint = "select one type of device, or leave requests of the config out"
+                faults = [Fault((), "config-device-type", message, hint)]
             problems += [
                 _problem(path, kind, fault)
                 for fault in faults

@@ -91,6 +91,7 @@ def _plain(record: Record) -> dict[str, Any]:
                     "shareId": each.share_id,
                     "adminAccess": each.admin_access,
                     "configs": list(each.configs),
+                    **({"named": list(each.named)} if each.named else {}),
                     "capacity": dict(each.capacity),
                 }
                 for each in claim.devices
@@ -158,6 +159,7 @@ def _record(plain: Mapping[str, Any]) -> Record:
                     share_id=_typed(each["shareId"], str),
                     admin_access=_typed(each["adminAccess"], bool),
                     configs=_texts(each["configs"]),
+                    named=tuple(_typed(named, bool) for named in _typed(each.get("named", []), list)),
                     capacity=tuple(
                         sorted(
                             (name, _typed(amount, str))
