@@ -12,6 +12,7 @@ from dra_infra.plugin.cdi import CdiFolder
 from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.claims import Claim, ClaimDevice, Edits
 from dra_infra.plugin.disk import Disk, Folder
+from dra_infra.plugin.preparations import Devices as BackEnd
 from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.turns import Turns
 
@@ -124,9 +125,21 @@ class Node:
             boot_id=f"boot-{self.boot}",
             checkpoint=Checkpoint(Folder(self.claims, disk)),
             specs=CdiFolder(Folder(self.cdi, disk, mode=0o644), DRIVER),
-            back_end=self.devices,
+            back_end=self.back_end(disk),
             turns=Turns(self.claims / "lock"),
         )
+
+    def back_end(self, disk: Disk) -> BackEnd:
+        """What a new process has for its devices."""
+        return self.devices
+
+    def forget(self) -> None:
+        """What a boot of the machine does to the devices."""
+        self.devices.ready.clear()
+
+    def ready(self) -> dict[str, set[str]]:
+        """Devices that are ready, by the claim's UID."""
+        return self.devices.ready
 
     def restart(self) -> None:
         self.plugin = self.start()
@@ -134,7 +147,7 @@ class Node:
 
     def reboot(self) -> None:
         self.boot += 1
-        self.devices.ready.clear()
+        self.forget()
         for file in self.cdi.iterdir():
             file.unlink()
         self.restart()
@@ -147,7 +160,7 @@ class Node:
         assert {each["record"]["state"] for each in records.values()} <= {"completed"}
         assert {file.name for file in self.cdi.iterdir()} == {SPEC.format(uid) for uid in prepared}
         given = {uid: {each.device for each in record.claim.devices} for uid, record in prepared.items()}
-        assert self.devices.ready == given
+        assert self.ready() == given
         assert sum(map(len, given.values())) == len(set().union(*given.values()))
         assert not self.plugin.not_restored()
         return frozenset(prepared)

@@ -154,17 +154,20 @@ def test_a_reboot_forgets_what_was_prepared(tmp_path: Path):
 
 
 CLAIMS = st.integers(1, 5)
-DEVICES = st.sets(st.sampled_from(["gpu-0", "gpu-1", "gpu-2", "gpu-3"]), min_size=1, max_size=2)
-STEPS = st.none() | st.integers(0, 16)
+DEVICES = st.sets(st.integers(0, 3), min_size=1, max_size=2)
+STEPS = st.none() | st.integers(0, 30)
 
 
 class Life(RuleBasedStateMachine):
     """Two instances take turns, as in a rolling update; `answered` is what the kubelet was told."""
 
+    node_kind = Node
+    names = ("gpu-0", "gpu-1", "gpu-2", "gpu-3")
+
     @initialize()
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        self.node = Node(Path(self.folder.name))
+        self.node = self.node_kind(Path(self.folder.name))
         self.other = self.node.start()
         self.answered: dict[str, tuple[Claim, tuple[str, ...]]] = {}
         self.unsure: set[str] = set()
@@ -186,8 +189,8 @@ class Life(RuleBasedStateMachine):
         self.node.plugin, self.other = self.other, self.node.plugin
 
     @rule(number=CLAIMS, devices=DEVICES, step=STEPS)
-    def prepare(self, number: int, devices: set[str], step: int | None) -> None:
-        claim = claim_of(number, *sorted(devices))
+    def prepare(self, number: int, devices: set[int], step: int | None) -> None:
+        claim = claim_of(number, *(self.names[each] for each in sorted(devices)))
         told: list[tuple[str, ...]] = []
         refused = refusals(self.survive, step, lambda: told.append(self.node.plugin.prepare(claim)))
         if refused:
