@@ -108,15 +108,22 @@ class ClaimReader:
                 raise _refused(path, "claim-other-node", message, hint)
             yield device
 
-    def _configs(self, path: str, configs: list[Mapping[str, Any]], request: str) -> Iterator[str]:
-        """Parameters for the device of a request, what decides last: of one source as they are listed."""
+    def _configs(
+        self, path: str, configs: list[Mapping[str, Any]], request: str
+    ) -> Iterator[tuple[str, bool]]:
+        """Parameters for the device of a request, what decides last: of one source as they are listed.
+
+        Yields:
+            The parameters, and whether they are meant for this request by its name or by its class.
+        """
         for source in _SOURCES:
             for index, config in enumerate(configs):
                 opaque = mapping(config.get("opaque"))
                 if config.get("source") == source and opaque.get("driver") == self._driver:
                     where = f"{path}: status.allocation.devices.config[{index}]"
                     if self._is_for(where, config.get("requests"), request):
-                        yield _parameters(where, opaque.get("parameters"))
+                        is_named = source == _SOURCES[0] or bool(config.get("requests"))
+                        yield _parameters(where, opaque.get("parameters")), is_named
 
     def _is_for(self, path: str, requests: object, request: str) -> bool:
         names = requests or []
@@ -126,7 +133,7 @@ class ClaimReader:
         return not names or request in names or main in names
 
 
-def _read(path: str, result: Mapping[str, Any], configs: tuple[str, ...]) -> ClaimDevice:
+def _read(path: str, result: Mapping[str, Any], configs: tuple[tuple[str, bool], ...]) -> ClaimDevice:
     request, slash, sub = text(result.get("request")).partition("/")
     pool, device = text(result.get("pool")), text(result.get("device"))
     share, admin = result.get("shareID") or "", result.get("adminAccess") or False
@@ -145,7 +152,8 @@ def _read(path: str, result: Mapping[str, Any], configs: tuple[str, ...]) -> Cla
         subrequest=sub,
         share_id=share,
         admin_access=admin,
-        configs=configs,
+        configs=tuple(parameters for parameters, _ in configs),
+        named=tuple(is_named for _, is_named in configs),
         capacity=_capacity(path, result.get("consumedCapacity")),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from dra_infra.errors import PluginError, Problem
@@ -60,7 +60,7 @@ class ClaimDevice:
         configs: Opaque parameters for the device as JSON, what decides last: of the class before those of the claim, in
             the order of the allocation.
         named: For each of these, whether it names the device's request or comes with its class: such a config has to be for
-            such devices. Empty where that is not known.
+            such devices. Empty where that is not known, as in records of earlier builds, which are the same claim all the same.
         capacity: What a share takes of the device: names of capacities with quantities, sorted.
     """
 
@@ -71,7 +71,7 @@ class ClaimDevice:
     share_id: str = ""
     admin_access: bool = False
     configs: tuple[str, ...] = ()
-    named: tuple[bool, ...] = ()
+    named: tuple[bool, ...] = field(default=(), compare=False)
     capacity: tuple[tuple[str, str], ...] = ()
 
     def excludes(self, other: ClaimDevice) -> bool:

@@ -66,6 +66,7 @@ class SimulatedBackEnd:
         self._commands_path = commands
         self._commands = WatchedCommands(commands, noticed, self._judge)
         self._mig_delay = mig_delay
+        self._inventory: tuple[Commands, frozenset[str], Inventory] | None = None
         self._tidy = False
 
     @property
@@ -75,7 +76,12 @@ class SimulatedBackEnd:
 
     def inventory(self) -> Inventory:
         """What there is now."""
-        return apply(self._node, self._commands.now(), self._passed_through())
+        commands, withdrawn = self._commands.now(), self._passed_through()
+        kept = self._inventory
+        # Asked again and again by those who wait for a change of it.
+        if kept is None or kept[0] is not commands or kept[1] != withdrawn:
+            kept = self._inventory = commands, withdrawn, apply(self._node, commands, withdrawn)
+        return kept[2]
 
     def watch(self, changed: Callable[[], None]) -> None:
         """Call *changed* whenever commands change; several may watch."""

@@ -95,6 +95,7 @@ def test_configs_of_the_class_come_before_those_of_the_claim(read: Callable[...,
     )
     [device] = read(claim(result(), configs=configs)).devices
     assert values(device.configs) == ["class 1", "class 2", "claim 1", "claim 2"]
+    assert device.named == (True, True, False, True)
 
 
 def test_a_config_for_the_main_request_counts_for_the_chosen_subrequest(read: Callable[..., Any]) -> None:
