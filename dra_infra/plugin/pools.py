@@ -6,6 +6,7 @@ Limits: staging/src/k8s.io/api/resource/v1/types.go of the minors, and reference
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.errors import PluginError, Problem
@@ -28,6 +29,9 @@ _COUNTERS_BESIDE: Final = 32
 _CONSUMED_BESIDE: Final = 1024
 """Counters that all devices of a slice draw on, before 1.35."""
 
+_TOLD: Final = 35
+"""From this minor on taints may have the effect None, which tells and keeps nobody away; before, servers refuse the slice."""
+
 _LISTS: Final = ("ints", "bools", "strings", "versions")
 
 
@@ -48,9 +52,17 @@ def lay_out(inventory: Inventory, *, driver: str, node: str, minor: int) -> tupl
     problems = tuple(_check(inventory, driver))
     if problems:
         raise PluginError(problems)
+    if minor < _TOLD:
+        inventory = replace(inventory, devices=tuple(map(_without_told, inventory.devices)))
     base: Spec = {"driver": driver, "nodeName": node, "pool": {"name": node}}
     parts = _beside(inventory, driver) if minor < SEPARATE else _apart(inventory)
     return tuple({**base, **part} for part in parts if part)
+
+
+def _without_told(device: Device) -> Device:
+    """The device without taints of the effect None."""
+    taints = [taint for taint in device.taints or () if taint.effect != "None"]
+    return device.changed({"taints": taints or None}) if taints != (device.taints or []) else device
 
 
 def _apart(inventory: Inventory) -> Iterator[Spec]:

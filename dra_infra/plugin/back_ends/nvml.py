@@ -67,6 +67,7 @@ class NvmlBackEnd:
         self._lock = threading.Lock()
         self._gpus: tuple[Gpu, ...] = ()
         self._monitor: HealthMonitor | None = None
+        self._inventory: tuple[int, Inventory] | None = None
         self._watchers: list[Callable[[], None]] = []
 
     @property
@@ -86,8 +87,16 @@ class NvmlBackEnd:
             PluginError: `nvml-not-usable`; `gpu-left-out` where no GPU is left.
         """
         monitor = self._find()
+        # Asked every second by some, and made of models: kept until something is told of a device.
+        if (kept := self._inventory) and kept[0] == monitor.changes:
+            return kept[1]
+        changes = monitor.changes
         devices = sorted((each for gpu in self._gpus for each in _devices(gpu)), key=lambda each: each.name)
-        return Inventory(devices=tuple(_tainted(each, monitor) for each in devices), health=monitor.health())
+        inventory = Inventory(
+            devices=tuple(_tainted(each, monitor) for each in devices), health=monitor.health()
+        )
+        self._inventory = (changes, inventory)
+        return inventory
 
     def watch(self, changed: Callable[[], None]) -> None:
         """As `BackEnd.watch`."""
@@ -97,8 +106,8 @@ class NvmlBackEnd:
         """What each device changes in a container; nothing is done to the devices.
 
         Raises:
-            PluginError: `needs-vendor-driver`, `device-not-allocatable`, `toolkit-failed`, `driver-files-missing`, `nvml-not-usable`,
-                and what is wrong with a config.
+            PluginError: `needs-vendor-driver`, `device-not-allocatable`, `toolkit-failed`, `driver-files-missing`,
+                `nvml-not-usable`, and what is wrong with a config.
         """
         self._find()
         found = {
@@ -125,6 +134,7 @@ class NvmlBackEnd:
             if self._monitor:
                 self._monitor.stop()
                 self._monitor = None
+                self._inventory = None
             self._nvml.stop()
 
     def _find(self) -> HealthMonitor:

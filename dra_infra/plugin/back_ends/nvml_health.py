@@ -37,6 +37,9 @@ class HealthMonitor:
     Args:
         driver: In whose domain the taints' keys are.
         changed: Called from the watching thread after something else is to be said of a device.
+
+    Attributes:
+        changes: How often something else was to be said.
     """
 
     def __init__(self, nvml: Nvml, gpus: Iterable[Gpu], *, driver: str, changed: Callable[[], None]) -> None:
@@ -44,6 +47,7 @@ class HealthMonitor:
         self._gpus = tuple(gpus)
         self._driver = driver
         self._changed = changed
+        self.changes = 0
         self._taints: dict[str, dict[str, DeviceTaint]] = {}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
@@ -161,6 +165,7 @@ class HealthMonitor:
                 if before != taint and not softer:
                     self._taints[name][key] = taint
                     new = True
+            self.changes += new
         return new
 
 

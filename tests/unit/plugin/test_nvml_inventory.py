@@ -247,8 +247,7 @@ def test_devices_are_looked_for_once_and_the_session_ends_with_the_plugin(tmp_pa
     fake = FakeNvml(FakeGpu(minor=0, uuid="GPU-0"))
     plugin = back_end(fake, tmp_path)
     assert fake.sessions == 0, "NVML is not needed to release claims"
-    plugin.inventory()
-    plugin.inventory()
+    assert plugin.inventory() is plugin.inventory()
     assert fake.calls.count("nvmlDeviceGetCount") == 1
     assert fake.sessions == 1
     plugin.close()

@@ -10,6 +10,7 @@ from dra_infra.model.device import CounterSet, Device, DeviceAttribute
 from dra_infra.model.gates import GATES
 from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.model.target import Release
+from dra_infra.model.toleration import DeviceTaint
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.pools import lay_out
 from dra_infra.validation.verdict import judge
@@ -52,6 +53,17 @@ def test_on_1_34_devices_are_beside_their_counters_as_far_as_there_is_room() -> 
     first, second = layout(inventory(devices, sets), minor=34)
     assert [each["name"] for each in first["devices"]] == ["mig-0-0", "mig-1-0", "mig-0-1", "mig-1-1"]  # type: ignore[attr-defined]
     assert [each["name"] for each in second["sharedCounters"]] == ["gpu-2"]  # type: ignore[attr-defined]
+
+
+def test_what_taints_only_tell_is_left_to_servers_that_know_the_effect() -> None:
+    """1.34 refuses the whole slice for a taint of the effect None, which NVML's back end has for GPUs that it cannot watch."""
+    told = DeviceTaint(key="example.com/unmonitored", effect="None")
+    kept = DeviceTaint(key="example.com/xid", value="79", effect="NoSchedule")
+    offered = inventory([Device(name="a", taints=[told]), Device(name="b", taints=[told, kept])])
+    for minor, counts in ((34, [0, 1]), (35, [1, 2])):
+        [spec] = layout(offered, minor)
+        assert [len(each.get("taints", ())) for each in spec["devices"]] == counts  # type: ignore[attr-defined]
+        check(spec, 1, minor)
 
 
 def test_a_pool_of_nothing_has_no_slices() -> None:
