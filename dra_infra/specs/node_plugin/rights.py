@@ -14,24 +14,24 @@ _OWN_NODE: Final = "request.userInfo.extra[?'authentication.kubernetes.io/node-n
 def rules(driver: str, *, binding_conditions: bool) -> list[dict[str, Any]]:
     """The rules of the ClusterRole.
 
-    Claims are read one by one, by the name that the kubelet says; only who sets binding conditions has to find them.
-    The node is read for its UID, which owns the slices.
+    Claims are read one by one, by the name that the kubelet says, and listed where a damaged disk has left their UIDs
+    alone; who sets binding conditions follows them. The node is read for its UID, which owns the slices.
 
     Args:
         driver: Name of the driver.
         binding_conditions: Whether the plugin sets conditions of devices in claims. For that it needs a verb of its
-            own beside `update`, by which the server knows drivers (DRAResourceClaimGranularStatusAuthorization).
+            own beside `patch`, by which the server knows drivers (DRAResourceClaimGranularStatusAuthorization).
     """
     slices = ["get", "list", "watch", "create", "update", "delete"]
     given = [
         _rule("", "nodes", ["get"]),
-        _rule(_GROUP, "resourceclaims", ["get", "list", "watch"] if binding_conditions else ["get"]),
+        _rule(_GROUP, "resourceclaims", ["get", "list", *(["watch"] if binding_conditions else [])]),
         _rule(_GROUP, "resourceslices", slices),
     ]
     if binding_conditions:
-        given.append(_rule(_GROUP, "resourceclaims/status", ["update"]))
+        given.append(_rule(_GROUP, "resourceclaims/status", ["patch"]))
         given.append(
-            {**_rule(_GROUP, "resourceclaims/driver", ["associated-node:update"]), "resourceNames": [driver]}
+            {**_rule(_GROUP, "resourceclaims/driver", ["associated-node:patch"]), "resourceNames": [driver]}
         )
     return given
 

@@ -154,7 +154,7 @@ def test_ports_are_those_that_are_probed_and_served():
 def test_rights_are_the_least():
     assert manifest("ClusterRole")["rules"] == [
         {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},
-        {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"]},
+        {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get", "list"]},
         {
             "apiGroups": ["resource.k8s.io"],
             "resources": ["resourceslices"],
@@ -163,7 +163,7 @@ def test_rights_are_the_least():
     ]
 
 
-def test_only_binding_conditions_need_claims_to_be_found_and_written():
+def test_only_binding_conditions_need_claims_to_be_followed_and_written():
     found = manifest("ClusterRole", binding_conditions=True)["rules"]
     assert {
         "apiGroups": ["resource.k8s.io"],
@@ -174,7 +174,7 @@ def test_only_binding_conditions_need_claims_to_be_found_and_written():
         "apiGroups": ["resource.k8s.io"],
         "resources": ["resourceclaims/driver"],
         "resourceNames": ["gpu.example.com"],
-        "verbs": ["associated-node:update"],
+        "verbs": ["associated-node:patch"],
     }
 
 
