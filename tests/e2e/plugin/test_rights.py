@@ -94,10 +94,10 @@ def update(api: Api, manifest: Mapping[str, Any]) -> Any:
 
 
 @contextmanager
-def refused(text: str) -> Iterator[None]:
+def refused(text: str, status: int = 403) -> Iterator[None]:
     with pytest.raises(ApiError) as caught:
         yield
-    assert caught.value.status == 403
+    assert caught.value.status == status
     assert text in str(caught.value)
 
 
@@ -303,7 +303,7 @@ class TestBindingConditions:
         assert written["status"]["devices"][0]["conditions"][0]["type"] == "Ready"
         # Of claims of another node the same account writes nothing.
         self.a_claim(admin, "theirs", "node-b")
-        with refused("forbidden"):
+        with refused("cannot arbitrary-node:patch resource", 422):
             self.write(tokens["node-a"], "theirs", "node-b")
         assert self.write(tokens["node-b"], "theirs", "node-b")
         for name in ("mine", "theirs"):
