@@ -168,7 +168,7 @@ def test_only_binding_conditions_need_claims_to_be_followed_and_written():
     assert {
         "apiGroups": ["resource.k8s.io"],
         "resources": ["resourceclaims/status"],
-        "verbs": ["update"],
+        "verbs": ["patch"],
     } in found
     assert found[-1] == {
         "apiGroups": ["resource.k8s.io"],
