@@ -81,6 +81,11 @@ class Publisher:
         """Whether everything was published once, or is within *timeout* seconds."""
         return self._published.wait(timeout)
 
+    @property
+    def stands_by(self) -> bool:
+        """Whether another instance of the plugin publishes, for as long as it lives: there is nothing to do here then."""
+        return self._sole.waits
+
     def stop(self) -> None:
         """End, and leave the slices: in a rolling update the next instance has the same devices."""
         self._ended.set()

@@ -28,6 +28,8 @@ class Sole:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._handle: int | None = None
+        self.waits = False
+        """Whether another one has it now."""
 
     def take(self, ended: threading.Event) -> bool:
         """Wait until it is ours, or *ended*.
@@ -45,9 +47,10 @@ class Sole:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
+                self.waits = True
                 ended.wait(_AGAIN)
                 continue
-            self._handle = handle
+            self._handle, self.waits = handle, False
             return True
         os.close(handle)
         return False

@@ -293,8 +293,11 @@ def test_of_two_instances_the_older_one_publishes_until_it_ends(bench: Bench, tm
     bench.back_end.change(inventory(["older"]))
     bench.wait_pool(["older"])
     assert not newer.wait(0.1)
+    wait_until(lambda: newer.stands_by)
+    assert not older.stands_by
     older.stop()
     assert newer.wait(15)
+    assert not newer.stands_by
     assert bench.pool() == ["newer"]
 
 
