@@ -74,6 +74,10 @@ e2e: $(STAMP) ## Real engine, API server and scheduler (needs: make tools); PROV
 e2e-node: $(STAMP) ## The part of e2e with a real node: kubelet, containerd and runc (needs: make tools, root)
 	@$(BIN)/pytest -n0 -m e2e tests/e2e/node
 
+# Tests of this folder are left alone by make e2e, and need nothing of make tools; without a GPU they fail and say so.
+e2e-gpu: $(STAMP) ## The node plugin's NVML back end on a machine with NVIDIA GPUs, beside nvidia-smi (needs: a GPU, root)
+	@$(BIN)/pytest -n0 -v -m e2e --confcutdir=tests/gpu tests/gpu
+
 parity: $(STAMP) ## Compare with the API servers of all minors and write docs/parity.md (N=100000 for a long run)
 	@$(BIN)/python -m tests.e2e.parity $(if $(N),--count $(N))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -144,7 +145,7 @@ class NvmlBackEnd:
             self._nvml.start()
             gpus, problems = find_gpus(self._nvml, self._sysfs)
             if not any(gpu.mig is None or gpu.mig for gpu in gpus):
-                raise PluginError(problems)
+                raise PluginError([replace(each, severity="error") for each in problems])
             self._gpus = gpus
             self._monitor = HealthMonitor(self._nvml, gpus, driver=self._driver, changed=self._changed)
             self._monitor.start()

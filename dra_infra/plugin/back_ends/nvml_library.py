@@ -157,8 +157,9 @@ class Nvml:
 
 
 def left_out(what: str, why: str, hint: str = "see `nvidia-smi` and `dmesg` on the node") -> Problem:
-    """A GPU or MIG device that is not offered, though the others are."""
-    return Problem(path=what, code="gpu-left-out", message=why, hint=f"{hint}; then restart the plugin")
+    """A GPU or MIG device that is not offered; a warning, for the others are."""
+    hint = f"{hint}; then restart the plugin"
+    return Problem(path=what, code="gpu-left-out", message=why, hint=hint, severity="warning")
 
 
 def _problem(message: str, hint: str) -> Problem:

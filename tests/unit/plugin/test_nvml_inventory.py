@@ -162,7 +162,7 @@ def test_one_broken_gpu_does_not_hide_the_others(function: str, error: int, tmp_
     found = inventory(fake, tmp_path, noticed=noticed.extend)
     assert [each.name for each in found] == ["gpu-0", "gpu-2"]
     [problem] = noticed
-    assert (problem.path, problem.code) == ("GPU 1", "gpu-left-out")
+    assert (problem.path, problem.code, problem.severity) == ("GPU 1", "gpu-left-out", "warning")
     assert str(pynvml.NVMLError(error)) in problem.message
     assert "restart the plugin" in problem.hint
 
@@ -182,7 +182,7 @@ def test_a_gpu_in_mig_mode_without_mig_devices_is_not_published(tmp_path: Path):
     assert (problem.path, problem.code) == ("gpu-0", "gpu-left-out")
     with pytest.raises(PluginError) as caught:
         inventory(FakeNvml(mig_gpu(0)), tmp_path)
-    assert [each.code for each in caught.value.problems] == ["gpu-left-out"]
+    assert [(each.code, each.severity) for each in caught.value.problems] == [("gpu-left-out", "error")]
 
 
 def test_of_mig_devices_those_that_answer_are_published(tmp_path: Path):
