@@ -344,6 +344,9 @@ CODES: dict[str, str] = {
     "needs-vendor-driver": "a claim asks for something that only NVIDIA's own driver does",
     "driver-files-missing": "a file of NVIDIA's kernel driver that containers need is not there",
     "toolkit-failed": "NVIDIA's toolkit does not say what a GPU changes in containers",
+    "plugin-already-running": "another instance of the node plugin runs on the node",
+    "driver-name-taken": "somebody else's driver of that name is registered on the node",
+    "kubelet-not-watching": "no kubelet watches the folder in which plugins register",
     "cdi-refused": "container runtimes would refuse the CDI spec of a claim",
 }
 """Every stable code with its one-line meaning."""

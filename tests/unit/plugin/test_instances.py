@@ -1,0 +1,118 @@
+"""Two instances of ours may be alive in a rolling update; a driver of somebody else's may not."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dra_infra.errors import PluginError
+from dra_infra.plugin.instances import Instances, refuse_others
+from dra_infra.plugin.observing import Silent
+from dra_infra.plugin.service.registration import Registration
+from dra_infra.plugin.service.serving import Server
+from dra_infra.plugin.service.sockets import Sockets
+
+DRIVER = "gpu.example.com"
+UID = "00000001-0000-4000-8000-0000000000ab"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "plugins_registry").mkdir()
+    return tmp_path
+
+
+def code_of(work: Callable[[], object]) -> str:
+    with pytest.raises(PluginError) as raised:
+        work()
+    (problem,) = raised.value.problems
+    return problem.code
+
+
+@pytest.fixture
+def registered(root: Path) -> Iterator[Callable[[str, str], None]]:
+    running = []
+
+    def register(name: str, driver: str) -> None:
+        handlers = Registration(driver=driver, endpoint=root / "x", observer=Silent()).handlers()
+        server = Server(root / "plugins_registry" / name, handlers, threads=1, name="other")
+        server.start()
+        running.append(server)
+
+    yield register
+    for each in running:
+        each.stop(0)
+
+
+def test_the_first_instance_finds_no_other_and_the_second_does(tmp_path: Path):
+    first, second = Instances(tmp_path), Instances(tmp_path)
+    assert [first.join(), second.join()] == [False, True]
+
+
+def test_an_instance_that_ended_is_no_other(tmp_path: Path):
+    first = Instances(tmp_path)
+    first.join()
+    first.leave()
+    assert not Instances(tmp_path).join()
+
+
+def test_an_instance_that_was_killed_is_no_other(tmp_path: Path):
+    program = (
+        "import sys, os, signal, pathlib; from dra_infra.plugin.instances import Instances\n"
+        "Instances(pathlib.Path(sys.argv[1])).join(); print(flush=True); signal.pause()"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        other = Instances(tmp_path)
+        assert other.join()
+        other.leave()
+        process.kill()
+    assert not Instances(tmp_path).join()
+
+
+def test_a_third_instance_finds_the_others_after_the_first_went(tmp_path: Path):
+    first, second, third = (Instances(tmp_path) for _ in range(3))
+    first.join()
+    second.join()
+    first.leave()
+    assert third.join()
+
+
+def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path):
+    (tmp_path / "instances").symlink_to("elsewhere")
+    assert code_of(Instances(tmp_path).join) == "plugin-folder-not-usable"
+
+
+def test_a_second_instance_without_a_pod_is_refused(root: Path):
+    sockets = Sockets(kubelet_root=root, driver=DRIVER)
+    assert code_of(lambda: refuse_others(sockets, ours_alive=True)) == "plugin-already-running"
+
+
+def test_a_second_instance_of_a_rolling_update_is_not(root: Path, registered: Callable[[str, str], None]):
+    registered(f"{DRIVER}-0-reg.sock", DRIVER)
+    refuse_others(Sockets(kubelet_root=root, driver=DRIVER, pod_uid=UID), ours_alive=True)
+
+
+@pytest.mark.parametrize("uid", ["", UID])
+def test_a_driver_of_somebody_else_with_our_name_is_refused(
+    root: Path, registered: Callable[[str, str], None], uid: str
+):
+    registered("as-they-like-it", DRIVER)
+    sockets = Sockets(kubelet_root=root, driver=DRIVER, pod_uid=uid)
+    assert code_of(lambda: refuse_others(sockets, ours_alive=False)) == "driver-name-taken"
+
+
+def test_other_drivers_and_sockets_that_nobody_serves_are_no_hindrance(
+    root: Path, registered: Callable[[str, str], None]
+):
+    registered("gpu.example.org-reg.sock", "gpu.example.org")
+    (root / "plugins_registry" / "a-file").touch()
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(root / "plugins_registry" / f"{DRIVER}-reg.sock"))
+    refuse_others(Sockets(kubelet_root=root, driver=DRIVER), ours_alive=False)
