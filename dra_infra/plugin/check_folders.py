@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -15,12 +15,12 @@ from dra_infra.plugin.service.sockets import Sockets
 _CONTENT: Final = b"dra-infra-plugin --check\n"
 
 
-def check_folders(*, sockets: Callable[[], Sockets], state: Path, cdi: Path) -> Iterator[Finding]:
+def check_folders(*, sockets: Sockets, state: Path, cdi: Path) -> Iterator[Finding]:
     """Whether files can be kept, and sockets be found."""
     yield from attempt("state folder", lambda: _try_folder(state))
     yield from attempt("CDI folder", lambda: _try_folder(cdi))
-    yield from attempt("folder that the kubelet watches", lambda: _try_folder(sockets().registry, make=False))
-    yield from attempt("paths of the sockets", lambda: _try_paths(sockets()))
+    yield from attempt("folder that the kubelet watches", lambda: _try_folder(sockets.registry, make=False))
+    yield from attempt("paths of the sockets", lambda: _try_paths(sockets))
 
 
 def _try_paths(sockets: Sockets) -> str:

@@ -185,9 +185,13 @@ class Record:
 
 def find_holder(claim: Claim, records: Iterable[Record]) -> tuple[ClaimDevice, Record] | None:
     """A device of *claim* that another claim holds, and who does."""
+    wanted: dict[tuple[str, str], list[ClaimDevice]] = {}
+    for mine in claim.devices:
+        wanted.setdefault((mine.pool, mine.device), []).append(mine)
     for record in records:
         if record.claim.uid != claim.uid:
-            for mine in claim.devices:
-                if any(mine.excludes(theirs) for theirs in record.claim.devices):
-                    return mine, record
+            for theirs in record.claim.devices:
+                for mine in wanted.get((theirs.pool, theirs.device), ()):
+                    if mine.excludes(theirs):
+                        return mine, record
     return None

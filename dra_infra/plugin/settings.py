@@ -114,6 +114,23 @@ class Settings:
         Address | None,
         About(ADDRESS, "Where liveness and readiness are served, as grpc.health.v1.", default="not served"),
     ] = None
+    driver_root: Annotated[
+        Path,
+        About(PATH, "Folder of NVIDIA's driver, as the plugin sees it.", back_end="nvml"),
+    ] = Path("/")
+    driver_root_on_host: Annotated[
+        Path | None,
+        About(PATH, "The same folder on the node.", default="the same path", back_end="nvml"),
+    ] = None
+    toolkit: Annotated[
+        Path | None,
+        About(
+            PATH,
+            "The program nvidia-ctk, which knows what containers need.",
+            default="looked for; without it files are found here",
+            back_end="nvml",
+        ),
+    ] = None
     sim_commands: Annotated[
         Path | None,
         About(

@@ -36,7 +36,7 @@ def node(tmp_path: Path) -> Path:
 def folders(node: Path, driver: str = DRIVER) -> dict[str, Finding]:
     sockets = Sockets(kubelet_root=node, driver=driver)
     state = node / "plugins" / driver
-    return {each.what: each for each in check_folders(sockets=lambda: sockets, state=state, cdi=node / "cdi")}
+    return {each.what: each for each in check_folders(sockets=sockets, state=state, cdi=node / "cdi")}
 
 
 def codes(findings: Mapping[str, Finding]) -> dict[str, str]:
