@@ -336,7 +336,7 @@ CODES: dict[str, str] = {
     "claim-malformed": "a claim's object is not as API servers store it",
     "pool-not-usable": "what the back end offers cannot be published as a pool",
     "slice-fields-dropped": "the API server drops fields of the slices that the node plugin publishes",
-    "driver-name-taken": "another driver of the same name publishes on the node",
+    "driver-name-taken": "another driver of the same name publishes or is registered on the node",
     "node-not-known": "the node that the plugin is told to run for is not there",
     "claim-left-over": "a claim is prepared on the node, and is not there any more",
     "nvml-not-usable": "NVIDIA's library NVML is not there, does not start, or sees no GPU",
@@ -345,7 +345,6 @@ CODES: dict[str, str] = {
     "driver-files-missing": "a file of NVIDIA's kernel driver that containers need is not there",
     "toolkit-failed": "NVIDIA's toolkit does not say what a GPU changes in containers",
     "plugin-already-running": "another instance of the node plugin runs on the node",
-    "driver-name-taken": "somebody else's driver of that name is registered on the node",
     "kubelet-not-watching": "no kubelet watches the folder in which plugins register",
     "cdi-refused": "container runtimes would refuse the CDI spec of a claim",
 }

@@ -17,17 +17,21 @@ class Places:
     Args:
         state: The plugin's own folder.
         cdi: That of CDI specs, into which others write as well.
+        commands: The file that tells simulated devices what happens to them.
     """
 
     state: Path
     cdi: Path
     sockets: Sockets
+    commands: Path
 
     @classmethod
     def of(cls, settings: Settings, driver: str) -> Places:
         """As the settings have them."""
         sockets = Sockets(kubelet_root=settings.kubelet_root, driver=driver, pod_uid=settings.pod_uid)
-        return cls(state=settings.state_folder or sockets.folder, cdi=settings.cdi_folder, sockets=sockets)
+        state = settings.state_folder or sockets.folder
+        commands = settings.sim_commands or state / "sim-commands.json"
+        return cls(state=state, cdi=settings.cdi_folder, sockets=sockets, commands=commands)
 
     @property
     def claims(self) -> Path:

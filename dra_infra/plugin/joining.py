@@ -1,0 +1,153 @@
+"""Joins the parts of the plugin as the settings say. Building opens nothing but folders; `start` does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from dra_infra import __version__
+from dra_infra.cluster.kubeconfig import find_account
+from dra_infra.plugin.api import Api
+from dra_infra.plugin.back_end import BackEnd
+from dra_infra.plugin.back_ends.choosing import make_back_end, name_of_driver
+from dra_infra.plugin.cdi import CdiFolder
+from dra_infra.plugin.checkpoint import Checkpoint
+from dra_infra.plugin.claim_reading import ClaimReader
+from dra_infra.plugin.disk import Disk, Folder
+from dra_infra.plugin.driver import Driver
+from dra_infra.plugin.instances import Instances, refuse_others
+from dra_infra.plugin.logs import tell
+from dra_infra.plugin.observers import Observers
+from dra_infra.plugin.operation_log import OperationLog
+from dra_infra.plugin.places import Places
+from dra_infra.plugin.preparations import Preparations
+from dra_infra.plugin.publishing import Publisher
+from dra_infra.plugin.settings import Settings
+from dra_infra.plugin.turns import Turns
+
+if TYPE_CHECKING:
+    from dra_infra.plugin.metrics import Metrics
+
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Plugin:
+    """The whole of it, to be started and stopped.
+
+    Args:
+        settings: What was told.
+        disk: What changes the checkpoint and the CDI specs; tests take its place.
+        environment: Names the API server, and proxies.
+    """
+
+    def __init__(
+        self, settings: Settings, *, disk: Disk | None = None, environment: Mapping[str, str] = os.environ
+    ) -> None:
+        self._settings = settings
+        driver = name_of_driver(settings)
+        self.places = Places.of(settings, driver)
+        self.places.make_ready()
+        self._instances = Instances(self.places.state)
+        self._metrics = self._make_metrics(driver)
+        self.observer = Observers(OperationLog(), *filter(None, [self._metrics]))
+        self.back_end: BackEnd = make_back_end(settings, self.places, self.observer.noticed)
+        self.api = Api(find_account(settings.kubeconfig, None, environment), environment)
+        self.preparations = Preparations(
+            driver=self.back_end.driver,
+            boot_id=_BOOT_ID.read_text().strip(),
+            checkpoint=Checkpoint(Folder(self.places.claims, disk)),
+            specs=CdiFolder(Folder(self.places.cdi, disk, mode=0o644), self.back_end.driver),
+            back_end=self.back_end,
+            turns=Turns(self.places.turns),
+        )
+        self.publisher = Publisher(
+            self.api,
+            back_end=self.back_end,
+            node=settings.node_name,
+            observer=self.observer,
+            lock=self.places.publisher,
+        )
+        reader = ClaimReader(self.api, driver=self.back_end.driver, node=settings.node_name)
+        self.driver = Driver(
+            node=settings.node_name,
+            back_end=self.back_end,
+            preparations=self.preparations,
+            read_claim=reader.read,
+            publisher=self.publisher,
+            sockets=self.places.sockets,
+            observer=self.observer,
+        )
+        self._running = ExitStack()
+
+    def start(self) -> None:
+        """Serve the kubelet, publish, and answer to probes and scrapes.
+
+        Raises:
+            PluginError: `plugin-already-running`, `driver-name-taken`, `plugin-address-not-usable`, and those of `Driver.start`. Nothing is
+                left running then.
+        """
+        with ExitStack() as running:
+            running.callback(self._instances.leave)
+            refuse_others(self.places.sockets, ours_alive=self._instances.join())
+            running.callback(self.api.close)
+            self._serve_metrics(running)
+            # Before the driver: who asks too early is told that it is not ready, not that nobody is there.
+            self._serve_probes(running)
+            self.driver.start()
+            running.callback(self.driver.stop)
+            self._running = running.pop_all()
+        tell(
+            "info",
+            "started",
+            version=__version__,
+            driver=self.back_end.driver,
+            node=self._settings.node_name,
+            back_end=self._settings.back_end,
+        )
+
+    def stop(self) -> None:
+        """Let calls in flight end, and leave what is prepared and published as it is."""
+        self._running.close()
+
+    def is_alive(self) -> str:
+        """What keeps the plugin from being called; empty where nothing does."""
+        from dra_infra.plugin.probes import ask_itself
+
+        if not self.driver.intact:
+            return "a socket was taken away"
+        return ask_itself(self.places.sockets.registration, self.places.sockets.service)
+
+    def is_ready(self) -> str:
+        """What keeps claims from being prepared; empty where nothing does."""
+        if not self.publisher.wait(0):
+            return "the node's slices are not published yet"
+        return "" if self.driver.registered else "the kubelet did not register the plugin yet"
+
+    def _make_metrics(self, driver: str) -> Metrics | None:
+        if self._settings.metrics_address is None:
+            return None
+        from dra_infra.plugin.metrics import Metrics
+
+        return Metrics(
+            self.places.claims, driver=driver, back_end=self._settings.back_end, version=__version__
+        )
+
+    def _serve_metrics(self, running: ExitStack) -> None:
+        if self._settings.metrics_address and self._metrics:
+            from dra_infra.plugin.metrics_server import MetricsServer
+
+            server = MetricsServer(self._settings.metrics_address, self._metrics.text)
+            running.callback(server.stop)
+            tell("info", "metrics are served", port=server.port)
+
+    def _serve_probes(self, running: ExitStack) -> None:
+        if self._settings.health_address:
+            from dra_infra.plugin.probes import ProbeServer
+
+            checks = {"": self.is_alive, "liveness": self.is_alive, "readiness": self.is_ready}
+            server = ProbeServer(self._settings.health_address, checks)
+            running.callback(server.stop)
+            tell("info", "probes are answered", port=server.port)

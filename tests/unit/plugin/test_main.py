@@ -1,0 +1,264 @@
+"""The command: it starts, works, ends and refuses as it says."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import grpc
+import pytest
+
+import dra_infra
+from dra_infra.plugin.main import run
+from dra_infra.plugin.protocol import grpc_health_v1_pb2
+from tests.unit.plugin.whole_plugin import DRIVER, SECONDS, Machine, machine_in, wait_until
+
+UIDS = [f"0000000{number}-0000-4000-8000-0000000000ab" for number in (1, 2)]
+ABRUPT = """
+import os, signal, sys
+from dra_infra.plugin.disk import Disk
+from dra_infra.plugin.main import run
+
+class Fatal(Disk):
+    left = 4
+    def rename(self, old, new):
+        self.left -= 1
+        if not self.left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().rename(old, new)
+
+sys.exit(run(sys.argv[1:], os.environ, disk=Fatal()))
+"""
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    # Paths of sockets have few bytes.
+    with TemporaryDirectory(prefix="dra") as folder, machine_in(Path(folder)) as found:
+        yield found
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str, **environment: str) -> tuple[int, str, str]:
+    code = run(words, environment)
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]):
+    assert answer(capsys, "--version") == (0, f"dra-infra-plugin {dra_infra.__version__}\n", "")
+
+
+def test_mistakes_in_the_settings_are_printed_and_the_exit_code_is_two(capsys: pytest.CaptureFixture[str]):
+    code, out, err = answer(capsys, "--back-end", "simm", DRA_INFRA_PLUGIN_LOG_LEVEL="loud")
+    assert (code, out) == (2, "")
+    assert err.count("[plugin-setting-") == 3
+
+
+def test_a_fleet_that_is_not_known_is_a_mistake_in_the_settings(capsys: pytest.CaptureFixture[str]):
+    code, _, err = answer(capsys, "--back-end", "sim", "--node-name", "n", "--fleet", "hgx-h10")
+    assert code == 2
+    assert "[fleet-unknown]" in err
+
+
+def test_a_kubelet_that_is_not_there_is_told_and_the_exit_code_is_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    words = ("--back-end", "sim", "--node-name", "n", "--fleet", "example", "--kubelet-root", str(tmp_path))
+    code, _, err = answer(capsys, *words)
+    assert code == 1
+    assert "[plugin-folder-not-usable]" in err
+    assert "--root-dir" in err
+
+
+def test_it_registers_publishes_prepares_and_releases(machine: Machine):
+    machine.start_and_register()
+    claim = machine.allocate(1, "gpu-0")
+    prepared = machine.prepare(claim)
+    assert (prepared.error, [each.device_name for each in prepared.devices]) == ("", ["gpu-0"])
+    assert machine.prepared() == ({claim.uid}, {claim.uid})
+    wait_until(lambda: bool(machine.server.store.list("resourceslices")))
+    assert machine.release(claim) == ""
+    assert machine.prepared() == (set(), set())
+
+
+def test_it_ends_when_it_is_asked_to_and_keeps_what_is_prepared(machine: Machine):
+    process = machine.start_and_register()
+    claim = machine.allocate(1, "gpu-0")
+    before = machine.prepare(claim)
+    assert machine.end(process) == 0
+    assert list(machine.kubelet.registry.glob("[!.]*")) == []
+    messages = [each["message"] for each in machine.lines()]
+    assert (messages.count("stopping"), messages[-1]) == (1, "stopped")
+    machine.kubelet.look()
+    machine.start_and_register()
+    assert machine.prepare(claim) == before
+
+
+def test_it_ends_on_ctrl_c_as_well(machine: Machine):
+    process = machine.start_and_register()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(SECONDS) == 0
+
+
+def test_a_second_signal_ends_it_at_once(machine: Machine):
+    process = machine.start_and_register("--pod-uid", UIDS[0])
+    # It lingers for the kubelet to notice, where it has the UID of a pod.
+    process.send_signal(signal.SIGTERM)
+    wait_until(lambda: machine.lines()[-1]["message"] == "stopping")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(SECONDS) == 128 + signal.SIGTERM
+
+
+def test_what_was_prepared_survives_that_it_is_killed(machine: Machine):
+    process = machine.start_and_register()
+    claim = machine.allocate(1, "gpu-0")
+    before = machine.prepare(claim)
+    machine.kill(process)
+    machine.start_and_register()
+    assert machine.prepare(claim) == before
+
+
+def test_a_script_of_a_few_lines_kills_it_at_a_step_of_the_disk(machine: Machine):
+    process = machine.start_and_register(program=("-c", ABRUPT))
+    first, second = machine.allocate(1, "gpu-0"), machine.allocate(2, "gpu-1")
+    before = machine.prepare(first)
+    with pytest.raises(grpc.RpcError):
+        machine.prepare(second)
+    assert process.wait(SECONDS) == -signal.SIGKILL
+    machine.kill(process)
+    machine.start_and_register()
+    assert machine.prepare(first) == before
+    assert machine.prepared() == ({first.uid}, {first.uid})
+    assert machine.prepare(second).error == ""
+
+
+def test_two_instances_of_a_rolling_update_are_alive_together(machine: Machine):
+    old = machine.start_and_register("--pod-uid", UIDS[0])
+    claim = machine.allocate(1, "gpu-0")
+    before = machine.prepare(claim)
+    machine.start_and_register("--pod-uid", UIDS[1])
+    assert machine.prepare(claim) == before
+    assert machine.end(old) == 0
+    machine.kubelet.look()
+    assert machine.release(claim) == ""
+
+
+def test_a_second_instance_without_a_pod_is_refused(machine: Machine):
+    machine.start_and_register()
+    assert machine.start().wait(SECONDS) == 1
+    assert "[plugin-already-running]" in machine.log.read_text()
+    machine.kubelet.look()
+    assert machine.prepare(machine.allocate(1, "gpu-0")).error == ""
+
+
+def test_probes_and_metrics_are_answered(machine: Machine):
+    machine.start_and_register("--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0")
+    machine.prepare(machine.allocate(1, "gpu-0"))
+    probes = machine.port("probes are answered")
+    assert health(probes, "liveness") == "SERVING"
+    wait_until(lambda: health(probes, "readiness") == "SERVING")
+    connection = http.client.HTTPConnection("127.0.0.1", machine.port("metrics are served"), timeout=SECONDS)
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read().decode()
+    assert 'dra_infra_plugin_claims{state="prepared"} 1.0' in text
+    assert f'driver="{DRIVER}"' in text
+
+
+def test_a_plugin_whose_socket_was_taken_away_is_not_alive(machine: Machine):
+    machine.start_and_register("--health-address", "127.0.0.1:0")
+    (socket,) = machine.kubelet.registry.glob("[!.]*")
+    socket.unlink()
+    assert health(machine.port("probes are answered"), "liveness") == "NOT_SERVING"
+
+
+def test_a_plugin_without_an_api_server_is_alive_and_not_ready(machine: Machine):
+    machine.server.refuse = lambda _method, _path: 503
+    machine.start_and_register("--health-address", "127.0.0.1:0")
+    probes = machine.port("probes are answered")
+    assert [health(probes, name) for name in ("liveness", "readiness")] == ["SERVING", "NOT_SERVING"]
+
+
+def health(port: int, service: str) -> str:
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        call = channel.unary_unary(
+            "/grpc.health.v1.Health/Check",
+            grpc_health_v1_pb2.HealthCheckRequest.SerializeToString,
+            grpc_health_v1_pb2.HealthCheckResponse.FromString,
+        )
+        status = call(grpc_health_v1_pb2.HealthCheckRequest(service=service), timeout=SECONDS).status
+        return str(grpc_health_v1_pb2.HealthCheckResponse.ServingStatus.Name(status))
+
+
+def test_what_happens_to_simulated_devices_is_said_by_the_same_command(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    file = tmp_path / "commands.json"
+    for words in (
+        ("fail", "gpu-1", "--xid", "79"),
+        ("withdraw", "gpu-2"),
+        ("disturb", "--claim", "ml/a", "--seconds", "5"),
+        ("hold", "gpu-3"),
+        ("bind", "ml/b", "--failed", "no room"),
+        ("fail", "gpu-4", "--message", "burnt"),
+        ("heal", "gpu-4"),
+    ):
+        assert answer(capsys, "sim", *words, "--file", str(file))[0] == 0
+    code, out, _ = answer(capsys, "sim", "show", DRA_INFRA_PLUGIN_SIM_COMMANDS=str(file))
+    assert code == 0
+    assert json.loads(out) == {
+        "devices": {"gpu-1": {"xid": 79}, "gpu-2": {"state": "gone"}},
+        "prepare": [{"claim": "ml/a", "seconds": 5.0}],
+        "bindingConditions": ["gpu-3"],
+        "bindings": [{"claim": "ml/b", "state": "failed", "message": "no room"}],
+    }
+
+
+def test_without_a_file_that_of_the_plugin_with_these_settings_is_meant(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    settings = {
+        "DRA_INFRA_PLUGIN_BACK_END": "sim",
+        "DRA_INFRA_PLUGIN_FLEET": "example",
+        "DRA_INFRA_PLUGIN_STATE_FOLDER": str(tmp_path),
+        "NODE_NAME": "n",
+    }
+    assert answer(capsys, "sim", "fail", "gpu-1", **settings)[0] == 0
+    assert (tmp_path / "sim-commands.json").is_file()
+    code, _, err = answer(capsys, "sim", "fail", "gpu-1")
+    assert (code, "[plugin-setting-missing]" in err) == (2, True)
+
+
+def test_check_says_what_holds_and_what_does_not(machine: Machine):
+    machine.server.refuse = lambda _method, path: 403 if path == "/version" else None
+    result = subprocess.run(
+        [sys.executable, "-m", "dra_infra.plugin.main", "--check", "--json", *machine.words()],
+        capture_output=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    assert result.returncode == 1, result.stderr
+    said = json.loads(result.stdout)
+    holds = {each["what"]: each["holds"] for each in said["checks"]}
+    assert holds["devices"]
+    assert holds["state folder"]
+    # Nobody watches here, and the server is said to fail.
+    assert [what for what, does in holds.items() if not does] == ["kubelet", "API server"]
+    assert list(machine.kubelet.registry.iterdir()) == []
+    assert not machine.state.exists()
+
+
+def test_help_and_mistakes_load_nothing_that_takes_long():
+    program = (
+        "import sys, os\nfrom dra_infra.plugin.main import run\nrun(['--log-level', 'x'], {})\n"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    result = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    loaded = set(result.stdout.split())
+    assert "dra_infra" in loaded
+    assert not loaded & {"grpc", "google", "pydantic", "urllib3", "yaml", "prometheus_client"}
