@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
-from dra_infra.cluster.kinds import CLAIMS, SLICES, Kind
+from dra_infra.cluster.kinds import CLAIMS, NODES, SLICES, Kind
 from dra_infra.cluster.objects import mapping, text
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.findings import Finding, attempt
@@ -35,6 +35,10 @@ class Server(Protocol):
         """As `Api.version`."""
         ...
 
+    def get(self, kind: Kind, name: str, namespace: str = "") -> dict[str, Any] | None:
+        """As `Api.get`."""
+        ...
+
     def list(self, kind: Kind, *, field_selector: str = "") -> tuple[list[dict[str, Any]], str]:
         """As `Api.list`."""
         ...
@@ -52,6 +56,7 @@ def check_server(server: Server, *, driver: str, node: str) -> Iterator[Finding]
         # All that follows would say the same.
         return
     yield from attempt("right to read claims", lambda: _try_claims(server))
+    yield from attempt("right to read the node", lambda: _try_node(server, node))
     yield from attempt(
         "right to see the node's slices", lambda: _try_slices(server, driver=driver, node=node)
     )
@@ -66,6 +71,14 @@ def _try_server(server: Server) -> str:
 
 def _try_claims(server: Server) -> str:
     return _try_right(server, "get", CLAIMS)
+
+
+def _try_node(server: Server, node: str) -> str:
+    if server.get(NODES, node) is None:
+        message = f"there is no node {node}"
+        hint = "--node-name is the name in kubectl get nodes; the kubelet makes the node when it starts"
+        raise PluginError([Problem(path="--node-name", code="node-not-known", message=message, hint=hint)])
+    return node
 
 
 def _try_slices(server: Server, *, driver: str, node: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_infra import __version__
 from dra_infra.cluster.kubeconfig import find_account
+from dra_infra.plugin import kubelet_state
 from dra_infra.plugin.api import Api
 from dra_infra.plugin.back_end import BackEnd
 from dra_infra.plugin.back_ends.choosing import make_back_end, name_of_driver
@@ -25,10 +26,12 @@ from dra_infra.plugin.operation_log import OperationLog
 from dra_infra.plugin.places import Places
 from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.publishing import Publisher
+from dra_infra.plugin.reconciling import Reconciler
 from dra_infra.plugin.settings import Settings
 from dra_infra.plugin.turns import Turns
 
 if TYPE_CHECKING:
+    from dra_infra.plugin.binding import Binder
     from dra_infra.plugin.metrics import Metrics
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -53,13 +56,14 @@ class Plugin:
         self._instances = Instances(self.places.state)
         self._metrics = self._make_metrics(driver)
         self.observer = Observers(OperationLog(), *filter(None, [self._metrics]))
-        self.back_end: BackEnd = make_back_end(settings, self.places, self.observer.noticed)
+        hardware = make_back_end(settings, self.places, self.observer.noticed)
+        self.back_end = self._with_metadata(hardware)
         self.api = Api(find_account(settings.kubeconfig, None, environment), environment)
         self.preparations = Preparations(
-            driver=self.back_end.driver,
+            driver=driver,
             boot_id=_BOOT_ID.read_text().strip(),
             checkpoint=Checkpoint(Folder(self.places.claims, disk)),
-            specs=CdiFolder(Folder(self.places.cdi, disk, mode=0o644), self.back_end.driver),
+            specs=CdiFolder(Folder(self.places.cdi, disk, mode=0o644), driver),
             back_end=self.back_end,
             turns=Turns(self.places.turns),
         )
@@ -70,7 +74,14 @@ class Plugin:
             observer=self.observer,
             lock=self.places.publisher,
         )
-        reader = ClaimReader(self.api, driver=self.back_end.driver, node=settings.node_name)
+        reader = ClaimReader(self.api, driver=driver, node=settings.node_name)
+        self._reconciler = Reconciler(
+            self.api,
+            reader=reader,
+            preparations=self.preparations,
+            observer=self.observer,
+            kubelet_state=settings.kubelet_root / kubelet_state.NAME,
+        )
         self.driver = Driver(
             node=settings.node_name,
             back_end=self.back_end,
@@ -80,6 +91,7 @@ class Plugin:
             sockets=self.places.sockets,
             observer=self.observer,
         )
+        self._binder = self._make_binder(hardware)
         self._running = ExitStack()
 
     def start(self) -> None:
@@ -98,6 +110,12 @@ class Plugin:
             self._serve_probes(running)
             self.driver.start()
             running.callback(self.driver.stop)
+            # Behind it: it recovers first, and these ask what is prepared.
+            self._reconciler.start()
+            running.callback(self._reconciler.stop)
+            if self._binder:
+                self._binder.start()
+                running.callback(self._binder.stop)
             self._running = running.pop_all()
         tell(
             "info",
@@ -125,6 +143,30 @@ class Plugin:
         if not self.publisher.wait(0):
             return "the node's slices are not published yet"
         return "" if self.driver.registered else "the kubelet did not register the plugin yet"
+
+    def _with_metadata(self, back_end: BackEnd) -> BackEnd:
+        if not self._settings.metadata_files:
+            return back_end
+        from dra_infra.plugin.service.device_metadata import WithMetadata
+
+        return WithMetadata(back_end, self.places.metadata)
+
+    def _make_binder(self, back_end: BackEnd) -> Binder | None:
+        """What tells the scheduler that devices are ready: simulated ones may have to be waited for."""
+        if self._settings.back_end != "sim":
+            return None
+        from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
+        from dra_infra.plugin.binding import Binder
+
+        if not isinstance(back_end, SimulatedBackEnd):
+            return None
+        return Binder(
+            self.api,
+            back_end=back_end,
+            bindings=back_end,
+            node=self._settings.node_name,
+            observer=self.observer,
+        )
 
     def _make_metrics(self, driver: str) -> Metrics | None:
         if self._settings.metrics_address is None:

@@ -44,6 +44,11 @@ class Places:
         return self.state / "sim"
 
     @property
+    def metadata(self) -> Path:
+        """Files that describe devices to containers."""
+        return self.state / "metadata"
+
+    @property
     def turns(self) -> Path:
         """The file whose holder prepares."""
         return self.state / "turns"

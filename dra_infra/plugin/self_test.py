@@ -41,8 +41,8 @@ def check(settings: Settings, environment: Mapping[str, str]) -> Iterator[Findin
 
 def _check_devices(settings: Settings, places: Places) -> Iterator[Finding]:
     warnings: list[Problem] = []
-    with TemporaryDirectory() as folder:
-        # Simulated hardware may be at work where the plugin keeps it.
+    # Simulated hardware may be at work where the plugin keeps it; a container has no other folder to write to.
+    with TemporaryDirectory(dir=places.state if places.state.is_dir() else None) as folder:
         elsewhere = replace(places, state=Path(folder))
         back_end, problems = _made("devices", lambda: make_back_end(settings, elsewhere, warnings.extend))
         yield from problems

@@ -116,7 +116,12 @@ class Settings:
     ] = None
     driver_root: Annotated[
         Path,
-        About(PATH, "Folder of NVIDIA's driver, as the plugin sees it.", back_end="nvml"),
+        About(
+            PATH,
+            "Folder of NVIDIA's driver, as the plugin sees it.",
+            back_end="nvml",
+            variable="NVIDIA_DRIVER_ROOT",
+        ),
     ] = Path("/")
     driver_root_on_host: Annotated[
         Path | None,

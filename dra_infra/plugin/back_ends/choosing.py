@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Final
 
 from dra_infra.errors import Problem
@@ -45,8 +44,9 @@ def make_back_end(
         PluginError: What the back end says.
     """
     if settings.back_end == "nvml":
-        module = import_module("dra_infra.plugin.back_ends.nvml")
-        real: BackEnd = module.NvmlBackEnd(
+        from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
+
+        return NvmlBackEnd(
             node=settings.node_name,
             driver=name_of_driver(settings),
             driver_root=str(settings.driver_root),
@@ -54,7 +54,6 @@ def make_back_end(
             toolkit=str(settings.toolkit) if settings.toolkit else None,
             noticed=noticed,
         )
-        return real
     from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
 
     return SimulatedBackEnd(

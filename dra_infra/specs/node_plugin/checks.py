@@ -28,13 +28,14 @@ BY_ARGUMENT: Final[Mapping[str, str]] = {
     "log_level": "log_level",
     "metrics_address": "metrics_port",
     "health_address": "health_port",
+    "driver_root_on_host": "nvidia_driver_root",
 }
 """Settings of the plugin that an argument writes, and which."""
 
-OTHERS: Final = ("log_format", "metadata_files", "mig_delay", "sim_commands")
+OTHERS: Final = ("log_format", "metadata_files", "mig_delay", "sim_commands", "toolkit")
 """Settings that `settings=` takes."""
 
-FIXED: Final = ("node_name", "pod_uid", "kubeconfig", "state_folder")
+FIXED: Final = ("node_name", "pod_uid", "kubeconfig", "state_folder", "driver_root")
 """Settings that follow from being a pod of a DaemonSet, whose folders are mounted."""
 
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -146,6 +146,10 @@ def _environment(
         "LOG_FORMAT": "json",
         "METRICS_ADDRESS": f":{metrics}",
         "HEALTH_ADDRESS": f":{health}",
+        # CDI specs name files of the node, not of the container.
+        "DRIVER_ROOT_ON_HOST": arguments.get("nvidia_driver_root", "/")
+        if hardware.back_end == "nvml"
+        else None,
     }
     settings |= {name.upper(): value for name, value in arguments.get("settings", {}).items()}
     values = {f"{PREFIX}{name}": value for name, value in settings.items() if value is not None}

@@ -22,9 +22,9 @@ UID = "00000001-0000-4000-8000-0000000000ab"
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    (tmp_path / "plugins_registry").mkdir()
-    return tmp_path
+def root(folder: Path) -> Path:
+    (folder / "plugins_registry").mkdir()
+    return folder
 
 
 def code_of(work: Callable[[], object]) -> str:
@@ -49,44 +49,44 @@ def registered(root: Path) -> Iterator[Callable[[str, str], None]]:
         each.stop(0)
 
 
-def test_the_first_instance_finds_no_other_and_the_second_does(tmp_path: Path):
-    first, second = Instances(tmp_path), Instances(tmp_path)
+def test_the_first_instance_finds_no_other_and_the_second_does(folder: Path):
+    first, second = Instances(folder), Instances(folder)
     assert [first.join(), second.join()] == [False, True]
 
 
-def test_an_instance_that_ended_is_no_other(tmp_path: Path):
-    first = Instances(tmp_path)
+def test_an_instance_that_ended_is_no_other(folder: Path):
+    first = Instances(folder)
     first.join()
     first.leave()
-    assert not Instances(tmp_path).join()
+    assert not Instances(folder).join()
 
 
-def test_an_instance_that_was_killed_is_no_other(tmp_path: Path):
+def test_an_instance_that_was_killed_is_no_other(folder: Path):
     program = (
         "import sys, os, signal, pathlib; from dra_infra.plugin.instances import Instances\n"
         "Instances(pathlib.Path(sys.argv[1])).join(); print(flush=True); signal.pause()"
     )
-    with subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, "-c", program, folder], stdout=subprocess.PIPE) as process:
         assert process.stdout
         process.stdout.readline()
-        other = Instances(tmp_path)
+        other = Instances(folder)
         assert other.join()
         other.leave()
         process.kill()
-    assert not Instances(tmp_path).join()
+    assert not Instances(folder).join()
 
 
-def test_a_third_instance_finds_the_others_after_the_first_went(tmp_path: Path):
-    first, second, third = (Instances(tmp_path) for _ in range(3))
+def test_a_third_instance_finds_the_others_after_the_first_went(folder: Path):
+    first, second, third = (Instances(folder) for _ in range(3))
     first.join()
     second.join()
     first.leave()
     assert third.join()
 
 
-def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path):
-    (tmp_path / "instances").symlink_to("elsewhere")
-    assert code_of(Instances(tmp_path).join) == "plugin-folder-not-usable"
+def test_a_folder_that_cannot_be_used_is_told(folder: Path):
+    (folder / "instances").symlink_to("elsewhere")
+    assert code_of(Instances(folder).join) == "plugin-folder-not-usable"
 
 
 def test_a_second_instance_without_a_pod_is_refused(root: Path):

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import grpc
 import pytest
@@ -38,9 +37,8 @@ sys.exit(run(sys.argv[1:], os.environ, disk=Fatal()))
 
 
 @pytest.fixture
-def machine() -> Iterator[Machine]:
-    # Paths of sockets have few bytes.
-    with TemporaryDirectory(prefix="dra") as folder, machine_in(Path(folder)) as found:
+def machine(folder: Path) -> Iterator[Machine]:
+    with machine_in(folder) as found:
         yield found
 
 

@@ -89,8 +89,8 @@ def test_an_address_that_is_taken_is_told():
 
 
 @pytest.fixture
-def sockets(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
-    registration, service = tmp_path / "reg.sock", tmp_path / "dra sock"
+def sockets(folder: Path) -> Iterator[tuple[Path, Path]]:
+    registration, service = folder / "reg.sock", folder / "dra sock"
     handlers = Registration(driver=DRIVER, endpoint=service, observer=Silent()).handlers()
     servers = (
         Server(registration, handlers, threads=1, name="registration"),

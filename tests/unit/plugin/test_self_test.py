@@ -27,10 +27,10 @@ def problem(code: str, severity: Any = "error") -> Problem:
 
 
 @pytest.fixture
-def node(tmp_path: Path) -> Path:
+def node(folder: Path) -> Path:
     for name in ("plugins_registry", "plugins", "cdi"):
-        (tmp_path / name).mkdir()
-    return tmp_path
+        (folder / name).mkdir()
+    return folder
 
 
 def folders(node: Path, driver: str = DRIVER) -> dict[str, Finding]:
@@ -123,6 +123,7 @@ class Server:
         self.allowed = allowed
         self.user = user
         self.away = False
+        self.node = "node-1"
         self.asked: list[tuple[str, Any]] = []
 
     def minor(self) -> int:
@@ -132,6 +133,10 @@ class Server:
 
     def version(self, kind: Kind) -> str:
         return kind.versions[0]
+
+    def get(self, kind: Kind, name: str, namespace: str = "") -> dict[str, Any] | None:
+        self._need(f"get {kind.plural}")
+        return {} if (name, namespace) == (self.node, "") else None
 
     def list(self, kind: Kind, *, field_selector: str = "") -> tuple[list[dict[str, Any]], str]:
         self._need(f"list {kind.plural}")
@@ -155,6 +160,7 @@ class Server:
 
 ALL = (
     "get resourceclaims",
+    "get nodes",
     "list resourceslices",
     "create resourceslices",
     "update resourceslices",
@@ -189,8 +195,16 @@ def test_a_missing_right_is_told_with_the_rule_that_grants_it():
 
 
 def test_an_account_of_a_node_is_let_do_it_object_by_object():
-    found = of_server(Server("list resourceslices", "create resourceslices", user="system:node:node-1"))
+    found = of_server(
+        Server("get nodes", "list resourceslices", "create resourceslices", user="system:node:node-1")
+    )
     assert codes(found) == {}
+
+
+def test_a_node_that_is_not_known_is_told():
+    server = Server(*ALL)
+    server.node = "another"
+    assert codes(of_server(server)) == {"right to read the node": "node-not-known"}
 
 
 def test_a_server_that_is_away_is_told_once():
