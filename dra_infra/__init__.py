@@ -19,6 +19,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dra_infra.release import VERSION
+
 if TYPE_CHECKING:
     from dra_infra import testing as testing
     from dra_infra.cel import Selector as Selector
@@ -62,7 +64,7 @@ if TYPE_CHECKING:
     from dra_infra.specs.sharing_strategies import TimeSlicing as TimeSlicing
     from dra_infra.validation import validate as validate
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOMES = {
     "Alternative": "dra_infra.specs.requests",

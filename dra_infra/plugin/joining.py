@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dra_infra import __version__
 from dra_infra.cluster.kubeconfig import find_account
 from dra_infra.plugin import kubelet_state
 from dra_infra.plugin.api import Api
@@ -29,6 +28,7 @@ from dra_infra.plugin.publishing import Publisher
 from dra_infra.plugin.reconciling import Reconciler
 from dra_infra.plugin.settings import Settings
 from dra_infra.plugin.turns import Turns
+from dra_infra.release import VERSION
 
 if TYPE_CHECKING:
     from dra_infra.plugin.binding import Binder
@@ -120,7 +120,7 @@ class Plugin:
         tell(
             "info",
             "started",
-            version=__version__,
+            version=VERSION,
             driver=self.back_end.driver,
             node=self._settings.node_name,
             back_end=self._settings.back_end,
@@ -173,9 +173,7 @@ class Plugin:
             return None
         from dra_infra.plugin.metrics import Metrics
 
-        return Metrics(
-            self.places.claims, driver=driver, back_end=self._settings.back_end, version=__version__
-        )
+        return Metrics(self.places.claims, driver=driver, back_end=self._settings.back_end, version=VERSION)
 
     def _serve_metrics(self, running: ExitStack) -> None:
         if self._settings.metrics_address and self._metrics:

@@ -44,9 +44,9 @@ def run(words: Sequence[str], environment: Mapping[str, str], *, disk: Disk | No
         return _answered(lambda: run_sim(words[1:], environment))
     line = parse(words, environment)
     if line.version:
-        from dra_infra import __version__
+        from dra_infra.release import VERSION
 
-        print(f"dra-infra-plugin {__version__}")
+        print(f"dra-infra-plugin {VERSION}")
         return 0
     return _answered(lambda: _run(line, environment, disk))
 

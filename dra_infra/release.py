@@ -1,0 +1,7 @@
+"""Which release this is, for parts that load nothing else of the package."""
+
+from __future__ import annotations
+
+from typing import Final
+
+VERSION: Final = "0.1.0"
