@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import Problem
 from dra_infra.model.fleet import Fleet
 from dra_infra.plugin.back_end import Inventory
-from dra_infra.plugin.back_ends.sim_commands import Binding, Commands, PrepareFault, is_for, malformed
+from dra_infra.plugin.back_ends.sim_commands import Binding, Commands, is_for, malformed
 from dra_infra.plugin.back_ends.sim_edits import edits_of, marker_of, uuid_of
-from dra_infra.plugin.back_ends.sim_faults import apply, gone_devices, unknown_devices
+from dra_infra.plugin.back_ends.sim_faults import apply, disturb_preparing, gone_devices, unknown_devices
 from dra_infra.plugin.back_ends.sim_hardware import Hardware, Use
 from dra_infra.plugin.back_ends.sim_node import simulate_node
-from dra_infra.plugin.back_ends.sim_placement import config_text, refuse_conflicts
+from dra_infra.plugin.back_ends.sim_placement import config_text, refuse_conflicts, refuse_unknown
 from dra_infra.plugin.back_ends.sim_watch import WatchedCommands
 from dra_infra.plugin.claims import Claim, ClaimReference, Edits
 from dra_infra.plugin.configs import EffectiveConfig
@@ -104,7 +104,8 @@ class SimulatedBackEnd:
                 `plugin-folder-not-usable`, and the codes of `ConfigDecoder.decode`.
         """
         self._tidy_once()
-        self._refuse_unknown(claim)
+        commands = self._commands.now()
+        refuse_unknown(self._node, claim, gone_devices(self._node, commands))
         configs = self._node.decoder.decode(claim, self._node.type_of)
         wanted = {
             each.device: config
@@ -116,7 +117,7 @@ class SimulatedBackEnd:
             self._hardware.take(Use(device, claim.uid), config_text(config))
             self._set_up(device, config)
         # Late, so that there is something to undo.
-        self._disturb(claim)
+        disturb_preparing(commands, claim, self._commands.ended.wait)
         marker = self._hardware.write_marker(claim.uid, marker_of(self._node, claim, configs))
         self._tell_passed_through()
         return edits_of(self._node, claim, configs, str(marker))
@@ -194,41 +195,7 @@ class SimulatedBackEnd:
         if self._node.passes_through:
             self._commands.tell()
 
-    def _refuse_unknown(self, claim: Claim) -> None:
-        gone = gone_devices(self._node, self._commands.now())
-        problems = [
-            Problem(
-                path=f"{claim}: device {each.device}",
-                code="device-not-allocatable",
-                message="requested device is not allocatable: the node does not have it, or has it no more",
-                hint="delete the pod: a new one is allocated what there is now",
-            )
-            for each in claim.devices
-            if each.device not in self._node.devices or each.device in gone
-        ]
-        if problems:
-            raise PluginError(problems)
-
-    def _disturb(self, claim: Claim) -> None:
-        reference = ClaimReference(namespace=claim.namespace, name=claim.name, uid=claim.uid)
-        names = {"", *(each.device for each in claim.devices)}
-        for fault in self._commands.now().prepare:
-            if fault.device in names and is_for(fault.claim, reference):
-                self._commands.ended.wait(fault.seconds)
-                if fault.error:
-                    raise _told_to_fail(claim, fault)
-
     def _judge(self, commands: Commands) -> Iterator[Problem]:
         for name in unknown_devices(self._node, commands):
             if self._commands_path:
                 yield malformed(self._commands_path, name, "there is no such device", severity="warning")
-
-
-def _told_to_fail(claim: Claim, fault: PrepareFault) -> PluginError:
-    problem = Problem(
-        path=str(claim),
-        code="sim-told-to-fail",
-        message=fault.error,
-        hint="dra-infra-plugin sim heal ends it",
-    )
-    return PluginError([problem])

@@ -18,6 +18,7 @@ A claim is NAMESPACE/NAME or a UID. The functions that change commands touch no 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -92,44 +93,54 @@ class Commands(_Entry):
 
 
 def fail(commands: Commands, device: str, *, xid: int | None = None, message: str = "") -> Commands:
-    """A device becomes unhealthy, with an XID or lost."""
-    return _with_fault(commands, device, DeviceFault(xid=xid, message=message))
+    """A device becomes unhealthy, with an XID or lost.
+
+    Raises:
+        PluginError: `sim-commands-malformed`, as all that change commands.
+    """
+    return _with_fault(commands, device, {"xid": xid, "message": message})
 
 
 def withdraw(commands: Commands, device: str) -> Commands:
     """A device is gone: it is published no more, and cannot be prepared."""
-    return _with_fault(commands, device, DeviceFault(state="gone"))
+    return _with_fault(commands, device, {"state": "gone"})
 
 
 def heal(commands: Commands, device: str = EVERY) -> Commands:
     """A device is as it was, or all are and preparing too."""
     if device == EVERY:
-        return commands.model_copy(update={"devices": {}, "prepare": ()})
+        return _changed(commands, devices={}, prepare=())
     devices = {name: fault for name, fault in commands.devices.items() if name != device}
-    prepare = tuple(each for each in commands.prepare if each.device != device)
-    return commands.model_copy(update={"devices": devices, "prepare": prepare})
+    return _changed(
+        commands, devices=devices, prepare=[each for each in commands.prepare if each.device != device]
+    )
 
 
 def disturb(
     commands: Commands, *, claim: str = "", device: str = "", seconds: float = 0.0, error: str = ""
 ) -> Commands:
     """Preparing takes longer, or fails, for a claim, for a device, or for all."""
-    others = (each for each in commands.prepare if (each.claim, each.device) != (claim, device))
-    added = PrepareFault(claim=claim, device=device, seconds=seconds, error=error)
-    return commands.model_copy(update={"prepare": (*others, added)})
+    others = [each for each in commands.prepare if (each.claim, each.device) != (claim, device)]
+    added = {"claim": claim, "device": device, "seconds": seconds, "error": error}
+    return _changed(commands, prepare=[*others, added])
 
 
 def hold(commands: Commands, device: str = EVERY) -> Commands:
     """From now on pods that get the device wait until it is bound."""
     names = tuple(dict.fromkeys((*commands.binding_conditions, device)))
-    return commands.model_copy(update={"binding_conditions": names})
+    return _changed(commands, binding_conditions=names)
 
 
 def bind(commands: Commands, claim: str, *, device: str = "", failed: str = "") -> Commands:
     """A claim's devices are ready, or never will be for the reason *failed*."""
-    others = (each for each in commands.bindings if (each.claim, each.device) != (claim, device))
-    added = Binding(claim=claim, device=device, state="failed" if failed else "met", message=failed)
-    return commands.model_copy(update={"bindings": (*others, added)})
+    others = [each for each in commands.bindings if (each.claim, each.device) != (claim, device)]
+    added = {
+        "claim": claim,
+        "device": device,
+        "state": "failed" if failed else "met",
+        "message": failed,
+    }
+    return _changed(commands, bindings=[*others, added])
 
 
 def is_for(said: str, claim: ClaimReference) -> bool:
@@ -158,10 +169,7 @@ def read_commands(path: Path) -> Commands:
         told = " ".join(str(error).split())
         raise PluginError([malformed(path, "", f"it is no YAML: {told[:200]}")]) from error
     except ValidationError as error:
-        found = [
-            malformed(path, ".".join(map(str, each["loc"])), each["msg"]) for each in error.errors()[:_SHOWN]
-        ]
-        raise PluginError(found) from error
+        raise PluginError(_problems(str(path), error)) from error
 
 
 def write_commands(path: Path, commands: Commands) -> None:
@@ -174,7 +182,7 @@ def write_commands(path: Path, commands: Commands) -> None:
     Folder(path.parent, mode=0o644).replace(path.name, (json.dumps(plain, indent=1) + "\n").encode())
 
 
-def malformed(path: Path, where: str, message: str, *, severity: Severity = "error") -> Problem:
+def malformed(path: Path | str, where: str, message: str, *, severity: Severity = "error") -> Problem:
     """Something in the file cannot be done; what is only warned of keeps nothing else from being done."""
     return Problem(
         path=f"{path}: {where}" if where else str(path),
@@ -187,5 +195,16 @@ def malformed(path: Path, where: str, message: str, *, severity: Severity = "err
     )
 
 
-def _with_fault(commands: Commands, device: str, fault: DeviceFault) -> Commands:
-    return commands.model_copy(update={"devices": {**commands.devices, device: fault}})
+def _with_fault(commands: Commands, device: str, fault: Mapping[str, object]) -> Commands:
+    return _changed(commands, devices={**commands.devices, device: fault})
+
+
+def _changed(commands: Commands, **changes: object) -> Commands:
+    try:
+        return Commands.model_validate({**dict(commands), **changes})
+    except ValidationError as error:
+        raise PluginError(_problems("sim", error)) from error
+
+
+def _problems(path: str, error: ValidationError) -> list[Problem]:
+    return [malformed(path, ".".join(map(str, each["loc"])), each["msg"]) for each in error.errors()[:_SHOWN]]

@@ -6,14 +6,16 @@ of drivers that have no such taint the key is ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
+from dra_infra.errors import PluginError, Problem
 from dra_infra.model.device import Device
 from dra_infra.model.toleration import DeviceTaint
 from dra_infra.plugin.back_end import Health, Inventory
-from dra_infra.plugin.back_ends.sim_commands import EVERY, Commands, DeviceFault
+from dra_infra.plugin.back_ends.sim_commands import EVERY, Commands, DeviceFault, is_for
 from dra_infra.plugin.back_ends.sim_node import NVIDIA, SimulatedNode
+from dra_infra.plugin.claims import Claim, ClaimReference
 
 IGNORED_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})
 """Errors of programs, not of the GPU."""
@@ -55,6 +57,23 @@ def gone_devices(node: SimulatedNode, commands: Commands) -> frozenset[str]:
     return frozenset(
         name for name in node.devices if (fault := _fault_of(node, commands, name)) and fault.state == "gone"
     )
+
+
+def disturb_preparing(commands: Commands, claim: Claim, wait: Callable[[float], object]) -> None:
+    """Take longer, or fail, where commands say so of the claim.
+
+    Raises:
+        PluginError: `sim-told-to-fail`.
+    """
+    reference = ClaimReference(namespace=claim.namespace, name=claim.name, uid=claim.uid)
+    names = {"", *(each.device for each in claim.devices)}
+    for fault in commands.prepare:
+        if fault.device in names and is_for(fault.claim, reference):
+            wait(fault.seconds)
+            if fault.error:
+                hint = "dra-infra-plugin sim heal ends it"
+                problem = Problem(path=str(claim), code="sim-told-to-fail", message=fault.error, hint=hint)
+                raise PluginError([problem])
 
 
 def unknown_devices(node: SimulatedNode, commands: Commands) -> Iterator[str]:

@@ -126,7 +126,13 @@ class Hardware:
         self._markers.remove_temporary(bool)
 
     def _names(self, end: str) -> list[str]:
-        return [name for name in self._folder.names() if name.endswith(end) and not name.startswith(".")]
+        # What is no file of ours has another number of dots, and what is half-written begins with one.
+        dots = 2 if end.endswith(".use") else 1
+        return [
+            name
+            for name in self._folder.names()
+            if name.endswith(end) and name.count(".") == dots and name[0] != "."
+        ]
 
     def _read(self, name: str) -> dict[str, Any]:
         with suppress(ValueError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -140,7 +140,7 @@ def simulate_node(fleet: str | Fleet, *, node: str, driver: str | None = None) -
         origin=origin,
         devices={each.name: each for each in devices},
         counters=tuple(each for spec in specs for each in spec.shared_counters or ()),
-        decoder=_decoder(origin, read.group),
+        decoder=_decoder(origin, read.group, devices),
     )
 
 
@@ -148,13 +148,24 @@ def _amounts(counters: Mapping[str, Counter] | None) -> Amounts:
     return {name: Quantity.parse(each.value).value for name, each in (counters or {}).items()}
 
 
-def _decoder(origin: str, group: NodeGroup | None) -> ConfigDecoder:
+def _decoder(origin: str, group: NodeGroup | None, devices: Sequence[Device]) -> ConfigDecoder:
     line = group.line if group and origin in drivers() and group.line in drivers()[origin].by_line else None
     if origin != NVIDIA:
         return ConfigDecoder(origin, line=line)
     line = line or drivers()[NVIDIA].newest.line
-    on = {*_SHARING_GATES, *(group.gates if group else ())} & gates_of(line).keys()
+    on = {*_SHARING_GATES, *(group.gates if group else ()), *_seen_gates(devices)} & gates_of(line).keys()
     return ConfigDecoder(origin, line=line, gates=dict.fromkeys(sorted(on), True))
+
+
+def _seen_gates(devices: Sequence[Device]) -> Iterator[str]:
+    """Gates without which the driver would not publish such devices."""
+    if any(device.consumes_counters for device in devices):
+        yield "DynamicMIG"
+    if any(device.allow_multiple_allocations for device in devices):
+        yield "ConsumableShares"
+    types = ((device.attributes or {}).get("type") for device in devices)
+    if any(type_ and type_.string == "vfio" for type_ in types):
+        yield "PassthroughSupport"
 
 
 def _called(device: Device, origin: str, driver: str) -> Device:

@@ -15,6 +15,26 @@ Wanted = Mapping[str, EffectiveConfig]
 """Devices that a claim is to have, with what counts for each."""
 
 
+def refuse_unknown(node: SimulatedNode, claim: Claim, gone: frozenset[str]) -> None:
+    """Whether the node has the devices at all.
+
+    Raises:
+        PluginError: `device-not-allocatable`, for each that it has not.
+    """
+    problems = [
+        Problem(
+            path=f"{claim}: device {each.device}",
+            code="device-not-allocatable",
+            message="requested device is not allocatable: the node does not have it, or has it no more",
+            hint="delete the pod: a new one is allocated what there is now",
+        )
+        for each in claim.devices
+        if each.device not in node.devices or each.device in gone
+    ]
+    if problems:
+        raise PluginError(problems)
+
+
 def refuse_conflicts(node: SimulatedNode, hardware: Hardware, claim: Claim, wanted: Wanted) -> None:
     """Whether hardware can give a claim its devices beside what others have.
 

@@ -11,6 +11,7 @@ from dra_infra.catalog import load_fleet
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.fleet_kinds import fleet_kinds, fleet_names
 from dra_infra.catalog.fleet_terms import OPTIONS
+from dra_infra.catalog.fleets import load_node
 from dra_infra.catalog.group_settings import KEYS, MAX_NODES
 from dra_infra.catalog.records import gpu_products
 from dra_infra.catalog.systems import systems
@@ -236,3 +237,21 @@ def test_every_name_and_option_is_in_the_documentation():
     assert set(fleet_names()) <= written
     assert {option.removesuffix("=") for option in OPTIONS} <= written
     assert set(KEYS) <= set(re.findall(r"\b[a-z][A-Za-z]+\b", text))
+
+
+def test_a_node_on_its_own_is_that_of_its_name_or_the_first_under_its_name():
+    text = "hgx-h100 x 3, a100-80gb x 12 driver=0.5"
+    fleet = load_fleet(text)
+    own = [each for each in fleet.slices if each.spec.node_name == "a100-80gb-07"]
+    assert load_node(text, "a100-80gb-07").slices == tuple(own)
+    assert load_node(fleet, "a100-80gb-07").slices == tuple(own)
+    first = load_node(text, "node-1")
+    assert first.group
+    assert first.group.kind_name == "hgx-h100"
+    assert {(each.spec.node_name, each.spec.pool.name) for each in first.slices} == {("node-1", "node-1")}
+    # What was published is not made anew: it is the same hardware under another name.
+    published = load_node(fleet, "node-1")
+    assert published.group is None
+    (first_node,) = {each.spec.node_name for each in fleet.slices if each.spec.node_name == "a100-80gb-00"}
+    its_own = [each.spec.devices for each in fleet.slices if each.spec.node_name == first_node]
+    assert [each.spec.devices for each in published.slices] == its_own

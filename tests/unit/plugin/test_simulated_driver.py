@@ -7,19 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from dra_infra.catalog.fleet_kinds import fleet_kinds
 from dra_infra.catalog.fleets import load_fleet
 from dra_infra.errors import PluginError
 from dra_infra.model.fleet import Fleet
 from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
+from dra_infra.plugin.back_ends.sim_edits import edits_of
+from dra_infra.plugin.back_ends.sim_node import simulate_node
 from dra_infra.plugin.cdi import make_spec
-from dra_infra.plugin.claims import Claim, ClaimDevice, Record
-from tests.unit.plugin.faults import claim_of, codes, uid_of
+from dra_infra.plugin.claims import Claim, Record
+from tests.unit.plugin.faults import claim_of, codes
 
 NODE = "node-1"
 BOOT = "boot-1"
 
 FLEETS = [
-    "hgx-h100",
+    *sorted(fleet_kinds()),
     "hgx-h100 driver=25.3",
     "hgx-b200 driver=0.5 fabric-partitions",
     "hgx-h100 dynamic-mig driver=0.5",
@@ -27,36 +30,21 @@ FLEETS = [
     "a100-80gb mig=1g.10gb*7",
     "a100-40gb mig=3g.20gb*1+1g.5gb*4 driver=25.8",
     "a30 mig=1g.6gb*4",
-    "gb200-nvl72",
     "hgx-h200 compute-domains",
     "l40s vfio",
     "l4 driver=0.5 shares=memory",
     "h100-nvl driver=0.5 shares=4",
     "hgx-h100 mig=1g.10gb*7 driver=0.5 shares=unlimited",
-    "rtx-pro-6000",
-    "gh200",
-    "t4",
-    "example",
+    "rtx-pro-6000 dynamic-mig",
     "example driver=0.1",
     "example partitions=4",
     "example shareable",
-    "example-net",
-    "example-cpu",
 ]
+"""Every kind of fleet, and every option that changes what is published."""
 
 
 def simulated(folder: Path, fleet: str | Fleet = "hgx-h100", **arguments: str | None) -> SimulatedBackEnd:
     return SimulatedBackEnd(fleet, node=NODE, folder=folder / "sim", boot_id=BOOT, **arguments)
-
-
-def slicing(interval: str, kind: str = "GpuConfig") -> str:
-    sharing = {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": interval}}
-    return json.dumps({"apiVersion": "resource.nvidia.com/v1beta1", "kind": kind, "sharing": sharing})
-
-
-def claim_with(*configs: str, device: str = "gpu-0", number: int = 1, **arguments: object) -> Claim:
-    allocated = ClaimDevice(pool=NODE, device=device, request="gpu", configs=configs, **arguments)
-    return Claim(uid=uid_of(number), namespace="ml", name=f"claim-{number}", devices=(allocated,))
 
 
 def variables(back_end: SimulatedBackEnd, claim: Claim) -> dict[str, str]:
@@ -97,45 +85,18 @@ def test_every_device_is_prepared_and_released_and_no_variable_hides_another(tmp
     assert not [each for each in back_end.state_folder.rglob("*") if each.is_file()]
 
 
-@pytest.mark.parametrize(
-    "fleet", [fleet for fleet in FLEETS if "dynamic" not in fleet and "vfio" not in fleet]
-)
-def test_no_variable_of_two_devices_of_a_claim_has_two_values(tmp_path: Path, fleet: str):
-    back_end = simulated(tmp_path, fleet)
-    names = [device.name for device in back_end.inventory().devices]
-    if "partitions" in fleet:
-        names = [name for name in names if not name.endswith("-full")]
+@pytest.mark.parametrize("fleet", FLEETS)
+def test_no_variable_of_two_devices_of_a_claim_has_two_values(fleet: str):
+    node = simulate_node(fleet, node=NODE)
+    claim = claim_of(1, *node.devices)
     merged: dict[str, str] = {}
-    for edits in back_end.prepare(claim_of(1, *names)):
+    for edits in edits_of(node, claim, node.decoder.decode(claim, node.type_of), "/marker"):
         for pair in edits.env:
             name, _, value = pair.partition("=")
             assert merged.setdefault(name, value) == value
-    shown = set(merged.values())
-    assert back_end.driver.startswith("net.") or set(names) <= shown
-
-
-def test_the_example_drivers_variables_are_those_of_its_own(tmp_path: Path):
-    claim = claim_of(1, "gpu-0", "gpu-3")
-    assert variables(simulated(tmp_path, "example"), claim) == {
-        "KUBERNETES_NODE_NAME": NODE,
-        "DRA_RESOURCE_DRIVER_NAME": "gpu.example.com",
-        "DRA_ADMIN_ACCESS": "false",
-        "GPU_DEVICE_GPU_0_RESOURCE_CLAIM": uid_of(1),
-        "GPU_DEVICE_0": "gpu-0",
-        "GPU_DEVICE_0_SHARING_STRATEGY": "TimeSlicing",
-        "GPU_DEVICE_0_TIMESLICE_INTERVAL": "Default",
-        "GPU_DEVICE_GPU_3_RESOURCE_CLAIM": uid_of(1),
-        "GPU_DEVICE_3": "gpu-3",
-        "GPU_DEVICE_3_SHARING_STRATEGY": "TimeSlicing",
-        "GPU_DEVICE_3_TIMESLICE_INTERVAL": "Default",
-    }
-
-
-def test_a_fleet_of_nvidia_keeps_the_legacy_hook_out(tmp_path: Path):
-    found = variables(simulated(tmp_path, "hgx-h100 driver=0.5"), claim_of(1, "gpu-0"))
-    assert found["NVIDIA_VISIBLE_DEVICES"] == "void"
-    assert found["GPU_DEVICE_0"] == "gpu-0"
-    assert not any("SHARING" in name for name in found)
+    shown = set(merged.values()) | {name.removesuffix("_RESOURCE_CLAIM") for name in merged}
+    for device in node.devices:
+        assert device in shown or f"NET_DEVICE_{device.upper().replace('-', '_')}" in shown
 
 
 def test_a_driver_may_be_called_otherwise(tmp_path: Path):
@@ -166,29 +127,3 @@ def test_a_device_that_the_node_has_not_is_refused_in_the_drivers_words(tmp_path
     assert codes(caught.value) == ["device-not-allocatable"]
     assert caught.value.problems[0].path == "ResourceClaim ml/claim-1: device gpu-9"
     assert "requested device is not allocatable" in str(caught.value)
-
-
-def test_a_slice_of_time_is_seen_in_the_container_and_reset_at_the_end(tmp_path: Path):
-    back_end = simulated(tmp_path)
-    claim = claim_with(slicing("Short"), slicing("Long"))
-    assert variables(back_end, claim)["GPU_DEVICE_0_TIMESLICE_INTERVAL"] == "Long"
-    assert back_end.sharing()["gpu-0"]["timeSlice"] == 3
-    back_end.release(claim)
-    assert not back_end.sharing()
-
-
-def test_mig_devices_are_made_and_removed_and_exclude_what_overlaps(tmp_path: Path):
-    back_end = simulated(tmp_path, "hgx-h100 dynamic-mig")
-    first = claim_of(1, "gpu-0-mig-3g40gb-9-0")
-    found = variables(back_end, first)
-    assert found["GPU_DEVICE_0_MIG_3G40GB_9_0_PROFILE"] == "3g.40gb"
-    assert back_end.mig_devices()["gpu-0-mig-3g40gb-9-0"]["uuid"] == found["GPU_DEVICE_0_MIG_3G40GB_9_0_UUID"]
-    back_end.prepare(claim_of(2, "gpu-0-mig-3g40gb-9-4"))
-    for other in ("gpu-0-mig-1g10gb-19-2", "gpu-0"):
-        with pytest.raises(PluginError) as caught:
-            simulated(tmp_path, "hgx-h100 dynamic-mig").prepare(claim_of(3, other))
-        assert codes(caught.value) == ["device-held"]
-        assert uid_of(1) in str(caught.value)
-    back_end.release(first)
-    assert list(back_end.mig_devices()) == ["gpu-0-mig-3g40gb-9-4"]
-    back_end.prepare(claim_of(3, "gpu-0-mig-1g10gb-19-2"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -236,3 +237,19 @@ def test_a_gpu_that_is_passed_through_is_offered_in_no_other_way(tmp_path: Path)
     assert codes(caught.value) == ["device-held"]
     told.back_end.release(claim_of(1, "gpu-vfio-0"))
     assert [each.name for each in told.back_end.inventory().devices] == names
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (lambda: fail(Commands(), "gpu-0", xid=0), "sim: devices.gpu-0.xid"),
+        (lambda: fail(Commands(), ""), "sim: devices."),
+        (lambda: disturb(Commands(), seconds=-1), "sim: prepare.0.seconds"),
+        (lambda: bind(Commands(), ""), "sim: bindings.0.claim"),
+    ],
+)
+def test_a_command_that_cannot_be_is_refused_before_it_is_written(change: Callable[[], Commands], where: str):
+    with pytest.raises(PluginError) as caught:
+        change()
+    assert codes(caught.value) == ["sim-commands-malformed"]
+    assert caught.value.problems[0].path.startswith(where)
