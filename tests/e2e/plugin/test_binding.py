@@ -1,0 +1,189 @@
+"""Devices with binding conditions in front of the real scheduler, with the rights that the plugin is to have and no more."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dra_infra.cluster.accounts import Account, User
+from dra_infra.plugin.api import Api as PluginApi
+from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
+from dra_infra.plugin.back_ends.sim_commands import Commands, bind, fail, hold, write_commands
+from dra_infra.plugin.binding import Binder
+from dra_infra.plugin.claim_reading import ClaimReader
+from dra_infra.plugin.claims import ClaimReference
+from tests.e2e.plugin.conftest import NODE
+from tests.unit.plugin.publishing import Remembering
+from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet, node
+
+pytestmark = pytest.mark.e2e
+
+CLAIM = "resource.k8s.io/v1/ResourceClaim"
+DRIVER = "gpu.example.com"
+GROUP = "resource.k8s.io"
+RULES = [
+    {
+        "apiGroups": [GROUP],
+        "resources": ["resourceslices"],
+        "verbs": ["list", "watch", "create", "update", "delete"],
+    },
+    {"apiGroups": [GROUP], "resources": ["resourceclaims"], "verbs": ["get", "list", "watch"]},
+    {"apiGroups": [GROUP], "resources": ["resourceclaims/status"], "verbs": ["patch"]},
+    {
+        "apiGroups": [GROUP],
+        "resources": ["resourceclaims/driver"],
+        "verbs": ["associated-node:patch"],
+        "resourceNames": [DRIVER],
+    },
+    {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},
+]
+"""All that the plugin does at the API server, binding conditions included."""
+
+
+def as_plugin(plane: ControlPlane, api: Api) -> PluginApi:
+    """The plugin's client with the token of a pod on the node."""
+    rbac = "rbac.authorization.k8s.io"
+    subject = {"kind": "ServiceAccount", "name": "plugin", "namespace": "default"}
+    role = {"apiGroup": rbac, "kind": "ClusterRole", "name": "plugin"}
+    pod = {"nodeName": NODE, "serviceAccountName": "plugin", "containers": [{"name": "a", "image": "none"}]}
+    for each in (
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": "plugin", "namespace": "default"},
+        },
+        {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": "plugin"}, "rules": RULES},
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "plugin"},
+            "roleRef": role,
+            "subjects": [subject],
+        },
+    ):
+        api.create(each)
+    made = api.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "plugin", "namespace": "default"},
+            "spec": pod,
+        }
+    )
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": "plugin", "uid": made["metadata"]["uid"]}
+    asked = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"boundObjectRef": bound},
+    }
+    path = "/api/v1/namespaces/default/serviceaccounts/plugin/token"
+    token = api.request("POST", path, json=asked)["status"]["token"]
+    account = Account(name="plugin", server=plane.url, ca=plane.connection.ca, user=User(token=token))
+    return PluginApi(account, {})
+
+
+class Stage:
+    """A simulated node whose devices have binding conditions, and pods that want one."""
+
+    def __init__(self, plane: ControlPlane, api: Api, publish: Callable[..., Any], folder: Path) -> None:
+        self.api = api
+        self.commands = folder / "commands.yaml"
+        self.said = hold(Commands())
+        write_commands(self.commands, self.said)
+        self.back_end = SimulatedBackEnd("example", node=NODE, folder=folder / "sim", commands=self.commands)
+        self.plugin = as_plugin(plane, api)
+        self.observer = Remembering()
+        self.binder = Binder(
+            self.plugin, back_end=self.back_end, bindings=self.back_end, node=NODE, observer=self.observer
+        )
+        publisher, told = publish(self.plugin, self.back_end)
+        assert publisher.wait(20), told.publishings
+        assert told.problems == []
+        self.binder.start()
+        self._numbers = itertools.count()
+
+    def say(self, claim: str, **how: str) -> None:
+        self.said = bind(self.said, f"default/{claim}", **how)
+        write_commands(self.commands, self.said)
+
+    def pod(self, name: str) -> None:
+        request = {"name": "gpu", "exactly": {"deviceClassName": DRIVER}}
+        self.api.create(
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceClaim",
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {"devices": {"requests": [request]}},
+            }
+        )
+        self.api.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {
+                    "containers": [
+                        {"name": "a", "image": "none", "resources": {"claims": [{"name": "gpu"}]}}
+                    ],
+                    "resourceClaims": [{"name": "gpu", "resourceClaimName": name}],
+                },
+            }
+        )
+
+    def allocated(self, name: str) -> str:
+        def device(claim: dict[str, Any]) -> str:
+            results = claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
+            return str(results[0]["device"]) if results else ""
+
+        return device(self.api.wait_until(CLAIM, name, device))
+
+
+@pytest.fixture
+def stage(fresh_control_plane: ControlPlane, publish: Callable[..., Any], tmp_path: Path) -> Iterator[Stage]:
+    plane = fresh_control_plane
+    device_class = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": DRIVER},
+        "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]},
+    }
+    with plane.api() as api, NodeStandIn(plane.connection):
+        create_fleet(api, [node(NODE), device_class])
+        made = Stage(plane, api, publish, tmp_path)
+        yield made
+        made.binder.stop()
+        made.back_end.close()
+
+
+def test_a_pod_waits_until_its_device_is_ready(stage: Stage) -> None:
+    stage.pod("trainer")
+    device = stage.allocated("trainer")
+    assert stage.api.get("v1/Pod", "trainer")["status"]["phase"] == "Pending"
+    assert not stage.api.get("v1/Pod", "trainer")["spec"].get("nodeName")
+    stage.say("trainer")
+    stage.api.wait_until("v1/Pod", "trainer", lambda pod: pod["status"]["phase"] == "Running")
+    claim = stage.api.get(CLAIM, "trainer")
+    [entry] = claim["status"]["devices"]
+    assert entry["device"] == device
+    assert [(each["type"], each["status"]) for each in entry["conditions"]] == [
+        (each, "True") for each in claim["status"]["allocation"]["devices"]["results"][0]["bindingConditions"]
+    ]
+    # What the kubelet would ask for then.
+    reference = ClaimReference(namespace="default", name="trainer", uid=claim["metadata"]["uid"])
+    read = ClaimReader(stage.plugin, driver=DRIVER, node=NODE).read(reference)
+    assert [each.device for each in read.devices] == [device]
+    assert stage.observer.problems == []
+
+
+def test_a_device_that_fails_is_taken_from_the_pod_and_another_one_is_chosen(stage: Stage) -> None:
+    stage.pod("trainer")
+    first = stage.allocated("trainer")
+    # Without a taint the scheduler would choose it again.
+    stage.said = fail(bind(stage.said, "default/trainer"), first)
+    stage.say("trainer", device=first, failed="no room")
+    stage.api.wait_until("v1/Pod", "trainer", lambda pod: pod["status"]["phase"] == "Running", timeout=60)
+    assert stage.allocated("trainer") != first
