@@ -78,14 +78,15 @@ class Driver:
         self._registration = Registration(
             driver=back_end.driver, endpoint=sockets.service, observer=self._observer
         )
-        self._service_server = Server(
-            sockets.service,
-            (*self._node_service.handlers(), *self._health.handlers()),
+        self._server = Server(
+            (sockets.service, sockets.registration),
+            (
+                *self._node_service.handlers(),
+                *self._health.handlers(),
+                *self._registration.handlers(),
+            ),
             threads=THREADS + MOST_WATCHERS,
             name="service",
-        )
-        self._registration_server = Server(
-            sockets.registration, self._registration.handlers(), threads=2, name="registration"
         )
         self._once = threading.Lock()
         self._started: ExitStack | None = None
@@ -93,12 +94,12 @@ class Driver:
     @property
     def registered(self) -> bool:
         """Whether the kubelet took the plugin: it is ready."""
-        return self._registration.registered and self._registration_server.intact
+        return self._registration.registered and self._server.intact(self._sockets.registration)
 
     @property
     def intact(self) -> bool:
         """Whether both sockets are still there: where one was taken away, only a new start helps."""
-        return self._service_server.intact and self._registration_server.intact
+        return all(self._server.intact(path) for path in (self._sockets.service, self._sockets.registration))
 
     def start(self) -> None:
         """Recover, serve, publish, register: whoever sees us can use what they see.
@@ -112,14 +113,14 @@ class Driver:
             if problems := self._preparations.recover():
                 self._observer.noticed(problems)
             started.callback(self._back_end.close)
-            self._service_server.start()
-            started.callback(self._stop_service)
+            started.callback(self._stop_serving)
+            self._server.start()
+            self._server.show(self._sockets.service)
             self._back_end.watch(self._health.changed)
             started.callback(self._publisher.stop)
             self._publisher.start()
             started.callback(self._let_go)
-            self._registration_server.start()
-            started.callback(self._registration_server.stop, 1.0)
+            self._server.show(self._sockets.registration)
             self._started = started.pop_all()
 
     def stop(self) -> None:
@@ -131,6 +132,7 @@ class Driver:
 
     def _let_go(self) -> None:
         """Take calls until the kubelet has noticed that the registration went, and calls the other instance."""
+        self._server.withdraw(self._sockets.registration)
         if not self._sockets.pod_uid or not self._registration.registered:
             return
         if self._health.watchers:
@@ -139,6 +141,6 @@ class Driver:
         else:
             time.sleep(self._linger)
 
-    def _stop_service(self) -> None:
+    def _stop_serving(self) -> None:
         self._health.close()
-        self._service_server.stop(self._grace)
+        self._server.stop(self._grace)

@@ -1,4 +1,4 @@
-"""A gRPC server at a Unix socket: who may connect, how much is taken, and how it ends."""
+"""A gRPC server at Unix sockets: who may connect, how much is taken, and how it ends."""
 
 from __future__ import annotations
 
@@ -44,32 +44,40 @@ class _Pool(ThreadPoolExecutor):
 
 
 class Server:
-    """Services at one socket, which only our user may open.
+    """Services at sockets that only our user may open, and that are seen one by one.
+
+    One server for all: each has a thread that wakes five times a second.
 
     Args:
-        path: The socket's. Whatever is there already is replaced in one step, as it is where an instance was killed.
-        handlers: The services.
+        paths: The sockets.
+        handlers: The services, the same at each socket.
         threads: Calls that are at work at the same time; others wait.
         name: For the threads.
     """
 
     def __init__(
-        self, path: Path, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]], *, threads: int, name: str
+        self,
+        paths: Sequence[Path],
+        handlers: Sequence[grpc.GenericRpcHandler[Any, Any]],
+        *,
+        threads: int,
+        name: str,
     ) -> None:
-        self._path = path
         self._handlers = handlers
         self._threads = threads
         self._name = name
         self._running: tuple[grpc.Server, _Pool] | None = None
-        self._made: tuple[int, int] | None = None
+        # Made under another name: nobody connects before the permissions are right, the kubelet sees a socket that
+        # answers, and grpc, which at its end removes the name that it knows, does not remove a later instance's.
+        self._hidden = {path: path.parent / f".{secrets.token_hex(3)}" for path in paths}
+        self._shown: dict[Path, tuple[int, int] | None] = {}
 
-    @property
-    def intact(self) -> bool:
-        """Whether the socket is still there and ours: one that was taken away is not seen by the kubelet."""
-        return self._made is not None and self._made == _identity(self._path)
+    def intact(self, path: Path) -> bool:
+        """Whether a socket is there and ours: one that somebody took away is not seen by the kubelet."""
+        return self._shown.get(path) == _identity(path) is not None
 
     def start(self) -> None:
-        """Serve.
+        """Serve, with all sockets hidden.
 
         Raises:
             PluginError: `socket-not-made`.
@@ -81,31 +89,38 @@ class Server:
             options=[("grpc.max_receive_message_length", LARGEST_REQUEST), ("grpc.so_reuseport", 0)],
             maximum_concurrent_rpcs=MOST_CALLS,
         )
-        # Under another name first: nobody connects before the permissions are right, the kubelet sees a socket that
-        # answers, and grpc, which at its end removes the name that it knows, does not remove a later instance's.
-        beside = self._path.parent / f".{secrets.token_hex(3)}"
-        try:
-            server.add_insecure_port(f"unix:{quote(str(beside))}")
-            beside.chmod(0o600)
-            server.start()
-            beside.rename(self._path)
-        except (OSError, RuntimeError) as error:
-            server.stop(None)
-            pool.shutdown(wait=False)
-            beside.unlink(missing_ok=True)
-            raise _not_made(self._path, error) from error
         self._running = (server, pool)
-        self._made = _identity(self._path)
+        for path, hidden in self._hidden.items():
+            try:
+                server.add_insecure_port(f"unix:{quote(str(hidden))}")
+                hidden.chmod(0o600)
+            except (OSError, RuntimeError) as error:
+                self.stop(0)
+                raise _not_made(path, error) from error
+        server.start()
 
-    def withdraw(self) -> None:
-        """Take the socket away, if it is still ours. Who is connected goes on."""
-        if self.intact:
-            with suppress(OSError):
-                self._path.unlink()
-        self._made = None
+    def show(self, path: Path) -> None:
+        """Let a socket be seen. What is there already is replaced in one step, as it is where an instance was killed.
+
+        Raises:
+            PluginError: `socket-not-made`.
+        """
+        try:
+            self._hidden[path].rename(path)
+        except OSError as error:
+            raise _not_made(path, error) from error
+        self._shown[path] = _identity(path)
+
+    def withdraw(self, path: Path) -> None:
+        """Take a socket away, if it is still ours. Who is connected goes on."""
+        with suppress(OSError):
+            if self.intact(path):
+                path.unlink()
+            self._hidden[path].unlink(missing_ok=True)
+        self._shown.pop(path, None)
 
     def stop(self, grace: float) -> bool:
-        """Take no new calls, wait for those at work, and take the socket away.
+        """Take no new calls, wait for those at work, and take all sockets away. Again is no error.
 
         Args:
             grace: Seconds to wait.
@@ -113,7 +128,8 @@ class Server:
         Returns:
             Whether all of them ended. One that did not is answered as cancelled, and its thread goes on.
         """
-        self.withdraw()
+        for path in self._hidden:
+            self.withdraw(path)
         if self._running is None:
             return True
         server, pool = self._running

@@ -40,8 +40,10 @@ def registered(root: Path) -> Iterator[Callable[[str, str], None]]:
 
     def register(name: str, driver: str) -> None:
         handlers = Registration(driver=driver, endpoint=root / "x", observer=Silent()).handlers()
-        server = Server(root / "plugins_registry" / name, handlers, threads=1, name="other")
+        path = root / "plugins_registry" / name
+        server = Server([path], handlers, threads=1, name="other")
         server.start()
+        server.show(path)
         running.append(server)
 
     yield register

@@ -92,15 +92,12 @@ def test_an_address_that_is_taken_is_told():
 def sockets(folder: Path) -> Iterator[tuple[Path, Path]]:
     registration, service = folder / "reg.sock", folder / "dra sock"
     handlers = Registration(driver=DRIVER, endpoint=service, observer=Silent()).handlers()
-    servers = (
-        Server(registration, handlers, threads=1, name="registration"),
-        Server(service, (), threads=1, name="service"),
-    )
-    for each in servers:
-        each.start()
+    server = Server((registration, service), handlers, threads=1, name="service")
+    server.start()
+    for each in (registration, service):
+        server.show(each)
     yield registration, service
-    for each in servers:
-        each.stop(0)
+    server.stop(0)
 
 
 def test_a_plugin_whose_sockets_answer_lives(sockets: tuple[Path, Path]):

@@ -69,8 +69,9 @@ class Served:
         self.api = Api(*claims)
         self.notes = Notes()
         service = NodeService(preparations=self.node.plugin, read_claim=self.api.read, observer=self.notes)
-        self.server = Server(self.path, service.handlers(), threads=threads, name="test")
+        self.server = Server([self.path], service.handlers(), threads=threads, name="test")
         self.server.start()
+        self.server.show(self.path)
 
     def __enter__(self) -> Served:
         return self

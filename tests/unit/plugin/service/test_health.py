@@ -29,9 +29,10 @@ class Watched:
             inventory=self.inventory, pool="node-1", observer=self.notes, every=every
         )
         self.server = Server(
-            self.path, self.service.handlers(), threads=MOST_WATCHERS + 1, name="health-test"
+            [self.path], self.service.handlers(), threads=MOST_WATCHERS + 1, name="health-test"
         )
         self.server.start()
+        self.server.show(self.path)
 
     def inventory(self) -> Inventory:
         if self.error:

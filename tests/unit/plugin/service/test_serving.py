@@ -6,6 +6,7 @@ import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import quote
 
 import grpc
 import pytest
@@ -22,13 +23,14 @@ def registration_server(path: Path, notes: Notes | None = None) -> tuple[Registr
     registration = Registration(
         driver="gpu.example.com", endpoint=Path("here/dra.sock"), observer=notes or Notes()
     )
-    return registration, Server(path, registration.handlers(), threads=2, name="registration")
+    return registration, Server([path], registration.handlers(), threads=2, name="registration")
 
 
 def test_registration_says_who_where_and_in_which_versions_and_hears_the_answer(folder: Path):
     notes = Notes()
     registration, server = registration_server(folder / "reg.sock", notes)
     server.start()
+    server.show(folder / "reg.sock")
     with Connection(folder / "reg.sock") as kubelet:
         info = kubelet.get_info()
         assert (info.type, info.name) == ("DRAPlugin", "gpu.example.com")
@@ -53,14 +55,15 @@ def test_a_socket_is_for_our_user_alone_and_is_taken_away_at_the_end(folder: Pat
     try:
         _, server = registration_server(folder / "reg.sock")
         server.start()
+        server.show(folder / "reg.sock")
     finally:
         os.umask(before)
     assert stat.S_IMODE((folder / "reg.sock").stat().st_mode) == 0o600
     assert [each.name for each in folder.iterdir()] == ["reg.sock"]
-    assert server.intact
+    assert server.intact(folder / "reg.sock")
     assert server.stop(5)
     assert not list(folder.iterdir())
-    assert not server.intact
+    assert not server.intact(folder / "reg.sock")
     assert server.stop(5)
 
 
@@ -70,22 +73,44 @@ def test_a_socket_that_a_killed_instance_left_is_replaced_in_one_step(folder: Pa
         dead.bind(str(path))
     _, server = registration_server(path)
     server.start()
+    server.show(path)
     with Connection(path) as kubelet:
         assert kubelet.get_info().name == "gpu.example.com"
     assert server.stop(5)
 
 
+def test_a_socket_is_seen_when_it_is_shown_and_goes_with_its_connections_kept(folder: Path):
+    one, two = folder / "one.sock", folder / "two.sock"
+    registration = Registration(driver="gpu.example.com", endpoint=one, observer=Notes())
+    server = Server([one, two], registration.handlers(), threads=2, name="registration")
+    server.start()
+    assert not server.intact(one)
+    assert not [each for each in folder.iterdir() if not each.name.startswith(".")]
+    server.show(one)
+    assert (one.exists(), two.exists()) == (True, False)
+    server.show(two)
+    assert len(list(folder.iterdir())) == 2
+    with Connection(two) as kubelet, Connection(one) as other:
+        kubelet.get_info()
+        server.withdraw(two)
+        assert (server.intact(one), server.intact(two)) == (True, False)
+        assert kubelet.get_info() == other.get_info()
+    assert server.stop(5)
+    assert not list(folder.iterdir())
+
+
 def test_an_instance_takes_away_its_own_socket_and_no_later_one(folder: Path):
     path = folder / "reg.sock"
     (_, old), (_, new) = registration_server(path), registration_server(path)
-    old.start()
-    new.start()
-    assert (old.intact, new.intact) == (False, True)
+    for server in (old, new):
+        server.start()
+        server.show(path)
+    assert (old.intact(path), new.intact(path)) == (False, True)
     assert old.stop(5)
     with Connection(path) as kubelet:
         assert kubelet.get_info().name == "gpu.example.com"
     path.unlink()
-    assert not new.intact
+    assert not new.intact(path)
     assert new.stop(5)
 
 
@@ -100,9 +125,11 @@ def test_a_folder_that_is_not_there_is_told_and_nothing_runs(folder: Path):
     (folder / "full").mkdir()
     (folder / "full" / "reg.sock").mkdir()
     _, server = registration_server(folder / "full" / "reg.sock")
+    server.start()
     with pytest.raises(PluginError) as caught:
-        server.start()
+        server.show(folder / "full" / "reg.sock")
     assert codes(caught.value) == ["socket-not-made"]
+    assert server.stop(5)
     assert [each.name for each in (folder / "full").iterdir()] == ["reg.sock"]
 
 
@@ -111,7 +138,9 @@ def test_a_path_with_letters_that_addresses_do_not_have_is_served(folder: Path):
     path.parent.mkdir()
     _, server = registration_server(path)
     server.start()
-    assert server.intact
+    server.show(path)
+    with Connection(Path(quote(str(path)))) as kubelet:
+        assert kubelet.get_info().name == "gpu.example.com"
     assert server.stop(5)
 
 

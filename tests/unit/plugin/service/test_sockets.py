@@ -71,8 +71,9 @@ def test_the_longest_path_is_one_that_can_be_served_and_called(folder: Path):
     assert UID not in longer.registration.name
     fits.registry.mkdir()
     registration = Registration(driver="gpu.example.com", endpoint=fits.service, observer=Silent())
-    server = Server(fits.registration, registration.handlers(), threads=1, name="test")
+    server = Server([fits.registration], registration.handlers(), threads=1, name="test")
     server.start()
+    server.show(fits.registration)
     with Connection(fits.registration) as kubelet:
         assert kubelet.get_info().endpoint == str(fits.service)
     assert server.stop(5)
