@@ -147,12 +147,18 @@ class NvmlBackEnd:
             if not any(gpu.mig is None or gpu.mig for gpu in gpus):
                 raise PluginError([replace(each, severity="error") for each in problems])
             self._gpus = gpus
-            self._monitor = HealthMonitor(self._nvml, gpus, driver=self._driver, changed=self._changed)
+            self._monitor = HealthMonitor(
+                self._nvml, gpus, driver=self._driver, changed=self._changed, noticed=self._notice
+            )
             self._monitor.start()
             monitor = self._monitor
-        if problems and self._noticed:
-            self._noticed(problems)
+        if problems:
+            self._notice(problems)
         return monitor
+
+    def _notice(self, problems: Sequence[Problem]) -> None:
+        if self._noticed:
+            self._noticed(problems)
 
     def _changed(self) -> None:
         for changed in tuple(self._watchers):
@@ -165,9 +171,9 @@ class NvmlBackEnd:
             handle = pynvml.nvmlDeviceGetHandleByUUID(mig.uuid if mig else gpu.uuid)
             if mig is None and in_mig_mode(self._nvml, handle):
                 raise PluginError([switched(claim, device)])
+            return self._edits.mig(gpu, mig) if mig else self._edits.whole(gpu)
         except pynvml.NVMLError as error:
             raise PluginError([gone(claim, device, str(error))]) from error
-        return self._edits.mig(gpu, mig) if mig else self._edits.whole(gpu)
 
 
 def _bindings() -> Any:

@@ -94,7 +94,7 @@ def find_gpus(nvml: Nvml, sysfs: Path) -> tuple[tuple[Gpu, ...], tuple[Problem, 
     for index in range(nvml.count()):
         try:
             gpu, more = _find_gpu(nvml, index, sysfs)
-        except nvml.pynvml.NVMLError as error:
+        except (nvml.pynvml.NVMLError, UnicodeError) as error:
             problems.append(left_out(f"GPU {index}", f"does not answer: {error}"))
             continue
         gpus.append(gpu)
@@ -127,7 +127,8 @@ def _find_gpu(nvml: Nvml, index: int, sysfs: Path) -> tuple[Gpu, tuple[Problem, 
         ),
         compute_capability=_joined(asked("nvmlDeviceGetCudaComputeCapability", handle)),
         driver_version=version(asked("nvmlSystemGetDriverVersion")),
-        cuda_driver_version=_cuda(asked("nvmlSystemGetCudaDriverVersion_v2")),
+        # Not the second version, which needs libcuda, and a plugin's container has none.
+        cuda_driver_version=_cuda(asked("nvmlSystemGetCudaDriverVersion")),
         addressing_mode=_named(
             pynvml,
             "NVML_DEVICE_ADDRESSING_MODE_",

@@ -9,9 +9,10 @@ others are not blamed where NVML can tell which it is.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from dra_infra.errors import Problem
 from dra_infra.model.toleration import DeviceTaint
 from dra_infra.plugin.back_end import Health
 from dra_infra.plugin.back_ends.nvml_devices import gpu_name, mig_name
@@ -37,16 +38,26 @@ class HealthMonitor:
     Args:
         driver: In whose domain the taints' keys are.
         changed: Called from the watching thread after something else is to be said of a device.
+        noticed: Told where the watch ends by what nobody expected.
 
     Attributes:
         changes: How often something else was to be said.
     """
 
-    def __init__(self, nvml: Nvml, gpus: Iterable[Gpu], *, driver: str, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        nvml: Nvml,
+        gpus: Iterable[Gpu],
+        *,
+        driver: str,
+        changed: Callable[[], None],
+        noticed: Callable[[Sequence[Problem]], None],
+    ) -> None:
         self._nvml = nvml
         self._gpus = tuple(gpus)
         self._driver = driver
         self._changed = changed
+        self._noticed = noticed
         self.changes = 0
         self._taints: dict[str, dict[str, DeviceTaint]] = {}
         self._lock = threading.Lock()
@@ -76,7 +87,7 @@ class HealthMonitor:
             self._thread.join()
             self._thread = None
         if self._events is not None:
-            self._nvml.maybe("nvmlEventSetFree", self._events)
+            self._nvml.quietly("nvmlEventSetFree", self._events)
             self._events = None
 
     def taints(self, device: str) -> list[DeviceTaint]:
@@ -102,6 +113,14 @@ class HealthMonitor:
         return True
 
     def _watch(self) -> None:
+        try:
+            self._ask()
+        except Exception as unexpected:  # noqa: BLE001 - the end of a thread is told to nobody, and nobody would watch.
+            text = f"nobody expected this: {type(unexpected).__name__}: {unexpected}"
+            self._noticed([Problem(path="the GPUs' events", code="plugin-failed", message=text)])
+            self._add(map(_names, self._gpus), "unmonitored", effect="None")
+
+    def _ask(self) -> None:
         pynvml = self._nvml.pynvml
         while not self._stopping.is_set():
             try:

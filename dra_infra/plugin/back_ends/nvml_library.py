@@ -9,6 +9,7 @@ import ctypes
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,7 +70,7 @@ class Nvml:
         with self._lock:
             if self._started:
                 self._started = False
-                self.maybe("nvmlShutdown")
+                self.quietly("nvmlShutdown")
 
     def count(self) -> int:
         """How many GPUs NVML sees.
@@ -101,6 +102,11 @@ class Nvml:
             return None
         except UnicodeDecodeError:
             return None
+
+    def quietly(self, function: str, *arguments: Any) -> None:
+        """Call a function that gives something back; what it says against it helps nobody."""
+        with suppress(self.pynvml.NVMLError):
+            getattr(self.pynvml, function)(*arguments)
 
     def _load(self) -> None:
         """Load the library from the driver's folder; where it is not there, the bindings leave it to the loader."""

@@ -97,7 +97,7 @@ def find_mig_devices(
             continue
         try:
             found.append(_read(pynvml, handle, mig, memory))
-        except pynvml.NVMLError as error:
+        except (pynvml.NVMLError, UnicodeError) as error:
             problems.append(left_out(what, f"does not answer: {error}"))
         except LookupError as error:
             problems.append(

@@ -25,7 +25,7 @@ OPTIONAL = (
     "nvmlDeviceGetMemoryInfo",
     "nvmlDeviceGetName",
     "nvmlDeviceGetPciInfo",
-    "nvmlSystemGetCudaDriverVersion_v2",
+    "nvmlSystemGetCudaDriverVersion",
     "nvmlSystemGetDriverVersion",
 )
 """What a GPU can be published without."""
@@ -165,7 +165,7 @@ class FakeNvml:
     def _nvmlSystemGetDriverVersion(self) -> str:
         return self.driver_version
 
-    def _nvmlSystemGetCudaDriverVersion_v2(self) -> int:
+    def _nvmlSystemGetCudaDriverVersion(self) -> int:
         return self.cuda
 
     def _nvmlDeviceGetCount(self) -> int:
@@ -287,7 +287,7 @@ class FakeNvml:
     def _nvmlEventSetWait(self, events: queue.Queue[Any], milliseconds: int) -> Any:
         try:
             # Shorter than it is asked, so that no test waits for it.
-            event = events.get(timeout=min(milliseconds, 20) / 1000)
+            event = events.get(timeout=min(milliseconds, 5) / 1000)
         except queue.Empty:
             event = pynvml.NVML_ERROR_TIMEOUT
         if isinstance(event, int):

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pynvml
 import pytest
@@ -21,9 +22,9 @@ LOST = pynvml.NVML_ERROR_GPU_IS_LOST
 class Watched:
     """A back end, and each change that it tells."""
 
-    def __init__(self, fake: FakeNvml, system: Path, driver: str) -> None:
+    def __init__(self, fake: FakeNvml, system: Path, **more: Any) -> None:
         self.fake = fake
-        self.back_end = NvmlBackEnd(node="node-1", pynvml=fake, system=system, toolkit="", driver=driver)
+        self.back_end = NvmlBackEnd(node="node-1", pynvml=fake, system=system, toolkit="", **more)
         self.changes = threading.Semaphore(0)
         self.back_end.watch(self.changes.release)
         self.first = self.back_end.inventory()
@@ -40,8 +41,8 @@ class Watched:
 
 
 @contextmanager
-def watching(fake: FakeNvml, system: Path, driver: str = "gpu.nvidia.com") -> Iterator[Watched]:
-    watched = Watched(fake, system, driver)
+def watching(fake: FakeNvml, system: Path, **more: Any) -> Iterator[Watched]:
+    watched = Watched(fake, system, **more)
     try:
         yield watched
     finally:
@@ -187,6 +188,24 @@ def test_without_events_all_gpus_are_marked(two: FakeNvml, tmp_path: Path):
     two.failing.clear()
     with watching(two, tmp_path) as watched:
         assert set(watched.first.health) == {"gpu-0"}
+
+
+def test_a_watch_that_ends_by_what_nobody_expected_is_told(two: FakeNvml, tmp_path: Path):
+    noticed = []
+    with watching(two, tmp_path, noticed=noticed.extend) as watched:
+        for events in two.event_sets:
+            events.put("no event")
+        found = watched.next()
+        assert {each.state for each in found.health.values()} == {"unknown"}
+        assert [each.code for each in noticed] == ["plugin-failed"]
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_no_error_keeps_the_plugin_from_ending(error: int, two: FakeNvml, tmp_path: Path):
+    with watching(two, tmp_path):
+        two.fail("nvmlEventSetFree", error)
+        two.fail("nvmlShutdown", error)
+    assert not any(each.name == "nvml-events" for each in threading.enumerate())
 
 
 def test_the_thread_ends_at_close(two: FakeNvml, tmp_path: Path):

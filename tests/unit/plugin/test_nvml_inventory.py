@@ -228,6 +228,21 @@ def test_words_of_newer_libraries_and_values_too_long_are_left_out(tmp_path: Pat
     assert set(device.attributes or {}) == {"type", "uuid", "cudaComputeCapability"}
 
 
+def test_texts_that_are_none_do_not_hide_other_gpus(tmp_path: Path, monkeypatch):
+    """The bindings decode what the library wrote, and a broken GPU may write anything."""
+
+    def broken(self, handle):
+        if handle.minor == 0:
+            raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+        return handle.uuid
+
+    fake = FakeNvml(FakeGpu(minor=0, uuid="GPU-0"), FakeGpu(minor=1, uuid="GPU-1"))
+    monkeypatch.setattr(FakeNvml, "_nvmlDeviceGetName", broken)
+    assert len(inventory(fake, tmp_path)) == 2
+    monkeypatch.setattr(FakeNvml, "_nvmlDeviceGetUUID", broken)
+    assert [each.name for each in inventory(fake, tmp_path)] == ["gpu-1"]
+
+
 @pytest.mark.parametrize(
     ("written", "printed"),
     [

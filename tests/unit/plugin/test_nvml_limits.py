@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +19,17 @@ from tests.unit.plugin.faults import claim_of, codes
 
 PROFILE = FakeProfile(shape="1_SLICE", id=19, memory_mib=9984)
 MIG = "gpu-0-mig-1g10gb-19-0"
+
+
+KINDS_OF_ERRORS = (
+    pynvml.NVML_ERROR_GPU_IS_LOST,
+    pynvml.NVML_ERROR_NOT_SUPPORTED,
+    pynvml.NVML_ERROR_NOT_FOUND,
+    pynvml.NVML_ERROR_UNKNOWN,
+)
+"""Those that are told apart, and one for all others."""
+
+FUNCTIONS = sorted(name[1:] for name in vars(FakeNvml) if name.startswith("_nvml"))
 
 
 @pytest.fixture
@@ -114,6 +127,24 @@ def test_all_devices_that_are_not_there_are_told_at_once(plugin: NvmlBackEnd):
     with pytest.raises(PluginError) as caught:
         plugin.prepare(claim_of(1, "gpu-0", "gpu-1", "gpu-9", "gpu-vfio-3"))
     assert codes(caught.value) == ["needs-vendor-driver", "device-not-allocatable", "needs-vendor-driver"]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_whatever_fails_only_explained_errors_come_out(function: str, fake: FakeNvml, tmp_path: Path):
+    """Each function, before the start and after it."""
+    root = make_tree(tmp_path / "root")
+    for error, late in itertools.product(KINDS_OF_ERRORS, (False, True)):
+        fake.failing.clear()
+        plugin = NvmlBackEnd(node="node-1", pynvml=fake, driver_root=str(root), toolkit="", system=root)
+        if late:
+            plugin.inventory()
+        fake.fail(function, error)
+        with suppress(PluginError):
+            plugin.inventory()
+        with suppress(PluginError):
+            plugin.prepare(claim_of(1, MIG, "gpu-1"))
+        plugin.release(claim_of(1, MIG, "gpu-1"))
+        plugin.close()
 
 
 def test_nothing_is_changed_by_preparing_and_releasing(plugin: NvmlBackEnd, fake: FakeNvml):
