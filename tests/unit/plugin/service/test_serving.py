@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import stat
@@ -142,6 +143,39 @@ def test_a_path_with_letters_that_addresses_do_not_have_is_served(folder: Path):
     with Connection(Path(quote(str(path)))) as kubelet:
         assert kubelet.get_info().name == "gpu.example.com"
     assert server.stop(5)
+
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\n\r\n",
+        PREFACE[:10],
+        PREFACE,
+        PREFACE + b"\0\0\0\4\0\0\0\0\0" + b"\xff\xff\xff\1\4\0\0\0\1" + b"\xff" * 4096,
+        b"\0" * 1_000_000,
+    ],
+    ids=["nothing", "other protocol", "half a greeting", "greeting alone", "frame of 16 MiB cut", "zeros"],
+)
+def test_bytes_that_are_no_grpc_end_their_own_connection_and_no_other(folder: Path, sent: bytes):
+    claim = claim_of(1, "gpu-0")
+    with Served(folder, claim) as served, Connection(served.path) as kubelet:
+        assert errors(kubelet.prepare(claim)) == [""]
+        strangers = [socket.socket(socket.AF_UNIX) for _ in range(20)]
+        for each in strangers:
+            each.settimeout(5)
+            each.connect(str(served.path))
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                each.sendall(sent)
+        assert errors(kubelet.prepare(claim)) == [""]
+        with Connection(served.path) as another:
+            assert errors(another.release(claim)) == [""]
+        for each in strangers:
+            each.close()
+        assert served.node.check() == frozenset()
 
 
 def test_stopping_waits_for_calls_in_flight_and_takes_no_new_ones(folder: Path):
