@@ -83,7 +83,7 @@ def common_files(root: DriverRoot, version: str) -> Edits:
     libraries = tuple(_libraries(root, version))
     if not any("/libcuda.so" in mount.container_path for mount in libraries):
         folders = ", ".join(str(root.here / folder) for folder in LIBRARY_FOLDERS)
-        hint = "install NVIDIA's toolkit (nvidia-ctk), which looks at more places, or set driver_root"
+        hint = "install NVIDIA's toolkit (nvidia-ctk), which looks at more places, or set --driver-root"
         raise PluginError([missing("libcuda.so", f"no libcuda.so.{version} is in {folders}", hint)])
     return Edits(env=(VISIBLE_NONE,), device_nodes=tuple(nodes), mounts=(*libraries, *_programs(root)))
 

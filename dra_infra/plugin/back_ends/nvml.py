@@ -58,7 +58,7 @@ class NvmlBackEnd:
     ) -> None:
         self._node = node
         self._driver = driver
-        self._nvml = Nvml(driver_root, pynvml=pynvml or _bindings(), system=system)
+        self._nvml = Nvml(driver_root, pynvml=pynvml, system=system)
         root = DriverRoot(
             here=Path(driver_root), on_host=Path(driver_root_on_host or driver_root), system=system
         )
@@ -174,13 +174,6 @@ class NvmlBackEnd:
             return self._edits.mig(gpu, mig) if mig else self._edits.whole(gpu)
         except pynvml.NVMLError as error:
             raise PluginError([gone(claim, device, str(error))]) from error
-
-
-def _bindings() -> Any:
-    # Late: whoever looks at this module for another reason does without its 8,000 lines.
-    import pynvml
-
-    return pynvml
 
 
 def _devices(gpu: Gpu) -> list[Device]:

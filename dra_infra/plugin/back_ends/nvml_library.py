@@ -37,16 +37,25 @@ class Nvml:
 
     Args:
         driver_root: Folder of the driver's files as this process sees it.
-        pynvml: The bindings, or what takes their place in tests.
+        pynvml: NVML's bindings; None for those of nvidia-ml-py.
         system: Folder of /proc and /dev.
     """
 
     def __init__(self, driver_root: str, *, pynvml: Any, system: Path = Path("/")) -> None:
-        self.pynvml = pynvml
+        self._pynvml = pynvml
         self._root = Path(driver_root)
         self._system = system
         self._started = False
         self._lock = threading.Lock()
+
+    @property
+    def pynvml(self) -> Any:
+        """The bindings. They are loaded by the first question: sockets are served before that."""
+        if self._pynvml is None:
+            import pynvml
+
+            self._pynvml = pynvml
+        return self._pynvml
 
     def start(self) -> None:
         """Load and initialise NVML, once.
@@ -132,7 +141,7 @@ class Nvml:
             tried = ", ".join(map(str, self._candidates()))
             return _problem(
                 f"{LIBRARY} was not found: tried {tried} and the loader's own folders{self._seen()}",
-                f"{_INSTALL}, and say where its files are with driver_root if they are not at /",
+                f"{_INSTALL}, and say where its files are (--driver-root) if they are not at /",
             )
         if value == known.NVML_ERROR_DRIVER_NOT_LOADED:
             hint = (

@@ -36,7 +36,7 @@ def test_whatever_nvml_says_at_its_start_is_a_clear_error(error: int, tmp_path: 
 @pytest.mark.parametrize(
     ("error", "said", "hint"),
     [
-        (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "libnvidia-ml.so.1 was not found", "driver_root"),
+        (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "libnvidia-ml.so.1 was not found", "--driver-root"),
         (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "kernel module nvidia is not loaded", "modprobe"),
         (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "different versions", "restart the node"),
         (pynvml.NVML_ERROR_NO_PERMISSION, "may not be asked", "root"),
