@@ -140,7 +140,8 @@ class Plugin:
 
     def is_ready(self) -> str:
         """What keeps claims from being prepared; empty where nothing does."""
-        if not self.publisher.wait(0):
+        # Who stands by waits for the end of an older instance, which comes when this one is ready.
+        if not (self.publisher.wait(0) or self.publisher.stands_by):
             return "the node's slices are not published yet"
         return "" if self.driver.registered else "the kubelet did not register the plugin yet"
 

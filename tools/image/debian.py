@@ -73,6 +73,8 @@ class Package:
 def choose() -> tuple[str, list[Package]]:
     """The version of Python, such as `3.11`, and all packages, sorted.
 
+    A machine that is new has no lists of packages yet, or old ones: they are fetched then.
+
     Raises:
         ToolError: Where apt is not there or knows no such packages.
     """
@@ -82,6 +84,14 @@ def choose() -> tuple[str, list[Package]]:
                 f"{command} is not on PATH; the image is made of Debian packages",
                 hint="run make image on Debian or Ubuntu, or build the Containerfile with podman or docker",
             )
+    try:
+        return _find()
+    except ToolError:
+        _run(["apt-get", "update", "--quiet"])
+        return _find()
+
+
+def _find() -> tuple[str, list[Package]]:
     depends = _run(["apt-cache", "depends", "--important", "python3-minimal"])
     found = re.search(r"Depends: python(3\.\d+)-minimal", depends)
     if found is None:

@@ -9,13 +9,14 @@ from typing import Any, Final
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.model.device_class import CELDeviceSelector, DeviceClass, DeviceClassSpec, DeviceSelector
 from dra_infra.model.metadata import ObjectMeta
+from dra_infra.release import VERSION
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.node_plugin import daemon_set, rights
 from dra_infra.specs.node_plugin.checks import check_arguments, check_name
 from dra_infra.specs.node_plugin.hardware import Hardware, choose_hardware
 from dra_infra.specs.platform.namespaces import ALWAYS_THERE, PRIVILEGED
 
-IMAGE: Final = "localhost/dra-infra-plugin:0.1.0"
+IMAGE: Final = f"localhost/dra-infra-plugin:{VERSION}"
 """The name that `make image` gives. No registry has it: nobody else's image can take its place on a node without it."""
 
 NAMESPACE: Final = "dra-infra-plugin"

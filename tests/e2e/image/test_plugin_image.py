@@ -42,6 +42,12 @@ def inside(root: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*prefix, *command], env=environment, capture_output=True, text=True, check=False)
 
 
+def test_the_command_of_the_image_runs(root: Path):
+    done = inside(root, "dra-infra-plugin", "--version")
+    assert done.returncode == 0, done.stderr
+    assert "0.1.0" in done.stdout
+
+
 @pytest.mark.parametrize(
     "modules",
     [

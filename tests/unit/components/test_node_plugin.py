@@ -61,7 +61,7 @@ def test_the_container_is_given_variables_that_the_plugin_reads():
     known = {each.variable for each in all_settings()}
     for arguments in ({}, {"back_end": "nvml"}, {"log_level": "debug", "kubelet_root": "/kubelet"}):
         given = set(variables(**arguments))
-        assert given - {"NVIDIA_DRIVER_ROOT"} <= known
+        assert given <= known
         assert {"NODE_NAME", "POD_UID", "DRA_INFRA_PLUGIN_BACK_END"} <= given
 
 
@@ -103,6 +103,9 @@ def test_only_a_plugin_of_real_gpus_is_privileged_and_sees_the_driver_of_the_nod
     assert found["securityContext"]["privileged"] is True
     assert {"name": "driver-root", "mountPath": "/driver-root"}.items() <= found["volumeMounts"][-1].items()
     assert found["volumeMounts"][-1]["readOnly"] is True
+    told = variables(back_end="nvml", nvidia_driver_root="/run/nvidia/driver")
+    assert told["NVIDIA_DRIVER_ROOT"] == "/driver-root"
+    assert told["DRA_INFRA_PLUGIN_DRIVER_ROOT_ON_HOST"] == "/run/nvidia/driver"
 
 
 def test_an_update_starts_the_new_pod_before_it_stops_the_old_one():

@@ -140,8 +140,12 @@ def test_two_instances_of_a_rolling_update_are_alive_together(machine: Machine):
     old = machine.start_and_register("--pod-uid", UIDS[0])
     claim = machine.allocate(1, "gpu-0")
     before = machine.prepare(claim)
-    machine.start_and_register("--pod-uid", UIDS[1])
+    machine.start_and_register("--pod-uid", UIDS[1], "--health-address", "127.0.0.1:0")
     assert machine.prepare(claim) == before
+    # Only then is the old one ended: a DaemonSet without a gap waits for it.
+    probes = machine.port("probes are answered")
+    wait_until(lambda: health(probes, "readiness") == "SERVING")
+    assert old.poll() is None
     assert machine.end(old) == 0
     machine.kubelet.look()
     assert machine.release(claim) == ""
