@@ -17,6 +17,7 @@ import yaml
 import dra_infra as dra
 from dra_infra.catalog import load_fleet
 from dra_infra.engine.synth import synth_function
+from dra_infra.plugin.back_ends.sim_commands import read_commands
 from dra_infra.plugin.settings_reading import read_settings
 from dra_infra.validation import check_program
 from tests.contract.conftest import ENVIRONMENT
@@ -119,6 +120,9 @@ def test_yaml_is_what_it_says(block: Block, tmp_path: Path):
         elif isinstance(document, dict) and "backEnd" in document:
             (tmp_path / "plugin.yaml").write_text(block.text)
             assert read_settings({}, (), {"NODE_NAME": "node-1"}, tmp_path / "plugin.yaml")[1] == ()
+        elif isinstance(document, dict) and "bindingConditions" in document:
+            (tmp_path / "commands.yaml").write_text(block.text)
+            assert read_commands(tmp_path / "commands.yaml").devices
         else:
             # Pieces of CI files: their own tests compare them with the action and the template.
             assert short(block.page) in {"docs/ci.md", "docs/tutorial.md"}, block

@@ -253,12 +253,3 @@ def test_a_command_that_cannot_be_is_refused_before_it_is_written(change: Callab
         change()
     assert codes(caught.value) == ["sim-commands-malformed"]
     assert caught.value.problems[0].path.startswith(where)
-
-
-def test_the_file_in_the_documentation_is_one(tmp_path: Path):
-    page = Path(__file__).parents[3] / "docs" / "node-plugin.md"
-    (block,) = [each for each in page.read_text().split("```yaml\n")[1:] if each.startswith("devices:")]
-    (tmp_path / "commands.yaml").write_text(block.partition("```")[0])
-    commands = read_commands(tmp_path / "commands.yaml")
-    assert {fault.state for fault in commands.devices.values()} == {"unhealthy", "gone", "unmonitored"}
-    assert [each.state for each in commands.bindings] == ["met", "failed"]
