@@ -1,4 +1,4 @@
 """The node plugin: prepares claims on a node so that nothing is leaked, lost or given twice (docs/adr/0009).
 
-It is no public API yet, and no command starts it.
+The command is `dra-infra-plugin` (docs/node-plugin.md). What is in here is no public API.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 import shutil
@@ -32,7 +33,7 @@ from tests.contract.documents import (
     without_fences,
 )
 
-LANGUAGES = {"", "console", "diff", "python", "yaml"}
+LANGUAGES = {"", "console", "diff", "json", "python", "yaml"}
 ELSEWHERE = {"pulumi", "kubectl", "helm", "jq", "docker"}
 """Programs that need real parts, a cluster or a network: blocks with them name the test that runs them."""
 
@@ -126,6 +127,11 @@ def test_yaml_is_what_it_says(block: Block, tmp_path: Path):
         else:
             # Pieces of CI files: their own tests compare them with the action and the template.
             assert short(block.page) in {"docs/ci.md", "docs/tutorial.md"}, block
+
+
+@pytest.mark.parametrize("block", blocks_in("json"), ids=str)
+def test_json_is_json(block: Block):
+    assert json.loads(block.text)
 
 
 @pytest.mark.parametrize("page", pages_with("console"), ids=short)
