@@ -320,6 +320,7 @@ CODES: dict[str, str] = {
     "plugin-settings-unreadable": "the file with settings of the node plugin cannot be read",
     "plugin-address-not-usable": "the node plugin cannot listen at an address",
     "device-not-allocatable": "a claim was allocated a device that its node does not have, or has no more",
+    "fabric-partition-mismatch": "the GPUs of a claim are no partition of the node's Fabric Manager",
     "sim-commands-malformed": "the file of commands for simulated devices says what cannot be done",
     "sim-told-to-fail": "preparing a claim fails since a command for simulated devices says so",
     "sim-no-devices": "a fleet has nothing for the simulated driver of a node",

@@ -14,7 +14,12 @@ from dra_infra.plugin.back_ends.sim_edits import edits_of, marker_of, uuid_of
 from dra_infra.plugin.back_ends.sim_faults import apply, disturb_preparing, gone_devices, unknown_devices
 from dra_infra.plugin.back_ends.sim_hardware import Hardware, Use
 from dra_infra.plugin.back_ends.sim_node import simulate_node
-from dra_infra.plugin.back_ends.sim_placement import config_text, refuse_conflicts, refuse_unknown
+from dra_infra.plugin.back_ends.sim_placement import (
+    config_text,
+    refuse_conflicts,
+    refuse_partial_partitions,
+    refuse_unknown,
+)
 from dra_infra.plugin.back_ends.sim_watch import WatchedCommands
 from dra_infra.plugin.claims import Claim, ClaimReference, Edits
 from dra_infra.plugin.configs import EffectiveConfig
@@ -100,7 +105,8 @@ class SimulatedBackEnd:
         """Take the devices, make those that are made on demand, and set what the configs ask for.
 
         Raises:
-            PluginError: `device-not-allocatable`, `device-held`, `config-conflict`, `sim-told-to-fail`,
+            PluginError: `device-not-allocatable`, `device-held`, `config-conflict`, `fabric-partition-mismatch`,
+                `sim-told-to-fail`,
                 `plugin-folder-not-usable`, and the codes of `ConfigDecoder.decode`.
         """
         self._tidy_once()
@@ -112,6 +118,7 @@ class SimulatedBackEnd:
             for each, config in zip(claim.devices, configs, strict=True)
             if not each.admin_access
         }
+        refuse_partial_partitions(self._node, claim, wanted)
         refuse_conflicts(self._node, self._hardware, claim, wanted)
         for device, config in wanted.items():
             self._hardware.take(Use(device, claim.uid), config_text(config))

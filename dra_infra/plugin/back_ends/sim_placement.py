@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.back_ends.sim_hardware import Hardware, Use
 from dra_infra.plugin.back_ends.sim_node import NVIDIA, SimulatedNode
 from dra_infra.plugin.claims import Claim
 from dra_infra.plugin.configs import EffectiveConfig
+
+_MODULE: Final = "gpuModuleID"
 
 Wanted = Mapping[str, EffectiveConfig]
 """Devices that a claim is to have, with what counts for each."""
@@ -55,6 +58,29 @@ def refuse_conflicts(node: SimulatedNode, hardware: Hardware, claim: Claim, want
     problems += _crowded(node, claim, wanted, there)
     if problems:
         raise PluginError(problems)
+
+
+def refuse_partial_partitions(node: SimulatedNode, claim: Claim, wanted: Wanted) -> None:
+    """Whether the whole GPUs of a claim are one partition of the Fabric Manager, which is activated for them alone.
+
+    Holds on nodes whose GPUs have attributes of partitions (NVIDIA driver 0.5, gate FabricManagerPartitioning): for every
+    claim with whole GPUs, whatever it asked for.
+
+    Raises:
+        PluginError: `fabric-partition-mismatch`.
+    """
+    gpus = [device for device in wanted if node.attribute(device, _MODULE) is not None]
+    partitions = {node.attribute(each, f"partition{len(gpus)}") for each in gpus}
+    if not gpus or (len(partitions) == 1 and None not in partitions):
+        return
+    modules = ", ".join(str(node.attribute(each, _MODULE)) for each in gpus)
+    problem = Problem(
+        path=str(claim),
+        code="fabric-partition-mismatch",
+        message=f"GPU module set [{modules}] does not match any FM partition",
+        hint="ask for 1, 2, 4 or 8 GPUs, with a constraint on gpu.nvidia.com/partition2 for 2 of them",
+    )
+    raise PluginError([problem])
 
 
 def config_text(config: EffectiveConfig) -> str:

@@ -203,3 +203,30 @@ def test_a_reboot_forgets_mig_devices_and_uses(tmp_path: Path):
     assert not later.uses()
     assert not later.mig_devices()
     assert [each.name for each in (tmp_path / "sim").iterdir()] == ["boot-2"]
+
+
+@pytest.mark.parametrize(
+    ("devices", "refused"),
+    [
+        (("gpu-5",), False),
+        (("gpu-0", "gpu-1"), False),
+        (("gpu-1", "gpu-2"), True),
+        (("gpu-0", "gpu-1", "gpu-2"), True),
+        (("gpu-4", "gpu-5", "gpu-6", "gpu-7"), False),
+        (("gpu-2", "gpu-3", "gpu-4", "gpu-5"), True),
+        (tuple(f"gpu-{minor}" for minor in range(8)), False),
+    ],
+)
+def test_whole_gpus_of_a_claim_are_one_partition_of_the_fabric_manager(
+    tmp_path: Path, devices: tuple[str, ...], refused: bool
+):
+    back_end = simulated(tmp_path, "hgx-h100 driver=0.5 fabric-partitions")
+    if not refused:
+        back_end.prepare(claim_of(1, *devices))
+        assert len(back_end.uses()) == len(devices)
+        return
+    with pytest.raises(PluginError) as caught:
+        back_end.prepare(claim_of(1, *devices))
+    assert codes(caught.value) == ["fabric-partition-mismatch"]
+    assert "does not match any FM partition" in str(caught.value)
+    assert not back_end.uses()
