@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from dra_infra.catalog import load_fleet
+from tests.e2e.node.invariants import settled
+from tests.e2e.node.plugin_process import PluginProcess
 from tests.e2e.node.workloads import Workloads
-from tools.cluster import Api, ControlPlane
+from tools.cluster import Api, ControlPlane, create_fleet
 from tools.node import RealNode
 
 NODE = "real-node"
+FLEET = "hgx-h100"
 
 _NUMBERS = itertools.count(1)
 
@@ -47,3 +52,35 @@ def workloads(node_api: Api, real_node: RealNode) -> Iterator[Workloads]:
     made = Workloads(node_api, namespace)
     yield made
     made.remove_all()
+    node_api.delete("v1/Namespace", namespace)
+
+
+@pytest.fixture(scope="session")
+def device_classes(node_api: Api) -> None:
+    """The classes of NVIDIA's driver."""
+    create_fleet(node_api, (one for one in load_fleet(FLEET).to_manifests() if one["kind"] == "DeviceClass"))
+
+
+@pytest.fixture(scope="module")
+def plugin(
+    request: pytest.FixtureRequest,
+    device_classes: None,
+    real_node: RealNode,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[PluginProcess]:
+    """The node plugin, registered, with devices of the module's ``FLEET``."""
+    fleet = getattr(request.module, "FLEET", FLEET)
+    process = PluginProcess(real_node, tmp_path_factory.mktemp("plugin") / "plugin.log", fleet=fleet)
+    with contextlib.closing(process):
+        process.start()
+        yield process
+
+
+@pytest.fixture
+def claims(
+    plugin: PluginProcess, workloads: Workloads, node_api: Api, real_node: RealNode
+) -> Iterator[Workloads]:
+    """Pods and claims for devices of the plugin; when the test has ended, nothing of them is left anywhere."""
+    yield workloads
+    workloads.remove_all()
+    assert settled(node_api, real_node) == frozenset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,8 @@ from tools.cluster import Api, Manifest
 from tools.node import BUSYBOX
 
 CLAIM = "resource.k8s.io/v1/ResourceClaim"
+
+_PRINTED = "-- that is all"
 
 # A shell that waits ends at once when it is told to; a sleep that is the first process of a pod never is.
 _UNTIL_DELETED = "trap exit TERM; while :; do sleep 3600 & wait $!; done"
@@ -42,6 +45,60 @@ class Workloads:
             }
         )
 
+    def claim(self, name: str, *requests: Manifest, config: Manifest | None = None) -> Manifest:
+        """Create a claim; without *requests* of one GPU."""
+        return self.api.create(
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceClaim",
+                "metadata": {"name": name, "namespace": self.namespace},
+                "spec": {"devices": _devices(requests, config)},
+            }
+        )
+
+    def template(self, name: str, *requests: Manifest, config: Manifest | None = None) -> Manifest:
+        """Create a template, of which each pod gets a claim."""
+        return self.api.create(
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceClaimTemplate",
+                "metadata": {"name": name, "namespace": self.namespace},
+                "spec": {"spec": {"devices": _devices(requests, config)}},
+            }
+        )
+
+    def pod_with_claim(self, name: str, claim: str, *containers: Manifest, **fields: Any) -> Manifest:
+        """Create a pod all of whose containers have the claim, which they find as ``gpu``; it prints its variables."""
+        made = containers or (self.container(),)
+        with_claim = [{"resources": {"claims": [{"name": "gpu"}]}, **_printing(one)} for one in made]
+        claims = [{"name": "gpu", "resourceClaimName": claim}]
+        return self.pod(name, *with_claim, resourceClaims=claims, **fields)
+
+    def pod_of_template(self, name: str, template: str, **fields: Any) -> Manifest:
+        """Create a pod with a claim of its own; it prints its variables."""
+        container = {**_printing(self.container()), "resources": {"claims": [{"name": "gpu"}]}}
+        claims = [{"name": "gpu", "resourceClaimTemplateName": template}]
+        return self.pod(name, container, resourceClaims=claims, **fields)
+
+    def environment(self, pod: str, container: str = "main") -> dict[str, str]:
+        """The variables of a container that printed them."""
+        printed = self.wait_for_log(pod, _PRINTED, container)
+        lines = printed.partition(_PRINTED)[0].splitlines()
+        return dict(line.split("=", 1) for line in lines if "=" in line)
+
+    def devices(self, pod: str, container: str = "main") -> list[str]:
+        """The devices that a container sees: values of its variables ``GPU_DEVICE_<number>``."""
+        variables = self.environment(pod, container)
+        return sorted(
+            value
+            for name, value in variables.items()
+            if re.fullmatch(r"GPU_DEVICE_\w+", name) and value.startswith("gpu-")
+        )
+
+    def claims(self) -> list[Manifest]:
+        """All claims of the test."""
+        return self.api.list(CLAIM, namespace=self.namespace)
+
     def wait_running(self, name: str, *, timeout: float = 30.0) -> Manifest:
         """The pod, once it and all of its containers run."""
         return self.api.wait_until(
@@ -69,14 +126,48 @@ class Workloads:
         self.api.delete("v1/Pod", name, namespace=self.namespace)
         self.api.wait_gone("v1/Pod", name, namespace=self.namespace)
 
+    def events(self, pod: str, reason: str) -> list[str]:
+        """What was told of a pod for that reason."""
+        found = self.api.list("v1/Event", namespace=self.namespace)
+        return [
+            one["message"]
+            for one in found
+            if one["involvedObject"].get("name") == pod and one["reason"] == reason
+        ]
+
+    def wait_for_event(self, pod: str, reason: str, *, timeout: float = 30.0) -> str:
+        """The first thing that was told of a pod for that reason."""
+        self.api.wait_for(
+            "v1/Event", lambda _: bool(self.events(pod, reason)), namespace=self.namespace, timeout=timeout
+        )
+        return self.events(pod, reason)[0]
+
     def remove_all(self) -> None:
         """Delete everything of the test and return when pods and claims are gone."""
         for kind in ("v1/Pod", CLAIM):
             for item in self.api.list(kind, namespace=self.namespace):
                 if "deletionTimestamp" not in item["metadata"]:
                     self.api.delete(kind, item["metadata"]["name"], namespace=self.namespace)
-            self.api.wait_for(kind, lambda items: not items, namespace=self.namespace)
-        self.api.delete("v1/Namespace", self.namespace)
+            self.api.wait_for(kind, lambda items: not items, namespace=self.namespace, timeout=60.0)
+
+
+def request(
+    count: int = 1, *, name: str = "gpu", device_class: str = "gpu.nvidia.com", **fields: Any
+) -> Manifest:
+    """A request for devices of a class."""
+    return {"name": name, "exactly": {"deviceClassName": device_class, "count": count, **fields}}
+
+
+def _devices(requests: tuple[Manifest, ...], config: Manifest | None) -> Manifest:
+    devices: Manifest = {"requests": list(requests) or [request()]}
+    if config is not None:
+        devices["config"] = [{"opaque": config}]
+    return devices
+
+
+def _printing(container: Manifest) -> Manifest:
+    *program, script = container["command"]
+    return {**container, "command": [*program, f"env; echo {_PRINTED}\n{script}"]}
 
 
 def _all_containers_run(pod: Manifest) -> bool:
