@@ -131,8 +131,8 @@ class Settings:
         Path | None,
         About(
             PATH,
-            "The program nvidia-ctk, which knows what containers need.",
-            default="looked for; without it files are found here",
+            "The program nvidia-ctk, which knows what containers need; /dev/null to do without.",
+            default="looked for",
             back_end="nvml",
         ),
     ] = None

@@ -38,7 +38,7 @@ class NvmlBackEnd:
         driver: Name under which they are published.
         driver_root: Folder of the driver's files as this process sees it.
         driver_root_on_host: The same folder on the node; None where it has the same path.
-        toolkit: Path of nvidia-ctk; None to look for it, empty to do without.
+        toolkit: Path of nvidia-ctk; None to look for it, empty or /dev/null to do without.
         pynvml: NVML's bindings; None for those of nvidia-ml-py.
         noticed: Told of GPUs that are left out.
         system: Folder of /proc, /sys and /dev.

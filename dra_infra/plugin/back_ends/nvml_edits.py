@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from dra_infra.errors import PluginError
 from dra_infra.plugin.back_ends.driver_files import (
     VISIBLE_NONE,
@@ -21,14 +23,14 @@ class NvmlEdits:
     """Edits from NVIDIA's toolkit where it is installed, else from the driver's files as we find them.
 
     Args:
-        toolkit: Path of nvidia-ctk; None to look for it, empty to do without.
+        toolkit: Path of nvidia-ctk; None to look for it, empty or /dev/null to do without.
     """
 
     def __init__(self, nvml: Nvml, root: DriverRoot, *, toolkit: str | None = None) -> None:
         self._nvml = nvml
         self._root = root
         program = find_toolkit(root) if toolkit is None else toolkit
-        self._toolkit = Toolkit(program, root) if program else None
+        self._toolkit = Toolkit(program, root) if program and program != os.devnull else None
 
     @property
     def source(self) -> str:

@@ -137,7 +137,7 @@ class Toolkit:
             path=f"{self.program} cdi generate",
             code="toolkit-failed",
             message=message,
-            hint="run it on the node; a newer toolkit may help. Without it the plugin looks for the driver's files itself",
+            hint="run it on the node, or do without it: --toolkit /dev/null",
         )
 
 

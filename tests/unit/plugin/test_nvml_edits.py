@@ -308,6 +308,7 @@ def test_a_toolkit_that_fails_is_told_in_its_own_words(fake: FakeNvml, root: Pat
         plugin.prepare(claim_of(1, "gpu-1"))
     plugin.close()
     assert "ends with 3: level=error msg=no driver" in caught.value.problems[0].message
+    assert "--toolkit /dev/null" in caught.value.problems[0].hint
     gone = NvmlBackEnd(node="node-1", pynvml=fake, system=root, toolkit=str(root / "none"))
     with pytest.raises(PluginError) as caught:
         gone.prepare(claim_of(1, "gpu-1"))
@@ -337,6 +338,14 @@ def test_a_spec_is_made_anew_when_it_is_old_or_its_files_are_gone(root: Path):
     with pytest.raises(PluginError):
         toolkit.edits("GPU-2")
     assert len(calls.read_text().splitlines()) == 4, "it may have been added since"
+
+
+def test_the_toolkit_can_be_left_alone(fake: FakeNvml, root: Path):
+    make_toolkit(root / "usr/bin/nvidia-ctk", "", code=1)
+    plugin = NvmlBackEnd(node="node-1", pynvml=fake, driver_root=str(root), toolkit="/dev/null", system=root)
+    [found] = edits(plugin, claim_of(1, "gpu-1"))
+    plugin.close()
+    assert any(each.container_path.endswith("/libcuda.so.1") for each in found.mounts)
 
 
 def test_the_toolkit_is_looked_for_on_path_first(root: Path, monkeypatch):
