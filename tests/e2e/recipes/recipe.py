@@ -20,6 +20,7 @@ class Recipe:
         operations: What the engine does to each resource for the second change, by name.
         charts: Name and version of the charts that it installs; stand-ins of them, or the user's own, take their place.
         crds: Files below `crds` of the test data with kinds that the example makes.
+        brings_classes: Whether it makes the classes that a chart brings elsewhere.
         shared: Whether all of its pods use one claim, and so the same devices.
         in_order: Whether devices are taken in the order of the slices; not where a constraint passes over some.
     """
@@ -32,6 +33,7 @@ class Recipe:
     operations: dict[str, tuple[str, ...]]
     charts: tuple[tuple[str, str], ...] = ()
     crds: tuple[str, ...] = ()
+    brings_classes: bool = False
     shared: bool = False
     in_order: bool = True
 
@@ -199,5 +201,14 @@ RECIPES = (
         updated="single",
         replacing=('interval="Long"', 'interval="Short"'),
         operations={"strategies": REPLACED, "two-ways": ROLLED},
+    ),
+    Recipe(
+        example="17-node-plugin",
+        fleet="hgx-h100",
+        in_place=('fleet="hgx-h100"', 'fleet="hgx-h100", labels={"release": "2"}'),
+        updated="gpus",
+        replacing=("count=2", "count=3"),
+        operations={"server": REPLACED, "inference": ROLLED},
+        brings_classes=True,
     ),
 )

@@ -51,9 +51,8 @@ def test_a_recipe_from_preview_to_destroy(
         if recipe.crds:
             more.enter_context(ComputeDomainStandIn(api))
         # Of a platform that the example installs, the charts bring the classes.
-        made = [
-            each for each in fleet.to_manifests() if not (recipe.charts and each["kind"] == "DeviceClass")
-        ]
+        brought = bool(recipe.charts) or recipe.brings_classes
+        made = [each for each in fleet.to_manifests() if not (brought and each["kind"] == "DeviceClass")]
         create_fleet(api, made)
         present_before = _names(api)
         state = tmp_path / "state"
