@@ -314,6 +314,7 @@ CODES: dict[str, str] = {
     "claim-prepared-otherwise": "a claim is prepared with other devices than it is allocated now",
     "device-held": "a device is prepared for another claim",
     "turn-not-had": "another preparation on the node does not come to an end",
+    "back-end-not-loaded": "a back end of your own cannot be loaded, or is none",
     "plugin-setting-unknown": "there is no such setting of the node plugin",
     "plugin-setting-invalid": "a setting of the node plugin has a value that it cannot have",
     "plugin-setting-missing": "a setting that the node plugin needs is not given",

@@ -17,6 +17,7 @@ _LONGEST_DRIVER: Final = 63
 
 _SECONDS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0}
 _DURATION: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)(ms|s|m|)")
+_OWN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*")
 _ADDRESS: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z.-]*):(?P<port>[0-9]{1,5})")
 
 
@@ -64,6 +65,12 @@ def one_of(*choices: str) -> Kind:
         return text
 
     return Kind(metavar="|".join(choices), read=read, example=choices[0], choices=choices)
+
+
+def _back_end(text: str) -> str:
+    if text not in _BACK_ENDS and not _OWN.fullmatch(text):
+        raise ValueError(f"{shortened(text)} is not known")
+    return text
 
 
 def _switch(text: str) -> bool:
@@ -125,6 +132,10 @@ def _duration(text: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
+_BACK_ENDS: Final = ("sim", "nvml")
+BACK_END: Final = Kind(
+    metavar="sim|nvml|MODULE:CLASS", read=_back_end, example="sim", choices=(*_BACK_ENDS, "MODULE:CLASS")
+)
 SWITCH: Final = Kind(metavar="on|off", read=_switch, example="on", choices=("on", "off"))
 DRIVER: Final = Kind(metavar="NAME", read=_driver, example="a name like gpu.example.com")
 NODE: Final = Kind(metavar="NAME", read=_node, example="the Node's metadata.name")

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, get_type_hints
 
 from dra_infra.plugin.setting_values import (
     ADDRESS,
+    BACK_END,
     DRIVER,
     DURATION,
     FILE,
@@ -51,8 +52,8 @@ class Settings:
     back_end: Annotated[
         str,
         About(
-            one_of("sim", "nvml"),
-            "What knows the devices: sim makes up those of a fleet, nvml asks NVIDIA's library.",
+            BACK_END,
+            "What knows the devices: sim makes up those of a fleet, nvml asks NVIDIA's library, and a class of your own knows others.",
         ),
     ]
     node_name: Annotated[str, About(NODE, "The node that it runs on.", variable="NODE_NAME")]
@@ -67,7 +68,11 @@ class Settings:
     ] = ""
     driver: Annotated[
         str,
-        About(DRIVER, "The driver's name in slices and classes.", default="the fleet's, or gpu.nvidia.com"),
+        About(
+            DRIVER,
+            "The driver's name in slices and classes.",
+            default="the fleet's, gpu.nvidia.com, or your class's",
+        ),
     ] = ""
     pod_uid: Annotated[
         str,

@@ -18,8 +18,12 @@ def name_of_driver(settings: Settings) -> str:
 
     Raises:
         FleetError: As `load_fleet`.
-        PluginError: `sim-no-devices`.
+        PluginError: `sim-no-devices`, `back-end-not-loaded`.
     """
+    if ":" in settings.back_end:
+        from dra_infra.plugin.back_ends.own import load
+
+        return load(settings.back_end, driver=settings.driver).driver
     if settings.driver:
         return settings.driver
     if settings.back_end == "nvml":
@@ -43,6 +47,10 @@ def make_back_end(
         FleetError: As `load_fleet`.
         PluginError: What the back end says.
     """
+    if ":" in settings.back_end:
+        from dra_infra.plugin.back_ends.own import load
+
+        return load(settings.back_end, driver=settings.driver)
     if settings.back_end == "nvml":
         from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
 

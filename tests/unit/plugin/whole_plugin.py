@@ -29,21 +29,23 @@ PROGRAM = ("-m", "dra_infra.plugin.main")
 class Machine:
     """A node: folders, a kubelet, an API server, and the plugin's processes."""
 
-    def __init__(self, folder: Path, server: ApiServer) -> None:
+    def __init__(self, folder: Path, server: ApiServer, driver: str) -> None:
         self.server = server
+        self.driver = driver
         self.kubelet = Kubelet(folder / "kubelet")
         self.cdi = folder / "cdi"
-        self.state = folder / "kubelet" / "plugins" / DRIVER
+        self.state = folder / "kubelet" / "plugins" / driver
         self.log = folder / "log"
         self.log.touch()
         self.kubeconfig = folder / "kubeconfig"
         self.kubeconfig.write_text(json.dumps(_kubeconfig(server.url)))
         server.store.create("nodes", "", {"metadata": {"name": NODE}})
         self.processes: list[subprocess.Popen[bytes]] = []
+        self.back_end: tuple[str, ...] = ("--back-end", "sim", "--fleet", "example")
 
     def words(self, *more: str) -> list[str]:
         return [
-            *("--back-end", "sim", "--fleet", "example", "--node-name", NODE),
+            *(*self.back_end, "--node-name", NODE),
             *("--kubelet-root", str(self.kubelet.root), "--cdi-folder", str(self.cdi)),
             *("--kubeconfig", str(self.kubeconfig), *more),
         ]
@@ -95,7 +97,9 @@ class Machine:
             name=f"claim-{number}",
             devices=tuple(ClaimDevice(pool=NODE, device=each, request="gpu") for each in devices),
         )
-        results = [{"request": "gpu", "driver": DRIVER, "pool": NODE, "device": each} for each in devices]
+        results = [
+            {"request": "gpu", "driver": self.driver, "pool": NODE, "device": each} for each in devices
+        ]
         consumer = {"resource": "pods", "name": f"pod-{number}", "uid": claim.uid}
         item = {
             "metadata": {"name": claim.name, "uid": claim.uid},
@@ -125,9 +129,9 @@ class Machine:
 
 
 @contextmanager
-def machine_in(folder: Path) -> Iterator[Machine]:
+def machine_in(folder: Path, driver: str = DRIVER) -> Iterator[Machine]:
     with serving() as server:
-        machine = Machine(folder, server)
+        machine = Machine(folder, server, driver)
         try:
             yield machine
         finally:

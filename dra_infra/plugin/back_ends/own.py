@@ -1,0 +1,56 @@
+"""Back ends that others write: `--back-end serial_ports:SerialPorts`."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Final, cast
+
+from dra_infra.errors import PluginError, Problem
+from dra_infra.model.names import is_dns_subdomain
+from dra_infra.plugin.back_end import BackEnd
+
+_MEMBERS: Final = ("inventory", "watch", "prepare", "release", "close")
+
+
+@cache
+def load(name: str, *, driver: str = "") -> BackEnd:
+    """The back end that a class makes, once: what it opens stays open.
+
+    Args:
+        name: `module:Class`; the module is looked for as every import is, so PYTHONPATH may name its folder.
+        driver: What it is expected to be called; empty where nobody said.
+
+    Raises:
+        PluginError: `back-end-not-loaded`, and what the class says itself.
+    """
+    module, _, kind = name.partition(":")
+    try:
+        made = getattr(importlib.import_module(module), kind)()
+    except PluginError:
+        raise
+    except ModuleNotFoundError as error:
+        hint = "name its folder in PYTHONPATH" if error.name == module else "install it where the plugin runs"
+        raise _refused(name, f"there is no module {error.name}", hint) from error
+    except AttributeError as error:
+        raise _refused(
+            name, str(error), "write the name of a class of the module behind the colon"
+        ) from error
+    except Exception as error:
+        raise _refused(name, f"{type(error).__name__}: {error}", "it is called without arguments") from error
+    if lacking := [each for each in _MEMBERS if not callable(getattr(made, each, None))]:
+        raise _refused(
+            name, f"has no {', '.join(lacking)}", "a back end has all of dra_infra.plugin.back_end.BackEnd"
+        )
+    called = getattr(made, "driver", None)
+    if not isinstance(called, str) or not is_dns_subdomain(called):
+        raise _refused(name, f"its driver is called {called!r}", 'driver = "serial.example.com"')
+    if driver and driver != called:
+        raise _refused(name, f"its driver is called {called}, not {driver}", "leave --driver out")
+    return cast(BackEnd, made)
+
+
+def _refused(name: str, message: str, hint: str) -> PluginError:
+    return PluginError(
+        [Problem(path=f"--back-end {name}", code="back-end-not-loaded", message=message, hint=hint)]
+    )
