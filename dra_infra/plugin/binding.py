@@ -71,6 +71,8 @@ class Binder:
         self._manager = f"dra-infra-plugin/{back_end.driver}"[:128]
         self._ended = threading.Event()
         self._wake = threading.Event()
+        self._look = threading.Event()
+        self._look.set()
         self._watching: Watching | None = None
         self._claims: dict[str, Item] = {}
         self._lock = threading.Lock()
@@ -82,19 +84,23 @@ class Binder:
 
     def start(self) -> None:
         """Begin; returns at once."""
-        self._back_end.watch(self._wake.set)
+        self._back_end.watch(self._changed)
         for each in self._threads:
             each.start()
 
     def stop(self) -> None:
         """End."""
         self._ended.set()
-        self._wake.set()
+        self._changed()
         if self._watching is not None:
             self._watching.stop()
         for each in self._threads:
             if each.is_alive():
                 each.join(timeout=5.0)
+
+    def _changed(self) -> None:
+        self._wake.set()
+        self._look.set()
 
     def _is_needed(self) -> bool:
         return any(each.binding_conditions for each in self._back_end.inventory().devices)
@@ -105,8 +111,8 @@ class Binder:
         while not self._ended.is_set():
             try:
                 if not self._since and not self._is_needed():
-                    # The worker wakes for every change of the inventory, and this looks a moment later.
-                    self._ended.wait(1.0)
+                    self._look.wait()
+                    self._look.clear()
                     continue
                 if not self._since:
                     self._list()
