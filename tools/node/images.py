@@ -15,6 +15,9 @@ BUSYBOX = "dra-infra.invalid/busybox:1"
 PAUSE = "dra-infra.invalid/pause:1"
 """Holds the namespaces of a pod. A pause program of its own is not needed: sandboxes are ended with SIGKILL."""
 
+ENVIRONMENT = {"Env": ["PATH=/bin"]}
+"""Of an image with busybox."""
+
 _FOLDERS = {"bin": 0o755, "etc": 0o755, "root": 0o700, "tmp": 0o1777, "var": 0o755, "var/run": 0o755}
 
 
@@ -34,10 +37,10 @@ def archive() -> Path:
     return kept
 
 
-def write(path: Path, busybox: Path) -> None:
-    """Write the archive of both images; *busybox* has to be linked statically."""
+def layer(busybox: Path) -> bytes:
+    """A layer with all programs of *busybox*, which has to be linked statically."""
     printed = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True).stdout
-    layer = oci_archive.layer(
+    return oci_archive.layer(
         {
             "bin/busybox": (busybox.read_bytes(), 0o755),
             "etc/passwd": (b"root:x:0:0:root:/root:/bin/sh\n", 0o644),
@@ -46,15 +49,17 @@ def write(path: Path, busybox: Path) -> None:
         folders=_FOLDERS,
         links={f"bin/{name}": "busybox" for name in printed.split() if name != "busybox"},
     )
-    environment = {"Env": ["PATH=/bin"]}
+
+
+def write(path: Path, busybox: Path) -> None:
+    """Write the archive of both images; *busybox* has to be linked statically."""
+    both = (layer(busybox),)
     oci_archive.write(
         path,
         [
-            oci_archive.Image(name=BUSYBOX, layers=(layer,), config={**environment, "Cmd": ["sh"]}),
+            oci_archive.Image(name=BUSYBOX, layers=both, config={**ENVIRONMENT, "Cmd": ["sh"]}),
             oci_archive.Image(
-                name=PAUSE,
-                layers=(layer,),
-                config={**environment, "Entrypoint": ["/bin/sleep", "2147483647"]},
+                name=PAUSE, layers=both, config={**ENVIRONMENT, "Entrypoint": ["/bin/sleep", "2147483647"]}
             ),
         ],
     )
