@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -25,6 +26,7 @@ from tools.pulumi_home import PulumiHome
 CLAIM = "resource.k8s.io/v1/ResourceClaim"
 TEMPLATE = "resource.k8s.io/v1/ResourceClaimTemplate"
 CLASS = "resource.k8s.io/v1/DeviceClass"
+SLICE = "resource.k8s.io/v1/ResourceSlice"
 DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 LONG = 60.0
 RETRY_SECONDS = 0.1
@@ -57,6 +59,17 @@ def edit(project: Path, change: tuple[str, str]) -> None:
     old, new = change
     assert old in text, f"{old!r} is not in {program}"
     program.write_text(text.replace(old, new))
+
+
+def from_here(name: str, version: str, folder: Path) -> tuple[str, str]:
+    """The change that installs a chart from this machine."""
+    testdata = charts.find_testdata(os.environ)
+    if testdata is None:
+        pytest.skip(
+            f"NOT RUN: {name} {version} is made of the values of the real chart; set {charts.TESTDATA}"
+        )
+    written = f'"version": "{version}"'
+    return written, f'{written}, "chart": "{charts.provide(folder, name, version, testdata).path}"'
 
 
 def up_with_jobs(

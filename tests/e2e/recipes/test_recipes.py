@@ -14,10 +14,9 @@ from dra_infra.engine.synth import synth
 from dra_infra.model.fleet import Fleet
 from dra_infra.model.program import Program
 from dra_infra.simulation import place
-from tests.e2e.platform import charts
 from tests.e2e.recipes import bench
 from tests.e2e.recipes.compute_domains import COMPUTE_DOMAIN, ComputeDomainStandIn, is_made_here
-from tests.e2e.recipes.recipe import RECIPES, Edit, Recipe
+from tests.e2e.recipes.recipe import RECIPES, Recipe
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
 from tools.engine_cli import Stack
 from tools.pulumi_home import PulumiHome
@@ -41,7 +40,7 @@ def test_a_recipe_from_preview_to_destroy(
     project = tmp_path / "project"
     bench.copy_example(EXAMPLES / recipe.example, project, home)
     for name, version in recipe.charts:
-        bench.edit(project, _from_here(name, version, tmp_path / "charts"))
+        bench.edit(project, bench.from_here(name, version, tmp_path / "charts"))
     with (
         NodeStandIn(empty_plane.connection, finish_jobs=False) as nodes,
         empty_plane.api() as api,
@@ -115,17 +114,6 @@ def test_a_recipe_from_preview_to_destroy(
 def _fleet(recipe: Recipe) -> Fleet:
     is_file = recipe.fleet.endswith(".yaml")
     return load_fleet(str(EXAMPLES / recipe.example / recipe.fleet) if is_file else recipe.fleet)
-
-
-def _from_here(name: str, version: str, folder: Path) -> Edit:
-    """The change that installs a chart from this machine."""
-    testdata = charts.find_testdata(os.environ)
-    if testdata is None:
-        pytest.skip(
-            f"NOT RUN: {name} {version} is made of the values of the real chart; set {charts.TESTDATA}"
-        )
-    written = f'"version": "{version}"'
-    return written, f'{written}, "chart": "{charts.provide(folder, name, version, testdata).path}"'
 
 
 def _deploy_and_compare(stack: Stack, api: Api, nodes: NodeStandIn, program: Program, recipe: Recipe) -> None:
