@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import Counter
 from dataclasses import dataclass, fields
@@ -14,6 +15,9 @@ from tools.node import RealNode
 
 DRIVER = "gpu.nvidia.com"
 SECONDS = 30.0
+
+# A node may have several drivers, each with files of its own.
+_OF_A_DRIVER = re.compile(r"k8s\.[a-z0-9.-]+-claim_[0-9a-f-]{36}\.json")
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ def look(api: Api, node: RealNode, *, state: Path | None = None, driver: str = D
     for file in _files(node.cdi_folder):
         if file.name.startswith(prefix) and file.name.endswith(suffix):
             specified.add(file.name.removeprefix(prefix).removesuffix(suffix))
-        else:
+        elif not _OF_A_DRIVER.fullmatch(file.name):
             left.add(file.name)
     return Claims(
         reserved=frozenset(_reserved(api, node, driver)),
@@ -68,7 +72,7 @@ def look(api: Api, node: RealNode, *, state: Path | None = None, driver: str = D
 
 
 def settled(
-    api: Api, node: RealNode, *, state: Path | None = None, timeout: float = SECONDS
+    api: Api, node: RealNode, *, state: Path | None = None, driver: str = DRIVER, timeout: float = SECONDS
 ) -> frozenset[str]:
     """The claims that are prepared, once all parties agree on them; no device is given twice.
 
@@ -76,11 +80,11 @@ def settled(
         AssertionError: When they still do not agree after *timeout* seconds.
     """
     deadline = time.monotonic() + timeout
-    while not (found := look(api, node, state=state)).agree:
+    while not (found := look(api, node, state=state, driver=driver)).agree:
         assert time.monotonic() < deadline, _difference(found)
         time.sleep(0.1)
     given = Counter(
-        (result["pool"], result["device"])
+        (result["driver"], result["pool"], result["device"])
         for claim in api.list(CLAIM)
         if claim["metadata"]["uid"] in found.recorded
         for result in claim["status"]["allocation"]["devices"]["results"]

@@ -102,7 +102,7 @@ class Workloads:
     def wait_running(self, name: str, *, timeout: float = 30.0) -> Manifest:
         """The pod, once it and all of its containers run."""
         return self.api.wait_until(
-            "v1/Pod", name, _all_containers_run, namespace=self.namespace, timeout=timeout
+            "v1/Pod", name, all_containers_run, namespace=self.namespace, timeout=timeout
         )
 
     def log(self, name: str, container: str = "main") -> str:
@@ -170,6 +170,7 @@ def _printing(container: Manifest) -> Manifest:
     return {**container, "command": [*program, f"env; echo {_PRINTED}\n{script}"]}
 
 
-def _all_containers_run(pod: Manifest) -> bool:
+def all_containers_run(pod: Manifest) -> bool:
+    """Whether a pod and all of its containers run."""
     statuses = pod["status"].get("containerStatuses", [])
     return pod["status"].get("phase") == "Running" and all("running" in one["state"] for one in statuses)
