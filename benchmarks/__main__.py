@@ -49,6 +49,8 @@ def main() -> None:
 
 def table(figures: Sequence[Figure]) -> list[str]:
     """The figures as a Markdown table; ratios are to the first row."""
+    if not figures:
+        return ["Not measured here: see what was left out."]
     first = figures[0].seconds
     lines = [
         "| | median s | lowest to highest | ratio | goal s | MiB of the largest process | goal MiB |",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,15 @@ def has_node() -> bool:
         leave_out("cdk8s: it runs on Node.js, and node is not on PATH")
         return False
     return True
+
+
+def can_run_a_node() -> bool:
+    """Whether what a real node is made of is built, and may be started; else it is left out."""
+    parts = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "containerd")
+    missing = [name for name in parts if built(name) is None]
+    if os.geteuid() != 0:
+        leave_out("pods on a real node: only root may start one")
+    return not missing and os.geteuid() == 0
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.alternatives import ROOT, built, has_node, python_of_alternatives
+from benchmarks.alternatives import ROOT, built, can_run_a_node, has_node, python_of_alternatives
 from benchmarks.inputs import (
     allocation_file,
     review_repository,
@@ -214,6 +214,22 @@ def indexing() -> Sequence[Candidate]:
     ]
 
 
+def pod_with_a_claim() -> Sequence[Candidate]:
+    """How much later a pod of one GPU runs than the same pod without: real scheduler, kubelet, containerd, runc; our plugin, `sim`."""
+    if not can_run_a_node():
+        return []
+    return [
+        Candidate(
+            name="difference of the medians of 30 pods each, in turns",
+            command=[sys.executable, str(PROGRAMS / "pod_start.py")],
+            goal=0.15,
+            folder=ROOT,
+            own_clock=True,
+            once=True,
+        )
+    ]
+
+
 QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "synth": templates_with_selectors,
     "synth-counts": templates_with_counts,
@@ -231,6 +247,7 @@ QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "allocation-eleven-of-ten": eleven_of_ten,
     "allocation-twenty-of-sixteen": twenty_of_sixteen,
     "allocation-index": indexing,
+    "pod-start": pod_with_a_claim,
 }
 
 

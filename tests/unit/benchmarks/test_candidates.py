@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchmarks import alternatives
 from benchmarks.__main__ import table
 from benchmarks.measure import Candidate, Figure, measure
-from benchmarks.questions import PROGRAMS
+from benchmarks.questions import PROGRAMS, pod_with_a_claim
+from tools.errors import ToolError
 
 
 def figure(name: str, seconds: float) -> Figure:
@@ -137,3 +139,26 @@ def test_a_candidate_that_takes_minutes_runs_once(tmp_path: Path) -> None:
     program = [sys.executable, "-c", f"open({str(log)!r}, 'a').write('x')"]
     measure([Candidate(name="slow", command=program, once=True)], runs=3)
     assert log.read_text() == "x"
+
+
+def test_question_that_needs_a_node_says_what_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alternatives, "_reasons", [])
+    monkeypatch.setattr("tools.build.binary", not_built)
+    candidates = pod_with_a_claim()
+    assert candidates == []
+    assert "kubelet: not built (python -m tools.build --only kubelet)" in alternatives.left_out()
+    assert table(measure(candidates, runs=1)) == ["Not measured here: see what was left out."]
+
+
+def test_question_that_needs_a_node_says_that_it_needs_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alternatives, "_reasons", [])
+    monkeypatch.setattr("tools.build.binary", Path)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert pod_with_a_claim() == []
+    assert alternatives.left_out() == ("pods on a real node: only root may start one",)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert [each.goal for each in pod_with_a_claim()] == [0.15]
+
+
+def not_built(name: str) -> Path:
+    raise ToolError(f"{name} is not built")
