@@ -60,8 +60,8 @@ golden-costs: $(STAMP) ## Rewrite the recorded CEL costs from what Kubernetes' p
 tools: $(STAMP) ## Build the pinned real binaries into the per-user cache, once (needs Go; about 25 minutes)
 	@$(BIN)/python -m tools.build
 
-cluster: $(STAMP) ## Run a control plane on loopback until Ctrl-C (needs: make tools); NODE=1 with a real node (root)
-	@$(BIN)/python -m tools.cluster $(if $(NODE),--node)
+cluster: $(STAMP) ## Run a control plane on loopback until Ctrl-C (needs: make tools); NODE=1 with a real node (root), FLEET=hgx-h100 with its devices
+	@$(BIN)/python -m tools.cluster $(if $(NODE)$(FLEET),--node) $(if $(FLEET),--fleet "$(FLEET)")
 
 image: $(STAMP) ## Build the image of the node plugin, without a registry (needs apt); IMAGE=file copies the archive there
 	@$(BIN)/python -m tools.image $(if $(IMAGE),--output $(IMAGE))

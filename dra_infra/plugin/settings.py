@@ -53,7 +53,7 @@ class Settings:
         str,
         About(
             BACK_END,
-            "What knows the devices: sim makes up those of a fleet, nvml asks NVIDIA's library, and a class of your own knows others.",
+            "What knows the devices: sim makes up those of a fleet, nvml asks NVIDIA's library, and a class of one's own knows others.",
         ),
     ]
     node_name: Annotated[str, About(NODE, "The node that it runs on.", variable="NODE_NAME")]

@@ -13,6 +13,7 @@ from tools.cluster import components
 from tools.cluster.control_plane import ControlPlane
 from tools.errors import ToolError
 from tools.node import BUSYBOX, RealNode
+from tools.node.simulated_driver import SimulatedDriver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,17 @@ The node {node.name} is this machine, with namespaces of its own. It has the ima
   logs             {node.folder}/kubelet.log, containerd.log
 
 Ctrl-C ends all of it, pods too, and puts the machine back as it was."""
+_ABOUT_THE_DRIVER = """
+It has the devices of {fleet}, simulated by dra-infra-plugin. Device classes: {classes}.
+
+  its log          {driver.log}
+  let one fail     dra-infra-plugin sim fail gpu-0 --xid 79 --file {driver.commands}
+
+A pod that shows what it got:
+
+  kubectl apply -f {driver.pod}
+  kubectl logs one-device
+"""
 
 
 def _say_waiting() -> None:
@@ -47,10 +59,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_true",
         help="with a real node on this machine: kubelet and containerd (needs root)",
     )
+    parser.add_argument(
+        "--fleet",
+        metavar="FLEET",
+        help="with --node: its devices, simulated by the node plugin, such as hgx-h100",
+    )
     parser.add_argument("--emulate", metavar="MINOR", help="behave like an older minor, from 1.34 on")
     options = parser.parse_args(arguments)
     if options.node and options.api_only:
         parser.error("--node needs the scheduler and the controller manager: leave out --api-only")
+    if options.fleet and not options.node:
+        parser.error("--fleet is what a node has: add --node")
     chosen = (components.ETCD, components.APISERVER) if options.api_only else components.ALL
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
@@ -77,6 +96,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print("It has no nodes yet. Ctrl-C ends it and removes all its files.", flush=True)
                 plane.hold()
             print(_ABOUT_THE_NODE.format(node=real, image=BUSYBOX), flush=True)
+            if options.fleet:
+                driver = running.enter_context(SimulatedDriver(plane, real, options.fleet))
+                classes = ", ".join(driver.classes)
+                print(
+                    _ABOUT_THE_DRIVER.format(fleet=options.fleet, driver=driver, classes=classes), flush=True
+                )
             real.hold()
     except KeyboardInterrupt:
         print("\nstopped, nothing is left")
