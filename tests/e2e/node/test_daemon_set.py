@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import dra_infra as dra
+from dra_infra.engine.synth import synth_function
 from tests.e2e.lab import Lab
 from tests.e2e.node.conftest import NODE
 from tests.e2e.node.workloads import CLAIM, Workloads
@@ -163,19 +165,49 @@ def test_a_pod_gets_its_simulated_gpu(project: Lab, pods: Pods, imported: RealNo
 def test_the_container_has_no_capability_and_cannot_write_its_root(project: Lab, node_api: Api):
     assert project
     (pod,) = plugin_pods(node_api)
-    status = pod["status"]["containerStatuses"][0]
-    task = status["containerID"].removeprefix("containerd://")
+    process = process_of(pod)
+    facts = facts_of(process)
+    assert {facts[name] for name in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb")} == {"0" * 16}
+    assert facts["NoNewPrivs"] == "1"
+    assert facts["Seccomp"] == "2"
+    (root,) = [line for line in read(process / "mountinfo").splitlines() if line.split()[4] == "/"]
+    assert "ro" in root.split()[5].split(",")
+
+
+def test_the_kubelets_folders_can_be_written_by_root_alone(project: Lab, imported: RealNode):
+    # Why the plugin runs as root: it has to make a socket in each of them.
+    assert project
+    for name in ("plugins_registry", "plugins"):
+        found = (imported.kubelet_root / name).stat()
+        assert (found.st_uid, found.st_mode & 0o022) == (0, 0)
+
+
+def test_the_plugin_is_small(project: Lab, node_api: Api):
+    assert project
+    (pod,) = plugin_pods(node_api)
+    # Megabytes; the container is given 256, of which a thousand prepared claims are to take no more than 70.
+    assert resident(process_of(pod)) < 64e6
+
+
+def process_of(pod: Mapping[str, Any]) -> Path:
+    """The plugin's process in the machine's /proc."""
+    task = pod["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
     (process,) = [
         each
         for each in Path("/proc").glob("[0-9]*")
         if task in read(each / "cgroup") and "dra-infra-plugin" in read(each / "cmdline")
     ]
-    facts = dict(line.split(":\t", 1) for line in read(process / "status").splitlines() if ":\t" in line)
-    assert {facts[name].strip() for name in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb")} == {"0" * 16}
-    assert facts["NoNewPrivs"] == "1"
-    assert facts["Seccomp"] == "2"
-    (root,) = [line for line in read(process / "mountinfo").splitlines() if line.split()[4] == "/"]
-    assert "ro" in root.split()[5].split(",")
+    return process
+
+
+def facts_of(process: Path) -> dict[str, str]:
+    lines = (line.split(":\t", 1) for line in read(process / "status").splitlines() if ":\t" in line)
+    return {name: value.strip() for name, value in lines}
+
+
+def resident(process: Path) -> int:
+    """Bytes."""
+    return int(facts_of(process)["VmRSS"].removesuffix(" kB")) * 1024
 
 
 def read(path: Path) -> str:
@@ -239,3 +271,30 @@ def test_destroying_leaves_nothing(project: Lab, node_api: Api, imported: RealNo
     assert specs(imported) == []
     assert list((imported.kubelet_root / "plugins_registry").glob("*")) == []
     assert list((imported.kubelet_root / "plugins" / DRIVER / "claims").glob("*.json")) == []
+
+
+def test_nodes_without_nvidias_driver_are_told_what_was_looked_for(node_api: Api, imported: RealNode):
+    """The other back end in its container, as far as a machine without a GPU goes."""
+    arguments = {
+        "back_end": "nvml",
+        "driver": "other.example.com",
+        "namespace": "gpus",
+        "kubelet_root": str(imported.kubelet_root),
+        "cdi_folder": str(imported.cdi_folder),
+    }
+    made = synth_function(lambda: dra.NodePlugin("gpus", **arguments)).objects
+    manifests = sorted((each.manifest for each in made), key=lambda each: each["kind"] != "Namespace")
+    for each in manifests:
+        node_api.create(each)
+
+    (pod,) = node_api.wait_for(
+        POD, lambda pods: any(each["status"]["phase"] == "Running" for each in pods), namespace="gpus"
+    )
+    plugin = Workloads(node_api, "gpus")
+    printed = plugin.wait_for_log(pod["metadata"]["name"], "libnvidia-ml.so.1", "plugin", timeout=60)
+    assert "/driver-root" in printed
+    assert not any(map(is_ready, node_api.list(POD, namespace="gpus")))
+    for each in reversed(manifests):
+        kind = f"{each['apiVersion']}/{each['kind']}"
+        node_api.delete(kind, each["metadata"]["name"], namespace=each["metadata"].get("namespace"))
+    node_api.wait_gone("v1/Namespace", "gpus", timeout=60)
