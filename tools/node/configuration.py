@@ -164,6 +164,8 @@ SystemdCgroup = false
             "oomScoreAdj": 0,
             "maxOpenFiles": 16384,
             "maxPods": 250,
+            # When it looks at a pod again whose devices could not be prepared; a minute would be the default.
+            "syncFrequency": "10s",
             # Silences an event about DNS on each pod.
             "clusterDNS": ["10.96.0.10"],
             "evictionHard": {

@@ -109,6 +109,13 @@ class RealNode:
         return self._plane.node_kubeconfig(self.name)
 
     @property
+    def mounts(self) -> Path:
+        """The node's mount namespace, for ``nsenter --mount=``: what is mounted there goes with the node."""
+        starter = self._supervision.pids["inside"]
+        child = Path(f"/proc/{starter}/task/{starter}/children").read_text().strip()
+        return Path(f"/proc/{child}/ns/mnt")
+
+    @property
     def supervisor(self) -> int:
         """Process id of what ends the node when this process is gone."""
         return self._supervision.pid

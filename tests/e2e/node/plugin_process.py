@@ -22,6 +22,9 @@ ROOT = Path(__file__).parents[3]
 REGISTERED = "registered at the kubelet"
 SECONDS = 20.0
 
+ONE_RETRY = 40.0
+"""For what a kubelet does again after a refusal: it comes back after 10 to 15 s."""
+
 
 class PluginProcess:
     """`dra-infra-plugin` for a node.

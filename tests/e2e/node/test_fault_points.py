@@ -7,14 +7,12 @@ import pytest
 
 from dra_infra.plugin.claims import ClaimReference
 from tests.e2e.node.invariants import look, settled
-from tests.e2e.node.plugin_process import PluginProcess
+from tests.e2e.node.plugin_process import ONE_RETRY, PluginProcess
 from tests.e2e.node.workloads import CLAIM, request
 
 pytestmark = pytest.mark.e2e
 
 FEWEST_STEPS = 6
-# A kubelet comes back after 10 to 15 s to a pod whose driver was not registered yet.
-ONE_RETRY = 40.0
 
 
 @pytest.fixture(scope="module")
