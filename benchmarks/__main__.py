@@ -57,11 +57,15 @@ def table(figures: Sequence[Figure]) -> list[str]:
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     lines += [
-        f"| {each.name} | {each.seconds:.2f} | {each.lowest:.2f} to {each.highest:.2f} | {each.seconds / first:.2f} "
+        f"| {each.name} | {_seconds(each.seconds)} | {_seconds(each.lowest)} to {_seconds(each.highest)} | {each.seconds / first:.2f} "
         f"| {_goal(each.goal)} | {each.memory_mib:.0f} | {_goal(each.memory_goal)} |"
         for each in figures
     ]
     return lines
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.4f}"
 
 
 def _goal(value: float | None) -> str:

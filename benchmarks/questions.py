@@ -230,6 +230,33 @@ def pod_with_a_claim() -> Sequence[Candidate]:
     ]
 
 
+def plugin_start() -> Sequence[Candidate]:
+    """The node plugin with simulated devices, from the start of its process until both of its sockets are served."""
+    return [_plugin("dra-infra-plugin, to both sockets", "start", goal=0.8, memory_goal=70)]
+
+
+def plugin_claims() -> Sequence[Candidate]:
+    """What the node plugin takes for a claim, fsyncs included, without API server and queue."""
+    return [
+        _plugin("a claim prepared, median of 1,000", "prepare-50", goal=0.005),
+        _plugin("a claim prepared, 99 of 100 stay below", "prepare-99", goal=0.02),
+        _plugin("a claim released, median of 1,000", "release-50"),
+    ]
+
+
+def plugin_calls() -> Sequence[Candidate]:
+    """1,000 claims prepared over the node plugin's socket, of which none is released; the goal is 200 a second."""
+    return [
+        _plugin("one after the other", "calls", goal=5.0),
+        _plugin("64 in flight: 99 of 100 calls stay below", "flight-99"),
+    ]
+
+
+def plugin_idle() -> Sequence[Candidate]:
+    """Processor time of the node plugin in 20 s of doing nothing, with 1,000 claims prepared; the goal is 0.1 %."""
+    return [_plugin("dra-infra-plugin, with metrics, probes and a watch", "idle", goal=0.02, memory_goal=70)]
+
+
 QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "synth": templates_with_selectors,
     "synth-counts": templates_with_counts,
@@ -248,6 +275,10 @@ QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "allocation-twenty-of-sixteen": twenty_of_sixteen,
     "allocation-index": indexing,
     "pod-start": pod_with_a_claim,
+    "plugin-start": plugin_start,
+    "plugin-claims": plugin_claims,
+    "plugin-calls": plugin_calls,
+    "plugin-idle": plugin_idle,
 }
 
 
@@ -311,6 +342,20 @@ def _placed(question: str, *, goal: float | None = None) -> Candidate:
     command = [sys.executable, str(PROGRAMS / "allocation.py"), question, "-", "place"]
     name = "dra_infra.simulation.place, with gathering pools"
     return Candidate(name=name, command=command, goal=goal, own_clock=True)
+
+
+def _plugin(
+    name: str, question: str, *, goal: float | None = None, memory_goal: float | None = None
+) -> Candidate:
+    return Candidate(
+        name=name,
+        # As a module: the stand-in for an API server is that of the tests.
+        command=[sys.executable, "-m", "benchmarks.programs.node_plugin", question],
+        goal=goal,
+        memory_goal=memory_goal,
+        folder=ROOT,
+        own_clock=True,
+    )
 
 
 def _placement(name: str, claims: str, nodes: str) -> Candidate:
