@@ -104,7 +104,6 @@ class Plugin:
         with ExitStack() as running:
             running.callback(self._instances.leave)
             refuse_others(self.places.sockets, ours_alive=self._instances.join())
-            running.callback(self.api.close)
             self._serve_metrics(running)
             # Before the driver: who asks too early is told that it is not ready, not that nobody is there.
             self._serve_probes(running)
@@ -116,6 +115,8 @@ class Plugin:
             if self._binder:
                 self._binder.start()
                 running.callback(self._binder.stop)
+            # First at the end: whoever waits for a server that is busy need not wait any more.
+            running.callback(self.api.close)
             self._running = running.pop_all()
         tell(
             "info",

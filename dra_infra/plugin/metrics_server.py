@@ -8,6 +8,7 @@ import socketserver
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
@@ -17,6 +18,8 @@ from dra_infra.plugin.setting_values import Address
 _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS: Final = 10.0
 """For whoever connects and then says nothing."""
+
+_WAKE: Final = 1.0
 
 
 class MetricsServer:
@@ -36,14 +39,23 @@ class MetricsServer:
 
         self._server = _listen(address, Handler)
         self.port = int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._ended = False
+        self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Stop listening."""
-        self._server.shutdown()
+        self._ended = True
+        # Wakes the one who waits for a connection; where nobody can connect, nobody waits for it to end.
+        place = (str(self._server.server_address[0]), self.port)
+        with suppress(OSError), socket.create_connection(place, timeout=_WAKE):
+            self._thread.join(_WAKE)
         self._server.server_close()
-        self._thread.join()
+
+    def _run(self) -> None:
+        # Not `serve_forever`, which wakes twice a second to see whether it is to end.
+        while not self._ended:
+            self._server.handle_request()
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
