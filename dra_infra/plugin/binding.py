@@ -71,12 +71,8 @@ class Binder:
         self._manager = f"dra-infra-plugin/{back_end.driver}"[:128]
         self._ended = threading.Event()
         self._wake = threading.Event()
-<<<<<<< HEAD
         self._look = threading.Event()
         self._look.set()
-=======
-        self._news = threading.Event()
->>>>>>> f10f299 (Let an idle plugin sleep: no thread wakes to see whether it is to end)
         self._watching: Watching | None = None
         self._claims: dict[str, Item] = {}
         self._lock = threading.Lock()
@@ -88,24 +84,14 @@ class Binder:
 
     def start(self) -> None:
         """Begin; returns at once."""
-<<<<<<< HEAD
         self._back_end.watch(self._changed)
-=======
-        self._back_end.watch(self._wake.set)
-        self._back_end.watch(self._news.set)
->>>>>>> f10f299 (Let an idle plugin sleep: no thread wakes to see whether it is to end)
         for each in self._threads:
             each.start()
 
     def stop(self) -> None:
         """End."""
         self._ended.set()
-<<<<<<< HEAD
         self._changed()
-=======
-        self._wake.set()
-        self._news.set()
->>>>>>> f10f299 (Let an idle plugin sleep: no thread wakes to see whether it is to end)
         if self._watching is not None:
             self._watching.stop()
         for each in self._threads:
@@ -124,16 +110,9 @@ class Binder:
         failures = 0
         while not self._ended.is_set():
             try:
-                # Cleared first: what changes while it looks is looked at again.
-                self._news.clear()
                 if not self._since and not self._is_needed():
-<<<<<<< HEAD
                     self._look.wait()
                     self._look.clear()
-=======
-                    if not self._ended.is_set():
-                        self._news.wait()
->>>>>>> f10f299 (Let an idle plugin sleep: no thread wakes to see whether it is to end)
                     continue
                 if not self._since:
                     self._list()
