@@ -7,6 +7,7 @@ not in it is nobody's to release (pkg/kubelet/cm/dra of Kubernetes 1.34 to 1.37:
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,9 @@ def claims_of_kubelet(path: Path) -> frozenset[str] | None:
     """UIDs of the claims that the kubelet has; None where the file cannot be read, or is not as it is known here."""
     try:
         with path.open("rb") as file:
+            # The kubelet puts a new file in its place: one that is mounted by itself stays the old one, with no name left.
+            if not os.fstat(file.fileno()).st_nlink:
+                return None
             content = file.read(_LARGEST + 1)
         outer = json.loads(content)
         data = outer["Data"]

@@ -16,6 +16,7 @@ from dra_infra.plugin.back_ends.sim_commands import Commands, bind, fail, hold, 
 from dra_infra.plugin.binding import Binder
 from dra_infra.plugin.claim_reading import ClaimReader
 from dra_infra.plugin.claims import ClaimReference
+from dra_infra.specs.node_plugin.rights import rules
 from tests.e2e.plugin.conftest import NODE
 from tests.unit.plugin.publishing import Remembering
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet, node
@@ -24,24 +25,8 @@ pytestmark = pytest.mark.e2e
 
 CLAIM = "resource.k8s.io/v1/ResourceClaim"
 DRIVER = "gpu.example.com"
-GROUP = "resource.k8s.io"
-RULES = [
-    {
-        "apiGroups": [GROUP],
-        "resources": ["resourceslices"],
-        "verbs": ["list", "watch", "create", "update", "delete"],
-    },
-    {"apiGroups": [GROUP], "resources": ["resourceclaims"], "verbs": ["get", "list", "watch"]},
-    {"apiGroups": [GROUP], "resources": ["resourceclaims/status"], "verbs": ["patch"]},
-    {
-        "apiGroups": [GROUP],
-        "resources": ["resourceclaims/driver"],
-        "verbs": ["associated-node:patch"],
-        "resourceNames": [DRIVER],
-    },
-    {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},
-]
-"""All that the plugin does at the API server, binding conditions included."""
+RULES = rules(DRIVER, binding_conditions=True)
+"""Those of the component: all that the plugin does at the API server, and no more."""
 
 
 def as_plugin(plane: ControlPlane, api: Api) -> PluginApi:

@@ -189,3 +189,15 @@ def test_a_file_of_the_kubelet_that_is_not_as_it_should_be_says_nothing(tmp_path
     assert claims_of_kubelet(path) == {uid_of(1)}
     path.write_text(path.read_text().replace(uid_of(1), uid_of(2)))
     assert claims_of_kubelet(path) is None
+
+
+def test_a_file_of_the_kubelet_that_was_replaced_behind_a_mount_says_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "dra_manager_state"
+    write_kubelet_state(path, uid_of(1))
+    with path.open("rb") as kept:
+        mounted = Path(f"/proc/self/fd/{kept.fileno()}")
+        assert claims_of_kubelet(mounted) == {uid_of(1)}
+        write_kubelet_state(tmp_path / "new", uid_of(2))
+        (tmp_path / "new").replace(path)
+        assert claims_of_kubelet(mounted) is None
+    assert claims_of_kubelet(path) == {uid_of(2)}
