@@ -24,6 +24,7 @@ from dra_infra.plugin.back_end import BackEnd
 from dra_infra.plugin.claims import ClaimReference
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.slice_watch import pause_after
+from dra_infra.plugin.unexpected import expected
 
 Item = Mapping[str, Any]
 
@@ -110,27 +111,33 @@ class Binder:
         failures = 0
         while not self._ended.is_set():
             try:
-                if not self._since and not self._is_needed():
-                    self._look.wait()
-                    self._look.clear()
-                    continue
-                if not self._since:
-                    self._list()
-                watching = self._watching = self._api.watch(CLAIMS, self._since)
-                for type_, item in watching:
-                    failures = 0
-                    self._since = text(mapping(item.get("metadata")).get("resourceVersion")) or self._since
-                    if type_ != "BOOKMARK":
-                        self._keep(item, gone=type_ == "DELETED")
-                    if self._ended.is_set():
-                        return
-                failures += 1
+                with expected("watch claims"):
+                    failures = 0 if self._follow_once() else failures + 1
             except PluginError as error:
                 failures += 1
                 self._since = ""
                 self._observer.noticed(error.problems)
             if failures:
                 self._ended.wait(pause_after(failures))
+
+    def _follow_once(self) -> bool:
+        """Whether anything came."""
+        if not self._since and not self._is_needed():
+            self._look.wait()
+            self._look.clear()
+            return True
+        if not self._since:
+            self._list()
+        watching = self._watching = self._api.watch(CLAIMS, self._since)
+        anything = False
+        for type_, item in watching:
+            anything = True
+            self._since = text(mapping(item.get("metadata")).get("resourceVersion")) or self._since
+            if type_ != "BOOKMARK":
+                self._keep(item, gone=type_ == "DELETED")
+            if self._ended.is_set():
+                break
+        return anything
 
     def _list(self) -> None:
         items, since = self._api.list(CLAIMS)
@@ -170,10 +177,11 @@ class Binder:
             problems: list[Problem] = []
             for item in claims:
                 try:
-                    self._write(item)
-                except ApiError as error:
+                    with expected("write conditions of a claim"):
+                        self._write(item)
+                except PluginError as error:
                     # One that is gone, or another's by now, comes again as an event.
-                    if error.status not in (404, 409):
+                    if not isinstance(error, ApiError) or error.status not in (404, 409):
                         problems.extend(error.problems)
             if problems:
                 failures += 1

@@ -22,6 +22,7 @@ from dra_infra.plugin.pools import Spec, lay_out
 from dra_infra.plugin.slice_watch import SliceWatch, pause_after
 from dra_infra.plugin.sole import Sole
 from dra_infra.plugin.storable import Storable, dropped, unsafe_devices, without
+from dra_infra.plugin.unexpected import expected
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 """Label of our slices: those of another driver with the same name do not have it."""
@@ -112,9 +113,10 @@ class Publisher:
             self._ended.wait(max(_SETTLE, self._too_quick()))
             self._wake.clear()
             try:
-                if not self._sole.take(self._ended):
-                    return
-                slices = self._sync()
+                with expected("publish"):
+                    if not self._sole.take(self._ended):
+                        return
+                    slices = self._sync()
             except PluginError as error:
                 failures += 1
                 self._observer.published(slices=0, generation=self._written.generation, error=error)

@@ -23,6 +23,7 @@ from dra_infra.plugin.kubelet_state import claims_of_kubelet
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.slice_watch import pause_after
+from dra_infra.plugin.unexpected import expected
 
 PERIOD: Final = 600.0
 """Seconds between two looks, as NVIDIA's driver tidies up (nvidia driver, gpu-kubelet-plugin cleanup)."""
@@ -122,7 +123,8 @@ class Reconciler:
         pause = 0.0
         while not self._ended.wait(pause):
             try:
-                self.look()
+                with expected("compare what is prepared with the API server"):
+                    self.look()
             except PluginError as error:
                 failures += 1
                 pause = pause_after(failures)

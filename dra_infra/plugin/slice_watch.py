@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from dra_infra.cluster.kinds import SLICES
 from dra_infra.cluster.objects import mapping, text
+from dra_infra.errors import PluginError
 from dra_infra.plugin.api import Api
-from dra_infra.plugin.api_refusals import ApiError
 from dra_infra.plugin.api_watch import Watching
+from dra_infra.plugin.unexpected import expected
 
 _FIRST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 10.0
@@ -85,11 +86,9 @@ class SliceWatch:
                     return
                 since = self._since
             try:
-                if self._follow(since):
-                    failures = 0
-                else:
-                    failures += 1
-            except ApiError:
+                with expected("watch slices"):
+                    failures = 0 if self._follow(since) else failures + 1
+            except PluginError:
                 # Too old, or the server is away: what is there now has to be listed.
                 failures += 1
                 with self._listed:

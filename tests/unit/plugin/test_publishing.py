@@ -326,3 +326,14 @@ def test_who_changes_slices_back_each_time_is_not_answered_as_fast(
     done.set()
     thread.join()
     assert len(bench.server.writes()) <= 6
+
+
+def test_a_back_end_that_breaks_does_not_end_publishing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(bench.back_end, "inventory", lambda: 1 / 0)
+        publisher = bench.start()
+        assert "ZeroDivisionError" in bench.observer.wait_for_code("plugin-failed").message
+    assert publisher.wait(15)
+    assert bench.pool() == MANY
