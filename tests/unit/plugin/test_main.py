@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
@@ -105,12 +106,19 @@ def test_it_ends_on_ctrl_c_as_well(machine: Machine):
 
 
 def test_a_second_signal_ends_it_at_once(machine: Machine):
-    process = machine.start_and_register("--pod-uid", UIDS[0])
-    # It lingers for the kubelet to notice, where it has the UID of a pod.
-    process.send_signal(signal.SIGTERM)
-    wait_until(lambda: machine.lines()[-1]["message"] == "stopping")
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(SECONDS) == 128 + signal.SIGTERM
+    process = machine.start_and_register("--log-level", "debug")
+    commands = machine.state / "sim-commands.json"
+    commands.write_text(json.dumps({"prepare": [{"seconds": 3600}]}))
+    claim = machine.allocate(1, "gpu-0")
+    with ThreadPoolExecutor(1) as caller:
+        call = caller.submit(machine.prepare, claim)
+        wait_until(lambda: machine.told("prepare begins"))
+        # It waits for the call, which does not end.
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: machine.told("stopping"))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SECONDS) == 128 + signal.SIGTERM
+        assert call.exception() is not None
 
 
 def test_what_was_prepared_survives_that_it_is_killed(machine: Machine):

@@ -123,8 +123,12 @@ class Machine:
     def lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
 
+    def told(self, message: str) -> bool:
+        """Whether the log has a line with it."""
+        return any(each["message"] == message for each in self.lines())
+
     def port(self, message: str) -> int:
-        wait_until(lambda: any(each["message"] == message for each in self.lines()))
+        wait_until(lambda: self.told(message))
         return int(next(each["port"] for each in self.lines() if each["message"] == message))
 
 
