@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,20 @@ REQUIREMENTS: Final = ROOT / "requirements" / "plugin.txt"
 
 FORBIDDEN: Final = ("pulumi", "pulumi_kubernetes", "cel_expr_python", "click", "jinja2", "requests", "rich")
 """Packages that authoring needs and no plugin: what is in the image can be attacked on every node."""
+
+AUTHORING: Final = (
+    "cel",
+    "cli",
+    "components",
+    "engine",
+    "forge",
+    "planning",
+    "simulation",
+    "specs",
+    "testing",
+    "validation",
+)
+"""Parts of our wheel that the plugin may not import, by the contract in pyproject.toml; their packages are not there either."""
 
 _LEFT_OUT: Final = ("direct_url.json", "INSTALLER", "REQUESTED", "RECORD", "uv_cache.json")
 """Notes of the installer, which name folders of this machine."""
@@ -56,6 +71,8 @@ def install(folder: Path, python: str) -> None:
         *folder.glob(".lock"),
     ]:
         path.unlink()
+    for name in AUTHORING:
+        shutil.rmtree(folder / "dra_infra" / name)
     if (folder / "bin").is_dir():
         (folder / "bin").rmdir()
     if present := [name for name in FORBIDDEN if (folder / name).exists()]:

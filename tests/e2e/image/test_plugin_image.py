@@ -85,6 +85,9 @@ def test_nothing_that_authors_programs_is_in_it_and_no_shell(root: Path):
     (modules,) = root.glob("usr/local/lib/python3*/dist-packages")
     present = {each.name.lower().partition("-")[0] for each in modules.iterdir()}
     assert present & set(python_packages.FORBIDDEN) == set()
+    ours = {each.name for each in (modules / "dra_infra").iterdir()}
+    assert "plugin" in ours
+    assert ours & set(python_packages.AUTHORING) == set()
     assert sorted(each.name for each in (root / "usr/bin").iterdir()) == ["python3", "python3.11"]
     assert not (root / "usr/bin/sh").exists()
 

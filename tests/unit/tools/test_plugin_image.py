@@ -4,6 +4,7 @@ import io
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,17 @@ def test_only_commands_of_the_plugin_are_in_the_image(tmp_path: Path):
     (command,) = python_packages.starters(tmp_path).items()
     assert command[0] == "dra-infra-plugin"
     assert "from dra_infra.plugin.main import main" in command[1]
+
+
+def test_what_is_left_out_of_our_wheel_is_what_the_plugin_may_not_import():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (contract,) = [each for each in contracts if each.get("source_modules") == ["dra_infra.plugin"]]
+    forbidden = {
+        name.partition(".")[2] for name in contract["forbidden_modules"] if name.startswith("dra_infra.")
+    }
+    # Commands and tests' helpers stand above the plugin, which the layers forbid it to import.
+    assert forbidden | {"cli", "testing"} == set(python_packages.AUTHORING)
+    assert not contract.get("allow_indirect_imports")
 
 
 def test_the_component_and_make_image_name_one_image():
