@@ -131,13 +131,16 @@ def make_objects(
 
 
 def classes_of(plan: NodePluginPlan, made: Mapping[str, pulumi.Resource]) -> InstalledClasses:
-    """The classes of a plugin for claims, which are made after them."""
+    """The classes of a plugin, for claims: these are made after the pods of the plugin and go before them.
+
+    Without a driver the kubelet cannot release a claim, and a pod that has one never ends.
+    """
     return InstalledClasses(
         {
             shipped.name: InstalledClass(
                 shipped.name,
                 (plan.hardware.driver, shipped.selects),
-                {"DeviceClass": made[f"DeviceClass {shipped.name}"]},
+                {"DeviceClass": made[f"DeviceClass {shipped.name}"], "DaemonSet": made["DaemonSet"]},
             )
             for shipped in (plan.hardware.classes if plan.classes else ())
         }

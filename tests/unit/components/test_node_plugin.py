@@ -13,7 +13,7 @@ from dra_infra.model.program import Program
 from dra_infra.plugin.settings import all_settings
 from dra_infra.specs.node_plugin.checks import _CHECKS, BY_ARGUMENT, FIXED, OTHERS
 from dra_infra.specs.node_plugin.plan import IMAGE
-from tests.unit.components.family import registered
+from tests.unit.components.family import registered, run
 
 
 def program(**arguments: Any) -> Program:
@@ -192,6 +192,18 @@ def test_the_policy_names_the_account_and_is_there_before_the_pods():
         *("ServiceAccount", "ClusterRole", "ClusterRoleBinding"),
         *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
     }
+
+
+def test_claims_of_its_classes_are_made_after_its_pods_and_go_before_them():
+    """A pod that has a claim never ends where the driver has gone before it."""
+
+    def body() -> None:
+        plugin = dra.NodePlugin("plugin", back_end="sim", fleet="hgx-h100")
+        dra.GpuClaimTemplate("one", device_class=plugin.device_classes["gpu.nvidia.com"])
+
+    (template,) = [each for each in run(body)[1].requests if each.type.endswith(":ResourceClaimTemplate")]
+    kinds = {urn.split("::")[2].rpartition(":")[2] for urn in template.dependencies}
+    assert {"DaemonSet", "DeviceClass"} <= kinds
 
 
 def test_a_namespace_that_another_part_of_the_program_makes_is_an_output():
