@@ -37,6 +37,8 @@ class NodeRecipe:
         jobs: Owners whose pods end when they are told to, as their work is done then.
         charts: Name and version of the charts that it installs; stand-ins take their place, and our plugin that of the
             chart's driver.
+        edits: Changes of its program, as (old, new); the new text may name `kubelet_root` and `cdi_folder` of the node.
+        brings_plugin: Whether the example itself installs the plugin, from its image.
     """
 
     example: str
@@ -46,6 +48,8 @@ class NodeRecipe:
     drivers: tuple[str, ...] = (NVIDIA,)
     jobs: frozenset[str] = frozenset()
     charts: tuple[tuple[str, str], ...] = ()
+    edits: tuple[tuple[str, str], ...] = ()
+    brings_plugin: bool = False
 
     def __str__(self) -> str:
         return self.example
@@ -219,6 +223,18 @@ RUNS: Final = (
         drivers=(EXAMPLE,),
         pods={"one-each": 2, "one-for-two": 1, "two-pods": 2, "two-ways": 1},
         look=_example_driver,
+    ),
+    NodeRecipe(
+        example="17-node-plugin",
+        fleet="hgx-h100",
+        pods={"inference": 2},
+        look=_number(2),
+        edits=(
+            ('back_end="sim"', 'back_end="sim", kubelet_root="{kubelet_root}", cdi_folder="{cdi_folder}"'),
+            # Its container shows some variables and is slow to end; ours shows all.
+            ('    "command": ["sh", "-c", "env | grep GPU_DEVICE; sleep infinity"],\n', ""),
+        ),
+        brings_plugin=True,
     ),
 )
 """In the order of their fleets, so that few plugins are started."""

@@ -17,6 +17,7 @@ from tests.e2e.node.plugin_process import PluginProcess
 from tests.e2e.recipes import bench
 from tools.cluster import Api, ControlPlane
 from tools.engine_cli import Result, Stack
+from tools.image import plugin_image
 from tools.node import RealNode
 from tools.pulumi_home import PulumiHome
 
@@ -102,14 +103,21 @@ def test_an_example_runs_and_goes(
     is_file = recipe.fleet.endswith(".yaml")
     name = str(EXAMPLES / recipe.example / recipe.fleet) if is_file else recipe.fleet
     classes = [each for each in load_fleet(name).to_manifests() if each["kind"] == "DeviceClass"]
-    if recipe.charts:
-        # They bring the classes.
+    if recipe.charts or recipe.brings_plugin:
+        # Which bring the classes.
         classes = []
-    plugins.use(name, recipe.drivers)
+    if recipe.brings_plugin:
+        plugins.use("", ())
+        node_with_images.import_images(plugin_image.build().archive)
+    else:
+        plugins.use(name, recipe.drivers)
     project, state = tmp_path / "project", tmp_path / "state"
     bench.copy_example(EXAMPLES / recipe.example, project, home)
     for chart, version in recipe.charts:
         bench.edit(project, bench.from_here(chart, version, tmp_path / "charts"))
+    for old, new in recipe.edits:
+        places = {"kubelet_root": node_with_images.kubelet_root, "cdi_folder": node_with_images.cdi_folder}
+        bench.edit(project, (old, new.format(**places)))
     state.mkdir()
     stack = Stack(
         project,
