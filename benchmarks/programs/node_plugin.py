@@ -189,7 +189,7 @@ def start(root: Path, kubeconfig: Path) -> tuple[subprocess.Popen[bytes], float]
     words += ["--kubelet-root", str(root), "--cdi-folder", str(root / "cdi"), "--kubeconfig", str(kubeconfig)]
     words += ["--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0"]
     started = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "dra_infra.plugin.main", *words])
+    process = subprocess.Popen([sys.executable, "-m", "dra_infra.plugin.command.main", *words])
     wait_for(lambda: list(root.glob("plugins_registry/[!.]*")), process)
     return process, time.perf_counter() - started
 

@@ -32,7 +32,7 @@ FLEET = "hgx-h100"
 WARM_UPS = 3
 PAIRS = 30
 SECONDS = 30.0
-PLUGIN = (sys.executable, "-m", "dra_infra.plugin.main")
+PLUGIN = (sys.executable, "-m", "dra_infra.plugin.command.main")
 REGISTERED = "registered at the kubelet"
 
 NUMBERS = itertools.count(1)

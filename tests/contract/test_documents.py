@@ -19,7 +19,7 @@ import dra_infra as dra
 from dra_infra.catalog import load_fleet
 from dra_infra.engine.synth import synth_function
 from dra_infra.plugin.back_ends.sim_commands import read_commands
-from dra_infra.plugin.settings_reading import read_settings
+from dra_infra.plugin.command.settings_reading import read_settings
 from dra_infra.validation import check_program
 from tests.contract.conftest import ENVIRONMENT
 from tests.contract.documents import (

@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from dra_infra.plugin.command_line import parse
-from dra_infra.plugin.settings import PREFIX, Setting, all_settings
+from dra_infra.plugin.command.command_line import parse
+from dra_infra.plugin.command.settings import PREFIX, Setting, all_settings
 from tests.contract.documents import ROOT
 
 PAGE = ROOT / "docs" / "node-plugin.md"

@@ -18,7 +18,7 @@ from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
 from dra_infra.plugin.back_ends.nvml_gpus import version
 from dra_infra.plugin.cdi import make_spec
 from dra_infra.plugin.claims import Claim, ClaimDevice, DeviceNode, Edits, Record
-from dra_infra.plugin.pools import lay_out
+from dra_infra.plugin.publishing.pools import lay_out
 
 pytestmark = pytest.mark.e2e
 
@@ -228,13 +228,13 @@ def library_folder(edits: Edits, folder: Path) -> Path:
 
 
 def test_the_commands_check_finds_the_gpus(back_end: NvmlBackEnd):
-    command = pytest.importorskip("dra_infra.plugin.main", reason="the command is not there yet")
+    command = pytest.importorskip("dra_infra.plugin.command.main", reason="the command is not there yet")
     assert command
     done = subprocess.run(
         [
             sys.executable,
             "-c",
-            "from dra_infra.plugin.main import main; main()",
+            "from dra_infra.plugin.command.main import main; main()",
             "--check",
             "--back-end",
             "nvml",

@@ -80,7 +80,7 @@ class SimulatedDriver:
 
     def _command(self) -> list[str]:
         return [
-            *(sys.executable, "-m", "dra_infra.plugin.main"),
+            *(sys.executable, "-m", "dra_infra.plugin.command.main"),
             *("--back-end", "sim", "--fleet", self._fleet, "--node-name", self._node.name),
             *("--kubelet-root", str(self._node.kubelet_root), "--cdi-folder", str(self._node.cdi_folder)),
             *("--kubeconfig", str(self._node.kubeconfig), "--log-format", "json"),

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dra_infra.plugin.command.main import run
 from dra_infra.plugin.disk import Disk
-from dra_infra.plugin.main import run
 from dra_infra.plugin.preparations import Preparations
 
 _AT_WORK = threading.local()

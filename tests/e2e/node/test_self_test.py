@@ -20,7 +20,7 @@ SECONDS = 60.0
 def check(node: RealNode) -> tuple[int, dict[str, dict[str, Any]]]:
     result = subprocess.run(
         [
-            *(sys.executable, "-m", "dra_infra.plugin.main", "--check", "--json"),
+            *(sys.executable, "-m", "dra_infra.plugin.command.main", "--check", "--json"),
             *("--back-end", "sim", "--fleet", "example", "--node-name", node.name),
             *("--kubelet-root", str(node.kubelet_root), "--cdi-folder", str(node.cdi_folder)),
             *("--kubeconfig", str(node.kubeconfig)),
@@ -62,7 +62,7 @@ def test_the_kubelet_takes_the_plugin_that_was_checked_before(real_node: RealNod
     with log.open("wb") as output:
         process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "dra_infra.plugin.main", "--log-format", "json"),
+                *(sys.executable, "-m", "dra_infra.plugin.command.main", "--log-format", "json"),
                 *("--back-end", "sim", "--fleet", "example", "--node-name", real_node.name),
                 *("--kubelet-root", str(real_node.kubelet_root), "--cdi-folder", str(real_node.cdi_folder)),
                 *("--kubeconfig", str(real_node.kubeconfig)),

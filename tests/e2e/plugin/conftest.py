@@ -9,9 +9,9 @@ import pytest
 
 from dra_infra.cluster.kubeconfig import find_account
 from dra_infra.model.gates import SUPPORTED_MINORS
-from dra_infra.plugin.api import Api as PluginApi
+from dra_infra.plugin.api_server.client import Api as PluginApi
 from dra_infra.plugin.back_end import BackEnd
-from dra_infra.plugin.publishing import Publisher
+from dra_infra.plugin.publishing.publisher import Publisher
 from tests.e2e.parity.gate_sets import ALL, DEFAULT, gates_of
 from tests.unit.plugin.publishing import Remembering
 from tools.cluster import Api, ControlPlane

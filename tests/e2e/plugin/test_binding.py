@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from dra_infra.cluster.accounts import Account, User
-from dra_infra.plugin.api import Api as PluginApi
+from dra_infra.plugin.api_server.binding import Binder
+from dra_infra.plugin.api_server.claim_reading import ClaimReader
+from dra_infra.plugin.api_server.client import Api as PluginApi
 from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
 from dra_infra.plugin.back_ends.sim_commands import Commands, bind, fail, hold, write_commands
-from dra_infra.plugin.binding import Binder
-from dra_infra.plugin.claim_reading import ClaimReader
 from dra_infra.plugin.claims import ClaimReference
 from dra_infra.specs.node_plugin.rights import rules
 from tests.e2e.plugin.conftest import NODE

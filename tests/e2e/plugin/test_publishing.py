@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.model.device import Device
-from dra_infra.plugin.publishing import MANAGED_BY
+from dra_infra.plugin.publishing.publisher import MANAGED_BY
 from tests.e2e.plugin.conftest import NODE, plugin_api
 from tests.unit.plugin.publishing import DRIVER, BackEnd, device, inventory, names_of, pool_of, wait_until
 from tools.cluster import Api, ControlPlane

@@ -10,7 +10,7 @@ from dra_infra.components.platform_arguments import NodePluginArgs
 from dra_infra.engine.synth import synth_function
 from dra_infra.errors import ProgramError
 from dra_infra.model.program import Program
-from dra_infra.plugin.settings import all_settings
+from dra_infra.plugin.command.settings import all_settings
 from dra_infra.specs.node_plugin.checks import _CHECKS, BY_ARGUMENT, FIXED, OTHERS
 from dra_infra.specs.node_plugin.plan import IMAGE
 from tests.unit.components.family import registered, run

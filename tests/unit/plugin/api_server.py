@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from dra_infra.cluster.accounts import Account, User
-from dra_infra.plugin.api import Api
+from dra_infra.plugin.api_server.client import Api
 
 Object = dict[str, Any]
 

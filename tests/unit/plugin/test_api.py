@@ -9,8 +9,8 @@ import pytest
 from dra_infra.cluster.accounts import Account, User
 from dra_infra.cluster.kinds import CLAIMS, NODES, SLICES
 from dra_infra.errors import PluginError
-from dra_infra.plugin.api import Api
-from dra_infra.plugin.api_refusals import ApiError
+from dra_infra.plugin.api_server.client import Api
+from dra_infra.plugin.api_server.refusals import ApiError
 from tests.unit.plugin.api_server import ApiServer, serving
 
 
@@ -129,7 +129,7 @@ def test_a_refusal_is_told_in_the_servers_words(server: ApiServer) -> None:
 
 
 def test_nobody_at_the_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dra_infra.plugin.api._BUDGET", 0.5)
+    monkeypatch.setattr("dra_infra.plugin.api_server.client._BUDGET", 0.5)
     api = Api(Account(name="n", server="http://127.0.0.1:9"), {})
     [problem] = refusal(api.get, NODES, "node-1").problems
     assert (problem.code, problem.path) == ("api-unreachable", "get Node node-1")

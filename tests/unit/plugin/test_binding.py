@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import pytest
 
+from dra_infra.plugin.api_server.binding import Binder, Bindings
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
-from dra_infra.plugin.binding import Binder, Bindings
 from dra_infra.plugin.claims import ClaimReference
 from tests.unit.plugin.api_server import ApiServer, serving
 from tests.unit.plugin.publishing import DRIVER, NODE, BackEnd, Remembering, device, wait_until

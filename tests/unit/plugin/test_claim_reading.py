@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_infra.errors import PluginError
-from dra_infra.plugin.claim_reading import ClaimReader
+from dra_infra.plugin.api_server.claim_reading import ClaimReader
 from dra_infra.plugin.claims import ClaimReference
 from tests.unit.plugin.api_server import ApiServer, serving
 

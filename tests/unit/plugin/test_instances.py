@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import PluginError
-from dra_infra.plugin.instances import Instances, refuse_others
+from dra_infra.plugin.command.instances import Instances, refuse_others
 from dra_infra.plugin.observing import Silent
 from dra_infra.plugin.service.registration import Registration
 from dra_infra.plugin.service.serving import Server
@@ -65,7 +65,7 @@ def test_an_instance_that_ended_is_no_other(folder: Path):
 
 def test_an_instance_that_was_killed_is_no_other(folder: Path):
     program = (
-        "import sys, os, signal, pathlib; from dra_infra.plugin.instances import Instances\n"
+        "import sys, os, signal, pathlib; from dra_infra.plugin.command.instances import Instances\n"
         "Instances(pathlib.Path(sys.argv[1])).join(); print(flush=True); signal.pause()"
     )
     with subprocess.Popen([sys.executable, "-c", program, folder], stdout=subprocess.PIPE) as process:

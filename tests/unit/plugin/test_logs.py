@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin import logs
 from dra_infra.plugin.claims import ClaimReference
-from dra_infra.plugin.observers import Observers
+from dra_infra.plugin.command import logs
+from dra_infra.plugin.command.observers import Observers
+from dra_infra.plugin.command.operation_log import OperationLog
 from dra_infra.plugin.observing import Operation, Silent
-from dra_infra.plugin.operation_log import OperationLog
 
 CLAIM = ClaimReference(namespace="ml", name="train", uid="00000001-0000-4000-8000-0000000000ab")
 PROBLEM = Problem(path="device gpu-0", code="device-held", message="is prepared for b", hint="wait")

@@ -15,7 +15,7 @@ import grpc
 import pytest
 
 import dra_infra
-from dra_infra.plugin.main import run
+from dra_infra.plugin.command.main import run
 from dra_infra.plugin.protocol import grpc_health_v1_pb2
 from tests.unit.plugin.whole_plugin import DRIVER, SECONDS, Machine, machine_in, wait_until
 
@@ -23,7 +23,7 @@ UIDS = [f"0000000{number}-0000-4000-8000-0000000000ab" for number in (1, 2)]
 ABRUPT = """
 import os, signal, sys
 from dra_infra.plugin.disk import Disk
-from dra_infra.plugin.main import run
+from dra_infra.plugin.command.main import run
 
 class Fatal(Disk):
     left = 4
@@ -247,7 +247,7 @@ def test_without_a_file_that_of_the_plugin_with_these_settings_is_meant(
 def test_check_says_what_holds_and_what_does_not(machine: Machine):
     machine.server.refuse = lambda _method, path: 403 if path == "/version" else None
     result = subprocess.run(
-        [sys.executable, "-m", "dra_infra.plugin.main", "--check", "--json", *machine.words()],
+        [sys.executable, "-m", "dra_infra.plugin.command.main", "--check", "--json", *machine.words()],
         capture_output=True,
         check=False,
         timeout=SECONDS,
@@ -265,7 +265,7 @@ def test_check_says_what_holds_and_what_does_not(machine: Machine):
 
 def test_help_and_mistakes_load_nothing_that_takes_long():
     program = (
-        "import sys, os\nfrom dra_infra.plugin.main import run\nrun(['--log-level', 'x'], {})\n"
+        "import sys, os\nfrom dra_infra.plugin.command.main import run\nrun(['--log-level', 'x'], {})\n"
         "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     )
     result = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

@@ -12,7 +12,7 @@ from dra_infra.model.resource_slice import ResourceSlice
 from dra_infra.model.target import Release
 from dra_infra.model.toleration import DeviceTaint
 from dra_infra.plugin.back_end import Inventory
-from dra_infra.plugin.pools import lay_out
+from dra_infra.plugin.publishing.pools import lay_out
 from dra_infra.validation.verdict import judge
 from tests.unit.catalog.test_publication import PLAIN, SET
 from tests.unit.plugin.publishing import DRIVER, NODE, counters, device, inventory

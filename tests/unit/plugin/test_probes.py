@@ -10,13 +10,13 @@ import grpc
 import pytest
 
 from dra_infra.errors import PluginError
-from dra_infra.plugin import probes
+from dra_infra.plugin.command import probes
+from dra_infra.plugin.command.probes import ProbeServer, ask_itself
+from dra_infra.plugin.command.setting_values import Address
 from dra_infra.plugin.observing import Silent
-from dra_infra.plugin.probes import ProbeServer, ask_itself
 from dra_infra.plugin.protocol import grpc_health_v1_pb2 as messages
 from dra_infra.plugin.service.registration import Registration
 from dra_infra.plugin.service.serving import Server
-from dra_infra.plugin.setting_values import Address
 
 DRIVER = "gpu.example.com"
 

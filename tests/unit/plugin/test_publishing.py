@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dra_infra.plugin.publishing import Publisher
+from dra_infra.plugin.publishing.publisher import Publisher
 from tests.unit.plugin.api_server import ApiServer, serving
 from tests.unit.plugin.publishing import (
     DRIVER,
@@ -259,7 +259,7 @@ def test_stopping_leaves_the_slices_and_withdrawing_deletes_them(bench: Bench) -
 def test_an_api_server_that_is_away_is_found_again_with_all_that_changed(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dra_infra.plugin.api._BUDGET", 1.0)
+    monkeypatch.setattr("dra_infra.plugin.api_server.client._BUDGET", 1.0)
     publisher = bench.published()
     store, port = bench.server.store, bench.server.port
     bench.server.stop()
@@ -304,7 +304,7 @@ def test_of_two_instances_the_older_one_publishes_until_it_ends(bench: Bench, tm
 def test_who_changes_slices_back_each_time_is_not_answered_as_fast(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dra_infra.plugin.publishing._SLOW", 60.0)
+    monkeypatch.setattr("dra_infra.plugin.publishing.publisher._SLOW", 60.0)
     bench.back_end.offered = inventory(["gpu-0"])
     bench.published()
     done = threading.Event()

@@ -15,7 +15,7 @@ from dra_infra.cluster.kinds import Kind
 from dra_infra.errors import PluginError
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.observing import Silent
-from dra_infra.plugin.publishing import Publisher
+from dra_infra.plugin.publishing.publisher import Publisher
 from tests.unit.plugin.api_server import Store
 from tests.unit.plugin.publishing import NODE, BackEnd, counters, device, inventory, names_of, pool_of
 
@@ -94,8 +94,8 @@ class Publishing(RuleBasedStateMachine):
     def begin(self, first: tuple[list[int], int]) -> None:
         # Pools of many slices, and few devices.
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr("dra_infra.plugin.pools._DEVICES", 4)
-        self.patch.setattr("dra_infra.plugin.pools._ADVANCED", 2)
+        self.patch.setattr("dra_infra.plugin.publishing.pools._DEVICES", 4)
+        self.patch.setattr("dra_infra.plugin.publishing.pools._ADVANCED", 2)
         self.store = Store()
         self.store.create("nodes", "", {"metadata": {"name": NODE, "uid": "node-uid"}})
         self.api = StoreApi(self.store)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dra_infra.plugin.claim_reading import ClaimReader
-from dra_infra.plugin.kubelet_state import claims_of_kubelet
-from dra_infra.plugin.reconciling import PATIENCE, Reconciled, Reconciler
+from dra_infra.plugin.api_server.claim_reading import ClaimReader
+from dra_infra.plugin.api_server.kubelet_state import claims_of_kubelet
+from dra_infra.plugin.api_server.reconciling import PATIENCE, Reconciled, Reconciler
 from tests.unit.plugin.api_server import ApiServer, serving
 from tests.unit.plugin.faults import DRIVER, SPEC, Node, claim_of, uid_of
 from tests.unit.plugin.publishing import Remembering, wait_until
@@ -162,7 +162,7 @@ def test_a_lost_claim_with_other_devices_now_is_left_and_told(bench: Bench) -> N
 def test_an_api_server_that_is_away_keeps_everything_as_it_is(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dra_infra.plugin.api._BUDGET", 0.1)
+    monkeypatch.setattr("dra_infra.plugin.api_server.client._BUDGET", 0.1)
     bench.claim(1, "gpu-0")
     bench.lose(1)
     bench.server.refuse = lambda _method, _path: 503

@@ -11,11 +11,11 @@ import pytest
 
 from dra_infra.cluster.kinds import Kind
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.check_folders import check_folders
-from dra_infra.plugin.check_kubelet import ask_kubelet
-from dra_infra.plugin.check_server import check_server
+from dra_infra.plugin.command.check_folders import check_folders
+from dra_infra.plugin.command.check_kubelet import ask_kubelet
+from dra_infra.plugin.command.check_server import check_server
+from dra_infra.plugin.command.findings import Finding, attempt, show
 from dra_infra.plugin.disk import Folder
-from dra_infra.plugin.findings import Finding, attempt, show
 from dra_infra.plugin.protocol import registration_pb2
 from dra_infra.plugin.service.sockets import Sockets
 
@@ -93,7 +93,7 @@ def test_a_kubelet_that_watches_is_found_and_nothing_is_left_for_it(node: Path):
             self.thread.start()
 
         def watch(self) -> None:
-            from dra_infra.plugin.probes import ask_registration
+            from dra_infra.plugin.command.probes import ask_registration
 
             while not self.stopped.wait(0.02) and not asked:
                 asked.extend(map(ask_registration, sockets.registry.glob("[!.]*")))

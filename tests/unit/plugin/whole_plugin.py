@@ -23,7 +23,7 @@ NODE = "node-1"
 SECONDS = 60
 """A start takes half a second of processor time, which a busy machine has in ten."""
 
-PROGRAM = ("-m", "dra_infra.plugin.main")
+PROGRAM = ("-m", "dra_infra.plugin.command.main")
 
 
 class Machine:

@@ -138,11 +138,11 @@ def test_only_commands_of_the_plugin_are_in_the_image(tmp_path: Path):
     folder = tmp_path / "dra_infra-0.1.0.dist-info"
     folder.mkdir()
     (folder / "entry_points.txt").write_text(
-        "[console_scripts]\ndra-infra = dra_infra.cli.process:main\ndra-infra-plugin = dra_infra.plugin.main:main\n"
+        "[console_scripts]\ndra-infra = dra_infra.cli.process:main\ndra-infra-plugin = dra_infra.plugin.command.main:main\n"
     )
     (command,) = python_packages.starters(tmp_path).items()
     assert command[0] == "dra-infra-plugin"
-    assert "from dra_infra.plugin.main import main" in command[1]
+    assert "from dra_infra.plugin.command.main import main" in command[1]
 
 
 def test_what_is_left_out_of_our_wheel_is_what_the_plugin_may_not_import():

@@ -11,7 +11,7 @@ from typing import Final
 import grpc
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.probes import ask_registration
+from dra_infra.plugin.command.probes import ask_registration
 from dra_infra.plugin.service.sockets import Sockets
 
 FILE: Final = "instances"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dra_infra.plugin.settings import all_settings
-from dra_infra.plugin.settings_reading import CONFIG_VARIABLE
+from dra_infra.plugin.command.settings import all_settings
+from dra_infra.plugin.command.settings_reading import CONFIG_VARIABLE
 
 _ABOUT: Final = """Prepare the devices of claims on this node, as a DRA driver's kubelet plugin does.
 

@@ -16,13 +16,13 @@ from typing import Any, Final
 from dra_infra.cluster.kinds import CLAIMS
 from dra_infra.cluster.objects import name_of, namespace_of, uid_of
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.api import Api
-from dra_infra.plugin.claim_reading import ClaimReader
+from dra_infra.plugin.api_server.claim_reading import ClaimReader
+from dra_infra.plugin.api_server.client import Api
+from dra_infra.plugin.api_server.kubelet_state import claims_of_kubelet
+from dra_infra.plugin.api_server.pauses import pause_after
 from dra_infra.plugin.claims import ClaimReference
-from dra_infra.plugin.kubelet_state import claims_of_kubelet
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.preparations import Preparations
-from dra_infra.plugin.slice_watch import pause_after
 from dra_infra.plugin.unexpected import expected
 
 PERIOD: Final = 600.0

@@ -17,8 +17,8 @@ from dra_infra.cluster.kinds import RESOURCE_GROUP, Kind
 from dra_infra.cluster.objects import mapping, mappings, text
 from dra_infra.cluster.wire import BUSY, Wire, pause_of
 from dra_infra.errors import ClusterError, Problem
-from dra_infra.plugin.api_refusals import ApiError, not_served, of_cluster, refused
-from dra_infra.plugin.api_watch import Watching
+from dra_infra.plugin.api_server.refusals import ApiError, not_served, of_cluster, refused
+from dra_infra.plugin.api_server.watch import Watching
 
 Object = dict[str, Any]
 

@@ -10,15 +10,15 @@ from typing import TypeVar
 
 from dra_infra.cluster.kubeconfig import find_account
 from dra_infra.errors import PluginError, Problem, ProblemsError
-from dra_infra.plugin.api import Api
+from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.back_end import BackEnd
-from dra_infra.plugin.back_ends.choosing import make_back_end, name_of_driver
-from dra_infra.plugin.check_folders import check_folders
-from dra_infra.plugin.check_kubelet import ask_kubelet
-from dra_infra.plugin.check_server import check_server
-from dra_infra.plugin.findings import Finding, attempt
-from dra_infra.plugin.places import Places
-from dra_infra.plugin.settings import Settings
+from dra_infra.plugin.command.check_folders import check_folders
+from dra_infra.plugin.command.check_kubelet import ask_kubelet
+from dra_infra.plugin.command.check_server import check_server
+from dra_infra.plugin.command.choosing import make_back_end, name_of_driver
+from dra_infra.plugin.command.findings import Finding, attempt
+from dra_infra.plugin.command.places import Places
+from dra_infra.plugin.command.settings import Settings
 
 _Kind = TypeVar("_Kind")
 

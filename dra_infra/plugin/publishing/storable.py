@@ -14,8 +14,8 @@ from typing import Any, Final
 from dra_infra.cluster.kinds import SLICES
 from dra_infra.cluster.objects import mapping, mappings, text
 from dra_infra.errors import Problem
-from dra_infra.plugin.api import Api
-from dra_infra.plugin.pools import Spec
+from dra_infra.plugin.api_server.client import Api
+from dra_infra.plugin.publishing.pools import Spec
 
 _LAST: Final = re.compile(r"\.(\w+)(\[\d+\])?$")
 _NAMED: Final = 3

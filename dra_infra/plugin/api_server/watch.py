@@ -12,7 +12,7 @@ from dra_infra.cluster.kinds import Kind
 from dra_infra.cluster.objects import mapping, text
 from dra_infra.cluster.wire import Wire
 from dra_infra.errors import ClusterError
-from dra_infra.plugin.api_refusals import of_cluster, refused
+from dra_infra.plugin.api_server.refusals import of_cluster, refused
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 Event = tuple[EventType, dict[str, Any]]

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, get_type_hints
 
-from dra_infra.plugin.setting_values import (
+from dra_infra.plugin.command.setting_values import (
     ADDRESS,
     BACK_END,
     DRIVER,

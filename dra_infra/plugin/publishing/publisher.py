@@ -13,15 +13,22 @@ from typing import Any, Final
 from dra_infra.cluster.kinds import NODES, SLICES
 from dra_infra.cluster.objects import labels_of, mapping, name_of, uid_of
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.api import Api
-from dra_infra.plugin.api_refusals import ApiError
+from dra_infra.plugin.api_server.client import Api
+from dra_infra.plugin.api_server.pauses import pause_after
+from dra_infra.plugin.api_server.refusals import ApiError
 from dra_infra.plugin.back_end import BackEnd, Inventory
 from dra_infra.plugin.observing import DeviceState, Observer
-from dra_infra.plugin.pool_changes import Changes, Written, find_changes, keep_taint_times, taint_times
-from dra_infra.plugin.pools import Spec, lay_out
-from dra_infra.plugin.slice_watch import SliceWatch, pause_after
-from dra_infra.plugin.sole import Sole
-from dra_infra.plugin.storable import Storable, dropped, unsafe_devices, without
+from dra_infra.plugin.publishing.pool_changes import (
+    Changes,
+    Written,
+    find_changes,
+    keep_taint_times,
+    taint_times,
+)
+from dra_infra.plugin.publishing.pools import Spec, lay_out
+from dra_infra.plugin.publishing.slice_watch import SliceWatch
+from dra_infra.plugin.publishing.sole import Sole
+from dra_infra.plugin.publishing.storable import Storable, dropped, unsafe_devices, without
 from dra_infra.plugin.unexpected import expected
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"

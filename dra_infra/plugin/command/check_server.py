@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from dra_infra.cluster.kinds import CLAIMS, NODES, SLICES, Kind
 from dra_infra.cluster.objects import mapping, text
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.findings import Finding, attempt
+from dra_infra.plugin.command.findings import Finding, attempt
 
 _REVIEW: Final = Kind(
     name="SelfSubjectAccessReview",

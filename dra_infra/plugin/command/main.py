@@ -12,12 +12,12 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from dra_infra.errors import ClusterError, FleetError, Problem, ProblemsError
-from dra_infra.plugin.command_line import CommandLine, parse
-from dra_infra.plugin.settings_reading import read_settings
+from dra_infra.plugin.command.command_line import CommandLine, parse
+from dra_infra.plugin.command.settings_reading import read_settings
 
 if TYPE_CHECKING:
+    from dra_infra.plugin.command.settings import Settings
     from dra_infra.plugin.disk import Disk
-    from dra_infra.plugin.settings import Settings
 
 EXIT_NOT_WORKING: Final = 1
 EXIT_MISTAKEN: Final = 2
@@ -39,7 +39,7 @@ def run(words: Sequence[str], environment: Mapping[str, str], *, disk: Disk | No
         disk: What changes checkpoint and CDI specs; tests stop the plugin at its steps.
     """
     if words and words[0] == "sim":
-        from dra_infra.plugin.sim_command_line import run_sim
+        from dra_infra.plugin.command.sim_command_line import run_sim
 
         return _answered(lambda: run_sim(words[1:], environment))
     line = parse(words, environment)
@@ -85,14 +85,14 @@ def _exit_code(error: ProblemsError) -> int:
 def _serve(
     settings: Settings, warnings: Sequence[Problem], environment: Mapping[str, str], disk: Disk | None
 ) -> int:
-    from dra_infra.plugin import logs
+    from dra_infra.plugin.command import logs
 
     ended = threading.Event()
     _end_on_signals(ended)
     logs.set_up(log_format=settings.log_format, level=settings.log_level, environment=environment)
     for each in warnings:
         logs.tell_problem("warning", "noticed", each)
-    from dra_infra.plugin.joining import Plugin
+    from dra_infra.plugin.command.joining import Plugin
 
     plugin = Plugin(settings, disk=disk, environment=environment)
     plugin.start()
@@ -119,8 +119,8 @@ def _end_on_signals(ended: threading.Event) -> None:
 
 
 def _check(settings: Settings, line: CommandLine, environment: Mapping[str, str]) -> int:
-    from dra_infra.plugin.findings import show
-    from dra_infra.plugin.self_test import check
+    from dra_infra.plugin.command.findings import show
+    from dra_infra.plugin.command.self_test import check
 
     return show(check(settings, environment), as_json=line.as_json, write=sys.stdout.write)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.command.findings import Finding, attempt
 from dra_infra.plugin.disk import TEMPORARY, Folder
-from dra_infra.plugin.findings import Finding, attempt
 from dra_infra.plugin.service.sockets import Sockets
 
 _CONTENT: Final = b"dra-infra-plugin --check\n"

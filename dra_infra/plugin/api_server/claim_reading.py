@@ -13,7 +13,7 @@ from dra_infra.cluster.kinds import CLAIMS
 from dra_infra.cluster.objects import mapping, mappings, text
 from dra_infra.errors import PluginError, Problem
 from dra_infra.model.names import is_dns_label, is_dns_subdomain
-from dra_infra.plugin.api import Api
+from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.claims import Claim, ClaimDevice, ClaimReference, check_uid, is_uid
 
 POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"

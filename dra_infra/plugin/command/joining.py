@@ -9,30 +9,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dra_infra.cluster.kubeconfig import find_account
-from dra_infra.plugin import kubelet_state
-from dra_infra.plugin.api import Api
+from dra_infra.plugin.api_server import kubelet_state
+from dra_infra.plugin.api_server.claim_reading import ClaimReader
+from dra_infra.plugin.api_server.client import Api
+from dra_infra.plugin.api_server.reconciling import Reconciler
 from dra_infra.plugin.back_end import BackEnd
-from dra_infra.plugin.back_ends.choosing import make_back_end, name_of_driver
 from dra_infra.plugin.cdi import CdiFolder
 from dra_infra.plugin.checkpoint import Checkpoint
-from dra_infra.plugin.claim_reading import ClaimReader
+from dra_infra.plugin.command.choosing import make_back_end, name_of_driver
+from dra_infra.plugin.command.instances import Instances, refuse_others
+from dra_infra.plugin.command.logs import tell
+from dra_infra.plugin.command.observers import Observers
+from dra_infra.plugin.command.operation_log import OperationLog
+from dra_infra.plugin.command.places import Places
+from dra_infra.plugin.command.settings import Settings
 from dra_infra.plugin.disk import Disk, Folder
 from dra_infra.plugin.driver import Driver
-from dra_infra.plugin.instances import Instances, refuse_others
-from dra_infra.plugin.logs import tell
-from dra_infra.plugin.observers import Observers
-from dra_infra.plugin.operation_log import OperationLog
-from dra_infra.plugin.places import Places
 from dra_infra.plugin.preparations import Preparations
-from dra_infra.plugin.publishing import Publisher
-from dra_infra.plugin.reconciling import Reconciler
-from dra_infra.plugin.settings import Settings
+from dra_infra.plugin.publishing.publisher import Publisher
 from dra_infra.plugin.turns import Turns
 from dra_infra.release import VERSION
 
 if TYPE_CHECKING:
-    from dra_infra.plugin.binding import Binder
-    from dra_infra.plugin.metrics import Metrics
+    from dra_infra.plugin.api_server.binding import Binder
+    from dra_infra.plugin.command.metrics import Metrics
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
@@ -133,7 +133,7 @@ class Plugin:
 
     def is_alive(self) -> str:
         """What keeps the plugin from being called; empty where nothing does."""
-        from dra_infra.plugin.probes import ask_itself
+        from dra_infra.plugin.command.probes import ask_itself
 
         if not self.driver.intact:
             return "a socket was taken away"
@@ -157,8 +157,8 @@ class Plugin:
         """What tells the scheduler that devices are ready: simulated ones may have to be waited for."""
         if self._settings.back_end != "sim":
             return None
+        from dra_infra.plugin.api_server.binding import Binder
         from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
-        from dra_infra.plugin.binding import Binder
 
         if not isinstance(back_end, SimulatedBackEnd):
             return None
@@ -173,13 +173,13 @@ class Plugin:
     def _make_metrics(self, driver: str) -> Metrics | None:
         if self._settings.metrics_address is None:
             return None
-        from dra_infra.plugin.metrics import Metrics
+        from dra_infra.plugin.command.metrics import Metrics
 
         return Metrics(self.places.claims, driver=driver, back_end=self._settings.back_end, version=VERSION)
 
     def _serve_metrics(self, running: ExitStack) -> None:
         if self._settings.metrics_address and self._metrics:
-            from dra_infra.plugin.metrics_server import MetricsServer
+            from dra_infra.plugin.command.metrics_server import MetricsServer
 
             server = MetricsServer(self._settings.metrics_address, self._metrics.text)
             running.callback(server.stop)
@@ -187,7 +187,7 @@ class Plugin:
 
     def _serve_probes(self, running: ExitStack) -> None:
         if self._settings.health_address:
-            from dra_infra.plugin.probes import ProbeServer
+            from dra_infra.plugin.command.probes import ProbeServer
 
             checks = {"": self.is_alive, "liveness": self.is_alive, "readiness": self.is_ready}
             server = ProbeServer(self._settings.health_address, checks)

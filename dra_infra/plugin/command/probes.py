@@ -11,11 +11,11 @@ from urllib.parse import quote
 import grpc
 
 from dra_infra.errors import PluginError
-from dra_infra.plugin.logs import tell
-from dra_infra.plugin.metrics_server import not_usable
+from dra_infra.plugin.command.logs import tell
+from dra_infra.plugin.command.metrics_server import not_usable
+from dra_infra.plugin.command.setting_values import Address
 from dra_infra.plugin.protocol import grpc_health_v1_pb2 as messages
 from dra_infra.plugin.protocol import registration_pb2
-from dra_infra.plugin.setting_values import Address
 
 SERVICE: Final = "grpc.health.v1.Health"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.logs import set_about, tell, tell_error, tell_problem
+from dra_infra.plugin.command.logs import set_about, tell, tell_error, tell_problem
 from dra_infra.plugin.observing import DeviceState, Operation
 
 _DONE: Final = {"prepare": "prepared", "release": "released"}

@@ -12,8 +12,8 @@ from contextlib import suppress
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.logs import tell
-from dra_infra.plugin.setting_values import Address
+from dra_infra.plugin.command.logs import tell
+from dra_infra.plugin.command.setting_values import Address
 
 _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS: Final = 10.0

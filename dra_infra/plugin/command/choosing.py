@@ -7,8 +7,8 @@ from typing import Final
 
 from dra_infra.errors import Problem
 from dra_infra.plugin.back_end import BackEnd
-from dra_infra.plugin.places import Places
-from dra_infra.plugin.settings import Settings
+from dra_infra.plugin.command.places import Places
+from dra_infra.plugin.command.settings import Settings
 
 _NVIDIA: Final = "gpu.nvidia.com"
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.command.settings import Settings
 from dra_infra.plugin.service.sockets import Sockets
-from dra_infra.plugin.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,12 +10,12 @@ from typing import Final
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.back_ends import sim_commands
-from dra_infra.plugin.back_ends.choosing import name_of_driver
 from dra_infra.plugin.back_ends.sim_commands import EVERY, Commands, read_commands, write_commands
-from dra_infra.plugin.command_line import parse
-from dra_infra.plugin.places import Places
-from dra_infra.plugin.settings import all_settings
-from dra_infra.plugin.settings_reading import read_settings
+from dra_infra.plugin.command.choosing import name_of_driver
+from dra_infra.plugin.command.command_line import parse
+from dra_infra.plugin.command.places import Places
+from dra_infra.plugin.command.settings import all_settings
+from dra_infra.plugin.command.settings_reading import read_settings
 
 _ABOUT: Final = """Say what happens to simulated devices.
 

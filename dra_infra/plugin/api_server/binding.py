@@ -17,13 +17,13 @@ from typing import Any, Final, Literal, Protocol
 from dra_infra.cluster.kinds import CLAIMS
 from dra_infra.cluster.objects import mapping, mappings, name_of, namespace_of, text, uid_of
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.api import Api
-from dra_infra.plugin.api_refusals import ApiError
-from dra_infra.plugin.api_watch import Watching
+from dra_infra.plugin.api_server.client import Api
+from dra_infra.plugin.api_server.pauses import pause_after
+from dra_infra.plugin.api_server.refusals import ApiError
+from dra_infra.plugin.api_server.watch import Watching
 from dra_infra.plugin.back_end import BackEnd
 from dra_infra.plugin.claims import ClaimReference
 from dra_infra.plugin.observing import Observer
-from dra_infra.plugin.slice_watch import pause_after
 from dra_infra.plugin.unexpected import expected
 
 Item = Mapping[str, Any]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_infra.errors import Place, PluginError, Problem
-from dra_infra.plugin.setting_values import shortened
-from dra_infra.plugin.settings import PREFIX, Setting, Settings, all_settings
+from dra_infra.plugin.command.setting_values import shortened
+from dra_infra.plugin.command.settings import PREFIX, Setting, Settings, all_settings
 
 if TYPE_CHECKING:
     import yaml

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -11,18 +10,12 @@ from typing import Any, Final
 from dra_infra.cluster.kinds import SLICES
 from dra_infra.cluster.objects import mapping, text
 from dra_infra.errors import PluginError
-from dra_infra.plugin.api import Api
-from dra_infra.plugin.api_watch import Watching
+from dra_infra.plugin.api_server.client import Api
+from dra_infra.plugin.api_server.pauses import pause_after
+from dra_infra.plugin.api_server.watch import Watching
 from dra_infra.plugin.unexpected import expected
 
-_FIRST_PAUSE: Final = 0.2
-_LONGEST_PAUSE: Final = 10.0
 _REMEMBERED: Final = 1000
-
-
-def pause_after(failures: int) -> float:
-    """Seconds until the next try: doubled each time, of random length, so that nodes do not ask all at once."""
-    return random.uniform(0.5, 1.0) * min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures, 10))  # noqa: S311
 
 
 class SliceWatch:

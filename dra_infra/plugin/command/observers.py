@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.logs import tell_error
+from dra_infra.plugin.command.logs import tell_error
 from dra_infra.plugin.observing import DeviceState, Observer, Operation
 
 

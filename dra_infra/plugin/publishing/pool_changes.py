@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dra_infra.cluster.objects import mapping, mappings, name_of, text
-from dra_infra.plugin.pools import Spec
+from dra_infra.plugin.publishing.pools import Spec
 
 Item = Mapping[str, Any]
 TaintTimes = dict[tuple[str, str, str, str], str]
