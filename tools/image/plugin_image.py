@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
+import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ REPOSITORY: Final = "localhost/dra-infra-plugin"
 CONTENTS: Final = "usr/share/dra-infra/contents.json"
 """In the image: every package in it, with its version."""
 
+_KEPT_SECONDS: Final = 2 * 24 * 3600
 _ENTRY_POINT: Final = "/usr/local/bin/dra-infra-plugin"
 _HASHED: Final = (
     "dra_infra",
@@ -74,6 +77,7 @@ def build() -> Built:
     if archive.is_file():
         return Built(archive, name, is_fresh=False)
     debian.download(packages, folder / "packages")
+    _forget_old(folder)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as scratch:
         root, draft = Path(scratch) / "root", Path(scratch) / "image.tar"
         make_root(root, python, packages, folder / "packages")
@@ -135,6 +139,13 @@ def write(path: Path, root: Path, name: str) -> None:
         },
     }
     oci_archive.write(path, [oci_archive.Image(name=name, layers=(tree.to_tar(),), config=config)])
+
+
+def _forget_old(folder: Path) -> None:
+    """Delete what was built days ago: each change of the sources is another archive, which others may be reading now."""
+    for path in (*folder.glob("dra-infra-plugin-*.tar"), *folder.glob(".unfinished-*")):
+        if time.time() - path.stat().st_mtime > _KEPT_SECONDS:
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _commands(modules: Path) -> dict[str, str]:

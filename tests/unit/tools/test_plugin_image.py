@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 import tarfile
+import time
 import tomllib
 from pathlib import Path
 
@@ -143,6 +145,15 @@ def test_only_commands_of_the_plugin_are_in_the_image(tmp_path: Path):
     (command,) = python_packages.starters(tmp_path).items()
     assert command[0] == "dra-infra-plugin"
     assert "from dra_infra.plugin.command.main import main" in command[1]
+
+
+def test_archives_of_days_ago_are_deleted_and_those_of_today_are_not(tmp_path: Path):
+    for name, days in (("old", 3), ("new", 1)):
+        for path in (tmp_path / f"dra-infra-plugin-{name}.tar", tmp_path / f".unfinished-{name}"):
+            path.mkdir() if path.name.startswith(".") else path.touch()
+            os.utime(path, (time.time() - days * 24 * 3600,) * 2)
+    plugin_image._forget_old(tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".unfinished-new", "dra-infra-plugin-new.tar"]
 
 
 def test_what_is_left_out_of_our_wheel_is_what_the_plugin_may_not_import():
