@@ -1,0 +1,39 @@
+"""A clock that is set while the plugin runs changes nothing: what is compared are seconds that only go forward."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import dra_infra.plugin
+
+PACKAGE = Path(dra_infra.plugin.__file__).parent
+TELLS_THE_TIME = {
+    "api_server/binding.py": "lastTransitionTime of a condition, for people",
+    "service/health.py": "when a device's health was last known, which the kubelet compares with its own clock",
+}
+"""Modules that read the machine's clock, and what for: they write it down, and compare it with nothing."""
+
+CLOCK = {
+    ("time", "time"),
+    ("time", "time_ns"),
+    ("datetime", "now"),
+    ("datetime", "today"),
+    ("datetime", "utcnow"),
+}
+
+
+def readings(tree: ast.AST) -> Iterator[ast.Attribute]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and (getattr(node.value, "id", ""), node.attr) in CLOCK:
+            yield node
+
+
+def test_only_what_is_written_down_for_others_is_read_from_the_machines_clock():
+    reading = {
+        file.relative_to(PACKAGE).as_posix()
+        for file in PACKAGE.rglob("*.py")
+        if any(readings(ast.parse(file.read_text())))
+    }
+    assert reading == TELLS_THE_TIME.keys()
