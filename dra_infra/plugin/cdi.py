@@ -192,7 +192,7 @@ class CdiFolder:
             PluginError: `cdi-refused`, `plugin-folder-not-usable`.
         """
         name = self._name(record.claim.uid)
-        content = json.dumps(make_spec(record, self._driver), indent=1).encode()
+        content = json.dumps(make_spec(record, self._driver)).encode()
         if self._folder.read(name) != content:
             # Another boot has no use for it: it undoes the claim.
             self._folder.replace(name, content, settle=False)

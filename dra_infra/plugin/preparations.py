@@ -57,6 +57,7 @@ class Preparations:
         self._back_end = back_end
         self._turns = turns
         self._unsure = True
+        self._without_record = False
         self._problems: tuple[Problem, ...] = ()
 
     def recover(self) -> tuple[Problem, ...]:
@@ -149,6 +150,8 @@ class Preparations:
                     self._undo(record)
             except PluginError as error:
                 yield from error.problems
+        # Asked here alone: looking through a folder of a thousand specs takes as long as writing one.
+        self._without_record = not self._specs.uids() <= self._checkpoint.records.keys()
 
     def _is_whole(self, record: Record) -> bool:
         return (
@@ -193,6 +196,9 @@ class Preparations:
         self._unsure = False
 
     def _lost(self) -> frozenset[str]:
+        """Claims that have something of ours on the disk, and no record."""
+        if not self._without_record:
+            return self._checkpoint.unreadable
         return self._checkpoint.unreadable | (self._specs.uids() - self._checkpoint.records.keys())
 
     def _restore(self, claim: Claim) -> Record | None:

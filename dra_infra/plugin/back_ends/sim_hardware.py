@@ -142,6 +142,6 @@ class Hardware:
 
 
 def _write(folder: Folder, name: str, content: Mapping[str, Any]) -> None:
-    encoded = json.dumps(content, indent=1, sort_keys=True).encode()
+    encoded = json.dumps(content, sort_keys=True).encode()
     if folder.read(name) != encoded:
         folder.replace(name, encoded)
