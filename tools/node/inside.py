@@ -39,11 +39,12 @@ class _Node:
         self.listener.bind(f"{address}.new")
         self.listener.listen()
         Path(f"{address}.new").rename(address)
-        self.deaths, writer = socket.socketpair()
-        for end in (self.deaths, writer):
-            end.settimeout(0.0)
+        # Both ends are kept: a socket that is forgotten closes, and the other end could then be read without an end.
+        self.deaths, self.signals = socket.socketpair()
+        for end in (self.deaths, self.signals):
+            end.setblocking(False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self.signals.fileno(), warn_on_full_buffer=False)
 
     def serve(self) -> None:
         selector = selectors.DefaultSelector()
