@@ -42,7 +42,7 @@ class _Node:
         # Both ends are kept: a socket that is forgotten closes, and the other end could then be read without an end.
         self.deaths, self.signals = socket.socketpair()
         for end in (self.deaths, self.signals):
-            end.setblocking(False)
+            end.settimeout(0.0)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self.signals.fileno(), warn_on_full_buffer=False)
 
