@@ -12,7 +12,7 @@ PROVIDER ?= stand-in
 # One more than cores: a test on real parts waits for a third of its time.
 E2E_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 
-.PHONY: help venv demo test check format lint typecheck layers golden golden-costs tools cluster image e2e e2e-node parity parity-mutants docs bench compat protos clean
+.PHONY: help venv demo test check format lint typecheck layers golden golden-costs tools cluster image e2e e2e-node soak parity parity-mutants docs bench compat protos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -70,9 +70,12 @@ e2e: $(STAMP) ## Real engine, API server and scheduler (needs: make tools); PROV
 	@DRA_INFRA_PROVIDER=$(PROVIDER) $(BIN)/pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/e2e --ignore tests/e2e/node
 	@$(MAKE) --no-print-directory e2e-node
 
-# By itself: a machine has one node at a time, and these tests measure how late a pod is.
+# By itself, for these tests measure how late a pod is.
 e2e-node: $(STAMP) ## The part of e2e with a real node: kubelet, containerd and runc (needs: make tools, root)
 	@$(BIN)/pytest -n0 -m e2e tests/e2e/node
+
+soak: $(STAMP) ## The same for longer: more pods that come and go, and outages of half a minute (about 15 minutes)
+	@DRA_INFRA_SOAK=1 $(BIN)/pytest -n0 -m e2e tests/e2e/node
 
 # Tests of this folder are left alone by make e2e, and need nothing of make tools; without a GPU they fail and say so.
 e2e-gpu: $(STAMP) ## The node plugin's NVML back end on a machine with NVIDIA GPUs, beside nvidia-smi (needs: a GPU, root)

@@ -38,7 +38,7 @@ def node_api(node_plane: ControlPlane) -> Iterator[Api]:
 
 @pytest.fixture(scope="module")
 def real_node(node_plane: ControlPlane, binaries: Callable[[str], Path]) -> Iterator[RealNode]:
-    """The node, fresh for each module: it starts in 2 s, and a machine has one at a time."""
+    """The node, fresh for each module: it starts in 2 s."""
     with RealNode(node_plane, name=NODE, binaries=binaries) as node:
         yield node
 
@@ -55,10 +55,14 @@ def workloads(node_api: Api, real_node: RealNode) -> Iterator[Workloads]:
     node_api.delete("v1/Namespace", namespace)
 
 
-@pytest.fixture(scope="session")
-def device_classes(node_api: Api) -> None:
-    """The classes of NVIDIA's driver."""
-    create_fleet(node_api, (one for one in load_fleet(FLEET).to_manifests() if one["kind"] == "DeviceClass"))
+@pytest.fixture(scope="module")
+def device_classes(node_api: Api) -> Iterator[None]:
+    """The classes of NVIDIA's driver, for the time of a module: others install their own."""
+    classes = [one for one in load_fleet(FLEET).to_manifests() if one["kind"] == "DeviceClass"]
+    create_fleet(node_api, classes)
+    yield
+    for one in classes:
+        node_api.delete("resource.k8s.io/v1/DeviceClass", one["metadata"]["name"])
 
 
 @pytest.fixture(scope="module")

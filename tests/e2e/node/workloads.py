@@ -45,14 +45,16 @@ class Workloads:
             }
         )
 
-    def claim(self, name: str, *requests: Manifest, config: Manifest | None = None) -> Manifest:
-        """Create a claim; without *requests* of one GPU."""
+    def claim(
+        self, name: str, *requests: Manifest, config: Manifest | None = None, same: str | None = None
+    ) -> Manifest:
+        """Create a claim; without *requests* of one GPU; its devices have the attribute *same* in common."""
         return self.api.create(
             {
                 "apiVersion": "resource.k8s.io/v1",
                 "kind": "ResourceClaim",
                 "metadata": {"name": name, "namespace": self.namespace},
-                "spec": {"devices": _devices(requests, config)},
+                "spec": {"devices": _devices(requests, config, same)},
             }
         )
 
@@ -158,10 +160,12 @@ def request(
     return {"name": name, "exactly": {"deviceClassName": device_class, "count": count, **fields}}
 
 
-def _devices(requests: tuple[Manifest, ...], config: Manifest | None) -> Manifest:
+def _devices(requests: tuple[Manifest, ...], config: Manifest | None, same: str | None = None) -> Manifest:
     devices: Manifest = {"requests": list(requests) or [request()]}
     if config is not None:
         devices["config"] = [{"opaque": config}]
+    if same is not None:
+        devices["constraints"] = [{"matchAttribute": same}]
     return devices
 
 
