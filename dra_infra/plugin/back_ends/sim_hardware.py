@@ -142,6 +142,7 @@ class Hardware:
 
 
 def _write(folder: Folder, name: str, content: Mapping[str, Any]) -> None:
-    encoded = json.dumps(content, sort_keys=True).encode()
+    # A whole line: what a container prints of it shows in `kubectl logs` only then.
+    encoded = json.dumps(content, sort_keys=True).encode() + b"\n"
     if folder.read(name) != encoded:
         folder.replace(name, encoded)

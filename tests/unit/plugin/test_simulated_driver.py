@@ -79,6 +79,8 @@ def test_every_device_is_prepared_and_released_and_no_variable_hides_another(tmp
             back_end.driver,
         )
         told = json.loads(Path(edits[0].mounts[0].host_path).read_text())
+        # A whole line, else what a container prints of it does not show in its log.
+        assert Path(edits[0].mounts[0].host_path).read_text().endswith("}\n")
         assert told["claim"]["uid"] == claim.uid
         assert [each["name"] for each in told["devices"]] == [device.name]
         back_end.release(claim)
