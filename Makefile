@@ -70,9 +70,10 @@ e2e: $(STAMP) ## Real engine, API server and scheduler (needs: make tools); PROV
 	@DRA_INFRA_PROVIDER=$(PROVIDER) $(BIN)/pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/e2e --ignore tests/e2e/node
 	@$(MAKE) --no-print-directory e2e-node
 
-# By itself, for these tests measure how late a pod is.
+# What nodes leave on the machine can be seen only while there is no other one. Else each module has a node of its own.
 e2e-node: $(STAMP) ## The part of e2e with a real node: kubelet, containerd and runc (needs: make tools, root)
-	@$(BIN)/pytest -n0 -m e2e tests/e2e/node
+	@$(BIN)/pytest -n0 -m e2e tests/e2e/node/test_machine.py
+	@$(BIN)/pytest -n $(E2E_WORKERS) --dist loadfile -m e2e tests/e2e/node --ignore tests/e2e/node/test_machine.py
 
 soak: $(STAMP) ## The same for longer: more pods that come and go, and outages of half a minute (about 15 minutes)
 	@DRA_INFRA_SOAK=1 $(BIN)/pytest -n0 -m e2e tests/e2e/node
