@@ -76,6 +76,7 @@ e2e-node: $(STAMP) ## The part of e2e with a real node: kubelet, containerd and 
 	@$(BIN)/pytest -n $(E2E_WORKERS) --dist loadfile -m e2e tests/e2e/node --ignore tests/e2e/node/test_machine.py
 
 soak: $(STAMP) ## The same for longer: more pods that come and go, and outages of half a minute (about 15 minutes)
+	@DRA_INFRA_SOAK=1 $(BIN)/pytest -q -n0 tests/unit/plugin/test_crashes.py
 	@DRA_INFRA_SOAK=1 $(BIN)/pytest -n0 -m e2e tests/e2e/node
 
 # Tests of this folder are left alone by make e2e, and need nothing of make tools; without a GPU they fail and say so.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import tempfile
 from itertools import count
 from pathlib import Path
@@ -153,6 +154,9 @@ def test_a_reboot_forgets_what_was_prepared(tmp_path: Path):
     assert not set(before) & set(after)
 
 
+LIVES = 1000 if os.environ.get("DRA_INFRA_SOAK") else 60
+"""Sequences of prepare, release, kill, reboot and damage, each of up to 30."""
+
 CLAIMS = st.integers(1, 5)
 DEVICES = st.sets(st.integers(0, 3), min_size=1, max_size=2)
 STEPS = st.none() | st.integers(0, 30)
@@ -259,4 +263,4 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLife.settings = settings(max_examples=LIVES, stateful_step_count=30, deadline=None)
