@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from dra_infra.errors import PluginError, Problem
+
+_LONGEST: Final = 2000
+"""Characters of a stranger's text; what is answered to the kubelet is cut again (service/answers.py)."""
 
 
 @contextmanager
@@ -23,7 +27,7 @@ def expected(what: str) -> Iterator[None]:
         problem = Problem(
             path=what,
             code="plugin-failed",
-            message=f"{type(error).__name__}: {str(error)[:300]}",
+            message=f"nobody expected this: {type(error).__name__}: {str(error)[:_LONGEST]}",
             hint="it is tried again; tell its authors, with the log",
         )
         raise PluginError([problem]) from error

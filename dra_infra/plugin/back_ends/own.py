@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from functools import cache
 from typing import Final, cast
 
@@ -26,16 +27,10 @@ def load(name: str, *, driver: str = "") -> BackEnd:
     """
     module, _, kind = name.partition(":")
     try:
-        made = getattr(importlib.import_module(module), kind)()
+        # What others wrote may raise anything, and whoever starts the plugin is to read what.
+        made = _class(name, module, kind)()
     except PluginError:
         raise
-    except ModuleNotFoundError as error:
-        hint = "name its folder in PYTHONPATH" if error.name == module else "install it where the plugin runs"
-        raise _refused(name, f"there is no module {error.name}", hint) from error
-    except AttributeError as error:
-        raise _refused(
-            name, str(error), "write the name of a class of the module behind the colon"
-        ) from error
     except Exception as error:
         raise _refused(name, f"{type(error).__name__}: {error}", "it is called without arguments") from error
     if lacking := [each for each in _MEMBERS if not callable(getattr(made, each, None))]:
@@ -48,6 +43,18 @@ def load(name: str, *, driver: str = "") -> BackEnd:
     if driver and driver != called:
         raise _refused(name, f"its driver is called {called}, not {driver}", "leave --driver out")
     return cast(BackEnd, made)
+
+
+def _class(name: str, module: str, kind: str) -> Callable[[], object]:
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        hint = "name its folder in PYTHONPATH" if error.name == module else "install it where the plugin runs"
+        raise _refused(name, f"there is no module {error.name}", hint) from error
+    made = getattr(found, kind, None)
+    if not callable(made):
+        raise _refused(name, f"{module} has no class {kind}", "write the name of a class behind the colon")
+    return cast("Callable[[], object]", made)
 
 
 def _refused(name: str, message: str, hint: str) -> PluginError:

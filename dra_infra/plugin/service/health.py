@@ -9,10 +9,11 @@ from typing import Any, Final
 
 import grpc
 
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError
 from dra_infra.plugin.back_end import Health, Inventory
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.protocol import health_v1_pb2 as messages
+from dra_infra.plugin.unexpected import expected
 
 SERVICES: Final = ("v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth")
 """Both versions have the same messages."""
@@ -134,13 +135,11 @@ class HealthService:
     def _message(self) -> messages.NodeWatchResourcesResponse | None:
         """All devices; nothing where the back end fails, so that the kubelet says unknown after a while."""
         try:
-            inventory = self._inventory()
+            # The stream goes on, and what was told gets old.
+            with expected("the devices' health"):
+                inventory = self._inventory()
         except PluginError as error:
             self._observer.noticed(error.problems)
-            return None
-        except Exception as unexpected:  # noqa: BLE001 - as above: the stream goes on, and what is told gets old.
-            text = f"nobody expected this: {type(unexpected).__name__}: {unexpected}"
-            self._observer.noticed([Problem(path="the devices' health", code="plugin-failed", message=text)])
             return None
         now = int(time.time())
         return messages.NodeWatchResourcesResponse(

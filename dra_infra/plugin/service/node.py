@@ -19,6 +19,7 @@ from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.protocol import dra_v1_pb2 as messages
 from dra_infra.plugin.service.answers import explain
 from dra_infra.plugin.service.references import Named, by_uid, check_one, shortened
+from dra_infra.plugin.unexpected import expected
 
 VERSIONS: Final = {
     "k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin": True,
@@ -146,19 +147,11 @@ def _check_time(reference: ClaimReference, until: float) -> None:
 
 def _attempt(work: Callable[[], _Result]) -> tuple[_Result | None, PluginError | None]:
     try:
-        return work(), None
+        # One claim fails, and the service goes on.
+        with expected("the node plugin"):
+            return work(), None
     except PluginError as error:
         return None, error
-    except Exception as unexpected:  # noqa: BLE001 - one claim fails, and the service goes on.
-        problem = Problem(
-            path="the node plugin",
-            code="plugin-failed",
-            message=f"nobody expected this: {type(unexpected).__name__}: {unexpected}",
-            hint="the plugin's log has more",
-        )
-        failed = PluginError([problem])
-        failed.__cause__ = unexpected
-        return None, failed
 
 
 def _device(device: ClaimDevice, cdi_id: str, *, shares: bool) -> messages.Device:

@@ -100,7 +100,9 @@ def quiet_machine():
     deadline = time.monotonic() + SECONDS
     while any(Path("/run/dra-infra-nodes").glob("*.json")):
         if time.monotonic() > deadline:
-            pytest.skip("somebody else has a node on this machine")
+            pytest.fail(
+                "a node is left on this machine, or somebody else has one: end it first", pytrace=False
+            )
         time.sleep(0.1)
 
 

@@ -74,8 +74,9 @@ def test_the_driver_of_the_page_registers_publishes_prepares_and_releases(
     [
         ("", "there is no module none_of_ours"),
         ("import nothing_such", "there is no module nothing_such"),
-        ("x = 1", "no attribute 'Lamps'"),
+        ("x = 1", "has no class Lamps"),
         ("class Lamps:\n  def __init__(self, wires): ...", "TypeError"),
+        ("class Lamps:\n  def __init__(self): self.wires", "AttributeError"),
         ("class Lamps:\n  driver = 'lamp.example.com'", "has no inventory, watch, prepare, release, close"),
         (
             "class Lamps:\n  driver = 'Lamp'\n  inventory = watch = prepare = release = close = len",
