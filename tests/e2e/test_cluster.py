@@ -298,7 +298,7 @@ def test_missing_binary_is_told_before_anything_starts(tmp_path):
     assert caught.value.hint == "run `make tools`"
 
 
-def test_api_only_control_plane_validates_but_places_nothing(binaries):
+def test_api_only_control_plane_validates_and_deletes_but_places_nothing(binaries):
     with (
         ControlPlane(binaries=binaries, components=(parts.ETCD, parts.APISERVER)) as plane,
         plane.api() as client,
@@ -312,6 +312,11 @@ def test_api_only_control_plane_validates_but_places_nothing(binaries):
         create_fleet(client, [node("gpu-node-1")])
         created = client.create(pod("waits"))
         assert "nodeName" not in created["spec"]
+        client.delete("v1/Pod", "waits", grace_seconds=0)
+        client.delete("v1/Pod", "waits", missing_ok=True)
+        with pytest.raises(ApiError) as caught:
+            client.delete("v1/Pod", "waits")
+        assert caught.value.status == 404
 
 
 def test_emulated_minor_serves_what_that_minor_served(binaries):

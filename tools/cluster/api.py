@@ -161,11 +161,32 @@ class Api:
         )
 
     def delete(
-        self, kind: str, name: str, *, namespace: str | None = None, propagation: str = "Background"
+        self,
+        kind: str,
+        name: str,
+        *,
+        namespace: str | None = None,
+        propagation: str = "Background",
+        grace_seconds: int | None = None,
+        missing_ok: bool = False,
     ) -> None:
-        """Ask for the end of an object; `wait_gone` tells when it has come."""
-        options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
-        self.request("DELETE", self._path(kind, namespace, name), json=options)
+        """Ask for the end of an object; `wait_gone` tells when it has come.
+
+        A pod may take *grace_seconds* to end, instead of its own limit; 0 deletes the object at once. With
+        *missing_ok* it may have gone: what was listed a moment ago may have been collected since.
+        """
+        options: dict[str, Any] = {
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "propagationPolicy": propagation,
+        }
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        try:
+            self.request("DELETE", self._path(kind, namespace, name), json=options)
+        except ApiError as error:
+            if not (missing_ok and error.status == httpx.codes.NOT_FOUND):
+                raise
 
     def wait_until(
         self,

@@ -141,8 +141,7 @@ def test_pod_that_is_deleted_with_force(claims, node_api, real_node):
     claims.claim("one")
     claims.pod_with_claim("pod", "one")
     claims.wait_running("pod")
-    path = f"/api/v1/namespaces/{claims.namespace}/pods/pod"
-    claims.api.request("DELETE", path, json={"gracePeriodSeconds": 0})
+    claims.api.delete("v1/Pod", "pod", namespace=claims.namespace, grace_seconds=0)
     claims.api.wait_gone("v1/Pod", "pod", namespace=claims.namespace)
     assert settled(node_api, real_node) == frozenset()
 

@@ -45,7 +45,7 @@ pod = {
 with Plane().api() as api:
     name = api.create(pod)["metadata"]["name"]
     api.wait_until("v1/Pod", name, lambda pod: pod["status"].get("phase") == "Running")
-    api.request("DELETE", f"/api/v1/namespaces/default/pods/{name}", json={"gracePeriodSeconds": 60})
+    api.delete("v1/Pod", name, grace_seconds=60)
 print(json.dumps({"folder": str(node.folder), "supervisor": node.supervisor}), flush=True)
 node.hold()
 """

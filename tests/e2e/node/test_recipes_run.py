@@ -57,7 +57,8 @@ class Plugins:
         self.stop()
         for each in self._api.list(bench.SLICE):
             if each["spec"]["driver"] not in drivers:
-                self._api.delete(bench.SLICE, each["metadata"]["name"])
+                # The kubelet deletes those of a driver that has left, 30 s after it did.
+                self._api.delete(bench.SLICE, each["metadata"]["name"], missing_ok=True)
         self._fleet = fleet
         for driver in drivers:
             log = self._folder / f"{driver}.log"

@@ -149,7 +149,9 @@ class Workloads:
         for kind in ("v1/Pod", CLAIM):
             for item in self.api.list(kind, namespace=self.namespace):
                 if "deletionTimestamp" not in item["metadata"]:
-                    self.api.delete(kind, item["metadata"]["name"], namespace=self.namespace)
+                    # A pod of a Deployment and a claim of a template are collected meanwhile.
+                    name = item["metadata"]["name"]
+                    self.api.delete(kind, name, namespace=self.namespace, missing_ok=True)
             self.api.wait_for(kind, lambda items: not items, namespace=self.namespace, timeout=60.0)
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
-
-import httpx
+from typing import Final
 
 from dra_infra.simulation.extended_resources import CLAIM_ENTRY
 from tests.e2e.scheduler.objects import (
@@ -24,7 +22,7 @@ from tests.e2e.scheduler.objects import (
 from tests.e2e.scheduler.objects import node as make_node
 from tests.e2e.scheduler.objects import pod as make_pod
 from tests.e2e.scheduler.scenario import Scenario
-from tools.cluster import Api, ApiError, Manifest, create_fleet, kind_of
+from tools.cluster import Api, Manifest, create_fleet, kind_of
 
 CLAIM: Final = f"{DRA}/ResourceClaim"
 ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
@@ -196,20 +194,9 @@ class Stage:
         return made
 
     def _delete(self, kind: str, name: str, namespace: str | None) -> None:
-        if kind == "v1/Pod":
-            # No kubelet would end its grace period.
-            path = f"/api/v1/namespaces/{namespace}/pods/{name}"
-            self._unless_gone(lambda: self.api.request("DELETE", path, json={"gracePeriodSeconds": 0}))
-        else:
-            self._unless_gone(lambda: self.api.delete(kind, name, namespace=namespace))
-
-    @staticmethod
-    def _unless_gone(request: Callable[[], Any]) -> None:
-        try:
-            request()
-        except ApiError as error:
-            if error.status != httpx.codes.NOT_FOUND:
-                raise
+        # No kubelet would end a pod's grace period.
+        grace = 0 if kind == "v1/Pod" else None
+        self.api.delete(kind, name, namespace=namespace, grace_seconds=grace, missing_ok=True)
 
 
 def _condition(pod: Manifest) -> Manifest:
