@@ -131,7 +131,8 @@ def _of_config(name: str, config: EffectiveConfig) -> Iterator[str]:
         yield from _limits(name, config.mps)
     bursts = config.values.get("bwBurst") or {}
     for field, variable in _BURSTS.items():
-        if field in bursts:
+        # Nothing of a burst of 0, as there.
+        if bursts.get(field):
             yield f"{name}_{variable}={bursts[field]}"
 
 
@@ -141,8 +142,11 @@ def _of_share(device: ClaimDevice, name: str) -> Iterator[str]:
         capacity = qualified.rpartition("/")[2]
         if name.startswith("CPU_") and capacity == "cpu":
             yield f"{name}_CONSUMED_CPU={amount}"
+        elif name.startswith("NET_") and capacity in _RATES:
+            # In plain digits (`AsDec` of its applyNetConfig), where other amounts are written as the API server prints them.
+            yield f"{name}_{_RATES[capacity]}={_digits(amount)}"
         else:
-            yield f"{name}_{_RATES.get(capacity, _upper(capacity))}={amount}"
+            yield f"{name}_{_upper(capacity)}={amount}"
 
 
 def _limits(name: str, mps: Mapping[str, Any]) -> Iterator[str]:
@@ -154,6 +158,11 @@ def _limits(name: str, mps: Mapping[str, Any]) -> Iterator[str]:
         # Whole MiB, as the driver hands it on.
         whole = int(Quantity.parse(str(limit)).value // _MIB)
         yield f"{name}_PINNED_DEVICE_MEMORY_LIMIT={whole}M"
+
+
+def _digits(amount: str) -> str:
+    whole, fraction = divmod(Quantity.parse(amount).nanos, 10**9)
+    return f"{whole}.{fraction:09}".rstrip("0") if fraction else f"{whole}"
 
 
 def _upper(name: str) -> str:

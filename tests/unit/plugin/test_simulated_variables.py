@@ -127,17 +127,19 @@ def test_two_shares_of_a_device_in_one_claim_hide_nothing_of_each_other(tmp_path
 
 
 def test_a_network_card_tells_its_bandwidth(tmp_path: Path):
-    amounts = (("egressBandwidth", "2G"), ("ingressBandwidth", "1G"), ("vfs", "1"))
+    amounts = (("egressBandwidth", "1500M"), ("ingressBandwidth", "1G"), ("vfs", "1"))
     bursts = {
         "apiVersion": "net.resource.example.com/v1alpha1",
         "kind": "NetConfig",
-        "bwBurst": {"ingressBurst": 8000},
+        "bwBurst": {"ingressBurst": 8000, "egressBurst": 0},
     }
     claim = claim_with(json.dumps(bursts), device="nic-3", share_id=SHARES[0], capacity=amounts)
     found = variables(simulated(tmp_path, "example-net"), claim)
     assert found["NET_DEVICE_NIC_3_RESOURCE_CLAIM"] == claim.uid
-    assert (found["NET_DEVICE_3_INGRESS_RATE"], found["NET_DEVICE_3_EGRESS_RATE"]) == ("1G", "2G")
+    rates = (found["NET_DEVICE_3_INGRESS_RATE"], found["NET_DEVICE_3_EGRESS_RATE"])
+    assert rates == ("1000000000", "1500000000"), "as the example driver writes them"
     assert found["NET_DEVICE_3_INGRESS_BURST"] == "8000"
+    assert "NET_DEVICE_3_EGRESS_BURST" not in found
 
 
 def test_cpus_that_a_claim_has_are_told(tmp_path: Path):
