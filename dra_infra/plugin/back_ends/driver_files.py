@@ -6,7 +6,6 @@ and common-nvml.go in github.com/NVIDIA/nvidia-container-toolkit).
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.back_ends.links import resolve
 from dra_infra.plugin.back_ends.nvml_library import LIBRARY_FOLDERS
 from dra_infra.plugin.claims import DeviceNode, Edits, Mount
 
@@ -26,8 +26,6 @@ _NEEDED: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 _USEFUL: Final = ("/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
 _PROGRAMS: Final = ("nvidia-smi", "nvidia-debugdump")
 _PROGRAM_FOLDERS: Final = ("opt/bin", "usr/bin", "usr/sbin", "bin", "sbin")
-_MOST_LINKS: Final = 40
-"""As many as the kernel follows."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,13 +46,18 @@ class DriverRoot:
         """The path on the node of a file under the driver's folder."""
         return str(self.on_host / path.relative_to(self.here))
 
+    @property
+    def has_devices(self) -> bool:
+        """Whether the driver's folder has device files of its own (isDevRoot of NVIDIA's driver); else they are the system's."""
+        return self.here != Path("/") and (self.here / "dev").is_dir()
+
     def node(self, path: str) -> DeviceNode:
-        """A device file, from the driver's folder where that has device files (isDevRoot of NVIDIA's driver).
+        """A device file, from the driver's folder where that has device files.
 
         Raises:
             PluginError: `driver-files-missing`.
         """
-        own = self.here != Path("/") and (self.here / "dev").is_dir()
+        own = self.has_devices
         place = (self.here if own else self.system) / path.lstrip("/")
         if not _is_device(place):
             # Its issue 1380: files are made by the first program that uses the GPU as root.
@@ -114,12 +117,12 @@ def _libraries(root: DriverRoot, version: str) -> Iterator[Mount]:
     for folder in LIBRARY_FOLDERS:
         for sub in ("", "vdpau"):
             place = root.here / folder / sub
-            real = _resolve(place, root.here)
+            real = resolve(place, root.here)
             if real is None or not real.is_dir() or real in seen:
                 continue
             seen.add(real)
             for name in sorted(each.name for each in real.iterdir() if ".so" in each.name):
-                file = _resolve(real / name, root.here)
+                file = resolve(real / name, root.here)
                 if file is not None and file.name.endswith(f".so.{version}") and file.is_file():
                     yield _mount(root, file, at=place / name)
 
@@ -128,7 +131,7 @@ def _programs(root: DriverRoot) -> Iterator[Mount]:
     for name in _PROGRAMS:
         for folder in _PROGRAM_FOLDERS:
             place = root.here / folder / name
-            file = _resolve(place, root.here)
+            file = resolve(place, root.here)
             if file is not None and file.is_file():
                 yield _mount(root, file, at=place)
                 break
@@ -137,28 +140,6 @@ def _programs(root: DriverRoot) -> Iterator[Mount]:
 def _mount(root: DriverRoot, file: Path, *, at: Path) -> Mount:
     container_path = "/" + str(at.relative_to(root.here))
     return Mount(host_path=root.of_host(file), container_path=container_path, options=_OPTIONS)
-
-
-def _resolve(path: Path, root: Path) -> Path | None:
-    """Follow links as a process would whose root is the driver's folder: absolute ones start there."""
-    left = list(path.relative_to(root).parts)
-    here, links = root, 0
-    while left:
-        part = left.pop(0)
-        if part == "..":
-            here = here.parent if here != root else root
-            continue
-        here = here / part
-        try:
-            target = here.readlink()
-        except OSError:
-            continue
-        links += 1
-        if links > _MOST_LINKS:
-            return None
-        here = root if target.is_absolute() else here.parent
-        left = [each for each in target.parts if each != "/"] + left
-    return here if os.path.lexists(here) else None
 
 
 def _is_device(path: Path) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.back_ends.links import resolve
 
 LIBRARY: Final = "libnvidia-ml.so.1"
 
@@ -122,10 +123,12 @@ class Nvml:
         if getattr(self.pynvml, "nvmlLib", None) is not None:
             return
         for path in self._candidates():
-            if path.is_file():
+            # Packages of Debian link by way of /etc/alternatives, which in a container is another folder.
+            file = resolve(path, self._root)
+            if file is not None and file.is_file():
                 try:
                     # The bindings take what is there already in place of looking for it by themselves.
-                    self.pynvml.nvmlLib = ctypes.CDLL(str(path))
+                    self.pynvml.nvmlLib = ctypes.CDLL(str(file))
                 except OSError as error:
                     hint = "the library has to fit the C library of the plugin's image"
                     raise PluginError([_problem(f"{path} cannot be loaded: {error}", hint)]) from error

@@ -18,7 +18,15 @@ from dra_infra.plugin.back_ends.cdi_reading import UnreadableError, VendorSpec, 
 from dra_infra.plugin.back_ends.driver_files import DriverRoot
 from dra_infra.plugin.claims import DeviceNode, Edits, Mount
 
-_PLACES: Final = ("usr/bin/nvidia-ctk", "usr/local/nvidia/toolkit/nvidia-ctk")
+_PLACES: Final = (
+    "usr/bin/nvidia-ctk",
+    # NVIDIA's operator installs it here, under the shorter name a script for a shell, which our image lacks.
+    "usr/local/nvidia/toolkit/nvidia-ctk.real",
+    "usr/local/nvidia/toolkit/nvidia-ctk",
+)
+_HOOKS: Final = "nvidia-cdi-hook"
+"""The program of the hooks, beside the toolkit from its release 1.16 on."""
+
 _SECONDS: Final = 20.0
 """Longest run: the kubelet waits for the preparation meanwhile."""
 
@@ -97,6 +105,7 @@ class Toolkit:
             "--mode=nvml",
             "--device-name-strategy=uuid",
             f"--driver-root={self._root.here}",
+            *self._places(),
         ]
         try:
             done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
@@ -114,6 +123,17 @@ class Toolkit:
             common=self._on_host(spec.common),
             devices={name: self._on_host(edits) for name, edits in spec.devices.items()},
         )
+
+    def _places(self) -> list[str]:
+        """Where other things are that it would guess: from its own PATH, which in a container is not that of the node."""
+        given = []
+        if self._root.here != Path("/") and not self._root.has_devices:
+            # Else it looks for device files in the driver's folder, and leaves out those that are not there.
+            given.append(f"--dev-root={self._root.system}")
+        hooks = Path(self.program).with_name(_HOOKS)
+        if hooks.is_absolute() and hooks.is_file():
+            given.append(f"--nvidia-cdi-hook-path={self._path(str(hooks))}")
+        return given
 
     def _on_host(self, edits: Edits) -> Edits:
         """With the paths of the node, from which the runtime mounts."""

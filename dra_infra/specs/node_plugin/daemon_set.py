@@ -27,6 +27,8 @@ _RESOURCES: Final = {
 }
 _TOLERATIONS: Final = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
 _GRACE_SECONDS: Final = 30
+_PROBE_SECONDS: Final = 10
+_SCRATCH_SIZE: Final = "16Mi"
 
 
 def spec(
@@ -54,8 +56,11 @@ def spec(
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [_container(arguments, hardware, image)],
         "volumes": [
-            {"name": each.name, "hostPath": {"path": each.host, "type": each.type}}
-            for each in _mounts(arguments, hardware)
+            *(
+                {"name": each.name, "hostPath": {"path": each.host, "type": each.type}}
+                for each in _mounts(arguments, hardware)
+            ),
+            *({"name": name, "emptyDir": {"sizeLimit": _SCRATCH_SIZE}} for name in _scratch(hardware)),
         ],
     }
     annotations = arguments.get("annotations")
@@ -110,6 +115,14 @@ def _mounts(arguments: Mapping[str, Any], hardware: Hardware) -> list[_Mount]:
     return found
 
 
+def _scratch(hardware: Hardware) -> dict[str, str]:
+    """Folders to write in beside the node's, by name: the root of the container is read-only.
+
+    `nvidia-ctk cdi generate` writes each spec into a temporary file before it prints it (WriteTo in its pkg/nvcdi/spec).
+    """
+    return {"tmp": "/tmp"} if hardware.back_end == "nvml" else {}  # noqa: S108 - of the container, and its own
+
+
 def _container(arguments: Mapping[str, Any], hardware: Hardware, image: Any) -> dict[str, Any]:
     metrics, health = arguments.get("metrics_port", METRICS_PORT), arguments.get("health_port", HEALTH_PORT)
     ports = [{"name": "metrics", "containerPort": metrics}, {"name": "health", "containerPort": health}]
@@ -127,7 +140,10 @@ def _container(arguments: Mapping[str, Any], hardware: Hardware, image: Any) -> 
         "livenessProbe": _probe(health, LIVENESS, period=10, failures=3),
         "readinessProbe": _probe(health, READINESS, period=2, failures=2),
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [each.written() for each in _mounts(arguments, hardware)],
+        "volumeMounts": [
+            *({"name": name, "mountPath": place} for name, place in _scratch(hardware).items()),
+            *(each.written() for each in _mounts(arguments, hardware)),
+        ],
     }
     return {key: value for key, value in container.items() if value is not None}
 
@@ -180,4 +196,10 @@ def _security(hardware: Hardware) -> dict[str, Any]:
 
 
 def _probe(port: Any, service: str, *, period: int, failures: int) -> dict[str, Any]:
-    return {"grpc": {"port": port, "service": service}, "periodSeconds": period, "failureThreshold": failures}
+    return {
+        "grpc": {"port": port, "service": service},
+        "periodSeconds": period,
+        "failureThreshold": failures,
+        # As NVIDIA's chart has it: a plugin whose node is busy is slow, and to end it would help nobody.
+        "timeoutSeconds": _PROBE_SECONDS,
+    }

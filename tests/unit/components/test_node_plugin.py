@@ -103,9 +103,17 @@ def test_only_a_plugin_of_real_gpus_is_privileged_and_sees_the_driver_of_the_nod
     assert found["securityContext"]["privileged"] is True
     assert {"name": "driver-root", "mountPath": "/driver-root"}.items() <= found["volumeMounts"][-1].items()
     assert found["volumeMounts"][-1]["readOnly"] is True
+    assert not any("emptyDir" in each for each in pod()["volumes"])
     told = variables(back_end="nvml", nvidia_driver_root="/run/nvidia/driver")
     assert told["NVIDIA_DRIVER_ROOT"] == "/driver-root"
     assert told["DRA_INFRA_PLUGIN_DRIVER_ROOT_ON_HOST"] == "/run/nvidia/driver"
+
+
+def test_nvidias_toolkit_has_a_place_for_the_file_that_it_writes_before_it_prints():
+    found = container(back_end="nvml")
+    assert found["securityContext"]["readOnlyRootFilesystem"] is True
+    assert {"name": "tmp", "mountPath": "/tmp"} in found["volumeMounts"]
+    assert {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}} in pod(back_end="nvml")["volumes"]
 
 
 def test_an_update_starts_the_new_pod_before_it_stops_the_old_one():
@@ -152,6 +160,11 @@ def test_ports_are_those_that_are_probed_and_served():
         found[probe]["grpc"]["port"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")
     } == {9001}
     assert variables(metrics_port=9000)["DRA_INFRA_PLUGIN_METRICS_ADDRESS"] == ":9000"
+
+
+def test_a_plugin_on_a_busy_node_has_time_to_answer_a_probe():
+    probes = [container()[probe] for probe in ("startupProbe", "livenessProbe", "readinessProbe")]
+    assert [each["timeoutSeconds"] for each in probes] == [10, 10, 10]
 
 
 def test_rights_are_the_least():

@@ -264,6 +264,30 @@ def test_paths_of_the_drivers_folder_become_those_of_the_node(fake: FakeNvml, ro
     assert f"--driver-root={root}" in Path(f"{program}.calls").read_text()
 
 
+def test_the_toolkit_is_told_that_device_files_are_not_in_the_drivers_folder(fake: FakeNvml, root: Path):
+    (root / "dev").rename(root.parent / "dev")
+    program = make_toolkit(root / "usr/bin/nvidia-ctk", spec())
+    plugin = NvmlBackEnd(node="node-1", pynvml=fake, driver_root=str(root), system=root.parent)
+    edits(plugin, claim_of(1, "gpu-1"))
+    plugin.close()
+    assert f"--driver-root={root} --dev-root={root.parent}\n" in Path(f"{program}.calls").read_text()
+
+
+def test_hooks_are_those_beside_the_toolkit_at_their_path_on_the_node(fake: FakeNvml, root: Path):
+    folder = root / "usr/local/nvidia/toolkit"
+    program = make_toolkit(folder / "nvidia-ctk.real", spec())
+    make_toolkit(folder / "nvidia-ctk", "", code=1)
+    (folder / "nvidia-cdi-hook").touch()
+    plugin = NvmlBackEnd(
+        node="node-1", pynvml=fake, driver_root=str(root), driver_root_on_host="/", system=root
+    )
+    assert plugin.edits_from == program, "beside it is a script, and an image without a shell cannot run it"
+    edits(plugin, claim_of(1, "gpu-1"))
+    plugin.close()
+    called = Path(f"{program}.calls").read_text().split()
+    assert "--nvidia-cdi-hook-path=/usr/local/nvidia/toolkit/nvidia-cdi-hook" in called
+
+
 @pytest.mark.parametrize(
     ("says", "told"),
     [

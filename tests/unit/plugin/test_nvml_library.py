@@ -83,6 +83,22 @@ def test_a_library_that_cannot_be_loaded_is_named(tmp_path: Path):
     assert str(library) in problem.message
 
 
+def test_a_library_is_found_by_links_that_start_at_the_root_of_the_node(tmp_path: Path):
+    folder = tmp_path / "usr/lib/x86_64-linux-gnu"
+    (folder / "nvidia/current").mkdir(parents=True)
+    (folder / "nvidia/current/libnvidia-ml.so.1").write_bytes(b"no library")
+    alternatives = tmp_path / "etc/alternatives"
+    alternatives.mkdir(parents=True)
+    (folder / "libnvidia-ml.so.1").symlink_to("/etc/alternatives/libnvidia-ml.so.1")
+    (alternatives / "libnvidia-ml.so.1").symlink_to(
+        f"/{folder.relative_to(tmp_path)}/nvidia/current/libnvidia-ml.so.1"
+    )
+    fake = FakeNvml()
+    fake.nvmlLib = None
+    message = told(fake, tmp_path, driver_root=str(tmp_path)).message
+    assert f"{folder}/libnvidia-ml.so.1 cannot be loaded" in message, "it was found, and is none"
+
+
 def test_nvml_is_asked_again_after_it_failed_and_claims_are_released_without_it(tmp_path: Path):
     fake = FakeNvml(FakeGpu(minor=0, uuid="GPU-0"))
     fake.fail("nvmlInitWithFlags", pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
