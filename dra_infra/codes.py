@@ -303,7 +303,7 @@ CODES: dict[str, str] = {
     # the node plugin
     "invalid-claim-uid": "a request names a claim by something that is no UID",
     "invalid-claim-name": "a request names a claim by something that no API server makes",
-    "call-out-of-time": "a claim was not begun, for the rest of the kubelet's call took all its time",
+    "call-out-of-time": "a claim was not begun, for the kubelet's call had no time left or was cancelled",
     "plugin-failed": "the node plugin met something that nobody expected",
     "socket-path-too-long": "the path of a socket has more bytes than the kernel takes",
     "socket-not-made": "a socket cannot be made",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, Protocol
@@ -19,6 +19,10 @@ from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Record, check_uid
 from dra_infra.plugin.turns import Turns
 
 _CDI_NAME: Final = re.compile(r"[-0-9a-f]{36}-(?P<preparation>[0-9a-f]{8})-\d+-(?P<device>.+)")
+
+
+def _anyway() -> None:
+    """For callers that stay."""
 
 
 class Devices(Protocol):
@@ -80,13 +84,16 @@ class Preparations:
         with self._turn():
             return self._lost()
 
-    def prepare(self, claim: Claim, *, within: float | None = None) -> tuple[str, ...]:
+    def prepare(
+        self, claim: Claim, *, within: float | None = None, check: Callable[[], None] = _anyway
+    ) -> tuple[str, ...]:
         """Prepare a claim; one that is prepared already is answered the same.
 
         Args:
             claim: What to prepare.
-            within: Seconds for which the caller waits for this to begin. A claim that is prepared after its caller went may
-                be one that was released in between.
+            within: Seconds for which the caller waits for this to begin.
+            check: Asked when the turn came, before anything is done: raises where that is not wanted any more. A claim that
+                is prepared after its caller went may be one that was released in between.
 
         Returns:
             A CDI id for each of the claim's devices, in their order.
@@ -97,6 +104,7 @@ class Preparations:
         """
         uid = check_uid(claim.uid)
         with self._turn(within):
+            check()
             known = self._checkpoint.records.get(uid) or self._restore(claim)
             if known and not self._is_whole(known):
                 self._undo(known)
@@ -109,8 +117,8 @@ class Preparations:
             self._refuse_held(claim)
             return device_ids(self._prepare(claim), self._driver)
 
-    def release(self, uid: str, *, within: float | None = None) -> None:
-        """Release a claim; one that is not prepared is no error. *within* is that of `prepare`.
+    def release(self, uid: str, *, within: float | None = None, check: Callable[[], None] = _anyway) -> None:
+        """Release a claim; one that is not prepared is no error. *within* and *check* are those of `prepare`.
 
         Raises:
             PluginError: `invalid-claim-uid`, `plugin-folder-not-usable`, and what the back end says; the claim's devices
@@ -118,6 +126,7 @@ class Preparations:
         """
         check_uid(uid)
         with self._turn(within):
+            check()
             record = self._checkpoint.records.get(uid)
             if record:
                 self._undo(record)

@@ -36,6 +36,42 @@ PATIENCE: Final = 40.0
 _Result = TypeVar("_Result")
 
 
+class _Caller:
+    """Whoever waits for an answer, and for how long.
+
+    A claim that is prepared after its caller went may be one that was released in between, and nobody would release it again:
+    the kubelet cancels its call when the pod is deleted (pkg/kubelet/pod_workers.go), and then releases.
+    """
+
+    def __init__(self, context: grpc.ServicerContext) -> None:
+        self._context = context
+        # It may have less time left than we take: its call has waited for a thread.
+        self._until = time.monotonic() + min(PATIENCE, context.time_remaining())
+
+    def left(self) -> float:
+        """Seconds in which work may begin."""
+        return self._until - time.monotonic()
+
+    def check(self, reference: ClaimReference) -> None:
+        """Whether work on a claim may begin.
+
+        Raises:
+            PluginError: `call-out-of-time`.
+        """
+        if self.left() < 0:
+            message = "was not begun: what came before it took all the time of the kubelet's call"
+            raise _too_late(
+                reference,
+                message,
+                "the kubelet asks again; if it stays so, see the plugin's log for what takes long",
+            )
+        if not self._context.is_active():
+            message = "was not begun: the kubelet had cancelled its call"
+            raise _too_late(
+                reference, message, "its pod was deleted, most likely; else the kubelet asks again"
+            )
+
+
 class NodeService:
     """What the kubelet calls before a pod's containers start, and when no pod has a claim any more.
 
@@ -93,56 +129,47 @@ class NodeService:
             response.claims[uid].error = error
         return response
 
-    def _prepare_one(self, reference: ClaimReference, until: float) -> tuple[tuple[ClaimDevice, str], ...]:
+    def _prepare_one(self, reference: ClaimReference, caller: _Caller) -> tuple[tuple[ClaimDevice, str], ...]:
         claim = self._read_claim(reference)
-        _check_time(reference, until)
-        ids = self._preparations.prepare(claim, within=until - time.monotonic())
+        caller.check(reference)
+        check = partial(caller.check, reference)
+        ids = self._preparations.prepare(claim, within=caller.left(), check=check)
         return tuple(zip(claim.devices, ids, strict=True))
 
-    def _release_one(self, reference: ClaimReference, until: float) -> None:
-        self._preparations.release(reference.uid, within=until - time.monotonic())
+    def _release_one(self, reference: ClaimReference, caller: _Caller) -> None:
+        check = partial(caller.check, reference)
+        self._preparations.release(reference.uid, within=caller.left(), check=check)
 
     def _each(
         self,
         kind: Literal["prepare", "release"],
         claims: Iterable[Named],
         context: grpc.ServicerContext,
-        work: Callable[[ClaimReference, float], _Result],
+        work: Callable[[ClaimReference, _Caller], _Result],
     ) -> Iterator[tuple[str, _Result | None, str]]:
         """Each claim's UID, with what *work* made of it or the text of an error."""
         named = by_uid(claims)
         if len(named) > MOST_CLAIMS:
             text = f"the request has {len(named)} claims, and {MOST_CLAIMS} are the most"
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, text)
-        # The caller may have less time left than we take: its call has waited for a thread.
-        until = time.monotonic() + min(PATIENCE, context.time_remaining())
+        caller = _Caller(context)
         for uid, references in named.items():
             operation = Operation(kind=kind, claim=shortened(references[0]))
             self._observer.began(operation)
             began = time.monotonic()
-            result, error = _attempt(partial(_work_on, references, until, work))
+            result, error = _attempt(partial(_work_on, references, caller, work))
             self._observer.ended(operation, seconds=time.monotonic() - began, error=error)
             yield uid, result, explain(error, operation.claim) if error else ""
 
 
 def _work_on(
-    references: tuple[ClaimReference, ...], until: float, work: Callable[[ClaimReference, float], _Result]
+    references: tuple[ClaimReference, ...],
+    caller: _Caller,
+    work: Callable[[ClaimReference, _Caller], _Result],
 ) -> _Result:
     reference = check_one(references)
-    _check_time(reference, until)
-    return work(reference, until)
-
-
-def _check_time(reference: ClaimReference, until: float) -> None:
-    """A claim that is prepared after its caller went may be one that was released in between."""
-    if time.monotonic() > until:
-        problem = Problem(
-            path=str(reference),
-            code="call-out-of-time",
-            message="was not begun: what came before it took all the time of the kubelet's call",
-            hint="the kubelet asks again; if it stays so, see the plugin's log for what takes long",
-        )
-        raise PluginError([problem])
+    caller.check(reference)
+    return work(reference, caller)
 
 
 def _attempt(work: Callable[[], _Result]) -> tuple[_Result | None, PluginError | None]:
@@ -162,3 +189,7 @@ def _device(device: ClaimDevice, cdi_id: str, *, shares: bool) -> messages.Devic
         cdi_device_ids=[cdi_id],
         share_id=device.share_id if shares and device.share_id else None,
     )
+
+
+def _too_late(reference: ClaimReference, message: str, hint: str) -> PluginError:
+    return PluginError([Problem(path=str(reference), code="call-out-of-time", message=message, hint=hint)])

@@ -42,6 +42,11 @@ class Connection:
     def prepare(self, *claims: Claim, **options: Any) -> Mapping[str, Any]:
         return self._call("NodePrepareResources", claims, **options)
 
+    def begin_to_prepare(self, *claims: Claim) -> grpc.Future:
+        """A call that is not waited for: the kubelet cancels it when the pod is deleted."""
+        method, request = self._method("NodePrepareResources", claims)
+        return method.future(request, timeout=SECONDS)
+
     def release(self, *claims: Claim, **options: Any) -> Mapping[str, Any]:
         return self._call("NodeUnprepareResources", claims, **options)
 
@@ -49,6 +54,10 @@ class Connection:
         return self.channel.unary_unary(f"/{method}")(request, timeout=timeout)
 
     def _call(self, method: str, claims: tuple[Claim, ...], *, timeout: float = SECONDS) -> Mapping[str, Any]:
+        call, request = self._method(method, claims)
+        return dict(call(request, timeout=timeout).claims)
+
+    def _method(self, method: str, claims: tuple[Claim, ...]) -> tuple[Any, Any]:
         module = self.messages
         request = getattr(module, f"{method}Request")(
             claims=[module.Claim(namespace=each.namespace, uid=each.uid, name=each.name) for each in claims]
@@ -58,7 +67,7 @@ class Connection:
             type(request).SerializeToString,
             getattr(module, f"{method}Response").FromString,
         )
-        return dict(call(request, timeout=timeout).claims)
+        return call, request
 
     @contextmanager
     def watch(self, service: str = "v1.DRAResourceHealth") -> Iterator[Iterator[Any]]:

@@ -12,6 +12,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from dra_infra.plugin.protocol import dra_v1_pb2
 from dra_infra.plugin.service import answers
+from dra_infra.plugin.turns import Turns
 from tests.unit.plugin.faults import claim_of, uid_of
 from tests.unit.plugin.kubelet import NODE, Connection
 from tests.unit.plugin.service.served import Served, errors
@@ -199,6 +200,41 @@ def test_a_claim_whose_call_is_out_of_time_is_not_begun(served: Served, kubelet:
     assert served.server.stop(5)
     codes = {name: codes for kind, name, codes in served.notes.done if kind == "prepare"}
     assert codes == {"claim-1": ["call-out-of-time"], "claim-2": ["call-out-of-time"]}
+    assert served.node.check() == frozenset()
+
+
+def test_a_claim_whose_caller_went_is_not_begun(served: Served, kubelet: Connection):
+    # A pod that is deleted while it starts: the kubelet cancels its call, and releases before we have read the claim.
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        began.set()
+        assert go_on.wait(10)
+
+    served.api.before = slow
+    call = kubelet.begin_to_prepare(ONE)
+    assert began.wait(10)
+    call.cancel()
+    assert errors(kubelet.release(ONE)) == [""]
+    go_on.set()
+    assert served.server.stop(5)
+    assert ("prepare", "claim-1", ["call-out-of-time"]) in served.notes.done
+    assert served.node.check() == frozenset()
+
+
+def test_a_claim_whose_caller_went_while_it_waited_for_its_turn_is_not_begun(
+    served: Served, kubelet: Connection
+):
+    read = threading.Event()
+    served.api.before = read.set
+    with Turns(served.node.claims / "lock").take():
+        call = kubelet.begin_to_prepare(ONE)
+        assert read.wait(10)
+        call.cancel()
+        # What is asked behind it on the same connection comes behind it.
+        assert kubelet.raw(f"{V1}/NodePrepareResources", b"") == b""
+    assert served.server.stop(5)
+    assert served.notes.done == [("prepare", "claim-1", ["call-out-of-time"])]
     assert served.node.check() == frozenset()
 
 
