@@ -140,7 +140,7 @@ class Binder:
         return anything
 
     def _list(self) -> None:
-        items, since = self._api.list(CLAIMS)
+        items, since = self._api.list(CLAIMS, keep=lambda item: bool(self._results(item)))
         with self._lock:
             self._claims = {}
         for item in items:

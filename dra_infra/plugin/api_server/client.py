@@ -9,7 +9,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dra_infra.cluster.accounts import Account
@@ -103,8 +103,16 @@ class Api:
             return None
         return self._object(kind, "get", asked, status, body, reason)
 
-    def list(self, kind: Kind, *, field_selector: str = "") -> tuple[list[Object], str]:
-        """All objects of a kind, and the resource version to watch them from."""
+    def list(
+        self, kind: Kind, *, field_selector: str = "", keep: Callable[[Object], bool] = lambda _: True
+    ) -> tuple[list[Object], str]:
+        """Objects of a kind, and the resource version to watch them from.
+
+        Args:
+            kind: Theirs.
+            field_selector: What the server leaves out.
+            keep: What else is left out, page by page: a cluster may have more claims than the plugin has memory.
+        """
         asked = f"list {kind.plural}"
         items: list[Object] = []
         more: dict[str, str] = {"fieldSelector": field_selector} if field_selector else {}
@@ -113,7 +121,8 @@ class Api:
             status, body, reason = self._call("GET", self._path(kind), query, asked=asked)
             if status != 200:
                 raise self._refusal(kind, "list", asked, status, body, reason)
-            items.extend(self._shaped(kind, each) for each in mappings(mapping(body).get("items")))
+            page = (self._shaped(kind, each) for each in mappings(mapping(body).get("items")))
+            items.extend(filter(keep, page))
             metadata = mapping(mapping(body).get("metadata"))
             if not text(metadata.get("continue")):
                 return items, text(metadata.get("resourceVersion"))

@@ -52,6 +52,8 @@ def test_long_lists_come_in_pages(server: ApiServer) -> None:
     for number in range(501):
         server.store.create("resourceslices", "", slice_of(f"slice-{number:03}"))
     assert len(server.api().list(SLICES)[0]) == 501
+    kept, _ = server.api().list(SLICES, keep=lambda item: item["metadata"]["name"].endswith("0"))
+    assert len(kept) == 51
 
 
 def test_a_dry_run_writes_nothing(server: ApiServer) -> None:
