@@ -41,6 +41,10 @@ _NOBODYS: Final = frozenset(
 )
 
 
+class _KnownError(Exception):
+    """A claim is the kubelet's to release."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reconciled:
     """What a look found, and did.
@@ -140,7 +144,7 @@ class Reconciler:
         if not lost:
             return (), set(), set()
         # Only their UIDs are known, so all are asked for; it takes a damaged disk to get here.
-        items, _ = self._api.list(CLAIMS)
+        items, _ = self._api.list(CLAIMS, keep=lambda item: uid_of(item) in lost)
         living = {uid_of(item): item for item in items}
         restored, gone, idle = [], set(), set()
         for uid in sorted(lost):
@@ -180,10 +184,17 @@ class Reconciler:
                 ever and was lost here: the kubelet has had its turn, and nobody else would end it. One that is only idle
                 may be used again.
         """
-        known = claims_of_kubelet(self._kubelet_state) if self._kubelet_state else None
-        if not (without_asking if known is None else uid not in known):
+
+        def check() -> None:
+            known = claims_of_kubelet(self._kubelet_state) if self._kubelet_state else None
+            if not (without_asking if known is None else uid not in known):
+                raise _KnownError
+
+        try:
+            # Asked when the turn came: the kubelet may have had the claim prepared while this waited for it.
+            self._preparations.release(uid, check=check)
+        except _KnownError:
             return False
-        self._preparations.release(uid)
         return True
 
     def _tell(self, found: Reconciled) -> None:

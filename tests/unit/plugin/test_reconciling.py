@@ -151,6 +151,28 @@ def test_a_claim_that_is_used_again_meanwhile_counts_anew(bench: Bench) -> None:
     assert reconciler.look() == Reconciled(restored=(uid_of(1),))
 
 
+def test_a_claim_that_the_kubelet_has_prepared_before_our_turn_to_release_it_stays(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.claim(1, "gpu-0", reserved=False)
+    bench.lose(1)
+    write_kubelet_state(bench.state)
+    reconciler = bench.reconciler(with_state=True)
+    reconciler.look()
+    bench.now = PATIENCE
+    released = bench.node.plugin.release
+
+    def after_the_kubelet(uid: str, **options: Any) -> None:
+        # It writes a claim into its file before it asks for it.
+        write_kubelet_state(bench.state, uid)
+        bench.node.plugin.prepare(claim_of(1, "gpu-0"))
+        released(uid, **options)
+
+    monkeypatch.setattr(bench.node.plugin, "release", after_the_kubelet)
+    assert reconciler.look() == Reconciled(left_over=(uid_of(1),))
+    assert bench.prepared() == {uid_of(1)}
+
+
 def test_a_lost_claim_with_other_devices_now_is_left_and_told(bench: Bench) -> None:
     bench.claim(1, "gpu-0")
     bench.lose(1)
