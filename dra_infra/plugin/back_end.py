@@ -15,7 +15,7 @@ class Health:
     """How a device is, as the kubelet shows it in the status of pods (KEP 4680).
 
     Args:
-        message: For a person; the kubelet cuts it at 1,024 characters.
+        message: For a person; the kubelet takes 1,024 bytes, and the rest is cut.
     """
 
     state: Literal["healthy", "unhealthy", "unknown"] = "healthy"

@@ -17,7 +17,8 @@ _GAPS: Final = re.compile(r"\s+")
 def explain(error: PluginError, claim: ClaimReference) -> str:
     """All problems of a claim in one line, without the claim's name: the kubelet says it."""
     text = "; ".join(_line(problem, str(claim)) for problem in error.problems)
-    text = _GAPS.sub(" ", text).strip()
+    # Parameters of a claim may have half a letter (JSON's \\ud800), which no message takes: all claims would fail with it.
+    text = _GAPS.sub(" ", text).strip().encode("utf-8", "replace").decode()
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 

@@ -28,7 +28,7 @@ VALID: Final = 45
 """Seconds after which the kubelet says unknown: what we say is then old, for the back end or we do not answer."""
 
 _LONGEST_MESSAGE: Final = 1024
-"""Characters that the kubelet takes."""
+"""Bytes that the kubelet takes (truncateHealthMessage of pkg/kubelet/cm/dra)."""
 
 _STATES: Final = {
     "healthy": messages.HEALTHY,
@@ -155,5 +155,6 @@ class HealthService:
             health=_STATES[health.state],
             last_updated_time=now,
             health_check_timeout_seconds=VALID,
-            message=health.message[:_LONGEST_MESSAGE],
+            # Half a letter, of a back end's or at the cut, would end the stream, or be in the pod's status.
+            message=health.message.encode("utf-8", "replace")[:_LONGEST_MESSAGE].decode("utf-8", "ignore"),
         )

@@ -79,6 +79,14 @@ def test_every_message_has_all_devices_and_comes_at_once_and_when_something_chan
         }
 
 
+def test_a_message_that_no_kubelet_takes_is_cut_between_letters(watched: Watched, kubelet: Connection):
+    watched.health = {"gpu-0": Health(message="ü" * 2000), "gpu-1": Health(message="\ud800")}
+    with kubelet.watch() as stream:
+        told = states(next(stream))
+    assert told["gpu-0"] == (health_v1_pb2.HEALTHY, "ü" * 512)
+    assert told["gpu-1"] == (health_v1_pb2.HEALTHY, "?")
+
+
 def test_everything_is_told_again_before_the_kubelet_forgets_it(folder: Path):
     watched = Watched(folder, every=0.01)
     with Connection(watched.path) as kubelet, kubelet.watch() as stream:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,8 @@ import grpc
 import pytest
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from dra_infra.plugin.claims import Claim, Edits
+from dra_infra.plugin.configs import ConfigDecoder
 from dra_infra.plugin.protocol import dra_v1_pb2
 from dra_infra.plugin.service import answers
 from dra_infra.plugin.turns import Turns
@@ -94,6 +97,21 @@ def test_what_nobody_expected_is_an_error_of_the_claim_and_the_service_goes_on(
     assert errors(kubelet.prepare(ONE)) == [""]
     assert served.notes.done[0] == ("prepare", "claim-1", ["plugin-failed"])
     assert [type(each) for each in served.notes.causes] == [KeyError]
+
+
+def test_an_error_with_half_a_letter_fails_its_own_claim_alone(served: Served, kubelet: Connection):
+    # From a field's name in a claim's parameters, which servers store as they are.
+    odd = replace(ONE, devices=(replace(ONE.devices[0], configs=(json.dumps({"kind": "\ud800"}),)),))
+    served.api.claims[ONE.uid] = odd
+
+    def decode(claim: Claim) -> Sequence[Edits]:
+        ConfigDecoder("gpu.nvidia.com").decode(claim, lambda _: "gpu")
+        return [Edits(env=("A=1",))]
+
+    served.node.devices.prepare = decode
+    found = kubelet.prepare(ONE, TWO)
+    assert "[config-kind-not-known]" in found[ONE.uid].error
+    assert found[TWO.uid].error == ""
 
 
 @pytest.mark.parametrize(
