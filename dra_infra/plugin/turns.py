@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import threading
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.disk import explained
+from dra_infra.plugin.locks import open_lock, try_lock
 
 PATIENCE: Final = 30.0
 """Seconds to wait for a turn: the kubelet gives a call up after 45 (pkg/kubelet/cm/dra), and would not learn why."""
@@ -52,32 +53,30 @@ class Turns:
         if not self._here.acquire(timeout=patience):
             raise self._not_had(patience)
         try:
-            handle = self._open()
+            handle = open_lock(self._path)
             try:
-                if not _lock(handle, until):
+                if not self._lock(handle, until):
                     raise self._not_had(patience)
-                # No fsync: after a crash of the machine every instance is new.
-                others = os.pread(handle, 64, 0) != self._name
-                if others:
-                    os.pwrite(handle, self._name, 0)
+                with explained("cannot be written", self._path):
+                    # No fsync: after a crash of the machine every instance is new.
+                    others = os.pread(handle, 64, 0) != self._name
+                    if others:
+                        os.pwrite(handle, self._name, 0)
                 yield others
             finally:
                 os.close(handle)
         finally:
             self._here.release()
 
-    def _open(self) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            return os.open(self._path, flags, 0o600)
-        except OSError as error:
-            problem = Problem(
-                path=str(self._path),
-                code="plugin-folder-not-usable",
-                message=f"cannot be locked: {error.strerror or error}",
-                hint="see the folder's permissions and its mount",
-            )
-            raise PluginError([problem]) from error
+    def _lock(self, handle: int, until: float) -> bool:
+        pause = 0.001
+        # flock has no time limit of its own, and a signal to end it would reach other threads.
+        while not try_lock(handle, self._path):
+            if time.monotonic() > until:
+                return False
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        return True
 
     def _not_had(self, patience: float) -> PluginError:
         problem = Problem(
@@ -87,18 +86,3 @@ class Turns:
             hint="the kubelet asks again; if it stays so, see the plugin's log for what the device does",
         )
         return PluginError([problem])
-
-
-def _lock(handle: int, until: float) -> bool:
-    pause = 0.001
-    while True:
-        try:
-            # flock has no time limit of its own, and a signal to end it would reach other threads.
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                return False
-        else:
-            return True
-        time.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)

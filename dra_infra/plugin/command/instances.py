@@ -12,6 +12,8 @@ import grpc
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.command.probes import ask_registration
+from dra_infra.plugin.disk import explained
+from dra_infra.plugin.locks import open_lock, try_lock
 from dra_infra.plugin.service.sockets import Sockets
 
 FILE: Final = "instances"
@@ -40,24 +42,11 @@ class Instances:
         Raises:
             PluginError: `plugin-folder-not-usable`.
         """
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            self._handle = os.open(self._path, flags, 0o600)
-            try:
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                others = False
-            except BlockingIOError:
-                others = True
+        self._handle = open_lock(self._path)
+        others = not try_lock(self._handle, self._path)
+        with explained("cannot be locked", self._path):
             # The kernel does not turn one into the other in one step; two that start at once may both find another.
             fcntl.flock(self._handle, fcntl.LOCK_SH)
-        except OSError as error:
-            problem = Problem(
-                path=str(self._path),
-                code="plugin-folder-not-usable",
-                message=f"cannot be locked: {error.strerror or error}",
-                hint="see the folder's permissions and its mount",
-            )
-            raise PluginError([problem]) from error
         return others
 
     def leave(self) -> None:

@@ -101,7 +101,9 @@ class Publisher:
         self._watch.stop()
         if self._thread.is_alive():
             self._thread.join(timeout=5.0)
-        self._sole.leave()
+        # Who still writes keeps it: the end of the process frees it.
+        if not self._thread.is_alive():
+            self._sole.leave()
 
     def withdraw(self) -> None:
         """End, and delete the slices: the node's devices are not given out any more.

@@ -6,13 +6,12 @@ on until it ends; the kernel then frees the file, and the other one takes over.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
 from pathlib import Path
 from typing import Final
 
-from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.locks import open_lock, try_lock
 
 _AGAIN: Final = 0.5
 """Seconds between two looks at the file."""
@@ -42,33 +41,21 @@ class Sole:
         """
         if self._path is None or self._handle is not None:
             return not ended.is_set()
-        handle = self._open(self._path)
-        while not ended.is_set():
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+        handle = open_lock(self._path)
+        try:
+            while not ended.is_set():
+                if try_lock(handle, self._path):
+                    self._handle, self.waits = handle, False
+                    return True
                 self.waits = True
                 ended.wait(_AGAIN)
-                continue
-            self._handle, self.waits = handle, False
-            return True
-        os.close(handle)
-        return False
+            return False
+        finally:
+            if self._handle is None:
+                os.close(handle)
 
     def leave(self) -> None:
         """Let another one have it."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
-
-    def _open(self, path: Path) -> int:
-        try:
-            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            problem = Problem(
-                path=str(path),
-                code="plugin-folder-not-usable",
-                message=f"cannot be locked: {error.strerror or error}",
-                hint="see the folder's permissions and its mount",
-            )
-            raise PluginError([problem]) from error
