@@ -194,8 +194,8 @@ class CdiFolder:
         name = self._name(record.claim.uid)
         content = json.dumps(make_spec(record, self._driver)).encode()
         if self._folder.read(name) != content:
-            # Another boot has no use for it: it undoes the claim.
-            self._folder.replace(name, content, settle=False)
+            # Not settled: another boot has no use for it, be it cut or whole. It undoes the claim.
+            self._folder.replace(name, content)
 
     def remove(self, uid: str) -> None:
         """Take a claim's spec away, if there is one."""

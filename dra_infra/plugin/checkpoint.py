@@ -1,39 +1,44 @@
-"""What was prepared on this node, one file per claim.
+"""What was prepared on this node, two files per claim.
 
-<uid>.json         the record: started, or completed
-<uid>.releasing    the record of a claim that is being released
+<uid>.started      the record with which its preparation began; it stays until the claim is released
+<uid>.json         the record of what is prepared
+<uid>.releasing    the same, of a claim that is being released
 <uid>.unreadable   a damaged or newer file, set aside; it is read again at each start
+
+The first is on the disk before a device is touched. The others are not waited for: after a crash of the machine they may be
+cut or gone, and the first has all that undoing needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Final
 
 from dra_infra.errors import Problem
-from dra_infra.plugin.claims import Record, check_uid, is_uid
+from dra_infra.plugin.claims import Claim, Record, check_uid, is_uid
 from dra_infra.plugin.disk import Folder
 from dra_infra.plugin.record_format import DamagedError, NewerError, decode, encode
 
+_STARTED: Final = ".started"
 _RECORD: Final = ".json"
 _RELEASING: Final = ".releasing"
 _ASIDE: Final = ".unreadable"
-_ENDS: Final = (_RECORD, _RELEASING, _ASIDE)
+_ENDS: Final = (_RECORD, _RELEASING, _ASIDE, _STARTED)
+"""In the order in which they decide, each over those behind it."""
 
 
 class Checkpoint:
     """The records in a folder, and in memory as `load` and the changes since have them.
 
-    A change is there for every later process when its method returns; after a crash of the machine too, where it is settled. One that raises `PluginError` (`plugin-folder-not-usable`) may have
-    happened or not: `load` tells.
+    A change is there for every later process when its method returns. One that raises `PluginError`
+    (`plugin-folder-not-usable`) may have happened or not: `load` tells.
     """
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._records: dict[str, Record] = {}
-        self._releasing: set[str] = set()
-        self._aside: set[str] = set()
+        self._clear()
 
     @property
     def records(self) -> Mapping[str, Record]:
@@ -50,27 +55,41 @@ class Checkpoint:
         """Claims that have a file that was set aside, and no record."""
         return frozenset(self._aside - self._records.keys())
 
-    def load(self) -> tuple[Problem, ...]:
+    def sharing(self, claim: Claim) -> Iterator[Record]:
+        """The records that have one of a claim's devices: a look at all of them would take as long as writing one."""
+        for uid in {uid for each in claim.devices for uid in self._having.get((each.pool, each.device), ())}:
+            yield self._records[uid]
+
+    def load(self, boot_id: str) -> tuple[Problem, ...]:
         """Read all files anew.
+
+        Args:
+            boot_id: Of the machine. Of a claim of another boot only the first file is sure to be whole.
 
         Returns:
             `checkpoint-unreadable` and `checkpoint-newer` for each file that was set aside, now or earlier.
         """
-        self._records, self._releasing, self._aside = {}, set(), set()
+        self._clear()
         self._folder.remove_temporary(lambda name: _split(name) is not None)
         files = [found for found in map(_split, self._folder.names()) if found]
         problems = []
-        # A record decides before one that is being released, and that before one that was set aside.
         for uid, end in sorted(files, key=lambda file: _ENDS.index(file[1])):
-            if uid not in self._records and (problem := self._load(uid, end)):
+            known = uid in self._records or (end == _STARTED and uid in self._aside)
+            if not known and (problem := self._load(uid, end, boot_id)):
                 problems.append(problem)
         return tuple(problems)
 
-    def save(self, record: Record, *, settle: bool = False) -> None:
-        """Put a record in the place of the claim's earlier one."""
-        uid = check_uid(record.claim.uid)
-        self._folder.replace(uid + _RECORD, encode(record), settle=settle)
-        self._records[uid] = record
+    def begin(self, record: Record) -> None:
+        """Note that a preparation begins: it is on the disk when this returns, for devices are touched next."""
+        self._write(record, _STARTED, settle=True)
+
+    def complete(self, record: Record) -> None:
+        """Note what is prepared. It is not waited for: another boot undoes it by what `begin` wrote."""
+        self._write(record, _RECORD, settle=False)
+
+    def restore(self, record: Record) -> None:
+        """Note what was prepared by a preparation that has no readable record any more: on the disk when this returns."""
+        self._write(record, _RECORD, settle=True)
 
     def begin_release(self, uid: str) -> None:
         """Note that a claim is being released, by a new name of its file: that works on a full disk too."""
@@ -79,29 +98,63 @@ class Checkpoint:
 
     def forget(self, uid: str) -> None:
         """Take everything of a claim away, which it need not have."""
-        # What was set aside goes first: alone it would keep devices back.
-        self._folder.remove(*(check_uid(uid) + end for end in reversed(_ENDS)))
-        self._records.pop(uid, None)
+        # What was set aside goes first: alone it would keep devices back. What the preparation began with goes last:
+        # without it the others may be cut where the machine crashes now.
+        self._folder.remove(*(check_uid(uid) + end for end in (_ASIDE, _RELEASING, _RECORD, _STARTED)))
+        record = self._records.pop(uid, None)
+        for each in record.claim.devices if record else ():
+            self._having[each.pool, each.device].discard(uid)
         self._releasing.discard(uid)
         self._aside.discard(uid)
 
-    def _load(self, uid: str, end: str) -> Problem | None:
-        content = self._folder.read(uid + end)
-        if content is None:
-            return None
+    def _clear(self) -> None:
+        self._records: dict[str, Record] = {}
+        self._having: dict[tuple[str, str], set[str]] = {}
+        self._releasing: set[str] = set()
+        self._aside: set[str] = set()
+
+    def _keep(self, record: Record) -> None:
+        uid = record.claim.uid
+        self._records[uid] = record
+        for each in record.claim.devices:
+            self._having.setdefault((each.pool, each.device), set()).add(uid)
+
+    def _write(self, record: Record, end: str, *, settle: bool) -> None:
+        self._folder.replace(check_uid(record.claim.uid) + end, encode(record), settle=settle)
+        self._keep(record)
+
+    def _load(self, uid: str, end: str, boot_id: str) -> Problem | None:
         try:
-            self._records[uid] = decode(content, uid=uid)
+            record = self._read(uid, end)
         except (DamagedError, NewerError) as error:
+            if end != _STARTED and (started := self._of_another_boot(uid, boot_id)):
+                self._keep(started)
+                return None
             if end != _ASIDE:
                 self._folder.rename(uid + end, uid + _ASIDE)
             self._aside.add(uid)
             return _set_aside(str(self._folder.path / (uid + _ASIDE)), error)
+        if record is None:
+            return None
+        self._keep(record)
         if end == _ASIDE:
             # A newer release is back, or somebody repaired the file.
             self._folder.rename(uid + _ASIDE, uid + _RECORD)
         if end == _RELEASING:
             self._releasing.add(uid)
         return None
+
+    def _of_another_boot(self, uid: str, boot_id: str) -> Record | None:
+        """What a claim's preparation began with, where that was in another boot."""
+        with suppress(DamagedError, NewerError):
+            started = self._read(uid, _STARTED)
+            if started and started.boot_id != boot_id:
+                return started
+        return None
+
+    def _read(self, uid: str, end: str) -> Record | None:
+        content = self._folder.read(uid + end)
+        return None if content is None else decode(content, uid=uid)
 
 
 def _split(name: str) -> tuple[str, str] | None:

@@ -32,18 +32,14 @@ class Disk:
     """The steps that change a file system, one by one: tests take its place and stop the plugin at each of them."""
 
     def write_new(self, path: Path, content: bytes, mode: int) -> None:
-        """Write a file that is not there yet, and have it on the disk."""
+        """Write a file that is not there yet."""
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(handle, "wb", buffering=0) as file:
             # Not as the creating mode, of which the process's mask takes some away.
-            os.fchmod(file.fileno(), mode)
-            file.write(content)
-            file.flush()
-            self.sync(file.fileno())
-
-    def sync(self, handle: int) -> None:
-        """Have a file's content on the disk."""
-        os.fsync(handle)
+            os.fchmod(handle, mode)
+            rest = memoryview(content)
+            while rest:
+                rest = rest[file.write(rest) :]
 
     def rename(self, old: Path, new: Path) -> None:
         """Put *old* in the place of *new*, in one step."""
@@ -53,9 +49,9 @@ class Disk:
         """Take a file away."""
         path.unlink()
 
-    def settle(self, folder: Path) -> None:
-        """Have the names of *folder* on the disk: without it a rename may be lost though the file's content is not."""
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    def settle(self, path: Path) -> None:
+        """Have the content of a file on the disk, or the names of a folder: each may be lost without the other."""
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             os.fsync(handle)
         finally:
@@ -109,13 +105,16 @@ class Folder:
     def replace(self, name: str, content: bytes, *, settle: bool = False) -> None:
         """Put *content* into the place of a file, so that nobody ever reads a part of it.
 
-        With *settle*, the new file and not the old one is there after a crash of the machine.
+        With *settle*, that holds after a crash of the machine too, and the new file is there then. Without it the file may
+        be cut, not there, or the old one.
         """
         path = self.path / name
         beside = self.path / f".{name}.{secrets.token_hex(4)}{TEMPORARY}"
         with explained("cannot be written", path):
             try:
                 self._disk.write_new(beside, content, self._mode)
+                if settle:
+                    self._disk.settle(beside)
                 self._disk.rename(beside, path)
             except OSError:
                 with suppress(OSError):

@@ -149,7 +149,7 @@ class Preparations:
 
     def _recover(self) -> Iterator[Problem]:
         self._specs.tidy()
-        yield from self._checkpoint.load()
+        yield from self._checkpoint.load(self._boot_id)
         # Whoever has the turn is alone: what is half-way belongs to a process that died.
         for record in tuple(self._checkpoint.records.values()):
             try:
@@ -175,17 +175,17 @@ class Preparations:
         )
         self._unsure = True
         try:
-            # Settled before a device is touched: what hardware keeps through a boot, such as MIG mode, would be nobody's.
+            # On the disk before a device is touched: what hardware keeps through a boot, such as MIG mode, would be nobody's.
             # Nothing else needs to be, for another boot undoes all that it finds.
-            self._checkpoint.save(started, settle=True)
+            self._checkpoint.begin(started)
             edits = tuple(self._back_end.prepare(claim))
             completed = replace(started, state="completed", edits=edits)
             self._specs.write(completed)
-            self._checkpoint.save(completed)
+            self._checkpoint.complete(completed)
         except Exception as error:
             # From here on as after a crash: what this cannot undo, the next turn tries again.
             try:
-                self._checkpoint.load()
+                self._checkpoint.load(self._boot_id)
                 self._undo(self._checkpoint.records.get(claim.uid, started))
             except PluginError as more:
                 first = error.problems if isinstance(error, PluginError) else ()
@@ -225,7 +225,7 @@ class Preparations:
         restored = replace(record, edits=tuple(self._back_end.prepare(claim)))
         self._unsure = True
         self._specs.write(restored)
-        self._checkpoint.save(restored, settle=True)
+        self._checkpoint.restore(restored)
         self._unsure = False
         return restored
 
@@ -235,7 +235,7 @@ class Preparations:
         return tuple(ClaimDevice(pool="", device=each["device"], request="") for each in found if each)
 
     def _refuse_held(self, claim: Claim) -> None:
-        if held := find_holder(claim, self._checkpoint.records.values()):
+        if held := find_holder(claim, self._checkpoint.sharing(claim)):
             device, record = held
             raise _held(claim, device, str(record.claim))
         alone = [each for each in claim.devices if not each.admin_access]

@@ -179,7 +179,9 @@ def write_commands(path: Path, commands: Commands) -> None:
         PluginError: `plugin-folder-not-usable`.
     """
     plain = commands.model_dump(by_alias=True, exclude_defaults=True)
-    Folder(path.parent, mode=0o644).replace(path.name, (json.dumps(plain, indent=1) + "\n").encode())
+    Folder(path.parent, mode=0o644).replace(
+        path.name, (json.dumps(plain, indent=1) + "\n").encode(), settle=True
+    )
 
 
 def malformed(path: Path | str, where: str, message: str, *, severity: Severity = "error") -> Problem:

@@ -31,13 +31,6 @@ class Use(NamedTuple):
     uid: str
 
 
-class VolatileDisk(Disk):
-    """Changes are for other processes to see, and need not survive a crash of the machine."""
-
-    def sync(self, handle: int) -> None:
-        """Nothing is waited for."""
-
-
 class Hardware:
     """Files in a folder of the boot. Every method raises `PluginError` (`plugin-folder-not-usable`).
 
@@ -55,8 +48,8 @@ class Hardware:
                 if old.name != boot and old.is_dir() and not old.is_symlink():
                     shutil.rmtree(old, ignore_errors=True)
         self.path = path
-        self._folder = Folder(path, disk or VolatileDisk(), mode=0o644)
-        self._markers = Folder(path / _MARKERS, disk or VolatileDisk(), mode=0o644)
+        self._folder = Folder(path, disk, mode=0o644)
+        self._markers = Folder(path / _MARKERS, disk, mode=0o644)
 
     def uses(self) -> frozenset[Use]:
         """Who has what."""

@@ -41,7 +41,7 @@ def _try_folder(path: Path, *, make: bool = True) -> str:
     # A dot in front: neither the kubelet nor runtimes look at such names.
     name = f".check-{secrets.token_hex(4)}{TEMPORARY}"
     try:
-        folder.replace(name, _CONTENT)
+        folder.replace(name, _CONTENT, settle=True)
         if folder.read(name) != _CONTENT:
             raise _not_usable(
                 there, "what was written is not what is read", "see what file system is mounted there"

@@ -49,13 +49,16 @@ def look(api: Api, node: RealNode, *, state: Path | None = None, driver: str = D
     """
     state = state or node.kubelet_root / "plugins" / driver / "claims"
     prefix, suffix = f"k8s.{driver}-claim_", ".json"
-    recorded, left = set(), set()
+    recorded, begun, left = set(), set(), set()
     for file in _files(state):
         is_completed = file.suffix == ".json" and _read(file).get("record", {}).get("state") == "completed"
         if is_completed:
             recorded.add(file.stem)
+        elif file.suffix == ".started":
+            begun.add(file.stem)
         elif len(file.name.partition(".")[0]) == 36:
             left.add(file.name)
+    left |= {f"{uid}.started" for uid in begun - recorded}
     specified = set()
     for file in _files(node.cdi_folder):
         if file.name.startswith(prefix) and file.name.endswith(suffix):

@@ -50,9 +50,9 @@ class MortalDisk(Disk):
         self.step()
         super().remove(path)
 
-    def settle(self, folder: Path) -> None:
+    def settle(self, path: Path) -> None:
         self.step()
-        super().settle(folder)
+        super().settle(path)
 
     def watch(self, call: str) -> None:
         """Know when a preparation or release is at work."""

@@ -73,7 +73,7 @@ class FaultyDisk(Disk):
         self.faults.step()
         super().remove(path)
 
-    def settle(self, folder: Path) -> None:
+    def settle(self, path: Path) -> None:
         self.faults.step()
 
 
@@ -156,7 +156,9 @@ class Node:
         """Prepared set = checkpoint = CDI files = devices that are ready; nothing given twice, nothing left over."""
         prepared = self.plugin.prepared()
         records = {file.name: json.loads(file.read_text()) for file in self.claims.glob("*.json")}
-        assert {file.name for file in self.claims.iterdir()} - {"lock"} == {f"{uid}.json" for uid in prepared}
+        # What was restored did not begin in this life of the claim's files.
+        others = {"lock", *(f"{uid}.started" for uid in prepared)}
+        assert {file.name for file in self.claims.iterdir()} - others == {f"{uid}.json" for uid in prepared}
         assert {each["record"]["state"] for each in records.values()} <= {"completed"}
         assert {file.name for file in self.cdi.iterdir()} == {SPEC.format(uid) for uid in prepared}
         given = {uid: {each.device for each in record.claim.devices} for uid, record in prepared.items()}

@@ -19,6 +19,7 @@ FROZEN = Path(__file__).parent / "frozen" / "format-1.json"
 """As format 1 was released. A file like it is on nodes: it is never written anew, and every later release reads it."""
 
 UID = uid_of(1)
+BOOT = "8c7b4f0e-6a52-4b0e-9a55-0d6f6c9b1d2a"
 RECORD = Record(
     claim=Claim(
         uid=UID,
@@ -47,7 +48,7 @@ RECORD = Record(
     ),
     state="completed",
     preparation="0a1b2c3d",
-    boot_id="8c7b4f0e-6a52-4b0e-9a55-0d6f6c9b1d2a",
+    boot_id=BOOT,
     edits=(
         Edits(env=("GPU_DEVICE_0=gpu-0", "NVIDIA_VISIBLE_DEVICES=void")),
         Edits(
@@ -126,7 +127,7 @@ def test_a_damaged_file_is_set_aside_loudly_at_each_start_and_kept(tmp_path: Pat
     (tmp_path / f"{UID}.json").write_bytes(encode(RECORD)[:-20])
     for _ in range(2):
         checkpoint = Checkpoint(Folder(tmp_path))
-        [problem] = checkpoint.load()
+        [problem] = checkpoint.load(BOOT)
         assert (problem.code, problem.path) == ("checkpoint-unreadable", str(tmp_path / f"{UID}.unreadable"))
         assert checkpoint.unreadable == {UID}
         assert not checkpoint.records
@@ -139,11 +140,11 @@ def test_a_newer_file_is_set_aside_and_taken_back_by_the_release_that_wrote_it(
     newer = encode(RECORD).replace(b'"format": 1', b'"format": 2')
     (tmp_path / f"{UID}.json").write_bytes(newer)
     checkpoint = Checkpoint(Folder(tmp_path))
-    [problem] = checkpoint.load()
+    [problem] = checkpoint.load(BOOT)
     assert problem.code == "checkpoint-newer"
     assert checkpoint.unreadable == {UID}
     monkeypatch.setattr("dra_infra.plugin.record_format.FORMAT", 2)
-    assert checkpoint.load() == ()
+    assert checkpoint.load(BOOT) == ()
     assert checkpoint.records == {UID: RECORD}
     assert (tmp_path / f"{UID}.json").read_bytes() == newer
 
@@ -152,7 +153,7 @@ def test_files_of_others_are_left_alone(tmp_path: Path):
     for name in ("notes.json", f"{UID}.json.bak", f"{UID.upper()}.json", "lock"):
         (tmp_path / name).write_text("not ours")
     checkpoint = Checkpoint(Folder(tmp_path))
-    assert checkpoint.load() == ()
+    assert checkpoint.load(BOOT) == ()
     assert not checkpoint.records
     assert len(list(tmp_path.iterdir())) == 4
 
@@ -165,7 +166,7 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, uid: str):
     checkpoint = Checkpoint(Folder(folder))
     bad = replace(RECORD, claim=replace(RECORD.claim, uid=uid))
     for call in (
-        lambda: checkpoint.save(bad),
+        lambda: checkpoint.begin(bad),
         lambda: checkpoint.forget(uid),
         lambda: checkpoint.begin_release(uid),
     ):
@@ -186,3 +187,45 @@ def test_devices_exclude_each_other_but_for_shares_and_admin_access():
     every = [whole, other, share, second, watch, elsewhere]
     found = {(every.index(a), every.index(b)) for a in every for b in every if a.excludes(b)}
     assert found == {(0, 0), (1, 1), (2, 2), (3, 3), (5, 5), (0, 2), (2, 0), (0, 3), (3, 0)}
+
+
+STARTED = replace(RECORD, state="started", edits=())
+
+
+@pytest.mark.parametrize("end", ["json", "releasing", "unreadable"])
+@pytest.mark.parametrize("left", [b"", encode(RECORD)[:-20]])
+def test_what_another_boot_left_cut_is_undone_by_what_its_preparation_began_with(
+    tmp_path: Path, end: str, left: bytes
+):
+    (tmp_path / f"{UID}.started").write_bytes(encode(STARTED))
+    (tmp_path / f"{UID}.{end}").write_bytes(left)
+    checkpoint = Checkpoint(Folder(tmp_path))
+    assert checkpoint.load("another boot") == ()
+    assert checkpoint.records == {UID: STARTED}
+    checkpoint.forget(UID)
+    assert not list(tmp_path.iterdir())
+    assert not list(checkpoint.sharing(RECORD.claim))
+
+
+def test_what_this_boot_left_damaged_is_no_preparation_that_only_began(tmp_path: Path):
+    (tmp_path / f"{UID}.started").write_bytes(encode(STARTED))
+    (tmp_path / f"{UID}.json").write_bytes(encode(RECORD)[:-20])
+    for _ in range(2):
+        checkpoint = Checkpoint(Folder(tmp_path))
+        assert [problem.code for problem in checkpoint.load(BOOT)] == ["checkpoint-unreadable"]
+        assert not checkpoint.records
+        assert checkpoint.unreadable == {UID}
+
+
+def test_records_that_share_a_device_are_found_as_they_come_and_go(tmp_path: Path):
+    checkpoint = Checkpoint(Folder(tmp_path))
+    for uid in (UID, uid_of(2)):
+        mine = replace(RECORD, claim=replace(RECORD.claim, uid=uid))
+        checkpoint.begin(replace(mine, state="started", edits=()))
+        checkpoint.complete(mine)
+    checkpoint.forget(UID)
+    assert [each.claim.uid for each in checkpoint.sharing(RECORD.claim)] == [uid_of(2)]
+    assert not list(checkpoint.sharing(claim_of(3, "gpu-7")))
+    again = Checkpoint(Folder(tmp_path))
+    again.load(BOOT)
+    assert list(again.sharing(RECORD.claim)) == list(checkpoint.sharing(RECORD.claim))

@@ -52,8 +52,8 @@ def test_a_kill_at_any_step_of_prepare_leaves_all_or_nothing(tmp_path: Path):
         if not died:
             break
     # The rename of the completed record is the last step: a kill before it is undone.
-    assert len(steps) == 13
-    assert steps == [False] * 12 + [True]
+    assert len(steps) == 14
+    assert steps == [False] * 13 + [True]
 
 
 def test_a_kill_at_any_step_of_release_is_finished_by_the_next_start_or_the_kubelets_next_call(
@@ -74,11 +74,11 @@ def test_a_kill_at_any_step_of_release_is_finished_by_the_next_start_or_the_kube
         if not died:
             break
     assert steps == [True] + [False] * (len(steps) - 1)
-    assert len(steps) == 7
+    assert len(steps) == 8
 
 
 def test_a_kill_at_any_step_of_recovery_is_recovered_from(tmp_path: Path):
-    for half_way in range(12):
+    for half_way in range(13):
         for step in count():
             (folder := tmp_path / f"{half_way}-{step}").mkdir()
             node = Node(folder)
@@ -109,7 +109,7 @@ def test_a_disk_that_refuses_at_any_step_of_prepare_leaves_what_was(tmp_path: Pa
         assert node.plugin.prepare(claim_of(1, "gpu-7")) == before
         node.plugin.prepare(claim_of(2, "gpu-0"))
         assert node.check() == {uid_of(1), uid_of(2)}
-    assert refused == 10
+    assert refused == 11
 
 
 def test_claims_are_released_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -142,7 +142,7 @@ def test_a_release_that_the_disk_refuses_goes_on_at_the_kubelets_next_call(tmp_p
             break
         assert told == ["plugin-folder-not-usable"]
         refused += 1
-    assert refused == 4
+    assert refused == 5
 
 
 def test_a_reboot_forgets_what_was_prepared(tmp_path: Path):

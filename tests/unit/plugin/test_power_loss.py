@@ -1,4 +1,4 @@
-"""The machine loses power: names that were not settled are the old ones again, and hardware remembers what it was told."""
+"""The machine loses power: what was not settled is cut, names are the old ones again, and hardware remembers what it was told."""
 
 from __future__ import annotations
 
@@ -11,35 +11,47 @@ from hypothesis import strategies as st
 from tests.unit.plugin.faults import Faults, FaultyDisk, Killed, Node, claim_of, uid_of
 
 
-class Names:
-    """Changes of names that no `settle` has followed yet, each with what takes it back."""
+class Unsettled:
+    """What no `settle` has followed yet: changes of names, each with what takes it back, and what files say."""
 
     def __init__(self) -> None:
         self.pending: dict[Path, list[Callable[[], object]]] = {}
+        self.contents: set[bytes] = set()
+        self.folders: set[Path] = set()
 
     def changed(self, path: Path, undo: Callable[[], object]) -> None:
         self.pending.setdefault(path.parent, []).append(undo)
 
-    def settle(self, folder: Path) -> None:
-        self.pending.pop(folder, None)
+    def settle(self, path: Path) -> None:
+        if path.is_dir():
+            self.pending.pop(path, None)
+        else:
+            self.contents.discard(path.read_bytes())
 
-    def lose_power(self, kept: float) -> None:
-        """Take back the latest changes of each folder; *kept* is the part of them that reached the disk."""
+    def lose_power(self, kept: float, length: float) -> None:
+        """Take back the latest changes of each folder, and cut files; *kept* and *length* are the parts that reached the disk."""
         for changes in self.pending.values():
             for undo in reversed(changes[int(kept * len(changes)) :]):
                 undo()
         self.pending.clear()
+        for file in (file for folder in self.folders for file in folder.iterdir()):
+            content = file.read_bytes()
+            if content in self.contents:
+                file.write_bytes(content[: int(length * len(content))])
+        self.contents.clear()
 
 
 class LossyDisk(FaultyDisk):
-    """What a file says is on the disk when its writing ends; what it is called is there when its folder is settled."""
+    """What a file says is on the disk when the file is settled; what it is called is there when its folder is."""
 
-    def __init__(self, faults: Faults, names: Names) -> None:
+    def __init__(self, faults: Faults, unsettled: Unsettled) -> None:
         super().__init__(faults)
-        self.names = names
+        self.unsettled = unsettled
 
     def write_new(self, path: Path, content: bytes, mode: int) -> None:
-        self.names.changed(path, lambda: path.unlink(missing_ok=True))
+        self.unsettled.contents.add(content)
+        self.unsettled.folders.add(path.parent)
+        self.unsettled.changed(path, lambda: path.unlink(missing_ok=True))
         super().write_new(path, content, mode)
 
     def rename(self, old: Path, new: Path) -> None:
@@ -52,28 +64,28 @@ class LossyDisk(FaultyDisk):
                 new.write_bytes(before)
             old.write_bytes(moved)
 
-        self.names.changed(new, undo)
+        self.unsettled.changed(new, undo)
 
     def remove(self, path: Path) -> None:
         content = path.read_bytes()
         super().remove(path)
-        self.names.changed(path, lambda: path.write_bytes(content))
+        self.unsettled.changed(path, lambda: path.write_bytes(content))
 
-    def settle(self, folder: Path) -> None:
-        super().settle(folder)
-        self.names.settle(folder)
+    def settle(self, path: Path) -> None:
+        super().settle(path)
+        self.unsettled.settle(path)
 
 
 OPERATIONS = st.lists(st.tuples(st.sampled_from(["prepare", "release"]), st.integers(1, 3)), max_size=8)
 
 
 @settings(max_examples=300, deadline=None)
-@given(operations=OPERATIONS, step=st.integers(0, 40), kept=st.floats(0, 1))
+@given(operations=OPERATIONS, step=st.integers(0, 40), kept=st.floats(0, 1), length=st.floats(0, 1))
 def test_what_hardware_keeps_through_a_boot_is_released_after_the_power_was_lost(
-    tmp_path_factory, operations: list[tuple[str, int]], step: int, kept: float
+    tmp_path_factory, operations: list[tuple[str, int]], step: int, kept: float, length: float
 ):
-    names = Names()
-    node = Node(tmp_path_factory.mktemp("node"), disk=lambda faults: LossyDisk(faults, names))
+    unsettled = Unsettled()
+    node = Node(tmp_path_factory.mktemp("node"), disk=lambda faults: LossyDisk(faults, unsettled))
     node.faults.arm(step)
     try:
         for what, number in operations:
@@ -84,7 +96,7 @@ def test_what_hardware_keeps_through_a_boot_is_released_after_the_power_was_lost
     except Killed:
         pass
     node.faults.arm(None)
-    names.lose_power(kept)
+    unsettled.lose_power(kept, length)
     node.boot += 1
     node.restart()
     assert node.check() == frozenset()

@@ -130,7 +130,8 @@ def test_without_record_and_spec_nothing_is_given_until_the_claim_is_back_or_rel
 
 def test_a_lost_checkpoint_folder_gives_no_device_away(node: Node):
     ids = node.plugin.prepare(claim_of(1, "gpu-0"))
-    (node.claims / f"{uid_of(1)}.json").unlink()
+    for file in node.claims.glob(f"{uid_of(1)}.*"):
+        file.unlink()
     node.restart()
     assert refused(node.plugin.prepare, claim_of(2, "gpu-0")) == ["device-held"]
     assert node.plugin.prepare(claim_of(1, "gpu-0")) == ids

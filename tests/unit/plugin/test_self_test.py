@@ -64,7 +64,7 @@ def test_a_file_in_the_place_of_a_folder_is_told(node: Path):
 
 
 def test_a_full_disk_is_told(node: Path, monkeypatch: pytest.MonkeyPatch):
-    def full(_folder: Folder, name: str, _content: bytes) -> None:
+    def full(_folder: Folder, name: str, _content: bytes, *, settle: bool) -> None:
         raise PluginError([problem("plugin-folder-not-usable")])
 
     monkeypatch.setattr(Folder, "replace", full)
