@@ -81,6 +81,21 @@ class NvmlBackEnd:
         """What says how containers get a GPU: the path of nvidia-ctk, or that it is done without."""
         return self._edits.source
 
+    def try_edits(self) -> str:
+        """Find out what a container would get with the first device; nobody gets it.
+
+        Returns:
+            How much it is, and what said so.
+
+        Raises:
+            PluginError: As `prepare`.
+        """
+        self._find()
+        gpu = next(each for each in self._gpus if each.mig is None or each.mig)
+        edits = self._edits.mig(gpu, gpu.mig[0]) if gpu.mig else self._edits.whole(gpu)
+        counts = f"{len(edits.device_nodes)} device files, {len(edits.mounts)} files of the driver"
+        return f"{counts}, by {self.edits_from}"
+
     def inventory(self) -> Inventory:
         """What there is now, by name as NVIDIA's driver publishes it.
 

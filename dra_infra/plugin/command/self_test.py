@@ -47,10 +47,23 @@ def _check_devices(settings: Settings, places: Places) -> Iterator[Finding]:
         back_end, problems = _made("devices", lambda: make_back_end(settings, elsewhere, warnings.extend))
         yield from problems
         if back_end:
-            yield from attempt("devices", lambda: _count(back_end))
+            found = list(attempt("devices", lambda: _count(back_end)))
+            yield from found
+            # Else it would say the same.
+            if all(each.holds for each in found):
+                yield from _check_edits(settings, back_end)
             back_end.close()
     for each in warnings:
         yield Finding(what="devices", problem=each)
+
+
+def _check_edits(settings: Settings, back_end: BackEnd) -> Iterator[Finding]:
+    if settings.back_end != "nvml":
+        return
+    from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
+
+    if isinstance(back_end, NvmlBackEnd):
+        yield from attempt("what containers get", back_end.try_edits)
 
 
 def _check_machine(places: Places) -> Iterator[Finding]:

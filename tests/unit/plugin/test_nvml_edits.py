@@ -16,6 +16,9 @@ from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
 from dra_infra.plugin.back_ends.toolkit import Toolkit, find_toolkit
 from dra_infra.plugin.cdi import make_spec
 from dra_infra.plugin.claims import Claim, DeviceNode, Edits, Record
+from dra_infra.plugin.command import self_test
+from dra_infra.plugin.command.findings import Finding
+from dra_infra.plugin.command.settings import Settings
 from tests.unit.plugin.driver_tree import LIBRARIES, VERSION, make_tree
 from tests.unit.plugin.fake_nvml import FakeGpu, FakeMig, FakeNvml, FakeProfile
 from tests.unit.plugin.faults import claim_of, codes
@@ -377,3 +380,32 @@ def test_the_toolkit_is_looked_for_on_path_first(root: Path, monkeypatch):
     program = make_toolkit(root.parent / "bin/nvidia-ctk", spec())
     monkeypatch.setenv("PATH", str(root.parent / "bin"))
     assert find_toolkit(DriverRoot(here=root)) == program
+
+
+def checked(plugin: NvmlBackEnd, folder: Path, monkeypatch) -> list[Finding]:
+    monkeypatch.setattr(self_test, "make_back_end", lambda *_: plugin)
+    settings = Settings(back_end="nvml", node_name="node-1", kubelet_root=folder, cdi_folder=folder / "cdi")
+    return [each for each in self_test.check(settings, {}) if each.what in ("devices", "what containers get")]
+
+
+def test_the_check_tries_what_a_container_would_get(plugin: NvmlBackEnd, root: Path, tmp_path, monkeypatch):
+    devices, files = checked(plugin, tmp_path, monkeypatch)
+    assert devices.found == "2 of gpu.nvidia.com"
+    assert (
+        files.found
+        == "6 device files, 10 files of the driver, by the driver's files, found without nvidia-ctk"
+    )
+    (root / "dev/nvidia-uvm").unlink()
+    devices, files = checked(plugin, tmp_path, monkeypatch)
+    assert devices.holds, "and yet no pod would start"
+    assert files.problem
+    assert files.problem.code == "driver-files-missing"
+
+
+def test_the_check_says_once_that_nvml_does_not_work(
+    plugin: NvmlBackEnd, fake: FakeNvml, tmp_path, monkeypatch
+):
+    fake.fail("nvmlInitWithFlags", pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
+    [found] = checked(plugin, tmp_path, monkeypatch)
+    assert found.problem
+    assert (found.what, found.problem.code) == ("devices", "nvml-not-usable")
