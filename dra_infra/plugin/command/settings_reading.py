@@ -161,6 +161,9 @@ def _values(found: _Found) -> dict[str, Any]:
         only_for = setting.about.back_end
         if given is None and (not setting.default or (setting.name == "fleet" and back_end == "sim")):
             found.problems.append(_missing(setting))
+        elif given is not None and given.path == setting.about.variable:
+            # A variable that others read too, NVIDIA_DRIVER_ROOT, says nothing of us.
+            continue
         elif given is not None and only_for and back_end and only_for != back_end:
             hint = f"leave it out, or choose the back end {only_for}"
             message = f"is nothing that the back end {back_end} knows"

@@ -167,6 +167,15 @@ def test_simulated_devices_need_a_fleet_and_real_ones_have_none():
     assert refused(f"{NEEDED} --fleet hgx-h100") == [("plugin-setting-invalid", "--fleet")]
 
 
+def test_a_variable_that_others_read_too_keeps_simulated_devices_from_nothing():
+    words = "--back-end sim --node-name a --fleet hgx-h100"
+    assert read(words, NVIDIA_DRIVER_ROOT="/run/nvidia/driver").back_end == "sim"
+    assert refused(words, DRA_INFRA_PLUGIN_TOOLKIT="/usr/bin/nvidia-ctk") == [
+        ("plugin-setting-invalid", "DRA_INFRA_PLUGIN_TOOLKIT")
+    ]
+    assert refused(f"{words} --driver-root /run") == [("plugin-setting-invalid", "--driver-root")]
+
+
 def test_a_misspelt_variable_is_a_warning_alone():
     _, warnings = read_with_warnings(NEEDED, DRA_INFRA_PLUGIN_LOGLEVEL="debug")
     assert [(each.code, each.severity, each.hint) for each in warnings] == [
