@@ -28,6 +28,9 @@ _WAIT_MS: Final = 1000
 _PAUSE_S: Final = 5.0
 """Between questions that NVML answers with an error at once."""
 
+_MOST_FAILURES: Final = 3
+"""Questions in a row that end with another error than a lost GPU: then nobody watches any more."""
+
 _ALL: Final = 0xFFFFFFFF
 """In the place of an instance's id: the event is of the whole GPU, or of a whole GPU instance."""
 
@@ -122,17 +125,24 @@ class HealthMonitor:
 
     def _ask(self) -> None:
         pynvml = self._nvml.pynvml
+        failures = 0
         while not self._stopping.is_set():
             try:
                 event = pynvml.nvmlEventSetWait(self._events, _WAIT_MS)
             except pynvml.NVMLError as error:
                 if error.value == pynvml.NVML_ERROR_TIMEOUT:
+                    failures = 0
                     continue
                 if error.value == pynvml.NVML_ERROR_GPU_IS_LOST:
                     self._tell_lost()
+                else:
+                    failures += 1
+                    if failures == _MOST_FAILURES:
+                        self._tell_deaf(error)
                 # A lost GPU is told again and again, at once.
                 self._stopping.wait(_PAUSE_S)
                 continue
+            failures = 0
             if event.eventType == pynvml.nvmlEventTypeXidCriticalError:
                 self._take(event)
 
@@ -151,6 +161,18 @@ class HealthMonitor:
         ]
         effect = "None" if xid in IGNORED_XIDS else "NoSchedule"
         self._add(names, "xid", value=str(xid), effect=effect)
+
+    def _tell_deaf(self, error: Any) -> None:
+        """Without events a broken GPU looks as healthy as ever."""
+        problem = Problem(
+            path="the GPUs' events",
+            code="nvml-not-usable",
+            message=f"NVML tells none any more: {error}",
+            hint="see `nvidia-smi` and `dmesg` on the node; then restart the plugin",
+            severity="warning",
+        )
+        self._noticed([problem])
+        self._add(map(_names, self._gpus), "unmonitored", effect="None")
 
     def _tell_lost(self) -> None:
         lost = [gpu for gpu in self._gpus if self._is_lost(gpu)]

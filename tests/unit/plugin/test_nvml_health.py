@@ -164,6 +164,25 @@ def test_no_error_ends_the_watch(error: int, two: FakeNvml, tmp_path: Path, monk
             pass
 
 
+@pytest.mark.parametrize("error", [pynvml.NVML_ERROR_UNKNOWN, pynvml.NVML_ERROR_UNINITIALIZED])
+def test_gpus_of_which_nvml_tells_no_events_any_more_are_not_called_healthy(
+    error: int, two: FakeNvml, tmp_path: Path, monkeypatch
+):
+    monkeypatch.setattr(nvml_health, "_PAUSE_S", 0.01)
+    noticed = []
+    with watching(two, tmp_path, noticed=noticed.extend) as watched:
+        two.fail("nvmlEventSetWait", error)
+        found = watched.next()
+        assert {name: each.state for name, each in found.health.items()} == {
+            "gpu-0": "unknown",
+            "gpu-1": "unknown",
+        }
+        assert [(each.code, each.severity) for each in noticed] == [("nvml-not-usable", "warning")]
+        two.failing.clear()
+        two.tell(minor=0, xid=79)
+        assert watched.next().health["gpu-0"].state == "unhealthy", "it is asked all the while"
+
+
 @pytest.mark.parametrize("function", ["nvmlDeviceGetSupportedEventTypes", "nvmlDeviceRegisterEvents"])
 def test_a_gpu_that_nvml_cannot_watch_is_marked_and_the_others_are_watched(
     function: str, two: FakeNvml, tmp_path: Path
