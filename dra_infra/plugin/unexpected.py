@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from traceback import extract_tb
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
@@ -27,7 +29,13 @@ def expected(what: str) -> Iterator[None]:
         problem = Problem(
             path=what,
             code="plugin-failed",
-            message=f"nobody expected this: {type(error).__name__}: {str(error)[:_LONGEST]}",
+            message=f"nobody expected this: {type(error).__name__}: {str(error)[:_LONGEST]} ({_line(error)})",
             hint="it is tried again; tell its authors, with the log",
         )
         raise PluginError([problem]) from error
+
+
+def _line(error: Exception) -> str:
+    """Where it was raised: whoever writes a back end has to know, and not each log has the traceback."""
+    last = extract_tb(error.__traceback__)[-1]
+    return f"{Path(last.filename).name}, line {last.lineno}, in {last.name}"

@@ -9,6 +9,7 @@ from typing import Final
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.command.findings import Finding, attempt
+from dra_infra.plugin.command.places import KUBELETS
 from dra_infra.plugin.disk import TEMPORARY, Folder
 from dra_infra.plugin.service.sockets import Sockets
 
@@ -17,9 +18,11 @@ _CONTENT: Final = b"dra-infra-plugin --check\n"
 
 def check_folders(*, sockets: Sockets, state: Path, cdi: Path) -> Iterator[Finding]:
     """Whether files can be kept, and sockets be found."""
-    yield from attempt("state folder", lambda: _try_folder(state))
+    # The kubelet's folders are its own to make.
+    plugins = sockets.folder.parent if state == sockets.folder else None
+    yield from attempt("state folder", lambda: _try_folder(state, below=plugins))
     yield from attempt("CDI folder", lambda: _try_folder(cdi))
-    yield from attempt("folder that the kubelet watches", lambda: _try_folder(sockets.registry, make=False))
+    yield from attempt("folder that the kubelet watches", lambda: _try_registry(sockets.registry))
     yield from attempt("paths of the sockets", lambda: _try_paths(sockets))
 
 
@@ -29,13 +32,21 @@ def _try_paths(sockets: Sockets) -> str:
     return f"{longest} bytes at most"
 
 
-def _try_folder(path: Path, *, make: bool = True) -> str:
+def _try_registry(path: Path) -> str:
+    return _try_folder(path, below=path)
+
+
+def _try_folder(path: Path, *, below: Path | None = None) -> str:
     """Write, sync, rename and remove a file, and see that links are not followed, as the plugin does it.
 
-    A folder that is not there is tried in the place of the nearest that is: the plugin makes it at its start.
+    A folder that is not there is tried in the place of the nearest that is: the plugin makes it at its start. A folder
+    of the kubelet's, *below*, it does not make.
     """
+    if below and not below.exists():
+        message = "is not there: no kubelet has been started that has this folder"
+        raise _not_usable(below, message, KUBELETS)
     there = path
-    while make and not there.exists() and there != there.parent:
+    while not there.exists() and there != there.parent:
         there = there.parent
     folder = Folder(there)
     # A dot in front: neither the kubelet nor runtimes look at such names.

@@ -8,7 +8,10 @@ from typing import Any, Final, Protocol
 from dra_infra.cluster.kinds import CLAIMS, NODES, SLICES, Kind
 from dra_infra.cluster.objects import mapping, text
 from dra_infra.errors import PluginError, Problem
+from dra_infra.model.device import Device
+from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.command.findings import Finding, attempt
+from dra_infra.plugin.publishing.pools import lay_out
 
 _REVIEW: Final = Kind(
     name="SelfSubjectAccessReview",
@@ -19,6 +22,9 @@ _REVIEW: Final = Kind(
 _WHO: Final = Kind(
     name="SelfSubjectReview", plural="selfsubjectreviews", group="authentication.k8s.io", namespaced=False
 )
+
+_ANY: Final = Inventory(devices=(Device(name="check"),))
+"""What is tried where a node has no devices yet."""
 
 _OF_NODES: Final = "system:node:"
 """Accounts of kubelets: they are let read claims one by one, of pods that run on their node."""
@@ -48,8 +54,8 @@ class Server(Protocol):
         ...
 
 
-def check_server(server: Server, *, driver: str, node: str) -> Iterator[Finding]:
-    """Whether claims can be read and slices be published."""
+def check_server(server: Server, *, driver: str, node: str, inventory: Inventory) -> Iterator[Finding]:
+    """Whether claims can be read and slices be published, those of *inventory* above all."""
     reached = list(attempt("API server", lambda: _try_server(server)))
     yield from reached
     if not all(each.holds for each in reached):
@@ -60,7 +66,10 @@ def check_server(server: Server, *, driver: str, node: str) -> Iterator[Finding]
     yield from attempt(
         "right to see the node's slices", lambda: _try_slices(server, driver=driver, node=node)
     )
-    yield from attempt("right to publish slices", lambda: _try_publishing(server, driver=driver, node=node))
+    yield from attempt(
+        "right to publish slices",
+        lambda: _try_publishing(server, inventory if inventory.devices else _ANY, driver=driver, node=node),
+    )
     yield from attempt("right to update slices", lambda: _try_right(server, "update", SLICES))
     yield from attempt("right to delete slices", lambda: _try_right(server, "delete", SLICES))
 
@@ -87,17 +96,15 @@ def _try_slices(server: Server, *, driver: str, node: str) -> str:
     return f"{len(found)} there, {ours} of {driver}"
 
 
-def _try_publishing(server: Server, *, driver: str, node: str) -> str:
-    manifest = {
-        "metadata": {"generateName": f"{node[:200]}-check-"},
-        "spec": {
-            "driver": driver,
-            "nodeName": node,
-            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-            "devices": [{"name": "check"}],
-        },
-    }
-    server.create(SLICES, manifest, dry_run=True)
+def _try_publishing(server: Server, inventory: Inventory, *, driver: str, node: str) -> str:
+    specs = lay_out(inventory, driver=driver, node=node, minor=server.minor())
+    for spec in specs:
+        pool = {**spec["pool"], "generation": 1, "resourceSliceCount": len(specs)}
+        manifest = {
+            "metadata": {"generateName": f"{node[:200]}-check-"},
+            "spec": {**spec, "pool": pool},
+        }
+        server.create(SLICES, manifest, dry_run=True)
     return "in a dry run"
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.command.settings import Settings
 from dra_infra.plugin.service.sockets import Sockets
+
+KUBELETS: Final = "give the kubelet's folder (its --root-dir) as --kubelet-root, mounted at the same path, and start the kubelet first"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,6 +82,6 @@ def _make(folder: Path, mode: int, *, parents: bool = False) -> None:
             path=str(folder),
             code="plugin-folder-not-usable",
             message=f"cannot be made: {error.strerror or error}",
-            hint="give the kubelet's folder (its --root-dir), mounted at the same path, and start the kubelet first",
+            hint=KUBELETS,
         )
         raise PluginError([problem]) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,15 @@ import pytest
 
 from dra_infra.cluster.kinds import Kind
 from dra_infra.errors import PluginError, Problem
+from dra_infra.model.device import Device
+from dra_infra.plugin.back_end import Inventory
+from dra_infra.plugin.back_ends import own
 from dra_infra.plugin.command.check_folders import check_folders
 from dra_infra.plugin.command.check_kubelet import ask_kubelet
 from dra_infra.plugin.command.check_server import check_server
 from dra_infra.plugin.command.findings import Finding, attempt, show
+from dra_infra.plugin.command.self_test import check
+from dra_infra.plugin.command.settings import Settings
 from dra_infra.plugin.disk import Folder
 from dra_infra.plugin.protocol import registration_pb2
 from dra_infra.plugin.service.sockets import Sockets
@@ -73,7 +79,7 @@ def test_a_full_disk_is_told(node: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_a_path_that_no_socket_can_have_is_told(tmp_path: Path):
     node = tmp_path / ("x" * 90)
-    for name in ("plugins_registry", "cdi"):
+    for name in ("plugins_registry", "plugins", "cdi"):
         (node / name).mkdir(parents=True)
     assert codes(folders(node)) == {"paths of the sockets": "socket-path-too-long"}
 
@@ -124,7 +130,7 @@ class Server:
         self.user = user
         self.away = False
         self.node = "node-1"
-        self.asked: list[tuple[str, Any]] = []
+        self.created: list[Mapping[str, Any]] = []
 
     def minor(self) -> int:
         if self.away:
@@ -151,6 +157,7 @@ class Server:
             return {"status": {"userInfo": {"username": self.user}}}
         assert dry_run
         self._need(f"create {kind.plural}")
+        self.created.append(manifest)
         return dict(manifest)
 
     def _need(self, what: str) -> None:
@@ -168,8 +175,9 @@ ALL = (
 )
 
 
-def of_server(server: Server) -> dict[str, Finding]:
-    return {each.what: each for each in check_server(server, driver=DRIVER, node="node-1")}
+def of_server(server: Server, inventory: Inventory | None = None) -> dict[str, Finding]:
+    has = inventory or Inventory(devices=())
+    return {each.what: each for each in check_server(server, driver=DRIVER, node="node-1", inventory=has)}
 
 
 def test_a_server_that_lets_the_plugin_work_holds():
@@ -248,3 +256,93 @@ def test_all_problems_of_an_attempt_are_findings():
         raise PluginError([problem("device-held"), problem("cdi-refused")])
 
     assert len(list(attempt("x", fail))) == 2
+
+
+def machine(node: Path, **settings: Any) -> Settings:
+    given = {"back_end": "sim", "fleet": "example", "kubelet_root": node, "cdi_folder": node / "cdi"}
+    return Settings(node_name="node-1", **{**given, **settings})
+
+
+def of_machine(settings: Settings) -> dict[str, Finding]:
+    """Without a server, so that all that follows is of the machine."""
+    return {each.what: each for each in check(settings, {"KUBECONFIG": "nowhere"})}
+
+
+def test_a_state_folder_that_cannot_be_written_to_is_told_and_the_devices_are_counted(
+    node: Path, monkeypatch: pytest.MonkeyPatch
+):
+    state = node / "plugins" / DRIVER
+    state.mkdir()
+    # Root may write anywhere: what others meet is made up.
+    monkeypatch.setattr("os.access", lambda path, _mode: path != state)
+
+    replace = Folder.replace
+
+    def refuse(folder: Folder, name: str, content: bytes) -> Any:
+        if folder.path == state:
+            raise PluginError([problem("plugin-folder-not-usable")])
+        return replace(folder, name, content)
+
+    monkeypatch.setattr(Folder, "replace", refuse)
+    monkeypatch.setattr("dra_infra.plugin.command.self_test.ask_kubelet", lambda *_: "")
+    found = of_machine(machine(node))
+    assert found["devices"].found == f"8 of {DRIVER}"
+    assert codes(found)["state folder"] == "plugin-folder-not-usable"
+    assert list(state.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("inventory", "code", "said"),
+    [
+        (
+            "raise OSError(5, 'no answer')",
+            "plugin-failed",
+            "OSError: [Errno 5] no answer (lamps.py, line 6, in",
+        ),
+        ("return None", "back-end-not-loaded", "gives NoneType"),
+    ],
+)
+def test_a_back_end_of_ones_own_that_has_no_inventory_is_told_with_its_line(
+    node: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inventory: str, code: str, said: str
+):
+    (tmp_path / "lamps.py").write_text(
+        "class Lamps:\n"
+        "    driver = 'lamp.example.com'\n"
+        "    watch = prepare = release = len\n"
+        "    def close(self): pass\n"
+        "    def inventory(self):\n"
+        f"        {inventory}\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "lamps", raising=False)
+    own.load.cache_clear()
+    monkeypatch.setattr("dra_infra.plugin.command.self_test.ask_kubelet", lambda *_: "")
+    found = of_machine(machine(node, back_end="lamps:Lamps", fleet=""))["devices"]
+    assert found.problem
+    assert found.problem.code == code
+    assert said in found.problem.message
+
+
+def test_devices_that_no_server_would_have_are_told():
+    server = Server(*ALL)
+    twice = Inventory(devices=(Device(name="a"), Device(name="a")))
+    assert codes(of_server(server, twice)) == {"right to publish slices": "pool-not-usable"}
+
+
+def test_the_devices_themselves_are_tried_in_the_dry_run():
+    server = Server(*ALL)
+    of_server(server, Inventory(devices=tuple(Device(name=f"gpu-{index}") for index in range(130))))
+    pools = [each["spec"]["pool"] for each in server.created]
+    assert [each["resourceSliceCount"] for each in pools] == [2, 2]
+    assert server.created[1]["spec"]["devices"][-1]["name"] == "gpu-129"
+
+
+def test_a_machine_without_a_kubelet_is_told_so(folder: Path):
+    found = folders(folder)
+    assert codes(found) == {
+        "state folder": "plugin-folder-not-usable",
+        "folder that the kubelet watches": "plugin-folder-not-usable",
+    }
+    assert found["state folder"].problem
+    assert found["state folder"].problem.path == str(folder / "plugins")
+    assert "no kubelet has been started" in found["state folder"].problem.message
