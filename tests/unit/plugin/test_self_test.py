@@ -278,10 +278,10 @@ def test_a_state_folder_that_cannot_be_written_to_is_told_and_the_devices_are_co
 
     replace = Folder.replace
 
-    def refuse(folder: Folder, name: str, content: bytes) -> Any:
+    def refuse(folder: Folder, name: str, content: bytes, **how: Any) -> Any:
         if folder.path == state:
             raise PluginError([problem("plugin-folder-not-usable")])
-        return replace(folder, name, content)
+        return replace(folder, name, content, **how)
 
     monkeypatch.setattr(Folder, "replace", refuse)
     monkeypatch.setattr("dra_infra.plugin.command.self_test.ask_kubelet", lambda *_: "")
