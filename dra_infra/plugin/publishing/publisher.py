@@ -65,8 +65,9 @@ class Publisher:
         self._sole = Sole(lock)
         self._storable = Storable(api)
         self._selector = f"spec.nodeName={node},spec.driver={back_end.driver}"
-        self._watch = SliceWatch(api, self._selector, self.publish)
+        self._watch = SliceWatch(api, self._selector, changed=self.publish, lost=self._server_was_away)
         self._wake = threading.Event()
+        self._was_away = threading.Event()
         self._ended = threading.Event()
         self._published = threading.Event()
         self._written = Written()
@@ -125,19 +126,30 @@ class Publisher:
                 with expected("publish"):
                     if not self._sole.take(self._ended):
                         return
+                    if self._was_away.is_set():
+                        self._was_away.clear()
+                        self._forget_server()
                     slices = self._sync()
             except PluginError as error:
                 failures += 1
                 self._observer.published(slices=0, generation=self._written.generation, error=error)
                 if not isinstance(error, ApiError) or error.status != 409:
-                    # What was not reached may be another release when it is back.
-                    self._api.forget()
-                    self._storable.forget()
+                    self._forget_server()
                 self._rest(pause_after(failures))
                 continue
             failures = 0
             self._observer.published(slices=slices, generation=self._written.generation, error=None)
             self._published.set()
+
+    def _server_was_away(self) -> None:
+        """Look again. It may have been away for so short a time that no request of ours failed."""
+        self._was_away.set()
+        self._wake.set()
+
+    def _forget_server(self) -> None:
+        """What was not reached may be another release when it is back, or have other gates."""
+        self._api.forget()
+        self._storable.forget()
 
     def _rest(self, pause: float) -> None:
         """Wait after a failure, at most until something changes, and a moment at least."""

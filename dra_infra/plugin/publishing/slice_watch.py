@@ -22,13 +22,17 @@ class SliceWatch:
     """Follows slices from where they were listed last.
 
     Args:
-        changed: Called, from its thread, when somebody else has changed a slice, or may have.
+        changed: Called, from its thread, when somebody else has changed a slice.
+        lost: Called, from its thread, when the server was away, or does not know any more what happened since.
     """
 
-    def __init__(self, api: Api, selector: str, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, api: Api, selector: str, *, changed: Callable[[], None], lost: Callable[[], None]
+    ) -> None:
         self._api = api
         self._selector = selector
         self._changed = changed
+        self._lost = lost
         self._since = ""
         self._listed = threading.Condition()
         self._ended = False
@@ -87,7 +91,7 @@ class SliceWatch:
                 with self._listed:
                     self._since = ""
                     self._listed.wait_for(lambda: self._ended, pause_after(failures))
-                self._changed()
+                self._lost()
                 continue
             if failures:
                 with self._listed:

@@ -212,6 +212,28 @@ def test_a_sick_device_is_not_published_where_its_taint_is_dropped(bench: Bench)
     assert bench.pool() == ["gpu-1"]
 
 
+def test_a_server_that_comes_back_with_a_gate_gets_what_it_dropped_before(bench: Bench) -> None:
+    def watches() -> int:
+        return sum("watch" in query for _, _, query in bench.server.asked)
+
+    bench.server.store.dropped = {"bindingConditions"}
+    bench.back_end.offered = inventory(
+        [device("gpu-0").changed({"binding_conditions": ["example.com/ready"]})]
+    )
+    bench.published()
+    wait_until(watches)
+    # It is away for a moment: requests that are tried again never fail.
+    bench.server.refuse = lambda _method, _path: 503
+    before = watches()
+    for connection in list(bench.server.open):
+        connection.shutdown(2)
+    wait_until(lambda: watches() > before)
+    bench.server.store.dropped = set()
+    bench.server.refuse = lambda _method, _path: None
+    wait_until(lambda: "bindingConditions" in bench.slices()[0]["spec"]["devices"][0])
+    assert not [error for _, _, error in bench.observer.publishings if error]
+
+
 def test_a_pool_of_which_a_slice_is_refused_is_not_begun(bench: Bench) -> None:
     bench.published()
     bench.back_end.change(inventory(["changed", *MANY[1:-1], "refused"]))
