@@ -311,6 +311,7 @@ CODES: dict[str, str] = {
     "checkpoint-unreadable": "a file of the checkpoint is damaged, and was set aside",
     "checkpoint-newer": "a file of the checkpoint was written by a newer release, and was set aside",
     "claim-not-restored": "a claim was prepared, and which devices it has is not known any more",
+    "claim-too-large": "what the plugin has to remember of a claim is more than it reads again",
     "claim-prepared-otherwise": "a claim is prepared with other devices than it is allocated now",
     "device-held": "a device is prepared for another claim",
     "turn-not-had": "another preparation on the node does not come to an end",

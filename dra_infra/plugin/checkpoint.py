@@ -16,9 +16,9 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Final
 
-from dra_infra.errors import Problem
+from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.claims import Claim, Record, check_uid, is_uid
-from dra_infra.plugin.disk import Folder
+from dra_infra.plugin.disk import LARGEST, Folder
 from dra_infra.plugin.record_format import DamagedError, NewerError, decode, encode
 
 _STARTED: Final = ".started"
@@ -120,7 +120,11 @@ class Checkpoint:
             self._having.setdefault((each.pool, each.device), set()).add(uid)
 
     def _write(self, record: Record, end: str, *, settle: bool) -> None:
-        self._folder.replace(check_uid(record.claim.uid) + end, encode(record), settle=settle)
+        content = encode(record)
+        if len(content) > LARGEST:
+            # It would be called damaged when it is read again.
+            raise _too_large(record, len(content))
+        self._folder.replace(check_uid(record.claim.uid) + end, content, settle=settle)
         self._keep(record)
 
     def _load(self, uid: str, end: str, boot_id: str) -> Problem | None:
@@ -169,3 +173,13 @@ def _set_aside(path: str, error: DamagedError | NewerError) -> Problem:
         return Problem(path=path, code="checkpoint-newer", message=str(error), hint=hint)
     hint = "the claim's devices are kept back until it is prepared again, or released"
     return Problem(path=path, code="checkpoint-unreadable", message=str(error), hint=hint)
+
+
+def _too_large(record: Record, size: int) -> PluginError:
+    problem = Problem(
+        path=str(record.claim),
+        code="claim-too-large",
+        message=f"its record has {size} bytes, and at most {LARGEST} are read again",
+        hint="each device has all configs that are for it: give the claim fewer or shorter ones, or fewer devices",
+    )
+    return PluginError([problem])

@@ -16,8 +16,8 @@ from dra_infra.errors import PluginError, Problem
 TEMPORARY: Final = ".tmp"
 """End of the name of a file that is being written. Runtimes read `.json` and `.yaml` only (scanSpecDirs of the CDI library)."""
 
-LARGEST: Final = 1024 * 1024
-"""Bytes of a file that is read; a claim of 32 devices takes less than a tenth."""
+LARGEST: Final = 8 * 1024 * 1024
+"""Bytes of a file that is read. A claim of 32 devices takes one or two where each has a hundred mounts and long configs."""
 
 _HINTS: Final = {
     errno.ENOSPC: "make room on the file system; what was prepared before stays prepared",

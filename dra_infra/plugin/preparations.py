@@ -99,7 +99,7 @@ class Preparations:
             A CDI id for each of the claim's devices, in their order.
 
         Raises:
-            PluginError: `device-held`, `claim-prepared-otherwise`, `claim-not-restored`, `invalid-claim-uid`,
+            PluginError: `device-held`, `claim-prepared-otherwise`, `claim-not-restored`, `claim-too-large`, `invalid-claim-uid`,
                 `cdi-refused`, `plugin-folder-not-usable`, and what the back end says. Nothing is prepared then.
         """
         uid = check_uid(claim.uid)

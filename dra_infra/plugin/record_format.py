@@ -145,6 +145,8 @@ def _plain(record: Record) -> dict[str, Any]:
 def _record(plain: Mapping[str, Any]) -> Record:
     claim = plain["claim"]
     state = _typed(plain["state"], str)
+    # One text in memory for all devices that have the same config.
+    texts: dict[str, str] = {}
     record = Record(
         claim=Claim(
             uid=_typed(claim["uid"], str),
@@ -159,7 +161,7 @@ def _record(plain: Mapping[str, Any]) -> Record:
                     subrequest=_typed(each["subrequest"], str),
                     share_id=_typed(each["shareId"], str),
                     admin_access=_typed(each["adminAccess"], bool),
-                    configs=_texts(each["configs"]),
+                    configs=tuple(texts.setdefault(config, config) for config in _texts(each["configs"])),
                     named=tuple(_typed(named, bool) for named in _typed(each.get("named", []), list)),
                     capacity=tuple(
                         sorted(

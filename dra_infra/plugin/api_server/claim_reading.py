@@ -97,11 +97,16 @@ class ClaimReader:
         devices = mapping(allocation.get("devices"))
         results = _listed(path, devices.get("results"), "results", _MOST_RESULTS)
         configs = _listed(path, devices.get("config"), "config", _MOST_CONFIGS)
+        # One text in memory for all devices: 32 copies of 64 long ones would be 20 MiB.
+        texts: dict[str, str] = {}
         for index, result in enumerate(results):
             if result.get("driver") != self._driver:
                 continue
             where = f"{path}: status.allocation.devices.results[{index}]"
-            device = _read(where, result, tuple(self._configs(path, configs, text(result.get("request")))))
+            found = self._configs(path, configs, text(result.get("request")))
+            device = _read(
+                where, result, tuple((texts.setdefault(each, each), named) for each, named in found)
+            )
             if device.pool != self._node or not _selects(allocation.get("nodeSelector"), self._node):
                 message = f"its device {device.pool}/{device.device} is not on this node, {self._node}"
                 hint = "the pod was put on the node by hand; let the scheduler place it"

@@ -123,6 +123,16 @@ def test_what_is_wrong_with_a_file_is_told(content: bytes, says: str):
         decode(content, uid=UID)
 
 
+def test_devices_with_the_same_config_have_one_text_in_memory():
+    claim = claim_of(1, "gpu-0", "gpu-1")
+    devices = tuple(replace(each, configs=('{"kind":"GpuConfig"}',)) for each in claim.devices)
+    record = Record(
+        claim=replace(claim, devices=devices), state="started", preparation="0a1b2c3d", boot_id="boot-1"
+    )
+    first, second = decode(encode(record), uid=UID).claim.devices
+    assert first.configs[0] is second.configs[0]
+
+
 def test_a_damaged_file_is_set_aside_loudly_at_each_start_and_kept(tmp_path: Path):
     (tmp_path / f"{UID}.json").write_bytes(encode(RECORD)[:-20])
     for _ in range(2):

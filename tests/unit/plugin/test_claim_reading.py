@@ -98,6 +98,12 @@ def test_configs_of_the_class_come_before_those_of_the_claim(read: Callable[...,
     assert device.named == (True, True, False, True)
 
 
+def test_devices_with_the_same_config_have_one_text_in_memory(read: Callable[..., Any]) -> None:
+    item = claim(result("gpu-0"), result("gpu-1"), configs=(config("FromClaim", "all"),))
+    first, second = read(item).devices
+    assert first.configs[0] is second.configs[0]
+
+
 def test_a_config_for_the_main_request_counts_for_the_chosen_subrequest(read: Callable[..., Any]) -> None:
     configs = (
         config("FromClass", "class", "gpu/big"),

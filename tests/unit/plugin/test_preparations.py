@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dra_infra.errors import PluginError
+from dra_infra.plugin.claims import Claim
+from dra_infra.plugin.disk import LARGEST
 from tests.unit.plugin.faults import SPEC, Node, claim_of, codes, uid_of
 
 
@@ -34,6 +37,21 @@ def test_a_release_works_twice_and_for_a_claim_that_nobody_knows(node: Node):
         node.plugin.release(uid)
     assert node.check() == frozenset()
     assert refused(node.plugin.release, "../x") == ["invalid-claim-uid"]
+
+
+def with_configs(size: int) -> Claim:
+    claim = claim_of(1, "gpu-0", "gpu-1")
+    return replace(claim, devices=tuple(replace(each, configs=("x" * size,)) for each in claim.devices))
+
+
+def test_what_is_prepared_can_be_read_again_however_long_its_configs_are(node: Node):
+    claim = with_configs(LARGEST // 3)
+    ids = node.plugin.prepare(claim)
+    node.restart()
+    assert node.plugin.prepare(claim) == ids
+    node.plugin.release(claim.uid)
+    assert refused(node.plugin.prepare, with_configs(LARGEST // 2)) == ["claim-too-large"]
+    assert node.check() == frozenset()
 
 
 def test_a_claim_prepared_again_has_other_ids(node: Node):
