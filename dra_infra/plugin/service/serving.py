@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -134,8 +135,11 @@ class Server:
             return True
         server, pool = self._running
         self._running = None
+        until = time.monotonic() + grace
         server.stop(grace).wait()
-        ended = not wait(tuple(pool.open), timeout=_LAST_STEPS).not_done
+        # Of calls whose callers went grpc knows nothing any more: their threads have what is left of the time.
+        left = max(_LAST_STEPS, until - time.monotonic())
+        ended = not wait(tuple(pool.open), timeout=left).not_done
         pool.shutdown(wait=ended, cancel_futures=True)
         return ended
 

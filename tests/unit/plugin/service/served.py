@@ -77,7 +77,7 @@ class Served:
         return self
 
     def __exit__(self, *_: object) -> None:
-        assert self.server.stop(5)
+        assert self.server.stop(60)
 
 
 def errors(answers: Mapping[str, Any]) -> list[str]:

@@ -45,7 +45,7 @@ def watched(folder: Path) -> Iterator[Watched]:
     watched = Watched(folder)
     yield watched
     watched.service.close()
-    assert watched.server.stop(5)
+    assert watched.server.stop(60)
 
 
 @pytest.fixture
@@ -92,14 +92,14 @@ def test_everything_is_told_again_before_the_kubelet_forgets_it(folder: Path):
     with Connection(watched.path) as kubelet, kubelet.watch() as stream:
         assert [states(next(stream)) for _ in range(3)] == [{"gpu-0": HEALTHY, "gpu-1": HEALTHY}] * 3
     watched.service.close()
-    assert watched.server.stop(5)
+    assert watched.server.stop(60)
 
 
 def test_streams_end_when_the_plugin_stops(watched: Watched, kubelet: Connection):
     with kubelet.watch() as stream:
         next(stream)
         watched.service.close()
-        assert watched.server.stop(5)
+        assert watched.server.stop(60)
         with pytest.raises(StopIteration):
             next(stream)
 
@@ -108,7 +108,7 @@ def test_watchers_that_go_leave_no_thread_behind(watched: Watched):
     for _ in range(3 * MOST_WATCHERS):
         with Connection(watched.path) as kubelet, kubelet.watch() as stream:
             next(stream)
-        watched.service.wait_until_unwatched(5)
+        watched.service.wait_until_unwatched(60)
         assert watched.service.watchers == 0
     threads = [each for each in threading.enumerate() if each.name.startswith("health-test")]
     assert len(threads) <= MOST_WATCHERS + 1

@@ -205,17 +205,22 @@ def test_a_claim_whose_call_is_out_of_time_is_not_begun(served: Served, kubelet:
 
     def slow() -> None:
         seen.release()
-        assert gone.wait(10)
+        assert gone.wait(60)
 
     served.api.before = slow
-    with pytest.raises(grpc.RpcError) as caught:
-        kubelet.prepare(ONE, TWO, timeout=0.2)
-    assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
-    assert seen.acquire(timeout=10)
+    for seconds in (0.2, 2.0, 20.0):
+        with pytest.raises(grpc.RpcError) as caught:
+            kubelet.prepare(ONE, TWO, timeout=seconds)
+        assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+        # On a busy machine a call is out of time before it has come to anybody.
+        if seen.acquire(timeout=seconds):
+            break
+    else:
+        pytest.fail("no call was seen")
     gone.set()
     served.api.before = lambda: None
     assert errors(kubelet.release(ONE, TWO)) == ["", ""]
-    assert served.server.stop(5)
+    assert served.server.stop(60)
     codes = {name: codes for kind, name, codes in served.notes.done if kind == "prepare"}
     assert codes == {"claim-1": ["call-out-of-time"], "claim-2": ["call-out-of-time"]}
     assert served.node.check() == frozenset()

@@ -76,7 +76,7 @@ def test_the_longest_path_is_one_that_can_be_served_and_called(folder: Path):
     server.show(fits.registration)
     with Connection(fits.registration) as kubelet:
         assert kubelet.get_info().endpoint == str(fits.service)
-    assert server.stop(5)
+    assert server.stop(60)
 
 
 @pytest.mark.parametrize("uid", ["", UID])
