@@ -18,7 +18,7 @@ from dra_infra.plugin.service.sockets import Sockets
 
 FILE: Final = "instances"
 
-_SECONDS: Final = 1.0
+_SECONDS: Final = 5.0
 """For an answer of a socket on the same machine."""
 
 

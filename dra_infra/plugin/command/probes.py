@@ -20,7 +20,7 @@ from dra_infra.plugin.protocol import registration_pb2
 SERVICE: Final = "grpc.health.v1.Health"
 
 SECONDS: Final = 3.0
-"""For an answer of our own; a probe of the kubelet waits for one second, if its author does not say more."""
+"""For an answer of our own; a probe of the kubelet waits for one second, if its author does not say more, as that of `NodePlugin` does."""
 
 _MOST_CALLS: Final = 16
 _THREADS: Final = 2
