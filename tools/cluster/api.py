@@ -25,6 +25,9 @@ Manifests = list[Manifest]
 
 _FIELD_MANAGER = "dra-infra-tools"
 
+PATIENCE = 120.0
+"""Seconds for what takes one or two on a quiet machine. It is no claim about speed: it only ends a wait that is in vain."""
+
 
 class ApiError(ToolError):
     """The API server refused a request.
@@ -195,7 +198,7 @@ class Api:
         predicate: Callable[[Manifest], object],
         *,
         namespace: str | None = None,
-        timeout: float = 30.0,
+        timeout: float = PATIENCE,
     ) -> Manifest:
         """Return the object as soon as it exists and *predicate* holds for it.
 
@@ -211,7 +214,9 @@ class Api:
         )
         return found[0]
 
-    def wait_gone(self, kind: str, name: str, *, namespace: str | None = None, timeout: float = 30.0) -> None:
+    def wait_gone(
+        self, kind: str, name: str, *, namespace: str | None = None, timeout: float = PATIENCE
+    ) -> None:
         """Return as soon as there is no object of that name.
 
         Raises:
@@ -229,7 +234,7 @@ class Api:
         namespace: str | None = None,
         name: str | None = None,
         label_selector: str | None = None,
-        timeout: float = 30.0,
+        timeout: float = PATIENCE,
     ) -> Manifests:
         """Return the selected objects, sorted by namespace and name, as soon as *predicate* holds for all of them.
 

@@ -15,7 +15,7 @@ from tools.errors import ToolError
 if TYPE_CHECKING:
     from pathlib import Path
 
-_TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+_TIMEOUT = httpx.Timeout(60.0, connect=20.0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,7 +65,7 @@ class ControlPlane:
         serves_dra: bool = True,
         more_apis: Iterable[str] = (),
         nodes: Iterable[str] = (),
-        ready_seconds: float = 60.0,
+        ready_seconds: float = 180.0,
     ) -> None:
         chosen = set(components)
         if unknown := chosen - set(parts.ALL):
@@ -157,8 +157,9 @@ class ControlPlane:
         Nobody else gets its port meanwhile, so clients are refused until then.
         """
         supervision, layout = self._running_supervision, self._running_layout
-        supervision.end(name)
+        # Held before it is free: the kernel gives it to whoever asks next.
         with ports.held(layout.ports[name]):
+            supervision.end(name)
             try:
                 yield
             finally:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _PODS = "/api/v1/pods"
 _RECONNECT_SECONDS = 0.2
-_ANSWER_SECONDS = 30.0
+_ANSWER_SECONDS = 60.0
 # 128 + SIGTERM: how a container ends that is told to stop.
 _STOPPED = 143
 

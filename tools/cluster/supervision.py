@@ -37,7 +37,7 @@ class Supervision:
         ToolError: When a process cannot be started or has ended by itself; the message holds the end of its log.
     """
 
-    def __init__(self, *, start_seconds: float = 10.0, keep_open: Iterable[int] = ()) -> None:
+    def __init__(self, *, start_seconds: float = 60.0, keep_open: Iterable[int] = ()) -> None:
         self._process = subprocess.Popen(
             # -I and -S: neither the user's environment nor site packages can keep it from starting.
             [sys.executable, "-I", "-S", str(_PROGRAM), str(os.getpid())],
@@ -63,17 +63,17 @@ class Supervision:
         """Process id of the supervisor."""
         return self._process.pid
 
-    def start(self, name: str, argv: list[str], *, seconds: float = 10.0) -> None:
+    def start(self, name: str, argv: list[str], *, seconds: float = 60.0) -> None:
         """Start *argv* with the state folder as working directory and its output in ``<name>.log`` there."""
         self._ask({"name": name, "argv": argv}, name)
         self.pids[name] = int(self._expect("started", seconds=seconds)["pid"])
 
-    def at_end(self, argv: list[str], *, seconds: float = 10.0) -> None:
+    def at_end(self, argv: list[str], *, seconds: float = 60.0) -> None:
         """Have *argv* run when all processes have ended, however that came, before the folder goes; last first."""
         self._ask({"at_end": argv}, argv[0])
         self._expect("noted", seconds=seconds)
 
-    def end(self, name: str, number: int = signal.SIGKILL, *, seconds: float = 10.0) -> None:
+    def end(self, name: str, number: int = signal.SIGKILL, *, seconds: float = 60.0) -> None:
         """Send a signal to one process and wait for its end; it may be started again."""
         self._ending = name
         try:

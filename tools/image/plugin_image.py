@@ -70,12 +70,21 @@ def build() -> Built:
     Raises:
         ToolError: Where packages cannot be had, or the image would lack something.
     """
-    python, packages = debian.choose()
-    folder = cache.root().parent / "image"
-    name, key = image_name(), _key(packages)
-    archive = folder / f"dra-infra-plugin-{key}.tar"
-    if archive.is_file():
-        return Built(archive, name, is_fresh=False)
+    # apt lets one process at a time fetch its lists, and two that download take each other's files for broken ones.
+    with cache.locked("plugin-image", lambda: None):
+        python, packages = debian.choose()
+        folder = cache.root().parent / "image"
+        name, key = image_name(), _key(packages)
+        archive = folder / f"dra-infra-plugin-{key}.tar"
+        is_there = archive.is_file()
+        if not is_there:
+            _make(archive, name, python, packages)
+    return Built(archive, name, is_fresh=not is_there)
+
+
+def _make(archive: Path, name: str, python: str, packages: Sequence[debian.Package]) -> None:
+    """Build the image and put it in its place, whole."""
+    folder = archive.parent
     debian.download(packages, folder / "packages")
     _forget_old(folder)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as scratch:
@@ -84,7 +93,6 @@ def build() -> Built:
         write(draft, root, name)
         draft.chmod(0o644)
         draft.replace(archive)
-    return Built(archive, name, is_fresh=True)
 
 
 def make_root(root: Path, python: str, packages: Sequence[debian.Package], folder: Path) -> None:

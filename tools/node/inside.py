@@ -57,8 +57,13 @@ class _Node:
     def answer(self) -> None:
         connection, _ = self.listener.accept()
         connection.settimeout(5.0)
-        with connection.makefile("rb") as stream:
-            request = json.loads(stream.readline())
+        try:
+            with connection.makefile("rb") as stream:
+                request = json.loads(stream.readline())
+        except (OSError, ValueError):
+            # Whoever asked was killed meanwhile. The node, of which this is the first process, goes on.
+            connection.close()
+            return
         try:
             if "start" in request:
                 self.start(request["start"], request["argv"], request["env"])

@@ -49,7 +49,7 @@ _SETTINGS = (
 )
 _PROC = Path("/proc/sys")
 _CGROUPS = Path("/sys/fs/cgroup")
-_EMPTY_SECONDS = 10.0
+_EMPTY_SECONDS = 40.0
 _CHECK_SECONDS = 0.02
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-_END_SECONDS = 20.0
+_END_SECONDS = 60.0
 _CHECK_SECONDS = 0.02
 _LOG_LINES_IN_ERRORS = 12
 
@@ -43,7 +43,7 @@ class NodeProcess:
         argv: list[str],
         environment: Mapping[str, str],
         is_ready: Callable[[], bool],
-        ready_seconds: float = 30.0,
+        ready_seconds: float = 180.0,
     ) -> None:
         self.name = name
         self._folder = folder
@@ -94,7 +94,7 @@ class NodeProcess:
         self.stop()
         self.start()
 
-    def _ask(self, request: dict[str, Any], *, seconds: float = 5.0) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any], *, seconds: float = 30.0) -> dict[str, Any]:
         try:
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(seconds)

@@ -62,7 +62,7 @@ class RealNode:
         name: str = "real-node",
         binaries: Callable[[str], Path] = build.binary,
         more_images: Iterable[Path] = (),
-        ready_seconds: float = 60.0,
+        ready_seconds: float = 180.0,
         on_wait: Callable[[], None] = lambda: None,
     ) -> None:
         self.name = name
@@ -196,6 +196,10 @@ class RealNode:
             self.import_images(archive)
         with self._plane.api() as api:
             access.grant(api)
+            if api.find("v1/Node", self.name):
+                # What an earlier kubelet said of itself: its pods' logs would be asked for where that one was.
+                said = {"conditions": None, "addresses": None}
+                api.patch("v1/Node", self.name, {"status": said}, subresource="status")
             self.kubelet.start()
             api.wait_until("v1/Node", self.name, _is_ready, timeout=self._ready_seconds)
 

@@ -38,7 +38,7 @@ class SimulatedDriver:
     """
 
     def __init__(
-        self, plane: ControlPlane, node: RealNode, fleet: str, *, ready_seconds: float = 60.0
+        self, plane: ControlPlane, node: RealNode, fleet: str, *, ready_seconds: float = 180.0
     ) -> None:
         self._plane = plane
         self._node = node
