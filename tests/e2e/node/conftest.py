@@ -51,8 +51,10 @@ def workloads(node_api: Api, real_node: RealNode) -> Iterator[Workloads]:
     node_api.wait_until("v1/ServiceAccount", "default", bool, namespace=namespace)
     made = Workloads(node_api, namespace)
     yield made
-    made.remove_all()
-    node_api.delete("v1/Namespace", namespace)
+    try:
+        made.remove_all()
+    finally:
+        node_api.delete("v1/Namespace", namespace)
 
 
 @pytest.fixture(scope="module")
@@ -86,5 +88,11 @@ def claims(
 ) -> Iterator[Workloads]:
     """Pods and claims for devices of the plugin; when the test has ended, nothing of them is left anywhere."""
     yield workloads
+    # A test that failed between an end and a start would leave the next one pods that nobody can end.
+    for part in (real_node.containerd, real_node.kubelet):
+        if not part.is_running:
+            part.start()
+    if not plugin.is_running:
+        plugin.start()
     workloads.remove_all()
     assert settled(node_api, real_node) == frozenset()

@@ -11,7 +11,7 @@ from tests.e2e.node.workloads import Workloads, all_containers_run
 from tests.e2e.recipes import bench
 from tools.cluster import Api, Manifest
 
-SECONDS: Final = 30.0
+SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,11 +10,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from tests.e2e.node.workloads import CLAIM
-from tools.cluster import Api
+from tools.cluster import Api, Manifest
 from tools.node import RealNode
 
 DRIVER = "gpu.nvidia.com"
-SECONDS = 30.0
+SECONDS = 120.0
 
 # A node may have several drivers, each with files of its own.
 _OF_A_DRIVER = re.compile(r"k8s\.[a-z0-9.-]+-claim_[0-9a-f-]{36}\.json")
@@ -90,7 +90,7 @@ def settled(
         (result["driver"], result["pool"], result["device"])
         for claim in api.list(CLAIM)
         if claim["metadata"]["uid"] in found.recorded
-        for result in claim["status"]["allocation"]["devices"]["results"]
+        for result in _results(claim)
         if not result.get("adminAccess") and "shareID" not in result
     )
     assert not [device for device, count in given.items() if count > 1]
@@ -100,12 +100,18 @@ def settled(
 def _reserved(api: Api, node: RealNode, driver: str) -> set[str]:
     found = set()
     for claim in api.list(CLAIM):
-        status = claim.get("status", {})
-        results = status.get("allocation", {}).get("devices", {}).get("results", [])
-        if status.get("reservedFor") and any(
-            result["driver"] == driver and result["pool"] == node.name for result in results
+        if claim.get("status", {}).get("reservedFor") and any(
+            result["driver"] == driver and result["pool"] == node.name for result in _results(claim)
         ):
             found.add(claim["metadata"]["uid"])
+    return found
+
+
+def _results(claim: Manifest) -> list[Manifest]:
+    """The devices that a claim has now."""
+    found: list[Manifest] = (
+        claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
+    )
     return found
 
 

@@ -20,10 +20,11 @@ PROGRAM = [sys.executable, "-m", "tests.e2e.node.mortal_plugin"]
 
 ROOT = Path(__file__).parents[3]
 REGISTERED = "registered at the kubelet"
-SECONDS = 20.0
+PUBLISHED = '"published"'
+SECONDS = 120.0
 
-ONE_RETRY = 40.0
-"""For what a kubelet does again after a refusal: it comes back after 10 to 15 s."""
+ONE_RETRY = 150.0
+"""For what a kubelet does again after a refusal: it comes back after 10 to 15 s, on a busy machine later."""
 
 
 class PluginProcess:
@@ -84,8 +85,16 @@ class PluginProcess:
         """What it has printed since it was started last."""
         return "".join(self.log.splitlines(keepends=True)[self._lines_before :])
 
-    def start(self, environment: Mapping[str, str] = {}, *, registers: bool = True) -> None:
-        """Start it; returns when the kubelet has taken it, or without a kubelet when it serves."""
+    def start(
+        self, environment: Mapping[str, str] = {}, *, registers: bool = True, publishes: bool = True
+    ) -> None:
+        """Start it; returns when the kubelet has taken it and its slices are what it has, those of another fleet no more.
+
+        Args:
+            environment: More variables.
+            registers: Whether there is a kubelet; without one it returns when the plugin serves.
+            publishes: Whether there is an API server.
+        """
         assert not self.is_running
         self._lines_before = len(self.log.splitlines())
         command = [
@@ -111,6 +120,8 @@ class PluginProcess:
             )
         if registers:
             self.wait_registered()
+            if publishes:
+                self.wait_for(lambda: PUBLISHED in self.log_of_this_life, "it did not publish")
         else:
             self.wait_for(self._serves, "it does not serve")
 

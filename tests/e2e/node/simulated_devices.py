@@ -11,7 +11,7 @@ from tests.e2e.node.plugin_process import PluginProcess
 from tools.cluster import Api, Manifest
 
 SLICE = "resource.k8s.io/v1/ResourceSlice"
-SECONDS = 20.0
+SECONDS = 120.0
 
 Devices = Mapping[str, Manifest]
 

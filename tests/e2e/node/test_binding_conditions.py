@@ -51,7 +51,7 @@ def devices(node_api, plugin, rights):
     """The first device has to be made ready before a pod may use it."""
     with told(node_api, plugin) as found:
         found.tell(hold(Commands(), FIRST))
-        found.wait_for(lambda published: published[FIRST].get("bindingConditions"))
+        found.wait_for(lambda published: published.get(FIRST, {}).get("bindingConditions"))
         yield found
 
 
@@ -96,7 +96,7 @@ def test_pod_gets_another_device_when_its_own_cannot_be_made_ready(waiting, devi
     # As drivers do: what cannot be made ready is tainted, or the scheduler would choose it again.
     broken = fail(hold(Commands(), FIRST), FIRST, message="no power")
     devices.tell(broken)
-    devices.wait_for(lambda published: taints_of(published[FIRST]))
+    devices.wait_for(lambda published: taints_of(published.get(FIRST, {})))
     devices.tell(bind(broken, f"{waiting.namespace}/one", device=FIRST, failed="no power"))
     waiting.wait_running("pod")
     assert waiting.devices("pod") == [SECOND]

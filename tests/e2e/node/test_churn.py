@@ -17,9 +17,11 @@ IS_SOAK = bool(os.environ.get("DRA_INFRA_SOAK"))
 DEVICES = 8
 PODS = 200 if IS_SOAK else 40
 LATE_SECONDS = 5.0
+QUIET_SECONDS = 2.5
+"""After how long half of a batch runs on a machine that has nothing else to do; where it takes longer, so does all else."""
 GROWTH = 8 * 1024 * 1024
 # A kubelet forgets the slices of a driver that is away for half a minute.
-FORGET_SECONDS = 45.0
+FORGET_SECONDS = 150.0
 
 
 def memory(pid):
@@ -35,6 +37,16 @@ def files_of(plugin, node):
     """What the plugin and the runtime keep."""
     kept = [path for root in (plugin.folder, node.cdi_folder) for path in root.rglob("*")]
     return {str(path) for path in kept}
+
+
+def check_none_is_late(took):
+    """Of one batch, whose pods had the same machine: one that was refused comes 10 s behind the others.
+
+    Seconds are those of a quiet machine.
+    """
+    median = took[len(took) // 2]
+    late = LATE_SECONDS * max(1.0, median / QUIET_SECONDS)
+    assert took[-1] < median + late, f"{median:.2f} s is the median of {[round(each, 2) for each in took]}"
 
 
 def one_batch(claims, names):
@@ -54,7 +66,7 @@ def one_batch(claims, names):
         waiting.difference_update(running)
         return not waiting
 
-    claims.api.wait_for("v1/Pod", note, namespace=claims.namespace, timeout=60.0)
+    claims.api.wait_for("v1/Pod", note, namespace=claims.namespace, timeout=180.0)
     return took
 
 
@@ -64,11 +76,13 @@ def test_pods_that_come_and_go_leave_nothing_and_none_is_late(claims, plugin, no
     def batch(number):
         names = [f"pod-{number}-{place}" for place in range(DEVICES)]
         took = one_batch(claims, names)
+        # What a late pod would be told, however fast the machine is.
+        assert [told for name in names for told in claims.events(name, "FailedPrepareDynamicResources")] == []
         assert len(settled(node_api, real_node)) == DEVICES
         for name in names:
             claims.api.delete("v1/Pod", name, namespace=claims.namespace)
         for kind in ("v1/Pod", "resource.k8s.io/v1/ResourceClaim"):
-            claims.api.wait_for(kind, lambda items: not items, namespace=claims.namespace, timeout=60.0)
+            claims.api.wait_for(kind, lambda items: not items, namespace=claims.namespace, timeout=180.0)
         assert settled(node_api, real_node) == frozenset()
         return took
 
@@ -79,13 +93,12 @@ def test_pods_that_come_and_go_leave_nothing_and_none_is_late(claims, plugin, no
         memory(plugin.pid),
         open_files(plugin.pid),
     )
-    took = sorted(one for number in range(1, PODS // DEVICES) for one in batch(number))
+    for number in range(1, PODS // DEVICES):
+        check_none_is_late(batch(number))
     assert files_of(plugin, real_node) == files
     assert memory(plugin.pid) < memory_before + GROWTH
     # A connection to the API server is kept for each thread that had one at the same time as others.
     assert open_files(plugin.pid) <= open_before + THREADS
-    median = took[len(took) // 2]
-    assert took[-1] < median + LATE_SECONDS, f"median {median:.2f} s, then {took[-5:]}"
 
 
 def slices(api):

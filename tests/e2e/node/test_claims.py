@@ -90,7 +90,7 @@ def test_devices_of_a_template_are_each_pods_own_and_the_last_waits_for_one(clai
     assert sorted(seen) == [f"gpu-{number}" for number in range(DEVICES)]
     assert len(settled(node_api, real_node)) == DEVICES
     claims.pod_of_template("late", "own")
-    assert "cannot allocate all claims" in claims.wait_for_event("late", "FailedScheduling")
+    claims.wait_not_placed("late", "cannot allocate all claims")
     free = claims.devices(names[3])
     claims.delete(names[3])
     claims.wait_running("late")
@@ -117,7 +117,7 @@ def test_config_that_the_driver_refuses_is_told_at_the_pod(claims):
     parameters = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig", "sharng": {}}
     claims.claim("wrong", config={"driver": "gpu.nvidia.com", "parameters": parameters})
     claims.pod_with_claim("pod", "wrong")
-    assert "sharng" in claims.wait_for_event("pod", "FailedPrepareDynamicResources")
+    claims.wait_for_event("pod", "FailedPrepareDynamicResources", "sharng")
 
 
 def test_container_that_starts_again_sees_the_same_device(claims, real_node):

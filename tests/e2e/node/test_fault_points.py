@@ -35,6 +35,8 @@ def claim(workloads, plugin, real_node, node_api):
     plugin.kill()
     metadata = found["metadata"]
     yield ClaimReference(namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"])
+    # One that is still to die would take the next test with it.
+    plugin.kill()
     kubelet_comes(real_node, plugin)
     workloads.remove_all()
     assert settled(node_api, real_node) == frozenset()

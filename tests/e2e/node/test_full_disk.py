@@ -49,8 +49,7 @@ def test_claims_are_refused_with_the_reason_released_all_the_same_and_prepared_w
     _fill(ballast)
     workloads.claim("during")
     workloads.pod_with_claim("during", "during")
-    told = workloads.wait_for_event("during", "FailedPrepareDynamicResources")
-    assert "No space left on device" in told
+    workloads.wait_for_event("during", "FailedPrepareDynamicResources", "No space left on device")
     workloads.delete("before")
     ballast.unlink()
     workloads.wait_running("during", timeout=ONE_RETRY)

@@ -58,7 +58,7 @@ def test_gpu_with_mig_devices_is_not_given_whole(claims, plugin):
     claims.wait_running("part")
     claims.claim("whole", request(8))
     claims.pod_with_claim("whole", "whole")
-    assert "cannot allocate all claims" in claims.wait_for_event("whole", "FailedScheduling")
+    claims.wait_not_placed("whole", "cannot allocate all claims")
     claims.delete("part")
     claims.wait_running("whole")
     assert len(claims.devices("whole")) == 8

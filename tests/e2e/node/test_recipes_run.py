@@ -24,7 +24,7 @@ from tools.pulumi_home import PulumiHome
 pytestmark = pytest.mark.e2e
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-SECONDS = 90.0
+SECONDS = 300.0
 """Longest time for a command of the engine: one that waits for pods which never run ends then."""
 
 

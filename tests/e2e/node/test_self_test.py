@@ -14,7 +14,7 @@ from tools.node import RealNode
 
 pytestmark = pytest.mark.e2e
 
-SECONDS = 60.0
+SECONDS = 120.0
 
 
 def check(node: RealNode) -> tuple[int, dict[str, dict[str, Any]]]:

@@ -7,7 +7,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from tools.cluster import Api, Manifest
+import httpx
+
+from tools.cluster import Api, Manifest, WaitTimeoutError
+from tools.cluster.api import PATIENCE
 from tools.node import BUSYBOX
 
 CLAIM = "resource.k8s.io/v1/ResourceClaim"
@@ -101,7 +104,7 @@ class Workloads:
         """All claims of the test."""
         return self.api.list(CLAIM, namespace=self.namespace)
 
-    def wait_running(self, name: str, *, timeout: float = 30.0) -> Manifest:
+    def wait_running(self, name: str, *, timeout: float = PATIENCE) -> Manifest:
         """The pod, once it and all of its containers run."""
         return self.api.wait_until(
             "v1/Pod", name, all_containers_run, namespace=self.namespace, timeout=timeout
@@ -109,19 +112,26 @@ class Workloads:
 
     def log(self, name: str, container: str = "main") -> str:
         """What a container has printed."""
-        # The client reads JSON, which a log is not.
-        path = f"/api/v1/namespaces/{self.namespace}/pods/{name}/log"
-        response = self.api._client.get(path, params={"container": container})
+        response = self._ask_for_log(name, container)
         assert response.status_code == 200, response.text
         return response.text
 
-    def wait_for_log(self, name: str, text: str, container: str = "main", *, timeout: float = 10.0) -> str:
-        """What a container has printed, once *text* is in it."""
+    def wait_for_log(
+        self, name: str, text: str, container: str = "main", *, timeout: float = PATIENCE
+    ) -> str:
+        """What a container has printed, once *text* is in it. It may not have started, and the kubelet may be away."""
         deadline = time.monotonic() + timeout
-        while text not in (printed := self.log(name, container)):
-            assert time.monotonic() < deadline, f"{text!r} is not in: {printed}"
+        while True:
+            response = self._ask_for_log(name, container)
+            if response.status_code == 200 and text in response.text:
+                return response.text
+            assert time.monotonic() < deadline, f"{text!r} is not in: {response.text}"
             time.sleep(0.05)
-        return printed
+
+    def _ask_for_log(self, name: str, container: str) -> httpx.Response:
+        # The client reads JSON, which a log is not.
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{name}/log"
+        return self.api._client.get(path, params={"container": container})
 
     def delete(self, name: str) -> None:
         """Delete a pod and return when it is gone."""
@@ -130,19 +140,39 @@ class Workloads:
 
     def events(self, pod: str, reason: str) -> list[str]:
         """What was told of a pod for that reason."""
-        found = self.api.list("v1/Event", namespace=self.namespace)
-        return [
-            one["message"]
-            for one in found
-            if one["involvedObject"].get("name") == pod and one["reason"] == reason
-        ]
+        return _told(self.api.list("v1/Event", namespace=self.namespace), pod, reason)
 
-    def wait_for_event(self, pod: str, reason: str, *, timeout: float = 30.0) -> str:
-        """The first thing that was told of a pod for that reason."""
-        self.api.wait_for(
-            "v1/Event", lambda _: bool(self.events(pod, reason)), namespace=self.namespace, timeout=timeout
+    def wait_for_event(self, pod: str, reason: str, text: str) -> None:
+        """Wait until *text* was told of a pod for that reason; something else may be told first.
+
+        Raises:
+            AssertionError: It was not; with what was.
+        """
+        try:
+            self.api.wait_for(
+                "v1/Event",
+                lambda found: any(text in one for one in _told(found, pod, reason)),
+                namespace=self.namespace,
+                timeout=PATIENCE,
+            )
+        except WaitTimeoutError as error:
+            raise AssertionError(f"{text!r} is not in: {self.events(pod, reason)}") from error
+
+    def wait_not_placed(self, pod: str, text: str) -> None:
+        """Wait until the scheduler gives *text* as the reason why it cannot place a pod.
+
+        Its events would not do: one of a pod keeps the reason that came first, such as that a claim was not there yet.
+        """
+        self.api.wait_until(
+            "v1/Pod",
+            pod,
+            lambda found: any(
+                one["type"] == "PodScheduled" and one["status"] == "False" and text in one.get("message", "")
+                for one in found["status"].get("conditions", [])
+            ),
+            namespace=self.namespace,
+            timeout=PATIENCE,
         )
-        return self.events(pod, reason)[0]
 
     def remove_all(self) -> None:
         """Delete everything of the test and return when pods and claims are gone."""
@@ -152,7 +182,7 @@ class Workloads:
                     # A pod of a Deployment and a claim of a template are collected meanwhile.
                     name = item["metadata"]["name"]
                     self.api.delete(kind, name, namespace=self.namespace, missing_ok=True)
-            self.api.wait_for(kind, lambda items: not items, namespace=self.namespace, timeout=60.0)
+            self.api.wait_for(kind, lambda items: not items, namespace=self.namespace, timeout=180.0)
 
 
 def request(
@@ -169,6 +199,14 @@ def _devices(requests: tuple[Manifest, ...], config: Manifest | None, same: str 
     if same is not None:
         devices["constraints"] = [{"matchAttribute": same}]
     return devices
+
+
+def _told(events: list[Manifest], pod: str, reason: str) -> list[str]:
+    return [
+        one["message"]
+        for one in events
+        if one["involvedObject"].get("name") == pod and one["reason"] == reason
+    ]
 
 
 def _printing(container: Manifest) -> Manifest:

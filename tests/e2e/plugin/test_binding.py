@@ -7,18 +7,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from dra_infra.cluster.accounts import Account, User
+from dra_infra.cluster.kinds import CLAIMS
 from dra_infra.plugin.api_server.binding import Binder
 from dra_infra.plugin.api_server.claim_reading import ClaimReader
 from dra_infra.plugin.api_server.client import Api as PluginApi
+from dra_infra.plugin.api_server.refusals import ApiError
 from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
 from dra_infra.plugin.back_ends.sim_commands import Commands, bind, fail, hold, write_commands
 from dra_infra.plugin.claims import ClaimReference
 from dra_infra.specs.node_plugin.rights import rules
 from tests.e2e.plugin.conftest import NODE
-from tests.unit.plugin.publishing import Remembering
+from tests.unit.plugin.publishing import PATIENCE, Remembering, wait_until
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet, node
 
 pytestmark = pytest.mark.e2e
@@ -68,7 +71,20 @@ def as_plugin(plane: ControlPlane, api: Api) -> PluginApi:
     path = "/api/v1/namespaces/default/serviceaccounts/plugin/token"
     token = api.request("POST", path, json=asked)["status"]["token"]
     account = Account(name="plugin", server=plane.url, ca=plane.connection.ca, user=User(token=token))
-    return PluginApi(account, {})
+    plugin = PluginApi(account, {})
+    # The authorizer sees a role a moment after it was made.
+    wait_until(lambda: may_list(plugin))
+    return plugin
+
+
+def may_list(plugin: PluginApi) -> bool:
+    try:
+        plugin.list(CLAIMS)
+    except ApiError as error:
+        if error.status != httpx.codes.FORBIDDEN:
+            raise
+        return False
+    return True
 
 
 class Stage:
@@ -86,7 +102,7 @@ class Stage:
             self.plugin, back_end=self.back_end, bindings=self.back_end, node=NODE, observer=self.observer
         )
         publisher, told = publish(self.plugin, self.back_end)
-        assert publisher.wait(20), told.publishings
+        assert publisher.wait(PATIENCE), told.publishings
         assert told.problems == []
         self.binder.start()
         self._numbers = itertools.count()
@@ -170,5 +186,5 @@ def test_a_device_that_fails_is_taken_from_the_pod_and_another_one_is_chosen(sta
     # Without a taint the scheduler would choose it again.
     stage.said = fail(bind(stage.said, "default/trainer"), first)
     stage.say("trainer", device=first, failed="no room")
-    stage.api.wait_until("v1/Pod", "trainer", lambda pod: pod["status"]["phase"] == "Running", timeout=60)
+    stage.api.wait_until("v1/Pod", "trainer", lambda pod: pod["status"]["phase"] == "Running")
     assert stage.allocated("trainer") != first

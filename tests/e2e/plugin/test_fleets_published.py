@@ -11,7 +11,7 @@ from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
 from tests.e2e.parity.gate_sets import ALL, DEFAULT
 from tests.e2e.plugin.conftest import make_node, plugin_api
 from tests.unit.catalog.test_publication import PLAIN, SET
-from tests.unit.plugin.publishing import names_of, pool_of
+from tests.unit.plugin.publishing import PATIENCE, names_of, pool_of
 from tools.cluster import ControlPlane
 
 pytestmark = pytest.mark.e2e
@@ -35,7 +35,7 @@ def test_every_fleet_is_published_whole_or_without_what_would_be_given_out_wrong
             make_node(admin, node)
             back_end = SimulatedBackEnd(text, node=node, folder=tmp_path / str(number))
             publisher, observer = publish(api, back_end, node)
-            assert publisher.wait(20), (text, observer.publishings)
+            assert publisher.wait(PATIENCE), (text, observer.publishings)
             publisher.stop()
             back_end.close()
             slices = [each for each in admin.list(SLICE) if each["spec"]["nodeName"] == node]

@@ -5,7 +5,16 @@ import pytest
 from dra_infra.model.device import Device
 from dra_infra.plugin.publishing.publisher import MANAGED_BY
 from tests.e2e.plugin.conftest import NODE, plugin_api
-from tests.unit.plugin.publishing import DRIVER, BackEnd, device, inventory, names_of, pool_of, wait_until
+from tests.unit.plugin.publishing import (
+    DRIVER,
+    PATIENCE,
+    BackEnd,
+    device,
+    inventory,
+    names_of,
+    pool_of,
+    wait_until,
+)
 from tools.cluster import Api, ControlPlane
 from tools.cluster.control_plane import parts
 
@@ -27,7 +36,7 @@ def test_slices_come_back_when_the_kubelet_or_a_person_deletes_or_edits_them(
     server: ControlPlane, publish
 ) -> None:
     publisher, _ = publish(plugin_api(server), BackEnd(inventory(MANY)))
-    assert publisher.wait(20)
+    assert publisher.wait(PATIENCE)
     with server.api() as api:
         assert pool(api) == MANY
         [owner] = api.list(SLICE)[0]["metadata"]["ownerReferences"]
@@ -56,7 +65,7 @@ def test_taints_keep_their_time_when_the_plugin_starts_anew_and_more_devices_fai
 ) -> None:
     back_end = BackEnd(inventory(["gpu-0", device("gpu-1", taint="sick")]))
     publisher, _ = publish(plugin_api(server), back_end)
-    assert publisher.wait(20)
+    assert publisher.wait(PATIENCE)
 
     def times(api: Api) -> dict[str, str]:
         devices = pool_of(api.list(SLICE)) or ()
@@ -67,7 +76,7 @@ def test_taints_keep_their_time_when_the_plugin_starts_anew_and_more_devices_fai
         version = api.list(SLICE)[0]["metadata"]["resourceVersion"]
         publisher.stop()
         again, _ = publish(plugin_api(server), back_end)
-        assert again.wait(20)
+        assert again.wait(PATIENCE)
         assert api.list(SLICE)[0]["metadata"]["resourceVersion"] == version
         back_end.change(inventory([device("gpu-0", taint="sick"), device("gpu-1", taint="sick")]))
         wait_until(lambda: len(times(api)) == 2)
@@ -81,7 +90,7 @@ def test_amounts_in_another_spelling_are_no_change(server: ControlPlane, publish
     with server.api() as api:
         for _ in range(2):
             publisher, observer = publish(plugin_api(server), BackEnd(offered))
-            assert publisher.wait(20)
+            assert publisher.wait(PATIENCE)
             publisher.stop()
             assert generations(api) == {1}
             assert observer.problems == []
@@ -94,21 +103,21 @@ def test_an_api_server_that_starts_anew_finds_the_slices_as_they_should_be(
 ) -> None:
     back_end = BackEnd(inventory(MANY))
     publisher, observer = publish(plugin_api(server), back_end)
-    assert publisher.wait(20)
+    assert publisher.wait(PATIENCE)
     with server.without(parts.APISERVER):
         back_end.change(inventory(MANY[:3]))
-        observer.wait_for_code("api-unreachable", 40)
+        observer.wait_for_code("api-unreachable")
     with server.api() as api:
-        wait_until(lambda: pool(api) == MANY[:3], 40)
+        wait_until(lambda: pool(api) == MANY[:3])
         api.delete(SLICE, api.list(SLICE)[0]["metadata"]["name"])
-        wait_until(lambda: pool(api) == MANY[:3], 40)
+        wait_until(lambda: pool(api) == MANY[:3])
 
 
 def test_the_token_of_the_node_is_enough_and_is_held_to_the_node(server: ControlPlane, publish) -> None:
     own = plugin_api(server, server.node_kubeconfig(NODE))
     back_end = BackEnd(inventory(["gpu-0"]))
     publisher, _ = publish(own, back_end)
-    assert publisher.wait(20)
+    assert publisher.wait(PATIENCE)
     with server.api() as api:
         api.delete(SLICE, api.list(SLICE)[0]["metadata"]["name"])
         wait_until(lambda: pool(api) == ["gpu-0"])
@@ -133,7 +142,7 @@ def test_slices_of_another_driver_of_the_name_are_left_alone(server: ControlPlan
         observer.wait_for_code("driver-name-taken")
         assert api.list(SLICE) == [before]
         api.delete(SLICE, "foreign")
-        assert publisher.wait(20)
+        assert publisher.wait(PATIENCE)
         [ours] = api.list(SLICE)
         assert ours["metadata"]["labels"][MANAGED_BY]
 
@@ -143,7 +152,7 @@ def test_what_is_refused_is_told_in_the_servers_words_and_changes_nothing(
 ) -> None:
     back_end = BackEnd(inventory(["gpu-0"]))
     publisher, observer = publish(plugin_api(server), back_end)
-    assert publisher.wait(20)
+    assert publisher.wait(PATIENCE)
     back_end.change(inventory(["gpu-0", "No_Label"]))
     problem = observer.wait_for_code("api-refused")
     assert "spec.devices[1].name" in problem.message

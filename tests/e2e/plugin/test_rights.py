@@ -15,6 +15,7 @@ import pytest
 import dra_infra as dra
 from dra_infra.engine.synth import synth_function
 from tools.cluster import Api, ApiError, ControlPlane, create_fleet, node
+from tools.cluster.api import PATIENCE
 
 pytestmark = pytest.mark.e2e
 
@@ -111,7 +112,7 @@ def refusal(call: Callable[[], Any]) -> str:
 
 
 def until(holds: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -241,7 +242,7 @@ class TestBindingConditions:
     """Conditions of devices in claims: a right of its own, and for claims of the own node alone."""
 
     @pytest.fixture(autouse=True)
-    def _role(self, admin: Api) -> Iterator[None]:
+    def _role(self, admin: Api, tokens: Mapping[str, Api]) -> Iterator[None]:
         roles = {}
         for more in ({}, {"binding_conditions": True}):
             (roles[bool(more)],) = [
@@ -250,6 +251,8 @@ class TestBindingConditions:
         admin.apply(roles[True])
         yield
         admin.apply(roles[False])
+        # As at the beginning: the authorizer sees it a moment later.
+        until(lambda: "forbidden" in refusal(lambda: self.write(tokens["node-a"], "any", "node-a")))
 
     @staticmethod
     def a_claim(admin: Api, name: str, node_name: str) -> None:

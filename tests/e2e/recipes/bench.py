@@ -28,7 +28,7 @@ TEMPLATE = "resource.k8s.io/v1/ResourceClaimTemplate"
 CLASS = "resource.k8s.io/v1/DeviceClass"
 SLICE = "resource.k8s.io/v1/ResourceSlice"
 DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
-LONG = 60.0
+LONG = 180.0
 RETRY_SECONDS = 0.1
 
 
