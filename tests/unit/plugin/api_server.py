@@ -9,6 +9,7 @@ import copy
 import itertools
 import json
 import random
+import socket
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -199,6 +200,8 @@ class Handler(BaseHTTPRequestHandler):
 
 class Quiet(ThreadingHTTPServer):
     daemon_threads = True
+    # See `ApiServer.hold_port`.
+    allow_reuse_port = True
 
     def handle_error(self, *_: Any) -> None:
         pass
@@ -233,6 +236,17 @@ class ApiServer:
             for method, path, query in self.asked
             if method != "GET" and "dryRun" not in query
         ]
+
+    def hold_port(self) -> socket.socket:
+        """Keep the port for a server that is to come: whoever asks the kernel for any port gets another one.
+
+        Else a client that knocks there again and again may be given the port itself, and be its own answer.
+        """
+        holder = socket.socket()
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        holder.bind(("127.0.0.1", self.port))
+        return holder
 
     def stop(self) -> None:
         self.ended = True

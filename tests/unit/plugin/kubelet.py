@@ -22,7 +22,8 @@ NODE = {
     "v1": ("k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin", dra_v1_pb2),
     "v1beta1": ("k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin", dra_v1beta1_pb2),
 }
-SECONDS = 10
+SECONDS = 120
+"""For what takes some milliseconds on a quiet machine."""
 
 
 class Connection:

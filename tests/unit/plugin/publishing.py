@@ -17,6 +17,9 @@ from dra_infra.plugin.observing import DeviceState, Silent
 DRIVER = "gpu.example.com"
 NODE = "node-1"
 
+PATIENCE = 120.0
+"""Seconds for what takes one on a quiet machine."""
+
 
 def device(name: str, *, taint: str = "", drawn: str = "", index: int = 0) -> Device:
     return Device(
@@ -97,7 +100,7 @@ class Remembering(Silent):
     def devices(self, by_state: Mapping[DeviceState, int]) -> None:
         self.states = by_state
 
-    def wait_for_code(self, code: str, seconds: float = 15.0) -> Problem:
+    def wait_for_code(self, code: str, seconds: float = PATIENCE) -> Problem:
         """The first problem of a code, noticed or of a publishing that failed."""
 
         def find() -> Problem | None:
@@ -111,7 +114,7 @@ class Remembering(Silent):
             return found
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 15.0) -> None:
+def wait_until(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until, "it did not happen"

@@ -98,5 +98,5 @@ class Instance:
             sockets=self.sockets,
             observer=self.notes,
             linger=linger,
-            grace=5,
+            grace=60,
         )

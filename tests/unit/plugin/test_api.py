@@ -179,9 +179,9 @@ def test_a_watch_tells_what_happens_until_it_is_stopped(server: ApiServer) -> No
     thread.start()
     api.create(SLICES, slice_of("other", "other"))
     api.delete(SLICES, api.create(SLICES, slice_of()))
-    assert both.wait(10)
+    assert both.wait(60)
     watching.stop()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
     assert events == [("ADDED", "a"), ("DELETED", "a")]
 

@@ -76,7 +76,7 @@ def test_what_cannot_start_leaves_nothing_running(kubelet: Kubelet):
     assert not instance.sockets.service.exists()
     assert instance.lamps.closed
     for thread in set(threading.enumerate()) - before:
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -122,7 +122,7 @@ def test_after_a_kill_the_next_instance_takes_over_what_is_prepared(kubelet: Kub
 
 def test_in_a_rolling_update_no_call_is_refused_and_both_instances_know_what_is_prepared(kubelet: Kubelet):
     lamps, claims = Lamps(), {uid_of(0): lamp(0), uid_of(1): lamp(1)}
-    old = Instance(kubelet.root, pod_uid=OLD, lamps=lamps, linger=10)
+    old = Instance(kubelet.root, pod_uid=OLD, lamps=lamps, linger=120)
     new = Instance(kubelet.root, pod_uid=NEW, lamps=lamps)
     old.api.claims = new.api.claims = claims
     old.driver.start()
@@ -158,14 +158,14 @@ def test_in_a_rolling_update_no_call_is_refused_and_both_instances_know_what_is_
         with Connection(old.sockets.service) as late:
             assert errors(late.prepare(lamp(1))) == [""]
         kubelet.look()
-    stopping.join(10)
+    stopping.join(60)
     assert not stopping.is_alive()
     assert len(kubelet.plugins) == 1
     reached = calls
     while calls < reached + 20:
         threading.Event().wait(0.005)
     done.set()
-    pods.join(10)
+    pods.join(60)
     assert not failed
     assert new.preparations.prepared().keys() == {uid_of(1)}
     assert errors(kubelet.call(lambda plugin: plugin.release(lamp(1)))) == [""]

@@ -30,7 +30,7 @@ class Watched:
         self.first = self.back_end.inventory()
 
     def next(self) -> Inventory:
-        assert self.changes.acquire(timeout=10), "nothing was told"
+        assert self.changes.acquire(timeout=60), "nothing was told"
         return self.back_end.inventory()
 
     def taints(self, inventory: Inventory) -> dict[str, list[tuple[str, str, str]]]:

@@ -41,7 +41,7 @@ def ask(server: ProbeServer, service: str) -> str:
             messages.HealthCheckRequest.SerializeToString,
             messages.HealthCheckResponse.FromString,
         )
-        answer = call(messages.HealthCheckRequest(service=service), timeout=10)
+        answer = call(messages.HealthCheckRequest(service=service), timeout=60)
         return messages.HealthCheckResponse.ServingStatus.Name(answer.status)
 
 

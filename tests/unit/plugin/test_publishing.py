@@ -11,6 +11,7 @@ from tests.unit.plugin.api_server import ApiServer, serving
 from tests.unit.plugin.publishing import (
     DRIVER,
     NODE,
+    PATIENCE,
     BackEnd,
     Remembering,
     counters,
@@ -48,7 +49,7 @@ class Bench:
 
     def published(self) -> Publisher:
         publisher = self.start()
-        assert publisher.wait(15)
+        assert publisher.wait(PATIENCE)
         return publisher
 
     def slices(self) -> list[dict]:
@@ -257,7 +258,7 @@ def test_a_driver_of_the_same_name_is_left_alone_until_it_is_gone(bench: Bench) 
     assert "foreign" in problem.message
     assert bench.server.writes() == []
     bench.server.store.delete("resourceslices", "", "foreign")
-    assert publisher.wait(15)
+    assert publisher.wait(PATIENCE)
     publisher.withdraw()
     assert [each["metadata"]["name"] for each in bench.slices()] == ["elsewhere", "other"]
 
@@ -267,7 +268,7 @@ def test_a_node_that_is_not_there_is_told(bench: Bench) -> None:
     publisher = bench.start()
     assert bench.observer.wait_for_code("node-not-known").path == "--node-name"
     bench.server.store.create("nodes", "", {"metadata": {"name": NODE, "uid": "new-uid"}})
-    assert publisher.wait(15)
+    assert publisher.wait(PATIENCE)
 
 
 def test_stopping_leaves_the_slices_and_withdrawing_deletes_them(bench: Bench) -> None:
@@ -284,14 +285,15 @@ def test_an_api_server_that_is_away_is_found_again_with_all_that_changed(
     monkeypatch.setattr("dra_infra.plugin.api_server.client._BUDGET", 1.0)
     publisher = bench.published()
     store, port = bench.server.store, bench.server.port
-    bench.server.stop()
-    for each in store.list("resourceslices"):
-        store.delete("resourceslices", "", each["metadata"]["name"])
-    bench.back_end.change(inventory(["gpu-0"]))
-    bench.observer.wait_for_code("api-unreachable", 40)
-    with serving(store, port):
-        wait_until(lambda: names_of(pool_of(store.list("resourceslices"))) == ["gpu-0"], 40)
-        publisher.stop()
+    with bench.server.hold_port():
+        bench.server.stop()
+        for each in store.list("resourceslices"):
+            store.delete("resourceslices", "", each["metadata"]["name"])
+        bench.back_end.change(inventory(["gpu-0"]))
+        bench.observer.wait_for_code("api-unreachable")
+        with serving(store, port):
+            wait_until(lambda: names_of(pool_of(store.list("resourceslices"))) == ["gpu-0"])
+            publisher.stop()
 
 
 def test_a_watch_whose_beginning_is_too_old_begins_anew(bench: Bench) -> None:
@@ -310,7 +312,7 @@ def test_a_watch_whose_beginning_is_too_old_begins_anew(bench: Bench) -> None:
 def test_of_two_instances_the_older_one_publishes_until_it_ends(bench: Bench, tmp_path: Path) -> None:
     lock = tmp_path / "publisher.lock"
     older = bench.start(lock=lock)
-    assert older.wait(15)
+    assert older.wait(PATIENCE)
     newer = bench.start(BackEnd(inventory(["newer"])), lock=lock)
     bench.back_end.change(inventory(["older"]))
     bench.wait_pool(["older"])
@@ -318,7 +320,7 @@ def test_of_two_instances_the_older_one_publishes_until_it_ends(bench: Bench, tm
     wait_until(lambda: newer.stands_by)
     assert not older.stands_by
     older.stop()
-    assert newer.wait(15)
+    assert newer.wait(PATIENCE)
     assert not newer.stands_by
     assert bench.pool() == ["newer"]
 
@@ -357,5 +359,5 @@ def test_a_back_end_that_breaks_does_not_end_publishing(
         broken.setattr(bench.back_end, "inventory", lambda: 1 / 0)
         publisher = bench.start()
         assert "ZeroDivisionError" in bench.observer.wait_for_code("plugin-failed").message
-    assert publisher.wait(15)
+    assert publisher.wait(PATIENCE)
     assert bench.pool() == MANY

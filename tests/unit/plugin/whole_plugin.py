@@ -20,7 +20,7 @@ from tests.unit.plugin.kubelet import Kubelet
 
 DRIVER = "gpu.example.com"
 NODE = "node-1"
-SECONDS = 60
+SECONDS = 120
 """A start takes half a second of processor time, which a busy machine has in ten."""
 
 PROGRAM = ("-m", "dra_infra.plugin.command.main")
