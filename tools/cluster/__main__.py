@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
+import shutil
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tools import cache
 from tools.cluster import components
 from tools.cluster.control_plane import ControlPlane
 from tools.errors import ToolError
 from tools.node import BUSYBOX, RealNode
-from tools.node.simulated_driver import SimulatedDriver
+from tools.node.simulated_driver import SimulatedDriver, first_device
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,23 +30,50 @@ The node {node.name} is this machine, with namespaces of its own. It has the ima
   CDI specs        {node.cdi_folder}
   its kubeconfig   {node.kubeconfig}
   logs             {node.folder}/kubelet.log, containerd.log
-
-Ctrl-C ends all of it, pods too, and puts the machine back as it was."""
-_ABOUT_THE_DRIVER = """
-It has the devices of {fleet}, simulated by dra-infra-plugin. Device classes: {classes}.
+"""
+_ABOUT_THE_DRIVER = """\
+The node has the devices of {fleet}, simulated by dra-infra-plugin. Device classes: {classes}.
 
   its log          {driver.log}
-  let one fail     dra-infra-plugin sim fail gpu-0 --xid 79 --file {driver.commands}
+  let one fail     dra-infra-plugin sim fail {device} --file {driver.commands}
+  and heal it      dra-infra-plugin sim heal --file {driver.commands}
 
 A pod that shows what it got:
 
   kubectl apply -f {driver.pod}
+  kubectl wait --for=condition=Ready pod/one-device
   kubectl logs one-device
 """
+_THE_END = "Ctrl-C ends all of it, pods too, and puts the machine back as it was."
 
 
 def _say_waiting() -> None:
     print("this machine has as many nodes as it may have: waiting for the end of one", flush=True)
+
+
+def _say(text: str) -> None:
+    # Whoever reads this through a pipe waits for it as others do.
+    print(text, flush=True)
+
+
+def _path() -> str:
+    """What has to be in PATH for the commands that are told; empty where they are found already."""
+    folders = {"kubectl": cache.links(), "dra-infra-plugin": Path(sys.executable).parent.absolute()}
+    return "".join(f"{folder}:" for name, folder in folders.items() if not shutil.which(name))
+
+
+def _check(options: argparse.Namespace) -> str:
+    """What can be known before anything is started; the first device of the fleet, if there is one.
+
+    Raises:
+        ToolError: It cannot be done.
+    """
+    if options.node and os.geteuid() != 0:
+        raise ToolError(
+            "a node makes namespaces, mounts and control groups, which root alone may do",
+            hint="run it as root, who needs `make tools` too; make cluster without NODE and FLEET needs no root",
+        )
+    return first_device(options.fleet, _NODE) if options.fleet else ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,7 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(number, signal.default_int_handler)
     started = time.monotonic()
     try:
+        device = _check(options)
         with contextlib.ExitStack() as running:
+            _say("starting a control plane ...")
             plane = running.enter_context(
                 ControlPlane(
                     components=chosen,
@@ -83,6 +116,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     nodes=[_NODE] if options.node else [],
                 )
             )
+            if options.node:
+                _say("starting a node ...")
             real = (
                 running.enter_context(RealNode(plane, name=_NODE, on_wait=_say_waiting))
                 if options.node
@@ -91,17 +126,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(
                 f"ready after {time.monotonic() - started:.1f} s: {', '.join(plane.components)} at {plane.url}"
             )
-            print(f"\n  export KUBECONFIG={plane.kubeconfig}\n")
+            print(f"\n  export KUBECONFIG={plane.kubeconfig}")
+            if path := _path():
+                print(f"  export PATH={path}$PATH")
+            print()
             if real is None:
                 print("It has no nodes yet. Ctrl-C ends it and removes all its files.", flush=True)
                 plane.hold()
-            print(_ABOUT_THE_NODE.format(node=real, image=BUSYBOX), flush=True)
+            _say(_ABOUT_THE_NODE.format(node=real, image=BUSYBOX))
             if options.fleet:
                 driver = running.enter_context(SimulatedDriver(plane, real, options.fleet))
                 classes = ", ".join(driver.classes)
-                print(
-                    _ABOUT_THE_DRIVER.format(fleet=options.fleet, driver=driver, classes=classes), flush=True
+                _say(
+                    _ABOUT_THE_DRIVER.format(
+                        fleet=options.fleet, driver=driver, classes=classes, device=device
+                    )
                 )
+            _say(_THE_END)
             real.hold()
     except KeyboardInterrupt:
         print("\nstopped, nothing is left")

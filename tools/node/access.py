@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
@@ -42,6 +42,24 @@ def service_of(plane: ControlPlane) -> Service:
     return Service(address=spec["clusterIP"], port=spec["ports"][0]["port"], server_port=server_port)
 
 
+def grant_binding_conditions(api: Api, node: str) -> None:
+    """Let the node's own user say of claims that their devices are bound, as a plugin's service account may on a cluster."""
+    rules = [
+        ("resourceclaims", ["list", "watch"]),
+        ("resourceclaims/status", ["patch"]),
+        ("resourceclaims/driver", ["associated-node:patch", "arbitrary-node:patch"]),
+    ]
+    _allow(
+        api,
+        "dra-infra:writes-binding-conditions",
+        [
+            {"apiGroups": ["resource.k8s.io"], "resources": [resource], "verbs": verbs}
+            for resource, verbs in rules
+        ],
+        {"apiGroup": _RBAC, "kind": "User", "name": f"system:node:{node}"},
+    )
+
+
 def grant(api: Api) -> None:
     """Let kubelets read all claims.
 
@@ -54,18 +72,24 @@ def grant(api: Api) -> None:
         "resources": ["resourceclaims"],
         "verbs": ["get", "list", "watch"],
     }
-    role = {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": _READS_CLAIMS},
-        "rules": [rule],
-    }
-    binding = {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": _READS_CLAIMS},
-        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": _READS_CLAIMS},
-        "subjects": [{"apiGroup": _RBAC, "kind": "Group", "name": "system:nodes"}],
-    }
-    api.apply(role)
-    api.apply(binding)
+    _allow(api, _READS_CLAIMS, [rule], {"apiGroup": _RBAC, "kind": "Group", "name": "system:nodes"})
+
+
+def _allow(api: Api, name: str, rules: list[dict[str, Any]], subject: dict[str, str]) -> None:
+    api.apply(
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": name},
+            "rules": rules,
+        }
+    )
+    api.apply(
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
+            "subjects": [subject],
+        }
+    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tools.cluster.supervision import Supervision
 from tools.errors import ToolError
+from tools.node import access
 from tools.node.images import BUSYBOX
 
 if TYPE_CHECKING:
@@ -20,6 +21,21 @@ if TYPE_CHECKING:
 
 _NAME = "dra-infra-plugin"
 _PUBLISHED, _REGISTERED = '"published"', '"registered at the kubelet"'
+
+
+def first_device(fleet: str, node: str) -> str:
+    """Name of the first device that a node of a fleet has: known before anything is started for it.
+
+    Raises:
+        ToolError: There is no such fleet, or it has no devices.
+    """
+    from dra_infra.errors import ProblemsError
+    from dra_infra.plugin.back_ends.sim_node import simulate_node
+
+    try:
+        return next(iter(simulate_node(fleet, node=node).devices))
+    except ProblemsError as error:
+        raise ToolError("\n".join(map(str, error.problems))) from error
 
 
 class SimulatedDriver:
@@ -49,6 +65,8 @@ class SimulatedDriver:
     def __enter__(self) -> Self:
         self._supervision = Supervision()
         try:
+            with self._plane.api() as api:
+                access.grant_binding_conditions(api, self._node.name)
             self._supervision.start(_NAME, self._command())
             self._wait()
             self.classes = self._make_classes()

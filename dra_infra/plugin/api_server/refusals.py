@@ -60,7 +60,9 @@ def refused(asked: str, kind: Kind, verb: str, status: int, said: str, reason: s
         reason: Its reason.
     """
     if status == _FORBIDDEN:
-        rule = f'{{apiGroups: ["{kind.group}"], resources: ["{kind.plural}"], verbs: ["{verb}"]}}'
+        # What the plugin patches is status alone, which is a resource of its own for RBAC.
+        resource = f"{kind.plural}/status" if verb == "patch" else kind.plural
+        rule = f'{{apiGroups: ["{kind.group}"], resources: ["{resource}"], verbs: ["{verb}"]}}'
         hint = f"grant it to the plugin's account in a ClusterRole: {rule}"
         problem = Problem(path=asked, code="api-forbidden", message=shorten(said), hint=hint)
     elif status in (429, 500, 502, 503, 504):

@@ -8,42 +8,17 @@ from dra_infra.plugin.back_ends.sim_commands import Commands, bind, fail, hold
 from tests.e2e.node.invariants import settled
 from tests.e2e.node.simulated_devices import taints_of, told
 from tests.e2e.node.workloads import CLAIM
+from tools.node.access import grant_binding_conditions
 
 pytestmark = pytest.mark.e2e
 
 FIRST, SECOND = "gpu-0", "gpu-1"
-RBAC = "rbac.authorization.k8s.io"
 
 
 @pytest.fixture(scope="module")
 def rights(node_api, real_node):
     """What the plugin's service account has on a cluster, for the node's own user, which the plugin is here."""
-    name = "dra-infra:writes-binding-conditions"
-    rules = [
-        ("resourceclaims", ["list", "watch"]),
-        ("resourceclaims/status", ["patch"]),
-        ("resourceclaims/driver", ["associated-node:patch", "arbitrary-node:patch"]),
-    ]
-    node_api.apply(
-        {
-            "apiVersion": f"{RBAC}/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": name},
-            "rules": [
-                {"apiGroups": ["resource.k8s.io"], "resources": [resource], "verbs": verbs}
-                for resource, verbs in rules
-            ],
-        }
-    )
-    node_api.apply(
-        {
-            "apiVersion": f"{RBAC}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": name},
-            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": name},
-            "subjects": [{"apiGroup": RBAC, "kind": "User", "name": f"system:node:{real_node.name}"}],
-        }
-    )
+    grant_binding_conditions(node_api, real_node.name)
 
 
 @pytest.fixture

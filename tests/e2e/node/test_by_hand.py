@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from dra_infra.plugin.back_ends.sim_commands import Commands, bind, hold, write_commands
+from tests.e2e.node.simulated_devices import SLICE
 from tests.e2e.node.workloads import Workloads
 from tools.cluster import Api
 
@@ -54,10 +56,15 @@ def test_one_command_gives_a_cluster_whose_pods_get_simulated_devices():
             said = read_until(process, "kubectl logs one-device")
             kubeconfig = Path(re.findall(r"KUBECONFIG=(\S+)", said)[0])
             manifest = Path(re.findall(r"kubectl apply -f (\S+)", said)[0])
+            (commands,) = set(map(Path, re.findall(r"--file (\S+)", said)))
+            write_commands(commands, hold(Commands()))
             with Api.from_kubeconfig(kubeconfig) as api:
+                # Its plugin may also say that a device is bound: with the first rights that it had here it could not.
+                api.wait_for(SLICE, lambda slices: "bindingConditions" in json.dumps(slices), timeout=SECONDS)
                 for item in json.loads(manifest.read_text())["items"]:
                     api.create({**item, "metadata": {**item["metadata"], "namespace": "default"}})
                 pods = Workloads(api, "default")
+                write_commands(commands, bind(hold(Commands()), "default/one-device"))
                 pods.wait_running("one-device")
                 pods.wait_for_log("one-device", "GPU_DEVICE_0=gpu-0")
         finally:

@@ -141,6 +141,8 @@ def test_a_right_that_is_lacking_is_told_and_tried_again(bench: Bench, binder: B
     bench.claim("a")
     bench.back_end.said["a", "gpu-0"] = Said("met")
     binder.start()
-    assert "ml/a status" in bench.observer.wait_for_code("api-forbidden").path
+    told = bench.observer.wait_for_code("api-forbidden")
+    assert "ml/a status" in told.path
+    assert 'resources: ["resourceclaims/status"], verbs: ["patch"]' in told.hint
     bench.server.refuse = lambda _method, _path: None
     wait_until(lambda: bench.conditions("a"))

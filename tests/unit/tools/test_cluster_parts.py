@@ -8,6 +8,7 @@ import pytest
 
 from tools.cluster import ControlPlane, credentials, ports
 from tools.cluster import components as parts
+from tools.cluster.__main__ import main as by_hand
 from tools.cluster.api import kind_of
 from tools.cluster.api_server import api_server
 from tools.cluster.connection import Connection
@@ -193,3 +194,18 @@ def test_services_of_clusters_with_real_nodes_have_addresses_of_their_own(tmp_pa
     first, second, last = (services(port, ("one",)) for port in (1024, 1025, 65535))
     assert not first.overlaps(second)
     assert all(one.subnet_of(ipaddress.ip_network("10.96.0.0/12")) for one in (first, second, last))
+
+
+def test_a_fleet_that_there_is_not_is_told_before_anything_is_started(capsys):
+    assert by_hand(["--node", "--fleet", "hgx-h10"]) == 1
+    said = capsys.readouterr()
+    assert "did you mean hgx-h100?" in said.err
+    assert said.out == ""
+
+
+def test_who_is_not_root_is_told_before_anything_is_started(capsys, monkeypatch):
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert by_hand(["--node"]) == 1
+    said = capsys.readouterr()
+    assert "root alone" in said.err
+    assert said.out == ""
