@@ -36,6 +36,7 @@ class NodePluginPlan:
         classes: The DeviceClasses.
         guards: What has to be there before a pod: account, rights, and what limits them.
         daemon_set: The DaemonSet.
+        driver_root: Where it is told to look for NVIDIA's kernel driver on nodes; None where nobody said, which is `/`.
     """
 
     hardware: Hardware
@@ -44,6 +45,7 @@ class NodePluginPlan:
     classes: tuple[Mapping[str, Any], ...]
     guards: tuple[Mapping[str, Any], ...]
     daemon_set: Mapping[str, Any]
+    driver_root: str | None
 
 
 def compile_node_plugin(
@@ -79,6 +81,7 @@ def compile_node_plugin(
         namespace_labels={**PRIVILEGED, **given.get("namespace_labels", {})} if makes else None,
         classes=tuple(_classes(hardware, metadata)) if given.get("classes", True) else (),
         guards=tuple(_guards(named, namespace, metadata, hardware, given, join)),
+        driver_root=given.get("nvidia_driver_root"),
         daemon_set={
             "apiVersion": "apps/v1",
             "kind": "DaemonSet",

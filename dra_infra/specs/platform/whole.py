@@ -121,7 +121,10 @@ def compile_platform(
         problems += check_together(operator, found["driver"])
     labels = _node_labels(profile, found)
     problems += _check_pools(gpu_pools, profile, found)
-    problems += check_beside(node_plugin, found) if node_plugin else _check_any(parts)
+    if node_plugin:
+        problems += check_beside(node_plugin, found, driver_root=follows.get("nvidia_driver_root"))
+    else:
+        problems += _check_any(parts)
     if any(problem.severity == "error" for problem in problems):
         raise InvalidSpecError(problems)
     return WholePlatform(_share_namespaces(found), labels, tuple(problems))

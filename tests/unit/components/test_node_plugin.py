@@ -333,9 +333,18 @@ class TestOnAPlatform:
                 "node_plugin.driver",
             ),
             (
-                {"driver": None, "operator": {"device_plugin": True}, "node_plugin": "nvml"},
+                {
+                    "driver": None,
+                    "operator": {"device_plugin": True},
+                    "node_plugin": {"back_end": "nvml", "nvidia_driver_root": "/run/nvidia/driver/"},
+                },
                 "device-plugin-beside-dra",
                 "operator.device_plugin",
+            ),
+            (
+                {"driver": None, "operator": {"device_plugin": False}, "node_plugin": "nvml"},
+                "platform-conflict",
+                "node_plugin.nvidia_driver_root",
             ),
             ({"driver": None, "node_plugin": "smi"}, "unsupported-value", "node_plugin.back_end"),
             ({"driver": None, "node_plugin": 3}, "wrong-type", "node_plugin"),
@@ -349,6 +358,17 @@ class TestOnAPlatform:
     def test_what_does_not_go_together_is_told(self, arguments: dict[str, Any], code: str, path: str):
         found = problems(lambda: dra.GpuPlatform("gpus", platform="kubeadm", **arguments))
         assert found == [(code, f'GpuPlatform("gpus").{path}')]
+
+    def test_a_driver_that_the_platform_has_elsewhere_is_told_unless_the_user_says_where(self):
+        def found(node_plugin: Any) -> list[tuple[str, str]]:
+            return problems(
+                lambda: dra.GpuPlatform("gpus", platform="gke", driver=None, node_plugin=node_plugin)
+            )
+
+        path = 'GpuPlatform("gpus").node_plugin.nvidia_driver_root'
+        assert found("nvml") == [("platform-conflict", path)]
+        assert found({"back_end": "nvml", "nvidia_driver_root": "/opt/nvidia"}) == []
+        assert found("sim") == []
 
     def test_a_namespace_that_a_chart_brings_is_made_once(self):
         def body() -> None:
