@@ -42,6 +42,7 @@ class Preparations:
 
     Args:
         boot_id: Of the machine (/proc/sys/kernel/random/boot_id): what an earlier boot had prepared is gone.
+        notice: Is told what is found later than at the start, which `recover` returns.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Preparations:
         specs: CdiFolder,
         back_end: Devices,
         turns: Turns,
+        notice: Callable[[Sequence[Problem]], None] = lambda _: None,
     ) -> None:
         self._driver = driver
         self._boot_id = boot_id
@@ -60,6 +62,7 @@ class Preparations:
         self._specs = specs
         self._back_end = back_end
         self._turns = turns
+        self._notice = notice
         self._unsure = True
         self._without_record = False
         self._problems: tuple[Problem, ...] = ()
@@ -70,7 +73,7 @@ class Preparations:
         Returns:
             What was set aside, and what could not be undone; nothing else is kept from working by it.
         """
-        with self._turn():
+        with self._turn(tell=False):
             return self._problems
 
     def prepared(self) -> Mapping[str, Record]:
@@ -139,13 +142,19 @@ class Preparations:
                 self._unsure = False
 
     @contextmanager
-    def _turn(self, within: float | None = None) -> Iterator[None]:
+    def _turn(self, within: float | None = None, *, tell: bool = True) -> Iterator[None]:
         with self._turns.take(within=within) as others:
             if others or self._unsure:
                 self._unsure = True
-                self._problems = tuple(self._recover())
+                self._found(tuple(self._recover()), tell=tell)
                 self._unsure = False
             yield
+
+    def _found(self, problems: tuple[Problem, ...], *, tell: bool = True) -> None:
+        new = [each for each in problems if each not in self._problems]
+        self._problems = problems
+        if new and tell:
+            self._notice(new)
 
     def _recover(self) -> Iterator[Problem]:
         self._specs.tidy()
@@ -185,7 +194,7 @@ class Preparations:
         except Exception as error:
             # From here on as after a crash: what this cannot undo, the next turn tries again.
             try:
-                self._checkpoint.load(self._boot_id)
+                self._found(self._checkpoint.load(self._boot_id))
                 self._undo(self._checkpoint.records.get(claim.uid, started))
             except PluginError as more:
                 first = error.problems if isinstance(error, PluginError) else ()

@@ -66,6 +66,7 @@ class Plugin:
             specs=CdiFolder(Folder(self.places.cdi, disk, mode=0o644), driver),
             back_end=self.back_end,
             turns=Turns(self.places.turns),
+            notice=self.observer.noticed,
         )
         self.publisher = Publisher(
             self.api,

@@ -115,6 +115,7 @@ class Node:
         self.faults = Faults()
         self.devices = Devices(self.faults)
         self.boot = 1
+        self.noticed: list[Problem] = []
         self.plugin = self.start()
 
     def start(self) -> Preparations:
@@ -127,6 +128,7 @@ class Node:
             specs=CdiFolder(Folder(self.cdi, disk, mode=0o644), DRIVER),
             back_end=self.back_end(disk),
             turns=Turns(self.claims / "lock"),
+            notice=self.noticed.extend,
         )
 
     def back_end(self, disk: Disk) -> BackEnd:

@@ -125,6 +125,16 @@ def test_a_claim_with_a_damaged_record_is_restored_from_its_spec_and_the_claim(n
     assert node.check() == {uid_of(3)}
 
 
+def test_a_file_that_is_found_damaged_later_than_at_the_start_is_told_once(node: Node):
+    node.plugin.prepare(claim_of(1, "gpu-0"))
+    (node.claims / f"{uid_of(1)}.json").write_bytes(b"\0")
+    node.devices.broken = True
+    for _ in range(2):
+        # After a failure all files are read again.
+        assert refused(node.plugin.prepare, claim_of(2, "gpu-1")) == ["device-held"]
+    assert [each.code for each in node.noticed] == ["checkpoint-unreadable"]
+
+
 def test_a_claim_that_was_not_restored_is_released(node: Node):
     node.plugin.prepare(claim_of(1, "gpu-0"))
     damage(node, 1)
