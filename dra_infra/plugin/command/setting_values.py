@@ -142,7 +142,7 @@ NODE: Final = Kind(metavar="NAME", read=_node, example="the Node's metadata.name
 UID: Final = Kind(metavar="UID", read=_uid, example="the Pod's metadata.uid")
 PATH: Final = Kind(metavar="PATH", read=_path, example="the path from / on")
 FILE: Final = Kind(metavar="FILE", read=_file, example="the path of a file")
-WORDS: Final = Kind(metavar="TEXT", read=_words, example="it in one line")
+WORDS: Final = Kind(metavar="TEXT", read=_words, example="a text in one line")
 ADDRESS: Final = Kind(
     metavar="HOST:PORT", read=_address, example="127.0.0.1:8080, or :8080 for all addresses"
 )

@@ -38,6 +38,8 @@ class _Found:
 
     given: dict[str, Given] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    is_whole: bool = True
+    """Whether all sources could be read: else nobody knows what is missing."""
 
 
 def read_settings(
@@ -90,7 +92,12 @@ def _unknown_words(words: Sequence[str]) -> Iterator[Problem]:
             yield _unknown(word.partition("=")[0], flags)
         # What follows an unknown flag is its value.
         elif not before.startswith("-"):
-            hint = "settings are flags, such as --back-end sim; --help has all"
+            flag = f"--{word}"
+            hint = (
+                _meant(flag)
+                if flag in flags
+                else "settings are flags, such as --back-end sim; --help has all"
+            )
             yield Problem(
                 path="command line",
                 code="plugin-setting-unknown",
@@ -108,11 +115,13 @@ def _from_file(file: Path, found: _Found) -> None:
             node = yaml.compose(opened.read(_LARGEST), Loader=yaml.SafeLoader)
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         found.problems.append(_unreadable(file, error))
+        found.is_whole = False
         return
     if node is None:
         return
     if not isinstance(node, yaml.MappingNode):
         found.problems.append(_unreadable(file, ValueError("it is no mapping of settings")))
+        found.is_whole = False
         return
     by_key = {each.key: each for each in all_settings()}
     seen: set[str] = set()
@@ -156,11 +165,14 @@ def _values(found: _Found) -> dict[str, Any]:
         if not wrong:
             values[setting.name] = setting.about.kind.read(given.text)
     back_end = values.get("back_end", "")
+    # What was meant by a name that there is not is told there, and not missing besides.
+    meant = {each.hint for each in found.problems if each.code == "plugin-setting-unknown"}
     for setting in all_settings():
         given = found.given.get(setting.name)
         only_for = setting.about.back_end
         if given is None and (not setting.default or (setting.name == "fleet" and back_end == "sim")):
-            found.problems.append(_missing(setting))
+            if found.is_whole and not meant & {_meant(setting.flag), _meant(setting.key)}:
+                found.problems.append(_missing(setting))
         elif given is not None and given.path == setting.about.variable:
             # A variable that others read too, NVIDIA_DRIVER_ROOT, says nothing of us.
             continue
@@ -172,7 +184,7 @@ def _values(found: _Found) -> dict[str, Any]:
 
 
 def _wrong(setting: Setting, given: Given) -> Iterator[Problem]:
-    message = "" if given.text else "has no value"
+    message = "" if given.text else "has no value; was a variable empty?"
     try:
         setting.about.kind.read(given.text)
     except ValueError as error:
@@ -187,9 +199,13 @@ def _unknown(name: str, known: Sequence[str], severity: Any = "error") -> Proble
         path=name[:80],
         code="plugin-setting-unknown",
         message="there is no such setting",
-        hint=f"did you mean {near[0]}?" if near else "--help has all settings",
+        hint=_meant(near[0]) if near else "--help has all settings",
         severity=severity,
     )
+
+
+def _meant(name: str) -> str:
+    return f"did you mean {name}?"
 
 
 def _invalid(path: str, message: str, hint: str) -> Problem:
@@ -198,6 +214,8 @@ def _invalid(path: str, message: str, hint: str) -> Problem:
 
 def _missing(setting: Setting) -> Problem:
     hint = f"give {setting.flag}, the variable {setting.variable}, or {setting.key} in the file"
+    if setting.name == "fleet":
+        hint += ", such as hgx-h100"
     if setting.about.kind.choices:
         hint += f": {' or '.join(setting.about.kind.choices)}"
     return Problem(path=setting.flag, code="plugin-setting-missing", message="is not given", hint=hint)
@@ -205,7 +223,9 @@ def _missing(setting: Setting) -> Problem:
 
 def _unreadable(file: Path, error: Exception) -> Problem:
     mark = getattr(error, "problem_mark", None)
-    text = getattr(error, "strerror", None) or getattr(error, "problem", None) or str(error)
+    told = getattr(error, "strerror", None) or getattr(error, "problem", None) or str(error)
+    # YAML's own text may have lines.
+    text = " ".join(str(told).split())
     problem = Problem(
         path=str(file),
         code="plugin-settings-unreadable",

@@ -210,10 +210,46 @@ def test_a_file_that_is_no_mapping_is_told_as_such(file: Path, content: str):
 
 
 def test_a_file_that_is_not_there_is_told_with_what_else_is_wrong(file: Path):
-    assert refused(f"--back-end nvml --config {file}") == [
-        ("plugin-setting-missing", "--node-name"),
+    assert refused(f"--back-end nvml --log-level x --config {file}") == [
+        ("plugin-setting-invalid", "--log-level"),
         ("plugin-settings-unreadable", str(file)),
     ]
+
+
+@pytest.mark.parametrize("content", [b"backEnd: sim\n  fleet: x\n", b"- backEnd\n", b"\x01\x9c"])
+def test_nothing_is_called_missing_that_a_file_may_have_which_cannot_be_read(file: Path, content: bytes):
+    file.write_bytes(content)
+    assert [code for code, _ in refused(f"--config {file}")] == ["plugin-settings-unreadable"]
+
+
+def test_what_is_told_of_a_file_is_one_line(file: Path):
+    file.write_bytes(b"\x9c\x01")
+    with pytest.raises(PluginError) as raised:
+        read(f"--config {file}")
+    assert "\n" not in raised.value.problems[0].message
+
+
+def test_nothing_is_called_missing_whose_name_was_misspelt(file: Path):
+    file.write_text("backend: sim\nnode_name: a\n")
+    assert refused(f"--config {file}") == [
+        ("plugin-setting-unknown", "backend"),
+        ("plugin-setting-unknown", "node_name"),
+    ]
+    assert refused("--backend sim --node-name a") == [("plugin-setting-unknown", "--backend")]
+
+
+def test_a_flag_without_its_dashes_is_known():
+    assert hint_of(f"{NEEDED} check") == "did you mean --check?"
+
+
+def test_an_empty_value_is_told_with_what_may_have_made_it_empty():
+    with pytest.raises(PluginError) as raised:
+        read_settings({"back_end": "nvml", "node_name": ""}, (), {}, None)
+    (problem,) = raised.value.problems
+    assert (problem.message, problem.hint) == (
+        "has no value; was a variable empty?",
+        "write the Node's metadata.name",
+    )
 
 
 def test_an_empty_file_says_nothing(file: Path):
