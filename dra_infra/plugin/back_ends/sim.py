@@ -11,7 +11,13 @@ from dra_infra.model.fleet import Fleet
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.back_ends.sim_commands import Binding, Commands, is_for, malformed
 from dra_infra.plugin.back_ends.sim_edits import edits_of, marker_of, uuid_of
-from dra_infra.plugin.back_ends.sim_faults import apply, disturb_preparing, gone_devices, unknown_devices
+from dra_infra.plugin.back_ends.sim_faults import (
+    apply,
+    devices_like,
+    disturb_preparing,
+    gone_devices,
+    unknown_devices,
+)
 from dra_infra.plugin.back_ends.sim_hardware import Hardware, Use
 from dra_infra.plugin.back_ends.sim_node import simulate_node
 from dra_infra.plugin.back_ends.sim_placement import (
@@ -205,4 +211,10 @@ class SimulatedBackEnd:
     def _judge(self, commands: Commands) -> Iterator[Problem]:
         for name in unknown_devices(self._node, commands):
             if self._commands_path:
-                yield malformed(self._commands_path, name, "there is no such device", severity="warning")
+                yield malformed(
+                    self._commands_path,
+                    name,
+                    "there is no such device",
+                    severity="warning",
+                    hint=devices_like(name, self._node),
+                )

@@ -18,16 +18,18 @@ A claim is NAMESPACE/NAME or a UID. The functions that change commands touch no 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 from dra_infra.errors import PluginError, Problem, Severity
-from dra_infra.plugin.claims import ClaimReference
+from dra_infra.model.names import is_dns_label, is_dns_subdomain
+from dra_infra.plugin.claims import ClaimReference, is_uid
 from dra_infra.plugin.disk import LARGEST, Folder, explained
 
 EVERY: Final = "*"
@@ -36,8 +38,28 @@ EVERY: Final = "*"
 State = Literal["unhealthy", "gone", "unmonitored"]
 
 _SHOWN: Final = 5
+_HOLDS: Final = "what was right before holds until it is right"
 _Text = Annotated[str, Strict(), Field(max_length=1024)]
 _Name = Annotated[str, Strict(), Field(min_length=1, max_length=253)]
+
+
+def _is_claim(text: str) -> str:
+    namespace, _, name = text.partition("/")
+    if text and not is_uid(text) and not (is_dns_label(namespace) and is_dns_subdomain(name)):
+        raise PydanticCustomError("claim", "is neither NAMESPACE/NAME nor a UID, and no claim is meant by it")
+    return text
+
+
+def _is_device(text: str) -> str:
+    if text not in ("", EVERY) and not is_dns_label(text):
+        raise PydanticCustomError("device", "no device can be called so")
+    return text
+
+
+_Claim = Annotated[_Name, AfterValidator(_is_claim)]
+_Device = Annotated[_Name, AfterValidator(_is_device)]
+_AnyClaim = Annotated[_Text, AfterValidator(_is_claim)]
+_AnyDevice = Annotated[_Text, AfterValidator(_is_device)]
 
 
 class _Entry(BaseModel):
@@ -68,8 +90,8 @@ class PrepareFault(_Entry):
         error: What it fails with.
     """
 
-    claim: _Text = ""
-    device: _Text = ""
+    claim: _AnyClaim = ""
+    device: _AnyDevice = ""
     seconds: Annotated[float, Field(ge=0, le=3600)] = 0.0
     error: _Text = ""
 
@@ -77,8 +99,8 @@ class PrepareFault(_Entry):
 class Binding(_Entry):
     """Whether a device is ready for a claim that the scheduler chose it for; of all its devices where none is named."""
 
-    claim: _Name
-    device: _Text = ""
+    claim: _Claim
+    device: _AnyDevice = ""
     state: Literal["met", "failed"] = "met"
     message: _Text = ""
 
@@ -86,9 +108,9 @@ class Binding(_Entry):
 class Commands(_Entry):
     """All that simulated devices are told."""
 
-    devices: dict[_Name, DeviceFault] = {}
+    devices: dict[_Device, DeviceFault] = {}
     prepare: tuple[PrepareFault, ...] = ()
-    binding_conditions: tuple[_Name, ...] = ()
+    binding_conditions: tuple[_Device, ...] = ()
     bindings: tuple[Binding, ...] = ()
 
 
@@ -184,15 +206,20 @@ def write_commands(path: Path, commands: Commands) -> None:
     )
 
 
-def malformed(path: Path | str, where: str, message: str, *, severity: Severity = "error") -> Problem:
+def malformed(
+    path: Path | str,
+    where: str,
+    message: str,
+    *,
+    severity: Severity = "error",
+    hint: str = _HOLDS,
+) -> Problem:
     """Something in the file cannot be done; what is only warned of keeps nothing else from being done."""
     return Problem(
         path=f"{path}: {where}" if where else str(path),
         code="sim-commands-malformed",
         message=message,
-        hint="what was right before holds until it is right"
-        if severity == "error"
-        else "see dra-infra simulate --fleet",
+        hint=hint,
         severity=severity,
     )
 
@@ -205,8 +232,14 @@ def _changed(commands: Commands, **changes: object) -> Commands:
     try:
         return Commands.model_validate({**dict(commands), **changes})
     except ValidationError as error:
-        raise PluginError(_problems("sim", error)) from error
+        raise PluginError(_problems("sim", error, hint="nothing was written")) from error
 
 
-def _problems(path: str, error: ValidationError) -> list[Problem]:
-    return [malformed(path, ".".join(map(str, each["loc"])), each["msg"]) for each in error.errors()[:_SHOWN]]
+def _problems(path: str, error: ValidationError, hint: str = _HOLDS) -> list[Problem]:
+    return [malformed(path, _where(each["loc"]), each["msg"], hint=hint) for each in error.errors()[:_SHOWN]]
+
+
+def _where(steps: Sequence[str | int]) -> str:
+    """A field as the file calls it."""
+    first, *others = steps or ("",)
+    return ".".join((to_camel(str(first)), *map(str, others)))

@@ -7,6 +7,7 @@ of drivers that have no such taint the key is ours.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
@@ -16,6 +17,9 @@ from dra_infra.plugin.back_end import Health, Inventory
 from dra_infra.plugin.back_ends.sim_commands import EVERY, Commands, DeviceFault, is_for
 from dra_infra.plugin.back_ends.sim_node import NVIDIA, SimulatedNode
 from dra_infra.plugin.claims import Claim, ClaimReference
+
+_NAMED: Final = 3
+"""Devices that a hint has."""
 
 IGNORED_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})
 """Errors of programs, not of the GPU."""
@@ -135,3 +139,12 @@ def _taint(node: SimulatedNode, fault: DeviceFault) -> DeviceTaint | None:
 
 def _changed(device: Device, changes: dict[str, object]) -> Device:
     return device.changed(changes) if changes else device
+
+
+def devices_like(name: str, node: SimulatedNode) -> str:
+    """Which device may be meant, or which there are."""
+    if near := get_close_matches(name, list(node.devices), n=1, cutoff=0.7):
+        return f"did you mean {near[0]}?"
+    first = list(node.devices)[:_NAMED]
+    more = f" and {len(node.devices) - len(first)} more" if len(node.devices) > len(first) else ""
+    return f"it has {', '.join(first)}{more}"

@@ -31,7 +31,10 @@ def run_sim(words: Sequence[str], environment: Mapping[str, str]) -> int:
     Raises:
         PluginError: `sim-commands-malformed`, `plugin-folder-not-usable`, `plugin-setting-missing`.
     """
-    options = _parser().parse_args(list(words))
+    parser = _parser()
+    options = parser.parse_args(list(words))
+    if options.action == "disturb" and not (options.seconds or options.error):
+        parser.error("disturb: give --seconds, --error, or both: else nothing is disturbed")
     file = _file(options.file, environment)
     commands = read_commands(file)
     changed = _changed(commands, options)

@@ -231,6 +231,14 @@ def test_what_happens_to_simulated_devices_is_said_by_the_same_command(
     }
 
 
+def test_a_disturbance_of_nothing_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    with pytest.raises(SystemExit) as ended:
+        answer(capsys, "sim", "disturb", "--claim", "ml/a", "--file", str(tmp_path / "commands.json"))
+    assert ended.value.code == 2
+    assert "--seconds, --error" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_without_a_file_that_of_the_plugin_with_these_settings_is_meant(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ):

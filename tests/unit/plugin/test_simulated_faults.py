@@ -206,6 +206,10 @@ def test_a_device_that_is_not_there_is_warned_of_and_the_others_fail(told: Told)
     assert list(told.taints()) == ["gpu-3"]
     assert [(each.code, each.severity) for each in told.noticed] == [("sim-commands-malformed", "warning")]
     assert told.noticed[0].path.endswith("gpu-33")
+    assert told.noticed[0].hint == "did you mean gpu-3?"
+    told.tell(fail(Commands(), "card-1"))
+    assert not told.taints()
+    assert told.noticed[-1].hint == "it has gpu-0, gpu-1, gpu-2 and 5 more"
 
 
 def test_who_watches_is_called_when_the_file_changes(told: Told):
@@ -251,6 +255,12 @@ def test_a_gpu_that_is_passed_through_is_offered_in_no_other_way(tmp_path: Path)
         (lambda: fail(Commands(), ""), "sim: devices."),
         (lambda: disturb(Commands(), seconds=-1), "sim: prepare.0.seconds"),
         (lambda: bind(Commands(), ""), "sim: bindings.0.claim"),
+        (lambda: bind(Commands(), "trainer"), "sim: bindings.0.claim"),
+        (lambda: bind(Commands(), "ml/a/b"), "sim: bindings.0.claim"),
+        (lambda: bind(Commands(), "ml/a", device="GPU_0"), "sim: bindings.0.device"),
+        (lambda: disturb(Commands(), claim="trainer", seconds=1), "sim: prepare.0.claim"),
+        (lambda: fail(Commands(), "GPU_0"), "sim: devices.GPU_0"),
+        (lambda: hold(Commands(), "GPU_0"), "sim: bindingConditions.0"),
     ],
 )
 def test_a_command_that_cannot_be_is_refused_before_it_is_written(change: Callable[[], Commands], where: str):
