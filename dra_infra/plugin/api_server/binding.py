@@ -129,6 +129,9 @@ class Binder:
         if not self._since:
             self._list()
         watching = self._watching = self._api.watch(CLAIMS, self._since)
+        if self._ended.is_set():
+            # `stop` may have looked for a watch before there was this one, which would last for minutes.
+            return True
         anything = False
         for type_, item in watching:
             anything = True

@@ -100,6 +100,9 @@ class SliceWatch:
     def _follow(self, since: str) -> bool:
         """Whether anything came."""
         watching = self._watching = self._api.watch(SLICES, since, field_selector=self._selector)
+        if self._ended:
+            # `stop` may have looked for a watch before there was this one, which would last for minutes.
+            return True
         anything = False
         for type_, item in watching:
             anything = True
