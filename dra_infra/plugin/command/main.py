@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -99,7 +100,7 @@ def _serve(
     # What there is now stays: looking through it again and again is all that an idle plugin would do.
     gc.collect()
     gc.freeze()
-    ended.wait()
+    _wait_for(ended)
     logs.tell("info", "stopping")
     plugin.stop()
     logs.tell("info", "stopped")
@@ -116,6 +117,15 @@ def _end_on_signals(ended: threading.Event) -> None:
 
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, end)
+
+
+def _wait_for(ended: threading.Event) -> None:
+    """Wait for a signal. One that comes just before `ended.wait()` sleeps would be handled when that wakes: never."""
+    woken, waking = socket.socketpair()
+    waking.settimeout(0)
+    signal.set_wakeup_fd(waking.fileno())
+    while not ended.is_set():
+        woken.recv(1)
 
 
 def _check(settings: Settings, line: CommandLine, environment: Mapping[str, str]) -> int:
