@@ -12,10 +12,10 @@ from dra_infra.plugin.back_end import BackEnd
 from dra_infra.plugin.claims import Claim, ClaimReference
 from dra_infra.plugin.observing import Observer, Silent
 from dra_infra.plugin.preparations import Preparations
-from dra_infra.plugin.service.health import MOST_WATCHERS, HealthService
+from dra_infra.plugin.service.health import HealthService
 from dra_infra.plugin.service.node import NodeService
 from dra_infra.plugin.service.registration import Registration
-from dra_infra.plugin.service.serving import Server
+from dra_infra.plugin.service.serving import Pool, Server
 from dra_infra.plugin.service.sockets import Sockets
 
 THREADS: Final = 16
@@ -72,8 +72,9 @@ class Driver:
         self._linger = linger
         self._grace = grace
         self._health = HealthService(inventory=back_end.inventory, pool=node, observer=self._observer)
+        pool = Pool(THREADS, "service")
         self._node_service = NodeService(
-            preparations=preparations, read_claim=read_claim, observer=self._observer
+            preparations=preparations, read_claim=read_claim, observer=self._observer, pool=pool
         )
         self._registration = Registration(
             driver=back_end.driver, endpoint=sockets.service, observer=self._observer
@@ -85,8 +86,7 @@ class Driver:
                 *self._health.handlers(),
                 *self._registration.handlers(),
             ),
-            threads=THREADS + MOST_WATCHERS,
-            name="service",
+            pool=pool,
         )
         self._once = threading.Lock()
         self._started: ExitStack | None = None

@@ -15,7 +15,7 @@ import grpc
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.protocol import registration_pb2 as messages
 from dra_infra.plugin.service.registration import SERVICE
-from dra_infra.plugin.service.serving import Server
+from dra_infra.plugin.service.serving import Pool, Server
 from dra_infra.plugin.service.sockets import Sockets
 
 SECONDS: Final = 5.0
@@ -56,7 +56,7 @@ def ask_kubelet(sockets: Sockets, *, seconds: float = SECONDS) -> str:
     }
     path = sockets.registry / f"check-{secrets.token_hex(4)}-reg.sock"
     handlers = (grpc.method_handlers_generic_handler(SERVICE, methods),)
-    server = Server([path], handlers, threads=2, name="check")
+    server = Server([path], handlers, pool=Pool(2, "check"))
     server.start()
     try:
         server.show(path)

@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import quote
 
 import grpc
+import grpc.aio
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.command.logs import tell
@@ -16,6 +17,7 @@ from dra_infra.plugin.command.metrics_server import not_usable
 from dra_infra.plugin.command.setting_values import Address
 from dra_infra.plugin.protocol import grpc_health_v1_pb2 as messages
 from dra_infra.plugin.protocol import registration_pb2
+from dra_infra.plugin.service.event_loop import run
 
 SERVICE: Final = "grpc.health.v1.Health"
 
@@ -43,27 +45,31 @@ class ProbeServer:
     def __init__(self, address: Address, checks: Mapping[str, Check]) -> None:
         self._checks = checks
         self._told: dict[str, str] = {}
+        self._server, self.port = run(self._start(address))
+
+    def stop(self) -> None:
+        """Answer no more."""
+        run(self._server.stop(0.2))
+
+    async def _start(self, address: Address) -> tuple[grpc.aio.Server, int]:
         method = grpc.unary_unary_rpc_method_handler(
             self._check,
             messages.HealthCheckRequest.FromString,
             messages.HealthCheckResponse.SerializeToString,
         )
-        self._server = grpc.server(
+        server = grpc.aio.server(
             ThreadPoolExecutor(_THREADS, thread_name_prefix="probes"),
             handlers=[grpc.method_handlers_generic_handler(SERVICE, {"Check": method})],
             options=[("grpc.max_receive_message_length", 1024), ("grpc.so_reuseport", 0)],
             maximum_concurrent_rpcs=_MOST_CALLS,
         )
         try:
-            self.port = self._server.add_insecure_port(str(address))
+            port = server.add_insecure_port(str(address))
         except RuntimeError as error:
-            self._server.stop(None)
+            await server.stop(None)
             raise _not_usable(address) from error
-        self._server.start()
-
-    def stop(self) -> None:
-        """Answer no more."""
-        self._server.stop(0.2).wait()
+        await server.start()
+        return server, port
 
     def _check(
         self, request: messages.HealthCheckRequest, context: grpc.ServicerContext

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import grpc
+import grpc.aio
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.back_end import Health, Inventory
@@ -19,7 +22,7 @@ SERVICES: Final = ("v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth")
 """Both versions have the same messages."""
 
 MOST_WATCHERS: Final = 4
-"""Each takes a thread. The kubelet is one; another may come before we know that the last one has gone."""
+"""The kubelet is one; another may come before we know that the last one has gone."""
 
 EVERY: Final = 15.0
 """Seconds after which everything is told again."""
@@ -35,6 +38,9 @@ _STATES: Final = {
     "unhealthy": messages.UNHEALTHY,
     "unknown": messages.UNKNOWN,
 }
+
+
+_Context = grpc.aio.ServicerContext[messages.NodeWatchResourcesRequest, messages.NodeWatchResourcesResponse]
 
 
 class HealthService:
@@ -58,9 +64,8 @@ class HealthService:
         self._pool = pool
         self._observer = observer
         self._every = every
-        self._news = threading.Condition()
-        self._version = 0
-        self._watchers = 0
+        self._watching = threading.Condition()
+        self._watchers: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
         self._closed = False
 
     def handlers(self) -> tuple[grpc.GenericRpcHandler[Any, Any], ...]:
@@ -77,60 +82,44 @@ class HealthService:
     @property
     def watchers(self) -> int:
         """How many watch now."""
-        return self._watchers
+        return len(self._watchers)
 
     def changed(self) -> None:
         """Tell everything anew; returns at once."""
-        with self._news:
-            self._version += 1
-            self._news.notify_all()
+        with self._watching:
+            for news, loop in self._watchers.items():
+                loop.call_soon_threadsafe(news.set)
 
     def close(self) -> None:
         """End all streams, and begin no other."""
-        with self._news:
-            self._closed = True
-            self._news.notify_all()
+        self._closed = True
+        self.changed()
 
     def wait_until_unwatched(self, timeout: float) -> None:
         """Wait until nobody watches, or for *timeout* seconds."""
-        with self._news:
-            self._news.wait_for(lambda: not self._watchers, timeout)
+        with self._watching:
+            self._watching.wait_for(lambda: not self._watchers, timeout)
 
-    def _watch(
-        self, _request: messages.NodeWatchResourcesRequest, context: grpc.ServicerContext
-    ) -> Iterator[messages.NodeWatchResourcesResponse]:
-        gone = threading.Event()
-
-        def leave() -> None:
-            gone.set()
-            with self._news:
-                self._news.notify_all()
-
-        with self._news:
-            full = self._watchers >= MOST_WATCHERS
-            self._watchers += not full
-        if full:
-            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{MOST_WATCHERS} watch already")
+    async def _watch(self, _request: messages.NodeWatchResourcesRequest, context: _Context) -> None:
+        news = asyncio.Event()
+        if len(self._watchers) >= MOST_WATCHERS:
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{MOST_WATCHERS} watch already")
+        with self._watching:
+            self._watchers[news] = asyncio.get_running_loop()
         try:
-            if context.add_callback(leave):
-                yield from self._tell(gone)
+            # Whoever watches and goes ends this where it waits.
+            while not self._closed:
+                news.clear()
+                # In another thread: hardware is asked, and others are served meanwhile.
+                message = await asyncio.to_thread(self._message)
+                if message is not None:
+                    await context.write(message)
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(news.wait(), self._every)
         finally:
-            with self._news:
-                self._watchers -= 1
-                self._news.notify_all()
-
-    def _tell(self, gone: threading.Event) -> Iterator[messages.NodeWatchResourcesResponse]:
-        told = -1
-        while True:
-            with self._news:
-                if told == self._version and not (self._closed or gone.is_set()):
-                    self._news.wait(self._every)
-                if self._closed or gone.is_set():
-                    return
-                told = self._version
-            message = self._message()
-            if message is not None:
-                yield message
+            with self._watching:
+                del self._watchers[news]
+                self._watching.notify_all()
 
     def _message(self) -> messages.NodeWatchResourcesResponse | None:
         """All devices; nothing where the back end fails, so that the kubelet says unknown after a while."""

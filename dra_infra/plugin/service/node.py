@@ -5,12 +5,14 @@ Each claim of a request has an answer of its own: one that cannot be prepared ke
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
 import grpc
+import grpc.aio
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.claims import Claim, ClaimDevice, ClaimReference
@@ -19,6 +21,7 @@ from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.protocol import dra_v1_pb2 as messages
 from dra_infra.plugin.service.answers import explain
 from dra_infra.plugin.service.references import Named, by_uid, check_one, shortened
+from dra_infra.plugin.service.serving import Pool
 from dra_infra.plugin.unexpected import expected
 
 VERSIONS: Final = {
@@ -34,6 +37,8 @@ PATIENCE: Final = 40.0
 """Seconds in which the claims of a request have to be begun: the kubelet gives a call up after 45."""
 
 _Result = TypeVar("_Result")
+_Request = TypeVar("_Request", messages.NodePrepareResourcesRequest, messages.NodeUnprepareResourcesRequest)
+_Response = TypeVar("_Response")
 
 
 class _Caller:
@@ -43,10 +48,10 @@ class _Caller:
     the kubelet cancels its call when the pod is deleted (pkg/kubelet/pod_workers.go), and then releases.
     """
 
-    def __init__(self, context: grpc.ServicerContext) -> None:
-        self._context = context
-        # It may have less time left than we take: its call has waited for a thread.
-        self._until = time.monotonic() + min(PATIENCE, context.time_remaining())
+    def __init__(self, seconds: float | None) -> None:
+        # It may have less time left than we take.
+        self._until = time.monotonic() + (PATIENCE if seconds is None else min(PATIENCE, seconds))
+        self.gone = False
 
     def left(self) -> float:
         """Seconds in which work may begin."""
@@ -65,7 +70,7 @@ class _Caller:
                 message,
                 "the kubelet asks again; if it stays so, see the plugin's log for what takes long",
             )
-        if not self._context.is_active():
+        if self.gone:
             message = "was not begun: the kubelet had cancelled its call"
             raise _too_late(
                 reference, message, "its pod was deleted, most likely; else the kubelet asks again"
@@ -77,6 +82,7 @@ class NodeService:
 
     Args:
         read_claim: Reads an allocated claim from the API server; raises `PluginError`.
+        pool: Where claims are worked on.
     """
 
     def __init__(
@@ -85,10 +91,12 @@ class NodeService:
         preparations: Preparations,
         read_claim: Callable[[ClaimReference], Claim],
         observer: Observer,
+        pool: Pool,
     ) -> None:
         self._preparations = preparations
         self._read_claim = read_claim
         self._observer = observer
+        self._pool = pool
 
     def handlers(self) -> tuple[grpc.GenericRpcHandler[Any, Any], ...]:
         """The service in both versions, for a server."""
@@ -97,12 +105,12 @@ class NodeService:
                 service,
                 {
                     "NodePrepareResources": grpc.unary_unary_rpc_method_handler(
-                        partial(self._prepare, shares=shares),
+                        self._in_thread(partial(self._prepare, shares=shares)),
                         messages.NodePrepareResourcesRequest.FromString,
                         messages.NodePrepareResourcesResponse.SerializeToString,
                     ),
                     "NodeUnprepareResources": grpc.unary_unary_rpc_method_handler(
-                        self._release,
+                        self._in_thread(self._release),
                         messages.NodeUnprepareResourcesRequest.FromString,
                         messages.NodeUnprepareResourcesResponse.SerializeToString,
                     ),
@@ -111,21 +119,39 @@ class NodeService:
             for service, shares in VERSIONS.items()
         )
 
+    def _in_thread(
+        self, work: Callable[[_Request, _Caller], _Response]
+    ) -> Callable[[_Request, grpc.aio.ServicerContext[_Request, _Response]], Awaitable[_Response]]:
+        async def answer(
+            request: _Request, context: grpc.aio.ServicerContext[_Request, _Response]
+        ) -> _Response:
+            if (number := len(by_uid(request.claims))) > MOST_CLAIMS:
+                text = f"the request has {number} claims, and {MOST_CLAIMS} are the most"
+                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, text)
+            caller = _Caller(context.time_remaining())
+            try:
+                return await asyncio.get_running_loop().run_in_executor(self._pool, work, request, caller)
+            except asyncio.CancelledError:
+                caller.gone = True
+                raise
+
+        return answer
+
     def _prepare(
-        self, request: messages.NodePrepareResourcesRequest, context: grpc.ServicerContext, *, shares: bool
+        self, request: messages.NodePrepareResourcesRequest, caller: _Caller, *, shares: bool
     ) -> messages.NodePrepareResourcesResponse:
         response = messages.NodePrepareResourcesResponse()
-        for uid, prepared, error in self._each("prepare", request.claims, context, self._prepare_one):
+        for uid, prepared, error in self._each("prepare", request.claims, caller, self._prepare_one):
             answer = response.claims[uid]
             answer.error = error
             answer.devices.extend(_device(each, cdi_id, shares=shares) for each, cdi_id in prepared or ())
         return response
 
     def _release(
-        self, request: messages.NodeUnprepareResourcesRequest, context: grpc.ServicerContext
+        self, request: messages.NodeUnprepareResourcesRequest, caller: _Caller
     ) -> messages.NodeUnprepareResourcesResponse:
         response = messages.NodeUnprepareResourcesResponse()
-        for uid, _, error in self._each("release", request.claims, context, self._release_one):
+        for uid, _, error in self._each("release", request.claims, caller, self._release_one):
             response.claims[uid].error = error
         return response
 
@@ -144,16 +170,11 @@ class NodeService:
         self,
         kind: Literal["prepare", "release"],
         claims: Iterable[Named],
-        context: grpc.ServicerContext,
+        caller: _Caller,
         work: Callable[[ClaimReference, _Caller], _Result],
     ) -> Iterator[tuple[str, _Result | None, str]]:
         """Each claim's UID, with what *work* made of it or the text of an error."""
-        named = by_uid(claims)
-        if len(named) > MOST_CLAIMS:
-            text = f"the request has {len(named)} claims, and {MOST_CLAIMS} are the most"
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, text)
-        caller = _Caller(context)
-        for uid, references in named.items():
+        for uid, references in by_uid(claims).items():
             operation = Operation(kind=kind, claim=shortened(references[0]))
             self._observer.began(operation)
             began = time.monotonic()

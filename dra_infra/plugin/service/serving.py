@@ -12,8 +12,10 @@ from typing import Any, Final, ParamSpec, TypeVar
 from urllib.parse import quote
 
 import grpc
+import grpc.aio
 
 from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.service.event_loop import run
 
 LARGEST_REQUEST: Final = 128 * 1024
 """Bytes; a request with as many claims as one call may have takes less than 100 KiB."""
@@ -28,8 +30,13 @@ _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
 
 
-class _Pool(ThreadPoolExecutor):
-    """Threads that know what they have not ended: grpc forgets a call that was cancelled, also where its thread goes on."""
+class Pool(ThreadPoolExecutor):
+    """Threads for calls that take long, and that know what they have not ended: grpc forgets a call that was cancelled.
+
+    Args:
+        threads: Calls that are at work at the same time; others wait.
+        name: For the threads.
+    """
 
     def __init__(self, threads: int, name: str) -> None:
         super().__init__(threads, thread_name_prefix=name)
@@ -38,6 +45,7 @@ class _Pool(ThreadPoolExecutor):
     def submit(
         self, fn: Callable[_Arguments, _Answer], /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
     ) -> Future[_Answer]:
+        """As `Executor.submit`."""
         future = super().submit(fn, *args, **kwargs)
         self.open.add(future)
         future.add_done_callback(self.open.discard)
@@ -47,13 +55,10 @@ class _Pool(ThreadPoolExecutor):
 class Server:
     """Services at sockets that only our user may open, and that are seen one by one.
 
-    One server for all: each has a thread that wakes five times a second.
-
     Args:
         paths: The sockets.
         handlers: The services, the same at each socket.
-        threads: Calls that are at work at the same time; others wait.
-        name: For the threads.
+        pool: Where handlers that are no coroutines are at work. The server ends it.
     """
 
     def __init__(
@@ -61,13 +66,11 @@ class Server:
         paths: Sequence[Path],
         handlers: Sequence[grpc.GenericRpcHandler[Any, Any]],
         *,
-        threads: int,
-        name: str,
+        pool: Pool,
     ) -> None:
         self._handlers = handlers
-        self._threads = threads
-        self._name = name
-        self._running: tuple[grpc.Server, _Pool] | None = None
+        self._pool = pool
+        self._running: grpc.aio.Server | None = None
         # Made under another name: nobody connects before the permissions are right, the kubelet sees a socket that
         # answers, and grpc, which at its end removes the name that it knows, does not remove a later instance's.
         self._hidden = {path: path.parent / f".{secrets.token_hex(3)}" for path in paths}
@@ -83,22 +86,24 @@ class Server:
         Raises:
             PluginError: `socket-not-made`.
         """
-        pool = _Pool(self._threads, self._name)
-        server = grpc.server(
-            pool,
+        run(self._start())
+
+    async def _start(self) -> None:
+        server = grpc.aio.server(
+            self._pool,
             handlers=list(self._handlers),
             options=[("grpc.max_receive_message_length", LARGEST_REQUEST), ("grpc.so_reuseport", 0)],
             maximum_concurrent_rpcs=MOST_CALLS,
         )
-        self._running = (server, pool)
         for path, hidden in self._hidden.items():
             try:
                 server.add_insecure_port(f"unix:{quote(str(hidden))}")
                 hidden.chmod(0o600)
             except (OSError, RuntimeError) as error:
-                self.stop(0)
+                await server.stop(None)
                 raise _not_made(path, error) from error
-        server.start()
+        await server.start()
+        self._running = server
 
     def show(self, path: Path) -> None:
         """Let a socket be seen. What is there already is replaced in one step, as it is where an instance was killed.
@@ -133,14 +138,13 @@ class Server:
             self.withdraw(path)
         if self._running is None:
             return True
-        server, pool = self._running
-        self._running = None
+        server, self._running = self._running, None
         until = time.monotonic() + grace
-        server.stop(grace).wait()
+        run(server.stop(grace))
         # Of calls whose callers went grpc knows nothing any more: their threads have what is left of the time.
         left = max(_LAST_STEPS, until - time.monotonic())
-        ended = not wait(tuple(pool.open), timeout=left).not_done
-        pool.shutdown(wait=ended, cancel_futures=True)
+        ended = not wait(tuple(self._pool.open), timeout=left).not_done
+        self._pool.shutdown(wait=ended, cancel_futures=True)
         return ended
 
 

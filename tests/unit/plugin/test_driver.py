@@ -65,7 +65,7 @@ def test_a_registered_driver_prepares_releases_and_tells_health(kubelet: Kubelet
     instance.driver.stop()
 
 
-def test_what_cannot_start_leaves_nothing_running(kubelet: Kubelet):
+def test_what_cannot_start_leaves_nothing_running(kubelet: Kubelet, shared_threads: None):
     before = set(threading.enumerate())
     instance = Instance(kubelet.root)
     instance.publisher.error = PluginError([Problem(path="the API server", code="device-held", message="no")])

@@ -14,7 +14,7 @@ from dra_infra.errors import PluginError
 from dra_infra.plugin.command.instances import Instances, refuse_others
 from dra_infra.plugin.observing import Silent
 from dra_infra.plugin.service.registration import Registration
-from dra_infra.plugin.service.serving import Server
+from dra_infra.plugin.service.serving import Pool, Server
 from dra_infra.plugin.service.sockets import Sockets
 
 DRIVER = "gpu.example.com"
@@ -41,7 +41,7 @@ def registered(root: Path) -> Iterator[Callable[[str, str], None]]:
     def register(name: str, driver: str) -> None:
         handlers = Registration(driver=driver, endpoint=root / "x", observer=Silent()).handlers()
         path = root / "plugins_registry" / name
-        server = Server([path], handlers, threads=1, name="other")
+        server = Server([path], handlers, pool=Pool(1, "other"))
         server.start()
         server.show(path)
         running.append(server)

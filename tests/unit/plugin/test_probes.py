@@ -16,7 +16,7 @@ from dra_infra.plugin.command.setting_values import Address
 from dra_infra.plugin.observing import Silent
 from dra_infra.plugin.protocol import grpc_health_v1_pb2 as messages
 from dra_infra.plugin.service.registration import Registration
-from dra_infra.plugin.service.serving import Server
+from dra_infra.plugin.service.serving import Pool, Server
 
 DRIVER = "gpu.example.com"
 
@@ -92,7 +92,7 @@ def test_an_address_that_is_taken_is_told():
 def sockets(folder: Path) -> Iterator[tuple[Path, Path]]:
     registration, service = folder / "reg.sock", folder / "dra sock"
     handlers = Registration(driver=DRIVER, endpoint=service, observer=Silent()).handlers()
-    server = Server((registration, service), handlers, threads=1, name="service")
+    server = Server((registration, service), handlers, pool=Pool(1, "service"))
     server.start()
     for each in (registration, service):
         server.show(each)

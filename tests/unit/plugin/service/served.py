@@ -10,7 +10,7 @@ from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.claims import Claim, ClaimReference
 from dra_infra.plugin.observing import Operation, Silent
 from dra_infra.plugin.service.node import NodeService
-from dra_infra.plugin.service.serving import Server
+from dra_infra.plugin.service.serving import Pool, Server
 from tests.unit.plugin.faults import Node
 
 
@@ -68,8 +68,11 @@ class Served:
         self.node = Node(folder)
         self.api = Api(*claims)
         self.notes = Notes()
-        service = NodeService(preparations=self.node.plugin, read_claim=self.api.read, observer=self.notes)
-        self.server = Server([self.path], service.handlers(), threads=threads, name="test")
+        pool = Pool(threads, "test")
+        service = NodeService(
+            preparations=self.node.plugin, read_claim=self.api.read, observer=self.notes, pool=pool
+        )
+        self.server = Server([self.path], service.handlers(), pool=pool)
         self.server.start()
         self.server.show(self.path)
 

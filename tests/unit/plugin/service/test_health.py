@@ -12,7 +12,7 @@ from dra_infra.model.device import Device
 from dra_infra.plugin.back_end import Health, Inventory
 from dra_infra.plugin.protocol import health_v1_pb2
 from dra_infra.plugin.service.health import MOST_WATCHERS, SERVICES, HealthService
-from dra_infra.plugin.service.serving import Server
+from dra_infra.plugin.service.serving import Pool, Server
 from tests.unit.plugin.kubelet import Connection
 from tests.unit.plugin.service.served import Notes
 
@@ -29,7 +29,7 @@ class Watched:
             inventory=self.inventory, pool="node-1", observer=self.notes, every=every
         )
         self.server = Server(
-            [self.path], self.service.handlers(), threads=MOST_WATCHERS + 1, name="health-test"
+            [self.path], self.service.handlers(), pool=Pool(MOST_WATCHERS + 1, "health-test")
         )
         self.server.start()
         self.server.show(self.path)

@@ -14,7 +14,7 @@ import pytest
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.service.registration import Registration
-from dra_infra.plugin.service.serving import Server
+from dra_infra.plugin.service.serving import Pool, Server
 from tests.unit.plugin.faults import claim_of, codes
 from tests.unit.plugin.kubelet import Connection
 from tests.unit.plugin.service.served import Notes, Served, errors
@@ -24,7 +24,7 @@ def registration_server(path: Path, notes: Notes | None = None) -> tuple[Registr
     registration = Registration(
         driver="gpu.example.com", endpoint=Path("here/dra.sock"), observer=notes or Notes()
     )
-    return registration, Server([path], registration.handlers(), threads=2, name="registration")
+    return registration, Server([path], registration.handlers(), pool=Pool(2, "registration"))
 
 
 def test_registration_says_who_where_and_in_which_versions_and_hears_the_answer(folder: Path):
@@ -83,7 +83,7 @@ def test_a_socket_that_a_killed_instance_left_is_replaced_in_one_step(folder: Pa
 def test_a_socket_is_seen_when_it_is_shown_and_goes_with_its_connections_kept(folder: Path):
     one, two = folder / "one.sock", folder / "two.sock"
     registration = Registration(driver="gpu.example.com", endpoint=one, observer=Notes())
-    server = Server([one, two], registration.handlers(), threads=2, name="registration")
+    server = Server([one, two], registration.handlers(), pool=Pool(2, "registration"))
     server.start()
     assert not server.intact(one)
     assert not [each for each in folder.iterdir() if not each.name.startswith(".")]
@@ -115,7 +115,7 @@ def test_an_instance_takes_away_its_own_socket_and_no_later_one(folder: Path):
     assert new.stop(60)
 
 
-def test_a_folder_that_is_not_there_is_told_and_nothing_runs(folder: Path):
+def test_a_folder_that_is_not_there_is_told_and_nothing_runs(folder: Path, shared_threads: None):
     before = set(threading.enumerate())
     _, server = registration_server(folder / "none" / "reg.sock")
     with pytest.raises(PluginError) as caught:

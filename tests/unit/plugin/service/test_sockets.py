@@ -8,7 +8,7 @@ import pytest
 from dra_infra.errors import PluginError
 from dra_infra.plugin.observing import Silent
 from dra_infra.plugin.service.registration import Registration
-from dra_infra.plugin.service.serving import Server
+from dra_infra.plugin.service.serving import Pool, Server
 from dra_infra.plugin.service.sockets import LONGEST, Sockets
 from tests.unit.plugin.faults import codes
 from tests.unit.plugin.kubelet import Connection
@@ -71,7 +71,7 @@ def test_the_longest_path_is_one_that_can_be_served_and_called(folder: Path):
     assert UID not in longer.registration.name
     fits.registry.mkdir()
     registration = Registration(driver="gpu.example.com", endpoint=fits.service, observer=Silent())
-    server = Server([fits.registration], registration.handlers(), threads=1, name="test")
+    server = Server([fits.registration], registration.handlers(), pool=Pool(1, "test"))
     server.start()
     server.show(fits.registration)
     with Connection(fits.registration) as kubelet:
