@@ -133,9 +133,12 @@ def verdict_of(case: Case, release: Release, field_validation: str) -> Verdict:
 def judged(recorded: Recorded) -> Iterator[tuple[Verdict | None, list[Difference]]]:
     """Our verdicts on a case, strictly and not, and how they differ from the server's answers; no verdict: we crashed."""
     release = release_of(recorded.minor, recorded.gates)
+    verdict: Verdict | None = None
     for mode, answer in ((STRICT, recorded.strict), (WARN, recorded.warn)):
         try:
-            verdict = verdict_of(recorded.case, release, mode)
+            # Without unknown fields there is one verdict: `strict` is about them alone.
+            if verdict is None or verdict.unknown_fields:
+                verdict = verdict_of(recorded.case, release, mode)
         except Exception as error:  # noqa: BLE001 - whatever we raise is a finding about its case.
             told = f"{type(error).__name__}: {error}"
             yield None, [Difference(what="crash", field_validation=mode, server=str(answer.code), ours=told)]

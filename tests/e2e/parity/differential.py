@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -77,8 +78,16 @@ class Tally:
         return "\n".join(lines)
 
 
-def run(server: Server, count: int, *, seed: int = SEED) -> Tally:
-    """Ask about every row, a part of the systematic faults, *count* generated objects, and updates."""
+def run(server: Server, count: int, *, seed: int = SEED, repeat_every: int = 1) -> Tally:
+    """Ask about every row, a part of the systematic faults, *count* generated objects, and updates.
+
+    Args:
+        server: The server.
+        count: Of generated objects.
+        seed: Other objects.
+        repeat_every: Of which questions the second form is asked although the answer cannot be another one (see
+            `Server.ask`): of all, of every other...
+    """
     tally = Tally(minor=server.minor, gates=server.gate_set)
     for row, case in _rows(server):
         recorded = server.ask(case)
@@ -86,17 +95,15 @@ def run(server: Server, count: int, *, seed: int = SEED) -> Tally:
         _judge(tally, server, recorded)
     step = _SWEEP_STEP.get(server.gate_set, _SWEEP_STEP_OTHERWISE)
     offset = int(server.minor.partition(".")[2]) % step
-    for index, case in enumerate(bases.sweeps(server.minor)):
+
+    def is_wanted(index: int, kind: str) -> bool:
         # Slices have as many fields as all other kinds together.
-        every = step * _SLICE_STEPS if case.kind == "ResourceSlice" else step
-        if index % every == offset and server.serves(case):
-            _judge(tally, server, server.ask(case))
-    for name in generation.names(seed, count):
-        case = generation.case(name)
-        if server.serves(case):
-            _judge(tally, server, server.ask(case))
-    for case in _updates(server, seed):
-        _judge(tally, server, server.ask(case))
+        return index % (step * _SLICE_STEPS if kind == "ResourceSlice" else step) == offset
+
+    created = (*bases.sweeps(server.minor, is_wanted), *map(generation.case, generation.names(seed, count)))
+    served = (case for case in created if server.serves(case))
+    for index, case in enumerate(itertools.chain(served, _updates(server, seed))):
+        _judge(tally, server, server.ask(case, twice=index % repeat_every == 0))
     return tally
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -75,27 +76,29 @@ def break_some(
     return broken
 
 
-def sweep(built: Object, may_break: Callable[[Path], bool] = everything) -> Iterator[tuple[str, Object]]:
-    """Every position of *built* broken in every way once, each with a name."""
+def sweep(
+    built: Object, may_break: Callable[[Path], bool] = everything
+) -> Iterator[tuple[str, Callable[[], Object]]]:
+    """Every position of *built* broken in every way once, each with a name, made when called: servers get a part."""
     for path in positions(built):
         if may_break(path):
             name = to_text(path)
             for fault, other in _other_values(path, get(built, path)):
-                yield f"{name}{fault}", _with(built, path, other)
-            yield f"{name}/deleted", _without(built, path)
+                yield f"{name}{fault}", partial(_with, built, path, other)
+            yield f"{name}/deleted", partial(_without, built, path)
 
 
-def _other_values(path: Path, value: Any) -> Iterator[tuple[str, Any]]:
+def _other_values(path: Path, value: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     for index, other in enumerate((*WRONG_TYPES, *odd_values.of(path))):
-        yield f"={index}", other
+        yield f"={index}", partial(copy.deepcopy, other)
     if isinstance(value, dict):
         for key, other in _more_keys(path, value):
-            yield f"+{key[:40]}", {**value, key: other}
+            yield f"+{key[:40]}", partial(copy.deepcopy, {**value, key: other})
     if isinstance(value, list) and value:
         for size in _sizes(path):
-            yield f"*{size}", _resized(value, size)
+            yield f"*{size}", partial(_resized, value, size)
         for extra in (None, value[0], {}, "", 1):
-            yield "+item", [*value, extra]
+            yield "+item", partial(copy.deepcopy, [*value, extra])
 
 
 def _more_keys(path: Path, value: Object) -> Iterator[tuple[str, Any]]:
@@ -175,9 +178,9 @@ def _resized(items: list[Any], size: int) -> list[Any]:
     return made
 
 
-def _with(built: Object, path: Path, value: Any) -> Object:
+def _with(built: Object, path: Path, make: Callable[[], Any]) -> Object:
     changed = copy.deepcopy(built)
-    get(changed, path[:-1])[path[-1]] = copy.deepcopy(value)
+    get(changed, path[:-1])[path[-1]] = make()
     return changed
 
 

@@ -10,6 +10,9 @@ from tests.e2e.parity.gate_sets import ALL, DEFAULT, NONE
 VARIABLE = "DRA_INFRA_PARITY_N"
 """Environment variable with the number of generated objects for each server with its default gates."""
 
+REPEAT_EVERY = 8
+"""In tests, of which questions the second form is asked where it can change nothing; `make parity` asks both always."""
+
 _USUAL = 1500
 
 

@@ -40,7 +40,7 @@ def cases(server: Server, seed: int) -> Iterator[Case]:
             yield _case(old, broken.get("status"), f"{name}/{seed}/{index}")
         for index, (fault, broken) in enumerate(sweep({"status": whole["status"]}, _may_break)):
             if index % step == int(server.minor[-1]) % step:
-                yield _case(old, broken.get("status"), f"sweep {name} {fault}")
+                yield _case(old, broken().get("status"), f"sweep {name} {fault}")
 
     if server.gate_set == DEFAULT:
         yield from _of_deleted(server, whole)

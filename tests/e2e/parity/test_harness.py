@@ -9,12 +9,13 @@ import pytest
 
 from dra_infra.validation.rules import RULES
 from tests.e2e.parity import bases, compare, generation
-from tests.e2e.parity.cases import Answer, Case, Recorded
+from tests.e2e.parity.cases import NO_ANSWER, Answer, Case, Recorded
 from tests.e2e.parity.faults import positions
 from tests.e2e.parity.gate_sets import DEFAULT
 from tests.e2e.parity.mutants import NOT_ASKED, kills, survivors
 from tests.e2e.parity.report import page
 from tests.e2e.parity.rows import ALL_ROWS, ROWS
+from tests.e2e.parity.server import Server
 from tests.e2e.parity.shrinking import shrink
 
 RELEASE = compare.release_of("1.37", DEFAULT)
@@ -64,6 +65,45 @@ def test_some_cases_are_whole_and_some_broken():
         for name in itertools.islice(generation.names(1, 200), 200)
     }
     assert statuses == set(CODES)
+
+
+def test_strictness_is_about_unknown_fields_alone():
+    seen = set()
+    for case in map(generation.case, generation.names(1, 300)):
+        strict, warn = (compare.verdict_of(case, RELEASE, mode) for mode in (compare.STRICT, compare.WARN))
+        assert (strict == warn) or strict.unknown_fields
+        seen.add(strict == warn)
+    assert seen == {True, False}
+
+
+def test_second_form_is_asked_where_decoding_found_something():
+    asked = []
+
+    class Recording(Server):
+        def __init__(self, strict):
+            self.minor, self.gate_set, self.strict = "1.37", DEFAULT, strict
+
+        def answer(self, case, *, field_validation, dry_run=True):
+            asked.append(field_validation)
+            return self.strict
+
+    case = Case(id="any", object=bases.claim())
+    decoding = Answer(code=400, message='strict decoding error: unknown field "spec.x"')
+    for answer, forms in (
+        (Answer(code=201), 1),
+        (Answer(code=422), 1),
+        (Answer(code=400, message="json: cannot unmarshal"), 1),
+        (decoding, 2),
+        (Answer(code=403), 2),
+        (Answer(code=NO_ANSWER), 2),
+    ):
+        asked.clear()
+        recorded = Recording(answer).ask(case, twice=False)
+        assert asked == [compare.STRICT, compare.WARN][:forms], answer
+        assert (recorded.strict, recorded.warn) == (answer, answer)
+    asked.clear()
+    Recording(Answer(code=201)).ask(case)
+    assert asked == [compare.STRICT, compare.WARN]
 
 
 def test_sweep_breaks_every_position_of_a_claim():
