@@ -43,8 +43,9 @@ lint: $(STAMP) ## Lint
 	@$(BIN)/ruff check --quiet .
 
 typecheck: $(STAMP) ## Check types for the oldest and the newest Python
-	@$(BIN)/mypy --python-version 3.11
-	@$(BIN)/mypy --python-version 3.14
+	@$(BIN)/mypy --python-version 3.11 & oldest=$$!; newest=0; \
+	$(BIN)/mypy --python-version 3.14 || newest=$$?; \
+	wait $$oldest; exit $$newest
 
 layers: $(STAMP) ## Check that imports point only downwards
 	@$(BIN)/lint-imports --no-cache
