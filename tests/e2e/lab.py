@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,11 +63,19 @@ class Lab:
     ) -> Self:
         """Make an empty project with state of its own."""
         project, state = directory / "project", directory / "state"
-        state.mkdir(parents=True)
         stack = Stack(project, home=home, environment={"PULUMI_BACKEND_URL": state.as_uri(), **environment})
         lab = cls(stack=stack, namespace=namespace, home=home)
         lab.write("")
-        stack.init()
+        # A new stack is the same files each time: the CLI makes them for the first project, the others get copies.
+        settings, made = f"Pulumi.{stack.name}.yaml", home.directory / "new-stack"
+        if not made.exists():
+            state.mkdir()
+            stack.init()
+            shutil.copytree(state, made / state.name)
+            shutil.copy(project / settings, made)
+        else:
+            shutil.copytree(made / state.name, state)
+            shutil.copy(made / settings, project)
         return lab
 
     def write(self, program: str) -> None:
