@@ -12,7 +12,7 @@ PROVIDER ?= stand-in
 # One more than cores: a test on real parts waits for a third of its time.
 E2E_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 
-.PHONY: help venv demo test check format lint typecheck layers golden golden-costs tools cluster image e2e e2e-node soak parity parity-mutants docs bench compat protos clean
+.PHONY: help venv demo test check format lint typecheck layers golden golden-costs tools cluster image e2e e2e-node e2e-gpu soak parity parity-mutants docs bench compat protos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'

@@ -12,6 +12,21 @@ from tools.errors import ToolError
 from tools.image.plugin_image import build
 
 
+def _check(output: Path | None) -> None:
+    """What can be known of the file before minutes of building."""
+    if output and output.is_dir():
+        raise ToolError(f"{output} is a folder", hint=f"IMAGE={output / 'dra-infra-plugin.tar'}")
+    if output and not output.parent.is_dir():
+        raise ToolError(f"there is no folder {output.parent}", hint="make it, or name another file in IMAGE")
+
+
+def _copied(archive: Path, output: Path) -> Path:
+    try:
+        return Path(shutil.copyfile(archive, output))
+    except OSError as error:
+        raise ToolError(f"{output} cannot be written: {error.strerror or error}") from error
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -20,11 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, metavar="FILE", help="copy the archive to FILE")
     options = parser.parse_args(arguments)
     try:
+        _check(options.output)
         built = build()
+        archive = _copied(built.archive, options.output) if options.output else built.archive
     except ToolError as error:
         print(f"make image: {error}", file=sys.stderr)
         return 1
-    archive = Path(shutil.copyfile(built.archive, options.output)) if options.output else built.archive
     print(
         f"{built.name}: {archive} ({archive.stat().st_size / 1e6:.0f} MB{'' if built.is_fresh else ', as built before'})"
     )

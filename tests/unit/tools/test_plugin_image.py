@@ -13,6 +13,7 @@ import pytest
 
 from dra_infra.specs.node_plugin.plan import IMAGE
 from tools.image import debian, plugin_image, python_packages, shared_libraries
+from tools.image.__main__ import main
 from tools.image.tree import Tree
 
 ROOT = Path(__file__).parents[3]
@@ -24,6 +25,15 @@ def a_tree() -> Tree:
     tree.add_link("bin", "usr/bin")
     tree.add_folder("tmp", 0o1777)
     return tree
+
+
+@pytest.mark.parametrize("where", [".", "nowhere/image.tar"])
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_built(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("tools.image.__main__.build", lambda: pytest.fail("it was built"))
+    assert main(["--output", str(tmp_path / where)]) == 1
+    assert capsys.readouterr().err.startswith("make image: ")
 
 
 def test_a_tree_has_folders_above_files_and_everything_is_roots_of_1970():
