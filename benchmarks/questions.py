@@ -232,7 +232,7 @@ def pod_with_a_claim() -> Sequence[Candidate]:
 
 def plugin_start() -> Sequence[Candidate]:
     """The node plugin with simulated devices, from the start of its process until both of its sockets are served."""
-    return [_plugin("dra-infra-plugin, to both sockets", "start", goal=0.8, memory_goal=70)]
+    return [_plugin("dra-infra-plugin, to both sockets", "start", goal=0.8, memory_goal=67)]
 
 
 def plugin_claims() -> Sequence[Candidate]:
@@ -254,7 +254,7 @@ def plugin_calls() -> Sequence[Candidate]:
 
 def plugin_idle() -> Sequence[Candidate]:
     """Processor time of the node plugin in 20 s of doing nothing, with 1,000 claims prepared; the goal is 0.1 %."""
-    return [_plugin("dra-infra-plugin, with metrics, probes and a watch", "idle", goal=0.02, memory_goal=70)]
+    return [_plugin("dra-infra-plugin, with metrics, probes and a watch", "idle", goal=0.02, memory_goal=67)]
 
 
 QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {

@@ -194,8 +194,9 @@ class CdiFolder:
         name = self._name(record.claim.uid)
         content = json.dumps(make_spec(record, self._driver)).encode()
         if self._folder.read(name) != content:
-            # Not settled: another boot has no use for it, be it cut or whole. It undoes the claim.
-            self._folder.replace(name, content)
+            # Not settled: another boot has no use for it and undoes the claim. But runtimes look into this folder before
+            # the plugin starts, and tell a file that is cut as an error.
+            self._folder.replace(name, content, sync=True)
 
     def remove(self, uid: str) -> None:
         """Take a claim's spec away, if there is one."""

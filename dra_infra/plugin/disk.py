@@ -102,18 +102,18 @@ class Folder:
             with os.fdopen(handle, "rb") as file:
                 return file.read(LARGEST + 1)
 
-    def replace(self, name: str, content: bytes, *, settle: bool = False) -> None:
+    def replace(self, name: str, content: bytes, *, sync: bool = False, settle: bool = False) -> None:
         """Put *content* into the place of a file, so that nobody ever reads a part of it.
 
-        With *settle*, that holds after a crash of the machine too, and the new file is there then. Without it the file may
-        be cut, not there, or the old one.
+        With *sync*, that holds after a crash of the machine too: the file is whole then, the old one or not there. With
+        *settle*, it is the new file. With neither, it may be cut.
         """
         path = self.path / name
         beside = self.path / f".{name}.{secrets.token_hex(4)}{TEMPORARY}"
         with explained("cannot be written", path):
             try:
                 self._disk.write_new(beside, content, self._mode)
-                if settle:
+                if sync or settle:
                     self._disk.settle(beside)
                 self._disk.rename(beside, path)
             except OSError:

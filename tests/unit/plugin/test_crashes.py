@@ -52,8 +52,8 @@ def test_a_kill_at_any_step_of_prepare_leaves_all_or_nothing(tmp_path: Path):
         if not died:
             break
     # The rename of the completed record is the last step: a kill before it is undone.
-    assert len(steps) == 14
-    assert steps == [False] * 13 + [True]
+    assert len(steps) == 15
+    assert steps == [False] * 14 + [True]
 
 
 def test_a_kill_at_any_step_of_release_is_finished_by_the_next_start_or_the_kubelets_next_call(
@@ -78,7 +78,7 @@ def test_a_kill_at_any_step_of_release_is_finished_by_the_next_start_or_the_kube
 
 
 def test_a_kill_at_any_step_of_recovery_is_recovered_from(tmp_path: Path):
-    for half_way in range(13):
+    for half_way in range(14):
         for step in count():
             (folder := tmp_path / f"{half_way}-{step}").mkdir()
             node = Node(folder)
@@ -109,7 +109,7 @@ def test_a_disk_that_refuses_at_any_step_of_prepare_leaves_what_was(tmp_path: Pa
         assert node.plugin.prepare(claim_of(1, "gpu-7")) == before
         node.plugin.prepare(claim_of(2, "gpu-0"))
         assert node.check() == {uid_of(1), uid_of(2)}
-    assert refused == 11
+    assert refused == 12
 
 
 def test_claims_are_released_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

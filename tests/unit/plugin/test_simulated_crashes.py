@@ -74,7 +74,7 @@ def test_a_kill_at_any_step_of_prepare_leaves_no_mig_device_behind(tmp_path: Pat
         if not died:
             break
     # More than the steps of the checkpoint and of CDI: the devices are files too.
-    assert step == 26
+    assert step == 27
 
 
 def test_a_kill_at_any_step_of_release_is_finished_and_frees_the_whole_gpu(tmp_path: Path):
