@@ -31,7 +31,7 @@ def sample(tmp_path, monkeypatch):
         module="example.com/sample",
         minutes=1,
         binaries={"tool": "example.com/sample/cmd/tool"},
-        ldflags=("-s", "-X main.version=v{version}", "-X main.minor={minor}"),
+        ldflags=("-X main.version=v{version}", "-X main.minor={minor}"),
     )
 
 
@@ -59,7 +59,9 @@ class TestEachToolset:
     def test_build_neither_changes_go_mod_nor_depends_on_the_machine(self, toolset, tmp_path):
         for command in toolset.commands(tmp_path, jobs=2):
             assert command[:4] == ["go", "build", "-p", "2"]
-            assert {"-trimpath", "-mod=readonly", "-buildvcs=false"} <= set(command)
+            assert {"-trimpath", "-mod=readonly", "-buildvcs=false", "-gcflags=all=-dwarf=false"} <= set(
+                command
+            )
 
     def test_go_mod_and_go_sum_name_modules_and_no_addresses(self, toolset):
         for name in ("go.mod", "go.sum"):
@@ -97,7 +99,7 @@ def test_binary_with_another_name_is_built_by_a_command_of_its_own(sample, tmp_p
 
 def test_linker_flags_carry_the_pinned_version(sample, tmp_path):
     [command] = sample.commands(tmp_path, jobs=1)
-    assert command[command.index("-ldflags") + 1] == "-s -X main.version=v1.2.3 -X main.minor=2"
+    assert command[command.index("-ldflags") + 1] == "-s -w -X main.version=v1.2.3 -X main.minor=2"
 
 
 def test_key_is_the_same_for_the_same_build(sample):
