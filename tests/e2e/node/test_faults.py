@@ -143,6 +143,14 @@ def test_pod_that_is_deleted_with_force(claims, node_api, real_node):
     claims.wait_running("pod")
     claims.api.delete("v1/Pod", "pod", namespace=claims.namespace, grace_seconds=0)
     claims.api.wait_gone("v1/Pod", "pod", namespace=claims.namespace)
+    # The pod is gone before anything of it ends: all parties agree for a moment longer that it has the claim.
+    claims.api.wait_until(
+        CLAIM,
+        "one",
+        lambda claim: not claim.get("status", {}).get("reservedFor"),
+        namespace=claims.namespace,
+        timeout=120.0,
+    )
     assert settled(node_api, real_node) == frozenset()
 
 
