@@ -15,11 +15,12 @@ _LONGEST: Final = 2000
 
 
 @contextmanager
-def expected(what: str) -> Iterator[None]:
+def expected(what: str, *, then: str = "it is tried again") -> Iterator[None]:
     """Have everything that is raised be a `PluginError`, with code `plugin-failed` and its cause where it is none.
 
     Args:
         what: Is done, for a person.
+        then: What becomes of it.
     """
     try:
         yield
@@ -30,7 +31,7 @@ def expected(what: str) -> Iterator[None]:
             path=what,
             code="plugin-failed",
             message=f"nobody expected this: {type(error).__name__}: {str(error)[:_LONGEST]} ({_line(error)})",
-            hint="it is tried again; tell its authors, with the log",
+            hint=f"{then}; tell its authors, with the log",
         )
         raise PluginError([problem]) from error
 

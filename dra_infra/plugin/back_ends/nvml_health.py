@@ -12,12 +12,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from dra_infra.errors import Problem
+from dra_infra.errors import PluginError, Problem
 from dra_infra.model.toleration import DeviceTaint
 from dra_infra.plugin.back_end import Health
 from dra_infra.plugin.back_ends.nvml_devices import gpu_name, mig_name
 from dra_infra.plugin.back_ends.nvml_gpus import Gpu
 from dra_infra.plugin.back_ends.nvml_library import Nvml
+from dra_infra.plugin.unexpected import expected
 
 IGNORED_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})
 """Errors of applications, after which a GPU is as healthy as before (https://docs.nvidia.com/deploy/xid-errors)."""
@@ -30,6 +31,8 @@ _PAUSE_S: Final = 5.0
 
 _MOST_FAILURES: Final = 3
 """Questions in a row that end with another error than a lost GPU: then nobody watches any more."""
+
+_EVENTS: Final = "the GPUs' events"
 
 _ALL: Final = 0xFFFFFFFF
 """In the place of an instance's id: the event is of the whole GPU, or of a whole GPU instance."""
@@ -117,11 +120,11 @@ class HealthMonitor:
 
     def _watch(self) -> None:
         try:
-            self._ask()
-        except Exception as unexpected:  # noqa: BLE001 - the end of a thread is told to nobody, and nobody would watch.
-            text = f"nobody expected this: {type(unexpected).__name__}: {unexpected}"
-            self._noticed([Problem(path="the GPUs' events", code="plugin-failed", message=text)])
-            self._add(map(_names, self._gpus), "unmonitored", effect="None")
+            # The end of a thread is told to nobody, and nobody would watch.
+            with expected(_EVENTS, then="they are watched again when the plugin is restarted"):
+                self._ask()
+        except PluginError as error:
+            self._tell_unmonitored(error.problems)
 
     def _ask(self) -> None:
         pynvml = self._nvml.pynvml
@@ -165,13 +168,16 @@ class HealthMonitor:
     def _tell_deaf(self, error: Any) -> None:
         """Without events a broken GPU looks as healthy as ever."""
         problem = Problem(
-            path="the GPUs' events",
+            path=_EVENTS,
             code="nvml-not-usable",
             message=f"NVML tells none any more: {error}",
             hint="see `nvidia-smi` and `dmesg` on the node; then restart the plugin",
             severity="warning",
         )
-        self._noticed([problem])
+        self._tell_unmonitored([problem])
+
+    def _tell_unmonitored(self, problems: Sequence[Problem]) -> None:
+        self._noticed(problems)
         self._add(map(_names, self._gpus), "unmonitored", effect="None")
 
     def _tell_lost(self) -> None:

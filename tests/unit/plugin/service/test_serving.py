@@ -178,16 +178,22 @@ def test_bytes_that_are_no_grpc_end_their_own_connection_and_no_other(folder: Pa
         assert served.node.check() == frozenset()
 
 
-def test_stopping_waits_for_calls_in_flight_and_takes_no_new_ones(folder: Path):
-    claim = claim_of(1, "gpu-0")
-    served = Served(folder, claim)
+def held_up(served: Served) -> tuple[threading.Event, threading.Event]:
+    """Have calls wait where they read the claim: what tells that one does, and what lets it go on."""
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow() -> None:
+    def wait() -> None:
         begun.set()
         assert go_on.wait(60)
 
-    served.api.before = slow
+    served.api.before = wait
+    return begun, go_on
+
+
+def test_stopping_waits_for_calls_in_flight_and_takes_no_new_ones(folder: Path):
+    claim = claim_of(1, "gpu-0")
+    served = Served(folder, claim)
+    begun, go_on = held_up(served)
     with Connection(served.path) as kubelet, Connection(served.path) as other, ThreadPoolExecutor(2) as pool:
         answer = pool.submit(kubelet.prepare, claim)
         assert begun.wait(60)
@@ -205,13 +211,7 @@ def test_stopping_waits_for_calls_in_flight_and_takes_no_new_ones(folder: Path):
 def test_stopping_waits_for_a_call_whose_caller_went(folder: Path):
     claim = claim_of(1, "gpu-0")
     served = Served(folder, claim)
-    begun, go_on = threading.Event(), threading.Event()
-
-    def slow() -> None:
-        begun.set()
-        assert go_on.wait(60)
-
-    served.api.before = slow
+    begun, go_on = held_up(served)
     with Connection(served.path) as kubelet, ThreadPoolExecutor(2) as pool:
         answer = pool.submit(kubelet.prepare, claim)
         assert begun.wait(60)
@@ -229,13 +229,7 @@ def test_stopping_waits_for_a_call_whose_caller_went(folder: Path):
 def test_a_call_that_never_ends_does_not_keep_the_plugin_from_stopping(folder: Path):
     claim = claim_of(1, "gpu-0")
     served = Served(folder, claim)
-    begun, go_on = threading.Event(), threading.Event()
-
-    def hang() -> None:
-        begun.set()
-        assert go_on.wait(60)
-
-    served.api.before = hang
+    begun, go_on = held_up(served)
     with Connection(served.path) as kubelet, ThreadPoolExecutor(1) as pool:
         answer = pool.submit(kubelet.prepare, claim)
         assert begun.wait(60)
