@@ -38,6 +38,21 @@ SETTINGS: Final[Mapping[str, str]] = {
 }
 """What keeps the CLI from asking anybody; the debug commands are needed for `--event-log`."""
 
+WARM_MODULES: Final = (
+    "dra_infra.components.mig_partitions",
+    "dra_infra.components.nvlink_groups",
+    "dra_infra.components.platform",
+    "dra_infra.components.shared_gpus",
+    "pulumi.runtime.stack",
+    "pulumi_kubernetes.apps.v1",
+    "pulumi_kubernetes.batch.v1",
+    "pulumi_kubernetes.core.v1",
+    "pulumi_kubernetes.resource.v1",
+    "tools.kubernetes_provider.provider",
+    "tools.language_host.host",
+)
+"""For `warm_python`: language host, provider, and what programs use most."""
+
 PASSED_ON: Final = ("LANG", "LC_ALL", "TMPDIR", "TZ")
 """Variables of the caller that a run may see."""
 
@@ -82,6 +97,7 @@ def assemble(
     directory: Path,
     *,
     python: Path | None = None,
+    warm: Path | None = None,
     binaries: Callable[[str], Path] = build.binary,
     provider: str = STAND_IN,
 ) -> PulumiHome:
@@ -91,6 +107,7 @@ def assemble(
         directory: Created if missing. State lies in it too, so a fresh one has no stacks.
         python: Interpreter with the SDK, for the hosts and for programs that name no virtual environment;
             default: this process's own.
+        warm: Command of `warm_python`, which runs hosts and programs in that interpreter's place.
         binaries: Finds the CLI, the YAML host and helm; the default takes what `make tools` built.
         provider: `stand-in`, or `vendor` for a plugin that the caller's PATH or Pulumi cache has.
 
@@ -103,8 +120,8 @@ def assemble(
         folder.mkdir(parents=True, exist_ok=True)
     for name in CLI_BINARIES:
         _place(binaries(name), executables / name)
-    _write_launcher(executables / LANGUAGE_HOST.name, interpreter, LANGUAGE_HOST)
-    _write_launcher(plugins / PROVIDER.name, interpreter, PROVIDER)
+    _write_launcher(executables / LANGUAGE_HOST.name, warm or interpreter, LANGUAGE_HOST)
+    _write_launcher(plugins / PROVIDER.name, warm or interpreter, PROVIDER)
     path = [str(executables), str(interpreter.parent), *_system_path(provider)]
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {
         **SETTINGS,
@@ -113,6 +130,8 @@ def assemble(
         "PULUMI_BACKEND_URL": state.as_uri(),
         "PULUMI_HOME": _plugin_home(directory, provider),
     }
+    if warm is not None:
+        environment["PULUMI_PYTHON_CMD"] = str(warm)
     return PulumiHome(
         directory=directory,
         pulumi=executables / "pulumi",

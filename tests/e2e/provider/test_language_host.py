@@ -91,6 +91,12 @@ server.wait_for_termination()
 """A policy pack in the terms of the protocol; the vendor's library for packs is not needed here."""
 
 
+@pytest.fixture(scope="session")
+def home(cold_home: PulumiHome) -> PulumiHome:
+    """Hosts and programs start here as they do for users."""
+    return cold_home
+
+
 @pytest.fixture
 def offline(offline_lab: Offline) -> Lab:
     return offline_lab({})

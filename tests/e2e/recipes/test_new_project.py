@@ -19,21 +19,21 @@ pytestmark = pytest.mark.e2e
 
 
 def test_a_new_project_is_previewed_as_it_is_synthesized(
-    home: PulumiHome, cluster: ControlPlane, tmp_path: Path
+    cold_home: PulumiHome, cluster: ControlPlane, tmp_path: Path
 ):
     folder = tmp_path / "gpus"
     assert CliRunner().invoke(app, ["init", str(folder), "--fleet", "example x 2"]).exit_code == 0
     file = folder / "Pulumi.yaml"
     project = yaml.safe_load(file.read_text())
-    if home.plugins:
-        file.write_text(yaml.safe_dump({**project, "plugins": home.plugins}))
+    if cold_home.plugins:
+        file.write_text(yaml.safe_dump({**project, "plugins": cold_home.plugins}))
     # `pulumi install` would make it, from a package index.
     (folder / project["runtime"]["options"]["virtualenv"]).symlink_to(sys.prefix)
     state = tmp_path / "state"
     state.mkdir()
     stack = Stack(
         folder,
-        home=home,
+        home=cold_home,
         environment={"KUBECONFIG": str(cluster.kubeconfig), "PULUMI_BACKEND_URL": state.as_uri()},
     )
     stack.init()

@@ -159,10 +159,20 @@ def project(home: PulumiHome, gpu_cluster: ControlPlane, gpus: Api, tmp_path: Pa
 @pytest.fixture
 def offline_project(home: PulumiHome, tmp_path: Path) -> Reviewed:
     """A project with a change and no cluster."""
-    state = tmp_path / "state"
+    return _offline_project(home, tmp_path)
+
+
+@pytest.fixture
+def cold_offline_project(cold_home: PulumiHome, tmp_path: Path) -> Reviewed:
+    """The same where the program is a child of its language host, as users have it."""
+    return _offline_project(cold_home, tmp_path)
+
+
+def _offline_project(home: PulumiHome, folder: Path) -> Reviewed:
+    state = folder / "state"
     state.mkdir()
-    environment = {"KUBECONFIG": str(tmp_path / "none"), "PULUMI_BACKEND_URL": state.as_uri()}
-    stack = Stack(tmp_path / "project", home=home, environment=environment)
+    environment = {"KUBECONFIG": str(folder / "none"), "PULUMI_BACKEND_URL": state.as_uri()}
+    stack = Stack(folder / "project", home=home, environment=environment)
     reviewed = Reviewed(stack=stack, home=home, namespace="offline")
     program = (
         'k8s.core.v1.ConfigMap("a", metadata={{"name": "a", "namespace": NAMESPACE}}, data={{"k": "{}"}})\n'

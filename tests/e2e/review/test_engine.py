@@ -132,10 +132,10 @@ def test_without_a_preview_the_offline_review_is_whole_and_the_exit_code_is_2(
 
 
 def test_a_program_that_hangs_under_the_engine_is_ended_with_its_hosts(
-    offline_project: Reviewed, tmp_path: Path
+    cold_offline_project: Reviewed, tmp_path: Path
 ):
     pid = tmp_path / "pid"
-    offline_project.write(
+    cold_offline_project.write(
         'k8s.core.v1.ConfigMap("a", metadata={"name": "a", "namespace": NAMESPACE}, data={"k": "2"})\n'
         "import os, signal, time\n"
         'if "PULUMI_CONFIG" in os.environ:\n'
@@ -144,7 +144,7 @@ def test_a_program_that_hangs_under_the_engine_is_ended_with_its_hosts(
         "    time.sleep(600)\n"
     )
 
-    answer = offline_project.review("--timeout", "6")
+    answer = cold_offline_project.review("--timeout", "20")
 
     assert answer.code == 2
     assert answer.data["engine"]["failure"]["code"] == "engine-timeout"
