@@ -78,7 +78,9 @@ class Tally:
         return "\n".join(lines)
 
 
-def run(server: Server, count: int, *, seed: int = SEED, repeat_every: int = 1) -> Tally:
+def run(
+    server: Server, count: int, *, seed: int = SEED, repeat_every: int = 1, sweep_every: int = 1
+) -> Tally:
     """Ask about every row, a part of the systematic faults, *count* generated objects, and updates.
 
     Args:
@@ -87,13 +89,14 @@ def run(server: Server, count: int, *, seed: int = SEED, repeat_every: int = 1) 
         seed: Other objects.
         repeat_every: Of which questions the second form is asked although the answer cannot be another one (see
             `Server.ask`): of all, of every other...
+        sweep_every: Which part of the systematic faults that are meant for this server is asked: all, every other...
     """
     tally = Tally(minor=server.minor, gates=server.gate_set)
     for row, case in _rows(server):
         recorded = server.ask(case)
         tally.rows[row.id] = _is_as_known(row, recorded)
         _judge(tally, server, recorded)
-    step = _SWEEP_STEP.get(server.gate_set, _SWEEP_STEP_OTHERWISE)
+    step = _SWEEP_STEP.get(server.gate_set, _SWEEP_STEP_OTHERWISE) * sweep_every
     offset = int(server.minor.partition(".")[2]) % step
 
     def is_wanted(index: int, kind: str) -> bool:

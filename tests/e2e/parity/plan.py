@@ -13,6 +13,9 @@ VARIABLE = "DRA_INFRA_PARITY_N"
 REPEAT_EVERY = 8
 """In tests, of which questions the second form is asked where it can change nothing; `make parity` asks both always."""
 
+SWEEP_EVERY = 2
+"""In tests, which part of the systematic faults is asked; `make parity` asks all. Half of them misses no rule."""
+
 _USUAL = 1500
 
 

@@ -9,7 +9,7 @@ from tests.e2e.parity.differential import run
 from tests.e2e.parity.gate_sets import GATE_SETS
 from tests.e2e.parity.generation import BUILDERS, cases
 from tests.e2e.parity.mutants import survivors
-from tests.e2e.parity.plan import REPEAT_EVERY, counts
+from tests.e2e.parity.plan import REPEAT_EVERY, SWEEP_EVERY, counts
 from tests.e2e.parity.rows import ROWS
 from tests.e2e.parity.server import running
 
@@ -27,7 +27,7 @@ def server(request, binaries):
 
 @pytest.fixture(scope="module")
 def tally(server):
-    done = run(server, counts()[server.gate_set], repeat_every=REPEAT_EVERY)
+    done = run(server, counts()[server.gate_set], repeat_every=REPEAT_EVERY, sweep_every=SWEEP_EVERY)
     done.write()
     return done
 
