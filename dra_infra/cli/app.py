@@ -10,12 +10,12 @@ import click
 
 from dra_infra.cli.completion_install import install_option, show_option
 from dra_infra.errors import ProblemsError
+from dra_infra.interruption import EXIT_INTERRUPTED, unwind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 EXIT_NO_ANSWER = 2
-EXIT_INTERRUPTED = 130
 
 COMMANDS: Final = (
     "init",
@@ -60,6 +60,8 @@ class LazyCommands(click.Group):
     def invoke(self, ctx: click.Context) -> None:
         """Run a command, and leave with the code that it returns."""
         try:
+            # Until here there was nothing to put back.
+            unwind()
             ctx.exit(super().invoke(ctx) or 0)
         except KeyboardInterrupt:
             ctx.exit(EXIT_INTERRUPTED)

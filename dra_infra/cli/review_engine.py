@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
 
 from dra_infra.cli.review_sides import Asked
 from dra_infra.cli.review_source import Source
@@ -50,38 +49,53 @@ def previewing(
         raise ProgramError([_not_a_program(source)])
     project = load_project(source.root, asked.stack, asked.config)
     mask = SecretMask([*secret_texts(os.environ), *secret_texts(asked.config), *secret_texts_of(project)])
-    try:
-        running = RunningPreview(
-            project,
-            hide=mask.text,
-            stack=asked.stack,
-            config=asked.config,
-            timeout=asked.timeout,
-            policy_packs=engine.policy_packs,
-            refresh=engine.refresh,
-        )
-    except ProblemsError as error:
-        raise ProgramError(map(mask.problem, error.problems)) from None
-    with _ending_by_signal():
+    with _ending_by_signal() as listen:
         try:
+            running = RunningPreview(
+                project,
+                hide=mask.text,
+                stack=asked.stack,
+                config=asked.config,
+                timeout=asked.timeout,
+                policy_packs=engine.policy_packs,
+                refresh=engine.refresh,
+            )
+        except ProblemsError as error:
+            raise ProgramError(map(mask.problem, error.problems)) from None
+        try:
+            listen()
             yield running.result
         finally:
             running.stop()
 
 
 @contextlib.contextmanager
-def _ending_by_signal() -> Iterator[None]:
-    """Let the signal by which CI ends a job unwind the stack: otherwise the engine would live on."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+def _ending_by_signal() -> Iterator[Callable[[], None]]:
+    """Let the signal by which CI ends a job unwind the stack: otherwise the engine would live on.
 
-    def leave(number: int, _frame: FrameType | None) -> NoReturn:
-        raise SystemExit(128 + number)
+    Yields what is called as soon as there is something to end: a signal that comes while it starts counts then, for
+    there would be nobody yet to end it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    came: list[int] = []
+    listens = False
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+        if listens:
+            raise SystemExit(128 + number)
+
+    def listen() -> None:
+        nonlocal listens
+        listens = True
+        if came:
+            raise SystemExit(128 + came[0])
 
     previous = signal.signal(signal.SIGTERM, leave)
     try:
-        yield
+        yield listen
     finally:
         signal.signal(signal.SIGTERM, previous)
 

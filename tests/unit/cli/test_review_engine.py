@@ -13,6 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from dra_infra.cli import review_engine
+from dra_infra.cli.review_sides import Asked
+from dra_infra.cli.review_source import Source
+
 MAIN = "from dra_infra.cli.app import main; main()"
 SETTINGS = (
     'import pulumi_kubernetes as k8s\nk8s.core.v1.ConfigMap("a", metadata={"name": "a"}, data={"k": "%s"})\n'
@@ -147,3 +151,28 @@ def test_a_review_that_ci_ends_leaves_no_engine_behind(project, tmp_path):
     assert process.wait(60) == 128 + signal.SIGTERM
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.read_text()), 0)
+
+
+def test_a_signal_that_comes_while_the_engine_starts_ends_it_as_well(project, monkeypatch):
+    stopped = []
+
+    class Starting:
+        def __init__(self, *_: object, **__: object) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        result = None
+
+        def stop(self) -> None:
+            stopped.append(self)
+
+    monkeypatch.setattr(review_engine, "RunningPreview", Starting)
+    before = signal.getsignal(signal.SIGTERM)
+    source = Source(shown="infra", kind="program", root=project)
+    with (
+        pytest.raises(SystemExit) as ended,
+        review_engine.previewing(source, Asked(base="HEAD", config={}), review_engine.EngineAsked()),
+    ):
+        pytest.fail("it goes on")
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert len(stopped) == 1
+    assert signal.getsignal(signal.SIGTERM) is before

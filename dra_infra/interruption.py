@@ -1,0 +1,33 @@
+"""Ctrl-C before a program of ours can answer to it: loading one takes a moment, and nobody wants to read where it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from types import FrameType
+from typing import Final
+
+EXIT_INTERRUPTED: Final = 130
+"""What shells give to a command that Ctrl-C ended."""
+
+
+def end_quietly() -> None:
+    """From now on Ctrl-C ends the process at once: there is nothing to put back. Who ignores it goes on to do so."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+
+
+def unwind() -> None:
+    """From now on Ctrl-C is KeyboardInterrupt, as Python has it: what was begun is put back first."""
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        # It may be in the middle of a line, or closed.
+        with suppress(Exception):
+            stream.flush()
+    os._exit(EXIT_INTERRUPTED)
