@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from tools.toolsets import Toolset
 
 _OVERRIDE = "DRA_INFRA_BIN"
+_NO_GO = "go is not on PATH; the real parts are built with it"
+_INSTALL_GO = "install the Go version that tools/*/go.mod names, or a newer one"
 _MEMORY_OF_ONE_LINKER = 3 * 1024**3
 
 
@@ -43,6 +45,8 @@ def binary(name: str, *, toolset: str | None = None) -> Path:
     Args:
         name: Such as ``kube-apiserver``.
         toolset: Where to look when several toolsets have one of that name; the default is the first of them.
+
+    Where there is no Go to ask for its version, what any Go built from the same go.mod, go.sum and flags is taken.
 
     Raises:
         ToolError: When it is not built, or built from another go.mod, go.sum, Go or flags than are here now.
@@ -57,13 +61,18 @@ def binary(name: str, *, toolset: str | None = None) -> Path:
     candidates = [one for one in toolsets.load() if name in one.binaries and toolset in (None, one.name)]
     if not candidates:
         raise ToolError(f"{name}: no toolset{f' {toolset}' if toolset else ''} has a binary of that name")
-    built = cache.find(candidates[0], go_version())
+    built = cache.find(candidates[0], go_version()) if has_go() else cache.find_by_any_go(candidates[0])
     if built is None:
-        raise ToolError(
-            f"{name} is not built (toolset {candidates[0].name} {candidates[0].version})",
-            hint="run `make tools`",
-        )
+        message = f"{name} is not built (toolset {candidates[0].name} {candidates[0].version})"
+        if has_go():
+            raise ToolError(message, hint="run `make tools`")
+        raise ToolError(f"{message}, and {_NO_GO}", hint=f"{_INSTALL_GO}, and run `make tools`")
     return built.folder / name
+
+
+def has_go() -> bool:
+    """Whether there is a Go on PATH."""
+    return shutil.which("go") is not None
 
 
 @functools.cache
@@ -73,10 +82,10 @@ def go_version() -> str:
     Raises:
         ToolError: When there is no Go on PATH.
     """
-    if shutil.which("go") is None:
+    if not has_go():
         raise ToolError(
-            "go is not on PATH; the real parts are built with it",
-            hint="install the Go version that tools/*/go.mod names, or a newer one",
+            _NO_GO,
+            hint=_INSTALL_GO,
         )
     return _go("version")
 

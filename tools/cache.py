@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tools import go_buildinfo
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -61,6 +63,18 @@ def find(toolset: Toolset, go_version: str) -> Built | None:
     if any(not (folder / name).is_file() for name in toolset.binaries):
         return None
     return Built(folder=folder, **record)
+
+
+def find_by_any_go(toolset: Toolset) -> Built | None:
+    """The newest build of exactly this toolset by the Go that its binaries name; for machines without one to ask."""
+    records = sorted(root().glob(f"{toolset.name}-*/{_RECORD}"), key=lambda path: path.stat().st_mtime)
+    for record in reversed(records):
+        binaries = [path for name in toolset.binaries if (path := record.parent / name).is_file()]
+        version = go_buildinfo.read(min(binaries, key=lambda path: path.stat().st_size)) if binaries else None
+        # Its folder is named by all that it was built from: one of another go.mod has another name.
+        if version and _folder(toolset, version) == record.parent and (built := find(toolset, version)):
+            return built
+    return None
 
 
 @contextlib.contextmanager

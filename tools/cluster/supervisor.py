@@ -6,6 +6,9 @@ when it is asked to, when its standard input ends, or when the process that star
 A process that only set a parent-death signal on itself would not do: the signal fires when the *thread* that
 started it ends, and nobody would be left to remove the folder.
 
+A supervisor that is killed itself leaves its folder. The next one removes it: each holds a lock on a file in its folder, and so do
+the processes that it starts, so that a lock that can be had is nobody's any more.
+
 Protocol, one JSON object per line. In: ``{"name": ..., "argv": [...]}`` starts a process, ``{"at_end": argv}`` names a
 program that is run when all processes are gone, with the folder still there. Out: ``{"folder": ...}`` once, then
 ``{"started": name, "pid": ...}``, ``{"refused": name, "reason": ...}``, ``{"noted": argv}`` and
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import selectors
@@ -30,6 +34,8 @@ from typing import NoReturn
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 AT_END_SECONDS = 60.0
+PREFIX = "dra-infra-cluster-"
+OWNED = ".owned"
 
 
 class _StopError(Exception):
@@ -43,9 +49,51 @@ def _die_with_supervisor(supervisor: int) -> None:
         os._exit(1)
 
 
+def _make_folder() -> tuple[Path, int]:
+    """A folder of ours alone, and the handle that holds its lock."""
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    draft = folder / f"{OWNED}.draft"
+    handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    # It gets its name when it is locked: nobody finds a file there that only seems to be nobody's.
+    draft.rename(folder / OWNED)
+    return folder, handle
+
+
+def _remove_left_overs() -> None:
+    """Remove the folders of supervisors that were killed, with all that they had started. Those without a lock are left."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            handle = os.open(folder / OWNED, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                if os.fstat(handle).st_uid == os.geteuid() and folder.name not in _mounted():
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _remove(folder)
+            finally:
+                os.close(handle)
+
+
+def _remove(folder: Path) -> None:
+    """The lock's file goes last: what cannot be removed now is tried again by the next one."""
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        elif entry.name != OWNED:
+            entry.unlink()
+    (folder / OWNED).unlink()
+    folder.rmdir()
+
+
+def _mounted() -> set[str]:
+    """The names of all folders on the way to a place where something is mounted: files there are not ours to remove."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return {part for line in lines for part in line.split()[4].split("/")}
+
+
 class _Supervisor:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, lock: int) -> None:
         self.folder = folder
+        self.lock = lock
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.at_end: list[list[str]] = []
         self.selector = selectors.DefaultSelector()
@@ -69,6 +117,7 @@ class _Supervisor:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
+                    pass_fds=(self.lock,),
                     preexec_fn=lambda: _die_with_supervisor(me),  # noqa: PLW1509 - this process has one thread.
                 )
         except OSError as error:
@@ -145,9 +194,10 @@ def main() -> None:
     for number in stops:
         signal.signal(number, _stop_on_signal)
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-    supervisor = _Supervisor(Path(tempfile.mkdtemp(prefix="dra-infra-cluster-")))
+    supervisor = _Supervisor(*_make_folder())
     try:
         supervisor.say(folder=str(supervisor.folder))
+        _remove_left_overs()
         supervisor.serve(int(sys.argv[1]))
     except _StopError:
         pass

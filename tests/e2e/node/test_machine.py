@@ -165,6 +165,7 @@ def test_what_a_killed_supervisor_leaves_is_undone_by_the_next_node(hold_a_node,
     with RealNode(node_plane, binaries=binaries):
         pass
     assert machine_now() == before
+    assert not Path(told["folder"]).exists()
 
 
 def test_nodes_run_side_by_side_and_the_last_puts_the_settings_back(node_plane, binaries):

@@ -179,6 +179,50 @@ def test_binary_of_another_go_does_not_count(go_runs, monkeypatch):
         build.binary("etcd")
 
 
+def stamped(version, *, before=b""):
+    """A program as Go writes it, as far as it says who built it."""
+    settings = f"path\tx\nbuild\tGOARCH=amd64\nbuild\tGOOS=linux\nbuild\tGOAMD64=v1\n{'x' * 200}".encode()
+    header = b"\xff Go buildinf:\x08\x02" + bytes(16)
+    lengths = [bytes([len(version)]), bytes([len(settings) & 0x7F | 0x80, len(settings) >> 7])]
+    return before.ljust(64, b"\0") + header + lengths[0] + version.encode() + lengths[1] + settings
+
+
+@pytest.fixture
+def built_etcd(go_runs, monkeypatch, tmp_path):
+    """An etcd that is built, by the Go of `go_runs`, and no Go any more."""
+    build.main(["--only", "etcd"])
+    path = build.binary("etcd")
+    path.write_bytes(stamped("go1.99.0"))
+    build.go_version.cache_clear()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return path
+
+
+def test_without_go_a_binary_is_taken_where_all_else_fits(built_etcd):
+    assert build.binary("etcd") == built_etcd
+
+
+def test_without_go_a_binary_of_another_go_mod_does_not_count(built_etcd):
+    built_etcd.parent.rename(built_etcd.parent.with_name("etcd-0123456789abcdef"))
+    with pytest.raises(ToolError, match=r"etcd is not built .*, and go is not on PATH") as caught:
+        build.binary("etcd")
+    assert caught.value.hint.endswith("and run `make tools`")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"binary", stamped("go1.98.0"), stamped("go1.99.0")[:90], stamped("go1.99.0")[:96]]
+)
+def test_without_go_a_binary_that_does_not_say_who_built_it_does_not_count(built_etcd, content):
+    built_etcd.write_bytes(content)
+    with pytest.raises(ToolError, match="etcd is not built"):
+        build.binary("etcd")
+
+
+def test_a_program_that_looks_for_what_go_writes_is_read_as_well(built_etcd):
+    built_etcd.write_bytes(stamped("go1.99.0", before=b"x\xff Go buildinf:"))
+    assert build.binary("etcd") == built_etcd
+
+
 def test_unknown_binary_is_an_error(go_runs):
     with pytest.raises(ToolError, match="kubelett: no toolset has a binary of that name"):
         build.binary("kubelett")

@@ -8,9 +8,9 @@ import pytest
 
 from tools.cluster import ControlPlane, credentials, ports
 from tools.cluster import components as parts
-from tools.cluster.__main__ import main as by_hand
 from tools.cluster.api import kind_of
 from tools.cluster.api_server import api_server
+from tools.cluster.by_hand import main as by_hand
 from tools.cluster.connection import Connection
 from tools.cluster.nodes import node
 from tools.errors import ToolError

@@ -6,14 +6,17 @@ import fcntl
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
+from tools.cluster import supervisor
 from tools.cluster.supervision import Supervision
 from tools.errors import ToolError
 
@@ -181,8 +184,81 @@ def test_processes_end_with_a_killed_supervisor(run_python):
     try:
         assert end_of([sleeper]) == []
     finally:
-        Path(told["folder"], "sleeper.log").unlink()
-        Path(told["folder"]).rmdir()
+        # The next one would; nothing is to be left where there is none.
+        shutil.rmtree(told["folder"], ignore_errors=True)
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """A folder for temporary files that no other cluster of this machine has."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def kill_supervisor(told):
+    os.kill(told["pids"][1], signal.SIGKILL)
+    assert end_of(told["pids"]) == []
+
+
+def test_folder_of_a_killed_supervisor_is_removed_by_the_next_one(temporary, run_python):
+    _, told = run_python(START_ONE + HOLD)
+    left_over = Path(told["folder"])
+    (left_over / "deep").mkdir()
+    (left_over / "deep" / "file").touch()
+    (left_over / "link").symlink_to(temporary)
+    kill_supervisor(told)
+    assert left_over.exists()
+    supervision = Supervision()
+    try:
+        supervision.start("sleeper", SLEEP)
+        assert not left_over.exists()
+        assert list(temporary.iterdir()) == [supervision.folder]
+    finally:
+        supervision.stop()
+    assert list(temporary.iterdir()) == []
+
+
+def test_folders_that_somebody_owns_or_that_say_nothing_are_left(temporary, run_python):
+    _, alive = run_python(START_ONE + HOLD)
+    unknown = temporary / "dra-infra-cluster-older"
+    unknown.mkdir()
+    (temporary / "dra-infra-cluster-link").symlink_to(unknown)
+    Supervision().stop()
+    assert Path(alive["folder"], "sleeper.log").exists()
+    assert unknown.exists()
+
+
+def test_folder_is_left_for_as_long_as_a_process_of_the_cluster_lives(temporary, run_python):
+    # The kernel ends a process with its supervisor; this one has the same folder and lock, and no such end.
+    survivor = "supervision.start('survivor', ['/bin/sh', '-c', 'sleep 600 & echo $! > survivor; wait'])\n"
+    _, told = run_python(START_ONE + survivor + HOLD)
+    folder = Path(told["folder"])
+    deadline = time.monotonic() + SECONDS
+    while not (folder / "survivor").exists() or not (folder / "survivor").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    pid = int((folder / "survivor").read_text())
+    kill_supervisor(told)
+    Supervision().stop()
+    assert folder.exists()
+    os.kill(pid, signal.SIGKILL)
+    assert end_of([pid]) == []
+    Supervision().stop()
+    assert not folder.exists()
+
+
+def test_folder_in_which_something_is_mounted_is_left(temporary, run_python, monkeypatch):
+    _, told = run_python(START_ONE + HOLD)
+    folder = Path(told["folder"])
+    kill_supervisor(told)
+    lines = f"36 35 98:0 / {folder}/node/rootfs rw - tmpfs tmpfs rw\n"
+    monkeypatch.setattr(Path, "read_text", lambda *_: lines)
+    supervisor._remove_left_overs()
+    assert folder.exists()
+    lines = "36 35 98:0 / /elsewhere rw - tmpfs tmpfs rw\n"
+    supervisor._remove_left_overs()
+    assert not folder.exists()
 
 
 def test_processes_outlive_the_thread_that_started_them(run_python):
