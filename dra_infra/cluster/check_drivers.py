@@ -20,13 +20,21 @@ _WITHOUT_CLIQUES: Final = ("25.3", "25.8")
 
 def check_drivers(evidence: Evidence, drivers: set[str], *, asked: str = "") -> Iterator[Problem]:
     """Codes `driver-missing`, `class-missing`, `class-without-devices`, `plugin-not-ready`, `namespace-refused`, `stale-definition`."""
-    published = {text(mapping(each.get("spec")).get("driver")) for each in evidence.of(SLICES)}
+    specs = [mapping(each.get("spec")) for each in evidence.of(SLICES)]
+    published = {text(each.get("driver")) for each in specs if each.get("devices")}
+    # A driver that finds no device shows by a slice without any that it runs (k8s.io/dynamic-resource-allocation asks for that).
+    running = {text(each.get("driver")) for each in specs}
     installed = {name for each in evidence.of(DAEMON_SETS) for name in drivers_of(each)}
     with_class = {name for each in evidence.of(CLASSES) for name in drivers_of_class(each)}
     for driver in sorted(drivers):
         needed = driver in {asked, GPU_DRIVER, *installed}
         if evidence.saw(SLICES) and driver not in published and needed:
-            yield _missing(driver, is_installed=driver in installed, was_looked=evidence.saw(DAEMON_SETS))
+            yield _missing(
+                driver,
+                is_running=driver in running,
+                is_installed=driver in installed,
+                was_looked=evidence.saw(DAEMON_SETS),
+            )
         if evidence.saw(CLASSES) and driver in published and driver not in with_class:
             yield Problem(
                 path=f"driver {driver}",
@@ -51,8 +59,11 @@ def check_drivers(evidence: Evidence, drivers: set[str], *, asked: str = "") -> 
     yield from _definitions(evidence)
 
 
-def _missing(driver: str, *, is_installed: bool, was_looked: bool) -> Problem:
-    if is_installed:
+def _missing(driver: str, *, is_running: bool, is_installed: bool, was_looked: bool) -> Problem:
+    if is_running:
+        message = "it runs, and none of its ResourceSlices has a device"
+        hint = "see the log of its pods: they say where they look for devices, and what they find"
+    elif is_installed:
         message = "its DaemonSet is there, and no node publishes devices"
         hint = "see the log of its pods: the init container says what it does not find under the driver root"
     else:

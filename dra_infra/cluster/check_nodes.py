@@ -32,8 +32,8 @@ def check_nodes(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
     for node in evidence.of(NODES):
         name = name_of(node)
         # A cluster without any device is told once, by `driver-missing`.
-        if evidence.saw(SLICES) and published and has_gpus(node) and name not in published:
-            yield _not_published(node, plugins)
+        if evidence.saw(SLICES) and any(published.values()) and has_gpus(node) and not published.get(name):
+            yield _runs_without(node) if name in published else _not_published(node, plugins)
         elif has_gpus(node) and plugins and (refusal := _refusal(node, plugins)):
             yield _cannot_run(node, plugins, refusal)
         if published.get(name):
@@ -50,6 +50,16 @@ def _not_published(node: Mapping[str, Any], plugins: Sequence[Mapping[str, Any]]
         code="driver-not-on-node",
         message="its labels say that it has NVIDIA GPUs, and no ResourceSlice of gpu.nvidia.com is for it",
         hint="see the driver's pod on that node: it registers with the kubelet, and then publishes",
+    )
+
+
+def _runs_without(node: Mapping[str, Any]) -> Problem:
+    """A driver that finds no device shows by a slice without any that it runs (k8s.io/dynamic-resource-allocation asks for that)."""
+    return Problem(
+        path=f"Node {name_of(node)}",
+        code="driver-not-on-node",
+        message="its labels say that it has NVIDIA GPUs, and its ResourceSlices of gpu.nvidia.com have no device",
+        hint="the driver's pod on that node runs and offers none: see its log",
     )
 
 

@@ -38,6 +38,7 @@ def find_account(
     environment: Mapping[str, str],
     *,
     service_account: Path = SERVICE_ACCOUNT,
+    can_choose: bool = True,
 ) -> Account:
     """Where to ask, and as whom.
 
@@ -46,6 +47,7 @@ def find_account(
         context: Its name; else the current one.
         environment: KUBECONFIG, HOME, and what tells a pod where its API server is.
         service_account: Folder that a pod has its account in.
+        can_choose: Whether whoever asked may name a context: hints do not say `--context` where there is no such option.
 
     Raises:
         ClusterError: `kubeconfig-unreadable`, `context-not-known`.
@@ -58,7 +60,7 @@ def find_account(
     merged = _Merged()
     for file in files:
         _merge(_read(file), file, merged)
-    return _choose(merged, context or merged.current, files[0])
+    return _choose(merged, context or merged.current, files[0], can_choose=can_choose)
 
 
 def _files(kubeconfig: Path | None, environment: Mapping[str, str]) -> list[Path]:
@@ -105,10 +107,10 @@ def _merge(document: Mapping[str, Any], file: Path, merged: _Merged) -> None:
             merged.entries[section].setdefault(entry["name"], (content, file.parent))
 
 
-def _choose(merged: _Merged, context: str, file: Path) -> Account:
+def _choose(merged: _Merged, context: str, file: Path, *, can_choose: bool) -> Account:
     contexts = merged.entries["contexts"]
     if context not in contexts:
-        raise unknown_context(context, sorted(contexts), file)
+        raise unknown_context(context, sorted(contexts), file, can_choose=can_choose)
     chosen, _ = contexts[context]
     name = text_of(chosen.get("cluster"))
     if name not in merged.entries["clusters"]:

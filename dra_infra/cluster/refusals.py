@@ -30,16 +30,16 @@ def no_kubeconfig() -> ClusterError:
     return _error("--kubeconfig", "kubeconfig-unreadable", message, "name one with --kubeconfig FILE")
 
 
-def unknown_context(context: str, known: Sequence[str], file: Path) -> ClusterError:
+def unknown_context(context: str, known: Sequence[str], file: Path, *, can_choose: bool) -> ClusterError:
     """A context that is not in the files, or none is current."""
     message = f"{file} has no context {context!r}" if context else f"{file} has no current context"
     names = ", ".join(known[:10]) + (" ..." if len(known) > 10 else "")
-    return _error(
-        "--context",
-        "context-not-known",
-        message,
-        f"name one with --context: {names}" if known else ANOTHER_FILE,
-    )
+    if can_choose:
+        path, hint = "--context", f"name one with --context: {names}"
+    else:
+        path = "--kubeconfig"
+        hint = f"make one the current one: kubectl config use-context NAME --kubeconfig {file}; there are {names}"
+    return _error(path, "context-not-known", message, hint if known else ANOTHER_FILE)
 
 
 def bad_credentials(context: str, why: str, hint: str = "") -> ClusterError:

@@ -70,8 +70,23 @@ CASES: dict[str, tuple[Evidence, tuple[str, str, str]]] = {
         healthy(resourceslices=[slice_of("n1", {"name": "gpu-0", "taints": [TAINT]})]),
         ("device-taint", "pool gpu.nvidia.com/n1", "warning"),
     ),
+    "a driver that publishes no device anywhere": (
+        healthy(resourceslices=[slice_of("n1")], resourceclaims=[]),
+        ("driver-missing", "driver gpu.nvidia.com", "error"),
+    ),
+    "a class for a driver without devices": (
+        healthy(
+            deviceclasses=[device_class(), device_class("o", OTHER)],
+            resourceslices=[slice_of("n1", "gpu-0"), slice_of("n1", driver=OTHER)],
+        ),
+        ("class-without-devices", "DeviceClass o", "warning"),
+    ),
     "a node that publishes nothing": (
         healthy(nodes=[node("n1"), node("n2")]),
+        ("driver-not-on-node", "Node n2", "error"),
+    ),
+    "a node whose driver has nothing to publish": (
+        healthy(nodes=[node("n1"), node("n2")], resourceslices=[slice_of("n1", "gpu-0"), slice_of("n2")]),
         ("driver-not-on-node", "Node n2", "error"),
     ),
     "a taint that the plugin does not tolerate": (

@@ -121,7 +121,13 @@ def test_a_context_that_is_not_there_is_told_with_those_that_are(tmp_path: Path)
     code, text = refusal(file, "prod")
     assert code == "context-not-known"
     assert "main" in text
+    assert "name one with --context: main" in text
     assert refusal(write(file, {**config(), "current-context": ""}))[0] == "context-not-known"
+    with pytest.raises(ClusterError) as caught:
+        find_account(file, None, {}, can_choose=False)
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.code) == ("--kubeconfig", "context-not-known")
+    assert problem.hint.endswith("; there are main")
 
 
 def test_an_exec_plugin_is_told_what_it_is_asked_for_and_its_token_is_used(tmp_path: Path) -> None:
