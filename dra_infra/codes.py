@@ -338,6 +338,7 @@ CODES: dict[str, str] = {
     "claim-other-node": "the claim that the kubelet asks for has devices of another node",
     "claim-malformed": "a claim's object is not as API servers store it",
     "pool-not-usable": "what the back end offers cannot be published as a pool",
+    "devices-withdrawn": "devices were taken out of a node's slices while its new ones are refused",
     "slice-fields-dropped": "the API server drops fields of the slices that the node plugin publishes",
     "driver-name-taken": "another driver of the same name publishes or is registered on the node",
     "node-not-known": "the node that the plugin is told to run for is not there",

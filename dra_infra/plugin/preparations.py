@@ -17,6 +17,7 @@ from dra_infra.plugin.cdi import CdiFolder, device_ids, device_names
 from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Record, check_uid, find_holder
 from dra_infra.plugin.turns import Turns
+from dra_infra.plugin.unexpected import expected
 
 _CDI_NAME: Final = re.compile(r"[-0-9a-f]{36}-(?P<preparation>[0-9a-f]{8})-\d+-(?P<device>.+)")
 
@@ -75,6 +76,23 @@ class Preparations:
         """
         with self._turn(tell=False):
             return self._problems
+
+    def undo_rest(self) -> bool:
+        """Try again to undo what is half-way, such as what failed at the start; what is new in that is told.
+
+        Returns:
+            Whether something of it is still there.
+
+        Raises:
+            PluginError: `turn-not-had`, `plugin-folder-not-usable`.
+        """
+        with self._turn() as recovered:
+            # Whoever has the turn is alone, so nobody is at work on it.
+            if self._is_half_way() and not recovered:
+                self._unsure = True
+                self._found(tuple(self._recover()))
+                self._unsure = False
+            return self._is_half_way()
 
     def prepared(self) -> Mapping[str, Record]:
         """The claims that are prepared, by UID."""
@@ -142,13 +160,15 @@ class Preparations:
                 self._unsure = False
 
     @contextmanager
-    def _turn(self, within: float | None = None, *, tell: bool = True) -> Iterator[None]:
+    def _turn(self, within: float | None = None, *, tell: bool = True) -> Iterator[bool]:
+        """Be alone; yields whether something was recovered, as is done behind a failure or another process."""
         with self._turns.take(within=within) as others:
-            if others or self._unsure:
+            recovers = others or self._unsure
+            if recovers:
                 self._unsure = True
                 self._found(tuple(self._recover()), tell=tell)
                 self._unsure = False
-            yield
+            yield recovers
 
     def _found(self, problems: tuple[Problem, ...], *, tell: bool = True) -> None:
         new = [each for each in problems if each not in self._problems]
@@ -162,10 +182,12 @@ class Preparations:
         # Whoever has the turn is alone: what is half-way belongs to a process that died.
         for record in tuple(self._checkpoint.records.values()):
             try:
-                if self._is_whole(record):
-                    self._specs.write(record)
-                else:
-                    self._undo(record)
+                # A bug of a back end at one claim keeps no other from being prepared or released.
+                with expected(f"recover claim {record.claim.uid}"):
+                    if self._is_whole(record):
+                        self._specs.write(record)
+                    else:
+                        self._undo(record)
             except PluginError as error:
                 yield from error.problems
         # Asked here alone: looking through a folder of a thousand specs takes as long as writing one.
@@ -177,6 +199,9 @@ class Preparations:
             and record.boot_id == self._boot_id
             and record.claim.uid not in self._checkpoint.releasing
         )
+
+    def _is_half_way(self) -> bool:
+        return not all(map(self._is_whole, self._checkpoint.records.values()))
 
     def _prepare(self, claim: Claim) -> Record:
         started = Record(

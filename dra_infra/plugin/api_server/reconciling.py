@@ -1,7 +1,7 @@
 """Compares what is prepared on the node with the claims of the API server: at the start, and now and then.
 
 The kubelet owns release: it alone knows whether containers still run, also of pods that are gone from the API server. So
-this releases only what the kubelet cannot, and restores what the plugin itself has lost.
+this releases only what the kubelet cannot, restores what the plugin itself has lost, and tries again to undo what is half-way.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dra_infra.plugin.api_server.claim_reading import ClaimReader
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.api_server.kubelet_state import claims_of_kubelet
 from dra_infra.plugin.api_server.pauses import pause_after
+from dra_infra.plugin.api_server.refusals import asked_by
 from dra_infra.plugin.claims import ClaimReference
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.preparations import Preparations
@@ -86,6 +87,8 @@ class Reconciler:
         self._kubelet_state = kubelet_state
         self._clock = clock
         self._nobodys: dict[str, float] = {}
+        self._half_way = False
+        self._undo_from = 0.0
         self._told: frozenset[str] = frozenset()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
@@ -106,9 +109,13 @@ class Reconciler:
         Raises:
             PluginError: The codes of `Api`, and `plugin-folder-not-usable`; what was not looked at is the next time.
         """
+        now = self._clock()
+        # Not at each look: while the API server is away these follow each other quickly.
+        if now >= self._undo_from:
+            self._undo_from = now + PATIENCE
+            self._half_way = self._preparations.undo_rest()
         lost = self._preparations.not_restored()
         restored, lost_and_gone, idle = self._restore(lost)
-        now = self._clock()
         nobodys = lost_and_gone | idle | self._gone()
         self._nobodys = {uid: self._nobodys.get(uid, now) for uid in nobodys}
         ripe = {uid for uid, since in self._nobodys.items() if now - since >= PATIENCE}
@@ -131,13 +138,13 @@ class Reconciler:
                     self.look()
             except PluginError as error:
                 failures += 1
-                pause = pause_after(failures)
+                pause = pause_after(failures, asked_by(error))
                 if failures == 1:
                     self._observer.noticed(error.problems)
             else:
                 failures = 0
-                # Whoever seems to be nobody's is looked at again as soon as that counts.
-                pause = PATIENCE if self._nobodys else PERIOD
+                # Whoever seems to be nobody's is looked at again as soon as that counts; and what could not be undone.
+                pause = PATIENCE if self._nobodys or self._half_way else PERIOD
 
     def _restore(self, lost: frozenset[str]) -> tuple[tuple[str, ...], set[str], set[str]]:
         """Prepare lost claims that a pod of this node has; those of the others that are gone, and that nobody has now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from dra_infra.cluster.kinds import Kind
@@ -32,12 +33,38 @@ class ApiError(PluginError):
     Attributes:
         status: HTTP's; 0 where no answer came, so that what was asked may have been done or not.
         reason: Kubernetes' word for it, such as `AlreadyExists`.
+        retry_after: Seconds for which the server wants to be left alone.
     """
 
-    def __init__(self, problem: Problem, *, status: int = 0, reason: str = "") -> None:
-        super().__init__([problem])
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        status: int = 0,
+        reason: str = "",
+        retry_after: float = 0.0,
+        before: Sequence[Problem] = (),
+    ) -> None:
+        super().__init__([*before, problem])
         self.status = status
         self.reason = reason
+        self.retry_after = retry_after
+
+
+def asked_by(error: PluginError) -> float:
+    """Seconds for which a server wants to be left alone, if it was one that failed, for `pause_after`."""
+    return error.retry_after if isinstance(error, ApiError) else 0.0
+
+
+def joined(before: PluginError, error: ApiError) -> ApiError:
+    """*error*, with the problems that had led to what was asked."""
+    return ApiError(
+        error.problems[0],
+        status=error.status,
+        reason=error.reason,
+        retry_after=error.retry_after,
+        before=before.problems,
+    )
 
 
 def of_cluster(asked: str, error: ClusterError) -> ApiError:
@@ -48,7 +75,9 @@ def of_cluster(asked: str, error: ClusterError) -> ApiError:
     return ApiError(problem, status=_UNAUTHORIZED if code == "api-unauthorized" else 0)
 
 
-def refused(asked: str, kind: Kind, verb: str, status: int, said: str, reason: str = "") -> ApiError:
+def refused(
+    asked: str, kind: Kind, verb: str, status: int, said: str, reason: str = "", *, retry_after: float = 0.0
+) -> ApiError:
     """An answer of 400 and more.
 
     Args:
@@ -58,6 +87,7 @@ def refused(asked: str, kind: Kind, verb: str, status: int, said: str, reason: s
         status: HTTP's.
         said: The server's words.
         reason: Its reason.
+        retry_after: Seconds for which it wants to be left alone.
     """
     if status == _FORBIDDEN:
         # What the plugin patches is status alone, which is a resource of its own for RBAC.
@@ -72,7 +102,7 @@ def refused(asked: str, kind: Kind, verb: str, status: int, said: str, reason: s
         hint = "another changed it meanwhile, and it is tried again" if status in (404, 409, _GONE) else ""
         message = f"the API server says {status}: {shorten(said)}"
         problem = Problem(path=asked, code="api-refused", message=message, hint=hint)
-    return ApiError(problem, status=status, reason=reason)
+    return ApiError(problem, status=status, reason=reason, retry_after=retry_after)
 
 
 def not_served(kind: Kind) -> ApiError:

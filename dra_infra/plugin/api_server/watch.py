@@ -12,6 +12,7 @@ from dra_infra.cluster.kinds import Kind
 from dra_infra.cluster.objects import mapping, text
 from dra_infra.cluster.wire import Wire
 from dra_infra.errors import ClusterError
+from dra_infra.plugin.api_server.pauses import asked_pause
 from dra_infra.plugin.api_server.refusals import of_cluster, refused
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
@@ -72,7 +73,9 @@ class Watching:
                     return
                 if response.status != 200:
                     said = self._wire.body(response, self._path).decode("utf-8", "replace")
-                    raise refused(asked, self._kind, "watch", response.status, _message(said))
+                    pause = asked_pause(response.headers.get("Retry-After"))
+                    status, words = response.status, _message(said)
+                    raise refused(asked, self._kind, "watch", status, words, retry_after=pause)
                 for line in self._wire.lines(response, self._path):
                     if self._stopped:
                         return

@@ -153,6 +153,18 @@ def hold(commands: Commands, device: str = EVERY) -> Commands:
     return _changed(commands, binding_conditions=names)
 
 
+def unhold(commands: Commands, device: str = EVERY) -> Commands:
+    """What `hold` said of a device holds no more, or of all. Pods that wait already go on to wait: `bind` ends that."""
+    if device == EVERY:
+        return _changed(commands, binding_conditions=())
+    if EVERY in commands.binding_conditions:
+        message = f"pods wait for all devices, and {device} is one of them"
+        hint = "take it back for all, without a name, and hold those that are to be waited for"
+        raise PluginError([malformed("sim", f"bindingConditions: {device}", message, hint=hint)])
+    names = [each for each in commands.binding_conditions if each != device]
+    return _changed(commands, binding_conditions=names)
+
+
 def bind(commands: Commands, claim: str, *, device: str = "", failed: str = "") -> Commands:
     """A claim's devices are ready, or never will be for the reason *failed*."""
     others = [each for each in commands.bindings if (each.claim, each.device) != (claim, device)]

@@ -20,7 +20,8 @@ _END: Final = """Examples:
   dra-infra-plugin --check --config /etc/dra-infra/plugin.yaml
 
 `dra-infra-plugin sim --help` has what simulated devices can be told.
-Ends with 0 after SIGTERM or SIGINT, 1 where it cannot work or a check fails, 2 on a mistake in the settings.
+Ends with 0 after SIGTERM or SIGINT, 1 where it cannot work or a check fails, 2 on a mistake in the settings,
+130 after SIGINT while it loads, in --check and in sim.
 """
 
 
@@ -96,7 +97,9 @@ def _parser() -> argparse.ArgumentParser:
         help=f"a YAML file of settings, each by its name as in nodeName [{CONFIG_VARIABLE}; default: none]",
     )
     parser.add_argument(
-        "--check", action="store_true", help="try folders, rights, API server, kubelet and devices, and end"
+        "--check",
+        action="store_true",
+        help="try folders, addresses, rights, API server, kubelet and devices, and end",
     )
     parser.add_argument("--json", action="store_true", help="print what --check found as JSON")
     parser.add_argument("--version", action="store_true", help="print the version and end")

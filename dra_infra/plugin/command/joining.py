@@ -58,7 +58,7 @@ class Plugin:
         self.observer = Observers(OperationLog(), *filter(None, [self._metrics]))
         hardware = make_back_end(settings, self.places, self.observer.noticed)
         self.back_end = self._with_metadata(hardware)
-        self.api = Api(find_account(settings.kubeconfig, None, environment), environment)
+        self.api = Api(find_account(settings.kubeconfig, None, environment, can_choose=False), environment)
         self.preparations = Preparations(
             driver=driver,
             boot_id=_BOOT_ID.read_text().strip(),

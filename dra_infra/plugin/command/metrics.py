@@ -49,6 +49,10 @@ class Metrics:
         )
         self._devices = self._gauge("devices", "Devices of the node by their health.", "state")
         self._publishes = self._counter("publishes", "Tries to publish the node's slices.", "result")
+        self._published = self._gauge(
+            "published",
+            "1 while the node's slices are as its devices are; 0 where that is refused or not done yet.",
+        )
         self._slices = self._gauge("published_slices", "Slices that the node has on the API server.")
         self._generation = self._gauge("pool_generation", "Generation of the pool that was published last.")
         self._registered = self._gauge("registered", "1 while the kubelet has the plugin registered.")
@@ -88,6 +92,7 @@ class Metrics:
     def published(self, *, slices: int, generation: int, error: PluginError | None) -> None:
         """As `Observer.published`."""
         self._publishes.labels(_RESULTS[error is not None]).inc()
+        self._published.set(int(error is None))
         if error is None:
             self._slices.set(slices)
             self._generation.set(generation)

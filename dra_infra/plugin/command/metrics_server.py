@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import http.server
 import socket
 import socketserver
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
@@ -37,7 +38,10 @@ class MetricsServer:
         class Handler(_Handler):
             make = staticmethod(text)
 
-        self._server = _listen(address, Handler)
+        try:
+            self._server = _listen(address, Handler)
+        except OSError as error:
+            raise not_usable("metricsAddress", address, error) from error
         self.port = int(self._server.server_address[1])
         self._ended = False
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
@@ -94,30 +98,51 @@ def _listen(address: Address, handler: type[_Handler]) -> _Server:
     try:
         return _server(address, handler)
     except OSError as error:
-        if address.host == "::" and not isinstance(error, socket.gaierror):
-            # A machine without IPv6 has no such address; all of IPv4 is then all there is.
-            try:
-                return _server(Address("0.0.0.0", address.port), handler)  # noqa: S104
-            except OSError as other:
-                error = other
-        raise not_usable("metricsAddress", address, error) from error
+        if address.host != "::" or isinstance(error, socket.gaierror):
+            raise
+    # A machine without IPv6 has no such address; all of IPv4 is then all there is.
+    return _server(Address("0.0.0.0", address.port), handler)  # noqa: S104
 
 
 def _server(address: Address, handler: type[_Handler]) -> _Server:
-    family, *_, place = socket.getaddrinfo(
-        address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
+    try:
+        family, *_, place = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except UnicodeError as error:
+        # Python's own check of names: a part that is empty, or longer than DNS has them.
+        raise socket.gaierror(socket.EAI_NONAME, "no host is called so") from error
     kind = type("_FamilyServer", (_Server,), {"address_family": family})
     server: _Server = kind(place[:2], handler)
     return server
 
 
+@contextmanager
+def held(address: Address) -> Iterator[None]:
+    """Listen at an address, and answer nobody.
+
+    Raises:
+        OSError: It cannot be had.
+    """
+    server = _listen(address, _Handler)
+    try:
+        yield
+    finally:
+        server.server_close()
+
+
 def not_usable(key: str, address: Address, error: OSError) -> PluginError:
     """That nothing can listen at an address."""
+    if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
+        hint = f"give an address of this machine, or :{address.port} for all that it has"
+    elif isinstance(error, PermissionError):
+        hint = "choose a port from 1024 on: those below are for root"
+    else:
+        hint = "choose a free port; where two instances share the node's network in a rolling update, leave it out"
     problem = Problem(
         path=key,
         code="plugin-address-not-usable",
         message=f"cannot listen at {address}: {error.strerror or error}",
-        hint="choose a free port; where two instances share the node's network in a rolling update, leave it out",
+        hint=hint,
     )
     return PluginError([problem])

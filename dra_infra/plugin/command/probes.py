@@ -13,7 +13,7 @@ import grpc.aio
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.command.logs import tell
-from dra_infra.plugin.command.metrics_server import not_usable
+from dra_infra.plugin.command.metrics_server import held, not_usable
 from dra_infra.plugin.command.setting_values import Address
 from dra_infra.plugin.protocol import grpc_health_v1_pb2 as messages
 from dra_infra.plugin.protocol import registration_pb2
@@ -124,6 +124,11 @@ def ask_registration(socket: Path, seconds: float = SECONDS) -> registration_pb2
 
 
 def _not_usable(address: Address) -> PluginError:
-    return not_usable(
-        "healthAddress", address, OSError("something else listens there, or it is none of this machine")
-    )
+    # gRPC does not say why.
+    error = OSError("gRPC cannot, and does not say why")
+    try:
+        with held(address):
+            pass
+    except OSError as why:
+        error = why
+    return not_usable("healthAddress", address, error)

@@ -14,6 +14,8 @@ from dra_infra.cluster.kubeconfig import find_account
 from dra_infra.errors import PluginError, Problem, ProblemsError
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.back_end import BackEnd, Inventory
+from dra_infra.plugin.command import instances
+from dra_infra.plugin.command.check_addresses import check_addresses
 from dra_infra.plugin.command.check_folders import check_folders
 from dra_infra.plugin.command.check_kubelet import ask_kubelet
 from dra_infra.plugin.command.check_server import check_server
@@ -37,8 +39,10 @@ def check(settings: Settings, environment: Mapping[str, str]) -> Iterator[Findin
         places = Places.of(settings, driver)
         inventory = yield from _check_devices(settings, places)
         yield from _check_machine(places)
+        yield from check_addresses(settings, places.state / instances.FILE)
     api, problems = _made(
-        "API server", lambda: Api(find_account(settings.kubeconfig, None, environment), environment)
+        "API server",
+        lambda: Api(find_account(settings.kubeconfig, None, environment, can_choose=False), environment),
     )
     yield from problems
     if api:

@@ -57,6 +57,8 @@ def _changed(commands: Commands, options: argparse.Namespace) -> Commands:
             return sim_commands.disturb(commands, **chosen)
         case "hold":
             return sim_commands.hold(commands, options.device)
+        case "unhold":
+            return sim_commands.unhold(commands, options.device)
         case "bind":
             return sim_commands.bind(commands, options.claim, device=options.device, failed=options.failed)
     return commands
@@ -111,6 +113,8 @@ def _parser() -> argparse.ArgumentParser:
     disturb.add_argument("--error", default="", metavar="TEXT", help="what it fails with")
     hold = action("hold", "Pods that get the device wait until it is bound; without a name, any device.")
     hold.add_argument("device", nargs="?", default=EVERY, metavar="DEVICE")
+    unhold = action("unhold", "Pods wait for the device no more; without a name, for none.")
+    unhold.add_argument("device", nargs="?", default=EVERY, metavar="DEVICE")
     bind = action("bind", "A claim's devices are bound, or never will be.")
     bind.add_argument("claim", metavar="NAMESPACE/NAME", help="the claim, or its UID")
     bind.add_argument("--device", default="", metavar="DEVICE", help="this device alone")

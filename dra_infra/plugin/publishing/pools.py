@@ -36,7 +36,12 @@ _LISTS: Final = ("ints", "bools", "strings", "versions")
 
 
 def lay_out(inventory: Inventory, *, driver: str, node: str, minor: int) -> tuple[Spec, ...]:
-    """Specs of the slices of the node's pool, without generation and count; none where there are no devices.
+    """Specs of the slices of the node's pool, without generation and count; one that has nothing where there are no devices.
+
+    "Drivers should publish at least one slice for each pool that they normally manage, even if that slice is empty", which
+    shows that the driver runs (resourceslice.Pool of k8s.io/dynamic-resource-allocation). So the last devices go in one
+    write, too, where several deletions would leave an unfinished pool behind each: for as long as one is on the node the
+    scheduler answers no request for all devices of whatever driver there. And the generation goes on from where it was.
 
     Devices keep their order, but for servers before 1.35, where those with the same counters are brought together.
 
@@ -56,7 +61,7 @@ def lay_out(inventory: Inventory, *, driver: str, node: str, minor: int) -> tupl
         inventory = replace(inventory, devices=tuple(map(_without_told, inventory.devices)))
     base: Spec = {"driver": driver, "nodeName": node, "pool": {"name": node}}
     parts = _beside(inventory, driver) if minor < SEPARATE else _apart(inventory)
-    return tuple({**base, **part} for part in parts if part)
+    return tuple({**base, **part} for part in parts if part) or (base,)
 
 
 def _without_told(device: Device) -> Device:

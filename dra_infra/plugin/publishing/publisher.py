@@ -4,37 +4,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, deque
-from collections.abc import Mapping
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.cluster.kinds import NODES, SLICES
-from dra_infra.cluster.objects import labels_of, mapping, name_of, uid_of
-from dra_infra.errors import PluginError, Problem
+from dra_infra.cluster.objects import mapping
+from dra_infra.errors import PluginError
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.api_server.pauses import pause_after
-from dra_infra.plugin.api_server.refusals import ApiError
+from dra_infra.plugin.api_server.refusals import ApiError, asked_by, joined
 from dra_infra.plugin.back_end import BackEnd, Inventory
-from dra_infra.plugin.observing import DeviceState, Observer
-from dra_infra.plugin.publishing.pool_changes import (
-    Changes,
-    Written,
-    find_changes,
-    keep_taint_times,
-    taint_times,
-)
-from dra_infra.plugin.publishing.pools import Spec, lay_out
+from dra_infra.plugin.observing import Observer
+from dra_infra.plugin.publishing.offer import Offer, by_state, is_refused
+from dra_infra.plugin.publishing.pool_changes import TaintTimes, Written, find_changes, taint_times
+from dra_infra.plugin.publishing.pools import Spec
 from dra_infra.plugin.publishing.slice_watch import SliceWatch
+from dra_infra.plugin.publishing.slice_writing import SliceWriter, selector
 from dra_infra.plugin.publishing.sole import Sole
-from dra_infra.plugin.publishing.storable import Storable, dropped, unsafe_devices, without
 from dra_infra.plugin.unexpected import expected
 
-MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-"""Label of our slices: those of another driver with the same name do not have it."""
-
-MANAGER: Final = "dra-infra-plugin"
+Item = Mapping[str, Any]
 
 _SETTLE: Final = 0.05
 """Seconds in which changes are gathered: the kubelet deletes all slices of a node one after the other."""
@@ -53,26 +43,40 @@ class Publisher:
         node: Its name, which is also the pool's.
         observer: Is told of each publishing, and of each that fails.
         lock: A file that two instances in a rolling update both see: the older one publishes until it ends.
+        wait: Waits for some seconds after a failure; tests pass one of their own.
     """
 
     def __init__(
-        self, api: Api, *, back_end: BackEnd, node: str, observer: Observer, lock: Path | None = None
+        self,
+        api: Api,
+        *,
+        back_end: BackEnd,
+        node: str,
+        observer: Observer,
+        lock: Path | None = None,
+        wait: Callable[[float], bool] | None = None,
     ) -> None:
         self._api = api
         self._back_end = back_end
-        self._node = node
         self._observer = observer
         self._sole = Sole(lock)
-        self._storable = Storable(api)
-        self._selector = f"spec.nodeName={node},spec.driver={back_end.driver}"
-        self._watch = SliceWatch(api, self._selector, changed=self.publish, lost=self._server_was_away)
+        self._offer = Offer(api, driver=back_end.driver, node=node, observer=observer)
+        self._watch = SliceWatch(
+            api,
+            selector(back_end.driver, node),
+            changed=self.publish,
+            lost=self._server_was_away,
+            failed=lambda error: observer.noticed(error.problems),
+        )
+        self._writer = SliceWriter(api, self._watch, driver=back_end.driver, node=node)
         self._wake = threading.Event()
         self._was_away = threading.Event()
         self._ended = threading.Event()
+        self._wait = wait or self._ended.wait
         self._published = threading.Event()
         self._written = Written()
+        self._tainted: TaintTimes = {}
         self._times: deque[float] = deque(maxlen=_QUICK)
-        self._told: tuple[Problem, ...] = ()
         self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
 
     def start(self) -> None:
@@ -113,15 +117,16 @@ class Publisher:
             ApiError: Some may be left.
         """
         self.stop()
-        items, _ = self._api.list(SLICES, field_selector=self._selector)
-        for item in filter(_is_ours, items):
-            self._api.delete(SLICES, item)
+        self._writer.withdraw()
 
     def _run(self) -> None:
         failures = 0
-        while self._wake.wait() and not self._ended.is_set():
+        while self._wake.wait():
             self._ended.wait(max(_SETTLE, self._too_quick()))
             self._wake.clear()
+            # Only now: `stop` says that it has ended before it wakes.
+            if self._ended.is_set():
+                return
             try:
                 with expected("publish"):
                     if not self._sole.take(self._ended):
@@ -135,7 +140,7 @@ class Publisher:
                 self._observer.published(slices=0, generation=self._written.generation, error=error)
                 if not isinstance(error, ApiError) or error.status != 409:
                     self._forget_server()
-                self._rest(pause_after(failures))
+                self._rest(failures, asked_by(error))
                 continue
             failures = 0
             self._observer.published(slices=slices, generation=self._written.generation, error=None)
@@ -149,12 +154,13 @@ class Publisher:
     def _forget_server(self) -> None:
         """What was not reached may be another release when it is back, or have other gates."""
         self._api.forget()
-        self._storable.forget()
+        self._offer.forget()
 
-    def _rest(self, pause: float) -> None:
-        """Wait after a failure, at most until something changes, and a moment at least."""
-        self._ended.wait(min(pause, _SLOW / 5))
-        self._wake.wait(pause)
+    def _rest(self, failures: int, asked: float) -> None:
+        """Wait after a failure, at most until something changes, and a moment at least, or what the server asked for."""
+        pause = pause_after(failures, asked)
+        self._wait(pause if asked else min(pause, _SLOW / 5))
+        self._wake.wait(0.0 if asked else pause)
         self._wake.set()
 
     def _too_quick(self) -> float:
@@ -165,106 +171,39 @@ class Publisher:
     def _sync(self) -> int:
         """Bring the server's slices and the back end's devices together; the number of slices."""
         inventory = self._back_end.inventory()
-        self._observer.devices(_by_state(inventory))
-        owner = self._owner()
-        items, version = self._api.list(SLICES, field_selector=self._selector)
-        if foreign := [name_of(each) for each in items if not _is_ours(each)]:
-            raise _taken(self._back_end.driver, self._node, foreign)
-        times = taint_times([*self._written.specs, *(mapping(each.get("spec")) for each in items)])
-        wanted = self._wanted(inventory, times)
-        changes = find_changes(wanted, items, self._written, owner=owner)
-        if changes:
-            self._times.append(time.monotonic())
-            self._write(changes, owner)
-        self._written = Written(generation=changes.generation, specs=wanted)
+        self._observer.devices(by_state(inventory))
+        owner, (items, version) = self._writer.owner(), self._writer.find()
+        # Those of devices that were taken out of the slices stay known until all is published again.
+        self._tainted |= taint_times([*self._written.specs, *(mapping(each.get("spec")) for each in items)])
+        last = self._written.specs
+        try:
+            with expected("lay out the node's devices"):
+                wanted = self._offer.specs(inventory, self._tainted)
+            self._bring(wanted, items, owner)
+        except PluginError as error:
+            if is_refused(error):
+                self._keep_what_remains(last, inventory, owner, error)
+            raise
+        self._tainted = taint_times(wanted)
         self._watch.listed(version)
         return len(wanted)
 
-    def _wanted(
-        self, inventory: Inventory, times: Mapping[tuple[str, str, str, str], str]
-    ) -> tuple[Spec, ...]:
-        """The specs as the server keeps them, of devices that it keeps whole enough."""
-        lost: list[str] = []
-        held_back: list[str] = []
-        while True:
-            specs = lay_out(inventory, driver=self._back_end.driver, node=self._node, minor=self._api.minor())
-            specs = tuple(keep_taint_times(each, dict(times)) for each in specs)
-            kept = self._storable.ask(specs)
-            lost.extend(path for _, paths in kept for path in paths)
-            unsafe = [
-                name
-                for spec, (stored, _) in zip(specs, kept, strict=True)
-                for name in unsafe_devices(spec, stored)
-            ]
-            if not unsafe:
-                break
-            held_back.extend(unsafe)
-            devices = without(inventory.devices, unsafe)
-            drawn = {one.counter_set for each in devices for one in each.consumes_counters or ()}
-            counters = tuple(each for each in inventory.counters if each.name in drawn)
-            inventory = replace(inventory, devices=devices, counters=counters)
-        self._notice((dropped(self._back_end.driver, lost, held_back),) if lost else ())
-        return tuple(stored for stored, _ in kept)
+    def _keep_what_remains(
+        self, last: Sequence[Spec], inventory: Inventory, owner: Item, refusal: PluginError
+    ) -> None:
+        """Nobody is to get a device that is gone for as long as the new ones are refused."""
+        try:
+            # Anew: some may have been written before one was refused.
+            items, _ = self._writer.find()
+            if remains := self._offer.remains(last, items, inventory):
+                self._bring(remains, items, owner)
+        except ApiError as error:
+            raise joined(refusal, error) from refusal
 
-    def _notice(self, problems: tuple[Problem, ...]) -> None:
-        if problems != self._told and problems:
-            self._observer.noticed(problems)
-        self._told = problems
-
-    def _write(self, changes: Changes, owner: Mapping[str, Any]) -> None:
-        for item in changes.first:
-            self._delete(item)
-        for item, spec in changes.update:
-            metadata = {**mapping(item.get("metadata")), "ownerReferences": [owner]}
-            self._watch.wrote(self._api.update(SLICES, {**item, "metadata": metadata, "spec": spec}))
-        for index, spec in changes.create:
-            metadata = {
-                "generateName": f"{index:05x}-{self._back_end.driver}-{self._node}-",
-                "labels": {MANAGED_BY: MANAGER},
-                "ownerReferences": [owner],
-            }
-            self._watch.wrote(self._api.create(SLICES, {"metadata": metadata, "spec": spec}))
-        for item in changes.last:
-            self._delete(item)
-
-    def _delete(self, item: Mapping[str, Any]) -> None:
-        self._watch.deleting(item)
-        self._api.delete(SLICES, item)
-
-    def _owner(self) -> Mapping[str, Any]:
-        """The node, whose end is also that of its slices."""
-        node = self._api.get(NODES, self._node)
-        if node is None:
-            message = f"there is no node {self._node}"
-            hint = "--node-name is the name in kubectl get nodes; the kubelet makes the node when it starts"
-            problem = Problem(path="--node-name", code="node-not-known", message=message, hint=hint)
-            raise PluginError([problem])
-        return {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "name": self._node,
-            "uid": uid_of(node),
-            "controller": True,
-        }
-
-
-def _is_ours(item: Mapping[str, Any]) -> bool:
-    return labels_of(item).get(MANAGED_BY) == MANAGER
-
-
-def _by_state(inventory: Inventory) -> Mapping[DeviceState, int]:
-    states = Counter(
-        inventory.health[each.name].state if each.name in inventory.health else "healthy"
-        for each in inventory.devices
-    )
-    return {"healthy": states["healthy"], "unhealthy": states["unhealthy"], "unknown": states["unknown"]}
-
-
-def _taken(driver: str, node: str, names: list[str]) -> PluginError:
-    problem = Problem(
-        path=f"slices of {driver}",
-        code="driver-name-taken",
-        message=f"another driver called {driver} publishes on node {node}: {', '.join(names[:3])}",
-        hint="remove it, after which the kubelet deletes its slices, or give ours another name with --driver",
-    )
-    return PluginError([problem])
+    def _bring(self, wanted: Sequence[Spec], items: Sequence[Item], owner: Item) -> None:
+        """Have the server have *wanted* in the place of *items*."""
+        changes = find_changes(wanted, items, self._written, owner=owner)
+        if changes:
+            self._times.append(time.monotonic())
+            self._writer.write(changes, owner)
+        self._written = Written(generation=changes.generation, specs=tuple(wanted))

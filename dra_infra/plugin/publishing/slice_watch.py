@@ -11,9 +11,8 @@ from dra_infra.cluster.kinds import SLICES
 from dra_infra.cluster.objects import mapping, text
 from dra_infra.errors import PluginError
 from dra_infra.plugin.api_server.client import Api
-from dra_infra.plugin.api_server.pauses import pause_after
-from dra_infra.plugin.api_server.watch import Watching
-from dra_infra.plugin.unexpected import expected
+from dra_infra.plugin.api_server.following import Following
+from dra_infra.plugin.api_server.watch import EventType
 
 _REMEMBERED: Final = 1000
 
@@ -23,41 +22,54 @@ class SliceWatch:
 
     Args:
         changed: Called, from its thread, when somebody else has changed a slice.
-        lost: Called, from its thread, when the server was away, or does not know any more what happened since.
+        lost: Called, from its thread, when slices have to be listed again: the server was away, does not know any more what
+            happened since, or is another release.
+        failed: Is told why slices cannot be followed.
+        wait: As of `Following`.
     """
 
     def __init__(
-        self, api: Api, selector: str, *, changed: Callable[[], None], lost: Callable[[], None]
+        self,
+        api: Api,
+        selector: str,
+        *,
+        changed: Callable[[], None],
+        lost: Callable[[], None],
+        failed: Callable[[PluginError], None],
+        wait: Callable[[float], bool] | None = None,
     ) -> None:
         self._api = api
-        self._selector = selector
         self._changed = changed
         self._lost = lost
-        self._since = ""
+        self._began = False
+        self._version = ""
         self._listed = threading.Condition()
-        self._ended = False
         self._own: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._watching: Watching | None = None
-        self._thread = threading.Thread(target=self._run, name="slice-watch", daemon=True)
+        self._following = Following(
+            api,
+            SLICES,
+            name="slice-watch",
+            begin=self._begin,
+            happened=self._happened,
+            wake=self._notify,
+            resumed=self._resumed,
+            failed=failed,
+            field_selector=selector,
+            wait=wait,
+        )
 
     def start(self) -> None:
         """Begin, as soon as there is a list."""
-        self._thread.start()
+        self._following.start()
 
     def stop(self) -> None:
         """End, and return when it has."""
-        with self._listed:
-            self._ended = True
-            self._listed.notify_all()
-        if self._watching is not None:
-            self._watching.stop()
-        if self._thread.is_alive():
-            self._thread.join(timeout=5.0)
+        self._following.stop()
 
     def listed(self, resource_version: str) -> None:
         """Slices were listed, and looked at."""
         with self._listed:
-            self._since = self._since or resource_version
+            self._version = resource_version
             self._listed.notify_all()
 
     def wrote(self, item: Mapping[str, Any]) -> None:
@@ -74,47 +86,32 @@ class SliceWatch:
             while len(self._own) > _REMEMBERED:
                 self._own.popitem(last=False)
 
-    def _run(self) -> None:
-        failures = 0
-        while True:
-            with self._listed:
-                self._listed.wait_for(lambda: self._since or self._ended)
-                if self._ended:
-                    return
-                since = self._since
-            try:
-                with expected("watch slices"):
-                    failures = 0 if self._follow(since) else failures + 1
-            except PluginError:
-                # Too old, or the server is away: what is there now has to be listed.
-                failures += 1
-                with self._listed:
-                    self._since = ""
-                    self._listed.wait_for(lambda: self._ended, pause_after(failures))
-                self._lost()
-                continue
-            if failures:
-                with self._listed:
-                    self._listed.wait_for(lambda: self._ended, pause_after(failures))
+    def _notify(self) -> None:
+        with self._listed:
+            self._listed.notify_all()
 
-    def _follow(self, since: str) -> bool:
-        """Whether anything came."""
-        watching = self._watching = self._api.watch(SLICES, since, field_selector=self._selector)
-        if self._ended:
-            # `stop` may have looked for a watch before there was this one, which would last for minutes.
-            return True
-        anything = False
-        for type_, item in watching:
-            anything = True
+    def _begin(self) -> str:
+        """Wait until slices were listed, which is asked for where they were before."""
+        if self._began:
             with self._listed:
-                if self._ended:
-                    return True
-                self._since = text(mapping(item.get("metadata")).get("resourceVersion")) or self._since
-                key = _deletion(item) if type_ == "DELETED" else _version(item)
-                own = type_ == "BOOKMARK" or key in self._own
-            if not own:
-                self._changed()
-        return anything
+                self._version = ""
+            self._lost()
+        self._began = True
+        with self._listed:
+            self._listed.wait_for(lambda: self._version or self._following.ended)
+            return "" if self._following.ended else self._version
+
+    def _resumed(self) -> None:
+        """Behind a load balancer the next watch may be at a server that was upgraded, with no request of ours that failed."""
+        if self._api.is_another():
+            self._lost()
+
+    def _happened(self, type_: EventType, item: Mapping[str, Any]) -> None:
+        key = _deletion(item) if type_ == "DELETED" else _version(item)
+        with self._listed:
+            own = type_ == "BOOKMARK" or key in self._own
+        if not own:
+            self._changed()
 
 
 def _version(item: Mapping[str, Any]) -> tuple[str, str]:

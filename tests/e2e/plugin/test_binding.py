@@ -180,6 +180,21 @@ def test_a_pod_waits_until_its_device_is_ready(stage: Stage) -> None:
     assert stage.observer.problems == []
 
 
+def test_what_another_instance_said_meanwhile_is_not_overwritten(stage: Stage) -> None:
+    stage.pod("trainer")
+    device = stage.allocated("trainer")
+    before = stage.api.get(CLAIM, "trainer")
+    stage.say("trainer")
+    stage.api.wait_until(CLAIM, "trainer", lambda claim: claim["status"].get("devices"))
+    entry = {"driver": DRIVER, "pool": NODE, "device": device, "conditions": []}
+    names = ("namespace", "name", "uid", "resourceVersion")
+    old = {"metadata": {name: before["metadata"][name] for name in names}, "status": {"devices": [entry]}}
+    with pytest.raises(ApiError) as caught:
+        stage.plugin.apply_status(CLAIMS, old, manager=f"dra-infra-plugin/{DRIVER}")
+    assert caught.value.status == httpx.codes.CONFLICT
+    assert stage.api.get(CLAIM, "trainer")["status"]["devices"][0]["conditions"]
+
+
 def test_a_device_that_fails_is_taken_from_the_pod_and_another_one_is_chosen(stage: Stage) -> None:
     stage.pod("trainer")
     first = stage.allocated("trainer")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.model.device import Device
-from dra_infra.plugin.publishing.publisher import MANAGED_BY
+from dra_infra.plugin.publishing.slice_writing import MANAGED_BY
 from tests.e2e.plugin.conftest import NODE, plugin_api
 from tests.unit.plugin.publishing import (
     DRIVER,
@@ -158,3 +158,22 @@ def test_what_is_refused_is_told_in_the_servers_words_and_changes_nothing(
     assert "spec.devices[1].name" in problem.message
     with server.api() as api:
         assert pool(api) == ["gpu-0"]
+        assert observer.problems == []
+
+
+def test_a_device_that_is_gone_is_taken_out_though_the_others_are_refused(
+    server: ControlPlane, publish
+) -> None:
+    back_end = BackEnd(inventory(MANY))
+    publisher, observer = publish(plugin_api(server), back_end)
+    assert publisher.wait(PATIENCE)
+    with server.api() as api:
+        back_end.change(inventory([*MANY[1:-1], "No_Label"]))
+        wait_until(lambda: pool(api) == MANY[1:-1])
+        observer.wait_for_code("devices-withdrawn")
+        back_end.change(inventory([]))
+        wait_until(lambda: pool(api) == [])
+        [empty] = api.list(SLICE)
+        assert empty["spec"]["pool"]["resourceSliceCount"] == 1
+        back_end.change(inventory(["gpu-0"]))
+        wait_until(lambda: pool(api) == ["gpu-0"])

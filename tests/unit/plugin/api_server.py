@@ -25,9 +25,26 @@ Object = dict[str, Any]
 
 
 class RefusalError(Exception):
-    def __init__(self, status: int, message: str, reason: str = "") -> None:
+    def __init__(self, status: int, message: str, reason: str = "", retry_after: str = "") -> None:
         super().__init__(message)
         self.status, self.message, self.reason = status, message, reason
+        self.retry_after = retry_after
+
+
+class Clock:
+    """Seconds that pass when somebody waits for them, and how long these waits were."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.waits: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> bool:
+        self.waits.append(seconds)
+        self.now += seconds
+        return False
 
 
 class Store:
@@ -41,6 +58,7 @@ class Store:
         self.dropped: set[str] = set()
         self.times = itertools.count()
         self.changed = threading.Condition()
+        self.applying = threading.Lock()
         self._random = random.Random(1)  # noqa: S311
 
     def get(self, plural: str, namespace: str, name: str) -> Object:
@@ -96,6 +114,16 @@ class Store:
         item = self.get(plural, namespace, name)
         change(item)
         self._put(plural, namespace, item, "MODIFIED")
+
+    def apply_status(self, plural: str, namespace: str, name: str, item: Object) -> Object:
+        """Server-side apply by the one manager that there is: devices that it does not say any more are gone."""
+        with self.applying:
+            before = self.get(plural, namespace, name)["metadata"]
+            for key in ("uid", "resourceVersion"):
+                if item["metadata"].get(key, before[key]) != before[key]:
+                    raise RefusalError(409, "the object has been modified", "Conflict")
+            self.change(plural, namespace, name, lambda found: found["status"].update(item["status"]))
+            return self.get(plural, namespace, name)
 
     def forget(self) -> None:
         """Lose the history: watches from before are too old."""
@@ -173,13 +201,16 @@ class Handler(BaseHTTPRequestHandler):
                 self.send(200, server.serve(self.command, parts.path, query, body))
         except RefusalError as refusal:
             said = {"kind": "Status", "message": refusal.message, "reason": refusal.reason}
-            self.send(refusal.status, said if refusal.reason else b"404 page not found\n")
+            body = said if refusal.reason else b"404 page not found\n"
+            self.send(refusal.status, body, refusal.retry_after)
 
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = answer  # noqa: N815  (names that the base class asks for)
 
-    def send(self, status: int, body: Any) -> None:
+    def send(self, status: int, body: Any, retry_after: str = "") -> None:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
+        if retry_after:
+            self.send_header("Retry-After", retry_after)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
@@ -216,6 +247,7 @@ class ApiServer:
         self.minor = "37"
         self.asked: list[tuple[str, str, dict[str, str]]] = []
         self.refuse: Callable[[str, str], int | None] = lambda _method, _path: None
+        self.retry_after = ""
         self.token = ""
         self.ended = False
         self.open: set[Any] = set()
@@ -227,8 +259,9 @@ class ApiServer:
         )
         self._thread.start()
 
-    def api(self, user: User | None = None) -> Api:
-        return Api(Account(name="test", server=self.url, user=user or User()), {})
+    def api(self, user: User | None = None, clock: Clock | None = None) -> Api:
+        account = Account(name="test", server=self.url, user=user or User())
+        return Api(account, {}, clock=clock, wait=clock.wait) if clock else Api(account, {})
 
     def writes(self) -> list[str]:
         return [
@@ -261,7 +294,7 @@ class ApiServer:
     def admit(self, method: str, path: str, authorization: str) -> None:
         status = self.refuse(method, path)
         if status:
-            raise RefusalError(status, "the test says so", "Test")
+            raise RefusalError(status, "the test says so", "Test", self.retry_after)
         if self.token and authorization != f"Bearer {self.token}":
             raise RefusalError(401, "Unauthorized", "Unauthorized")
 
@@ -276,9 +309,7 @@ class ApiServer:
         if method == "POST":
             return store.create(plural, namespace, body, dry_run="dryRun" in query)
         if method == "PATCH":
-            # Server-side apply of a status, of one manager.
-            store.change(plural, namespace, name, lambda item: item["status"].update(body["status"]))
-            return store.get(plural, namespace, name)
+            return store.apply_status(plural, namespace, name, body)
         if method == "PUT":
             return store.update(plural, namespace, name, body)
         if method == "DELETE":

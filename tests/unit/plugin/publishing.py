@@ -130,7 +130,7 @@ def pool_of(slices: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]] | No
     if any(each["spec"]["pool"]["resourceSliceCount"] != len(newest) for each in newest):
         return None
     ordered = sorted(newest, key=lambda each: str(each["metadata"]["name"]))
-    return [found for each in ordered for found in each["spec"].get("devices", ())]
+    return [found for each in ordered for found in each["spec"].get("devices") or ()]
 
 
 def names_of(devices: Iterable[Mapping[str, Any]] | None) -> list[str] | None:

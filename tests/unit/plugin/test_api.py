@@ -10,8 +10,9 @@ from dra_infra.cluster.accounts import Account, User
 from dra_infra.cluster.kinds import CLAIMS, NODES, SLICES
 from dra_infra.errors import PluginError
 from dra_infra.plugin.api_server.client import Api
+from dra_infra.plugin.api_server.pauses import asked_pause
 from dra_infra.plugin.api_server.refusals import ApiError
-from tests.unit.plugin.api_server import ApiServer, serving
+from tests.unit.plugin.api_server import ApiServer, Clock, serving
 
 
 @pytest.fixture
@@ -99,10 +100,73 @@ def test_the_minor_is_found(server: ApiServer, minor: str, number: int) -> None:
     assert server.api().minor() == number
 
 
+def test_a_server_of_another_release_is_noticed_where_it_was_asked_before(server: ApiServer) -> None:
+    api = server.api()
+    assert not api.is_another()
+    assert api.minor() == 37
+    assert not api.is_another()
+    server.minor = "38"
+    server.refuse = lambda _method, _path: 503
+    assert not api.is_another()
+    server.refuse = lambda _method, _path: None
+    assert api.minor() == 37
+    assert api.is_another()
+    assert api.minor() == 38
+    assert not api.is_another()
+
+
 def test_a_busy_server_is_asked_again_for_what_changes_nothing(server: ApiServer) -> None:
     answers = [503, 429, 500]
     server.refuse = lambda _method, path: answers.pop() if answers and path.endswith("node-1") else None
-    assert server.api().get(NODES, "node-1") is not None
+    assert server.api(clock=Clock()).get(NODES, "node-1") is not None
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_server_gets_the_time_that_it_asks_for(server: ApiServer, method: str) -> None:
+    answers = [429, 429]
+    server.refuse = lambda asked, _path: answers.pop() if answers and asked == method else None
+    server.retry_after = "3"
+    clock = Clock()
+    api = server.api(clock=clock)
+    if method == "GET":
+        api.get(NODES, "node-1")
+    else:
+        api.create(SLICES, slice_of())
+    assert len(clock.waits) == 2
+    assert all(3.0 < each <= 3.0 + 1.0 for each in clock.waits)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("method", ["GET", "POST", "watch"])
+def test_a_server_that_asks_for_more_time_than_a_call_has_is_left_alone_at_once(
+    server: ApiServer, status: int, method: str
+) -> None:
+    api = server.api(clock=(clock := Clock()))
+    _, since = api.list(SLICES)
+    server.refuse = lambda _method, _path: status
+    server.retry_after = "40"
+    asked = {
+        "GET": lambda: api.list(SLICES),
+        "POST": lambda: api.create(SLICES, slice_of()),
+        "watch": lambda: list(api.watch(SLICES, since)),
+    }
+    error = refusal(asked[method])
+    assert (error.status, error.retry_after, clock.waits) == (status, 40.0, [])
+
+
+@pytest.mark.parametrize("odd", ["-3", "soon", "Sun, 22 Nov 2026 04:00:00 GMT", "٣", ""])
+def test_what_a_server_asks_for_in_another_way_is_nothing(server: ApiServer, odd: str) -> None:
+    server.refuse = lambda method, _path: 503 if method == "POST" else None
+    server.retry_after = odd if odd.isascii() else ""
+    assert refusal(server.api().create, SLICES, slice_of()).retry_after == 0.0
+    assert asked_pause(odd) == 0.0
+
+
+def test_a_server_that_stays_busy_is_given_up(server: ApiServer) -> None:
+    server.refuse = lambda _method, _path: 503
+    clock = Clock()
+    assert refusal(server.api(clock=clock).get, NODES, "node-1").status == 503
+    assert 5.0 < clock.now <= 15.0
 
 
 def test_what_may_have_been_written_is_not_written_again(server: ApiServer) -> None:
@@ -112,7 +176,7 @@ def test_what_may_have_been_written_is_not_written_again(server: ApiServer) -> N
     assert len(server.writes()) == 1
     tries = [429]
     server.refuse = lambda method, _path: tries.pop() if method == "POST" and tries else None
-    server.api().create(SLICES, slice_of())
+    server.api(clock=Clock()).create(SLICES, slice_of())
 
 
 def test_a_right_that_is_lacking_is_named_with_the_line_to_write(server: ApiServer) -> None:
@@ -130,9 +194,9 @@ def test_a_refusal_is_told_in_the_servers_words(server: ApiServer) -> None:
     assert "spec.devices: Invalid value" in problem.message
 
 
-def test_nobody_at_the_address_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dra_infra.plugin.api_server.client._BUDGET", 0.5)
-    api = Api(Account(name="n", server="http://127.0.0.1:9"), {})
+def test_nobody_at_the_address_is_told() -> None:
+    clock = Clock()
+    api = Api(Account(name="n", server="http://127.0.0.1:9"), {}, clock=clock, wait=clock.wait)
     [problem] = refusal(api.get, NODES, "node-1").problems
     assert (problem.code, problem.path) == ("api-unreachable", "get Node node-1")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import http.client
 import json
 import signal
@@ -15,7 +16,11 @@ import grpc
 import pytest
 
 import dra_infra
+from dra_infra.plugin.command import instances
+from dra_infra.plugin.command.check_addresses import check_addresses
 from dra_infra.plugin.command.main import run
+from dra_infra.plugin.command.setting_values import Address
+from dra_infra.plugin.command.settings import Settings
 from dra_infra.plugin.protocol import grpc_health_v1_pb2
 from tests.unit.plugin.whole_plugin import DRIVER, SECONDS, Machine, machine_in, wait_until
 
@@ -57,6 +62,21 @@ def test_mistakes_in_the_settings_are_printed_and_the_exit_code_is_two(capsys: p
     code, out, err = answer(capsys, "--back-end", "simm", DRA_INFRA_PLUGIN_LOG_LEVEL="loud")
     assert (code, out) == (2, "")
     assert err.count("[plugin-setting-") == 3
+
+
+def test_a_back_end_that_is_none_is_a_mistake_in_the_settings(capsys: pytest.CaptureFixture[str]):
+    code, _, err = answer(capsys, "--back-end", "none_of_ours:Lamps", "--node-name", "n")
+    assert (code, "[back-end-not-loaded]" in err) == (2, True)
+
+
+def test_a_kubeconfig_without_a_current_context_is_told_in_the_words_of_this_command(machine: Machine):
+    document = json.loads(machine.kubeconfig.read_text())
+    machine.kubeconfig.write_text(json.dumps({**document, "current-context": ""}))
+    assert machine.start().wait(SECONDS) == 2
+    said = machine.log.read_text()
+    assert f"--kubeconfig: {machine.kubeconfig} has no current context [context-not-known]" in said
+    assert f"kubectl config use-context NAME --kubeconfig {machine.kubeconfig}; there are test" in said
+    assert "--context" not in said
 
 
 def test_a_fleet_that_is_not_known_is_a_mistake_in_the_settings(capsys: pytest.CaptureFixture[str]):
@@ -103,6 +123,20 @@ def test_it_ends_on_ctrl_c_as_well(machine: Machine):
     process = machine.start_and_register()
     process.send_signal(signal.SIGINT)
     assert process.wait(SECONDS) == 0
+
+
+def test_a_signal_that_another_thread_takes_ends_it_too(machine: Machine):
+    """The kernel may give it to any thread, and Python's handlers wait for the first one, which sleeps."""
+    process = machine.start_and_register()
+    tasks = Path(f"/proc/{process.pid}/task")
+    taking = next(task for task in tasks.iterdir() if int(task.name) != process.pid and takes_signals(task))
+    assert ctypes.CDLL(None).tgkill(process.pid, int(taking.name), signal.SIGTERM) == 0
+    assert process.wait(SECONDS) == 0
+
+
+def takes_signals(task: Path) -> bool:
+    (blocked,) = (line for line in (task / "status").read_text().splitlines() if line.startswith("SigBlk:"))
+    return not int(blocked.split()[1], 16) >> (signal.SIGTERM - 1) & 1
 
 
 def test_a_second_signal_ends_it_at_once(machine: Machine):
@@ -216,6 +250,8 @@ def test_what_happens_to_simulated_devices_is_said_by_the_same_command(
         ("withdraw", "gpu-2"),
         ("disturb", "--claim", "ml/a", "--seconds", "5"),
         ("hold", "gpu-3"),
+        ("hold", "gpu-5"),
+        ("unhold", "gpu-5"),
         ("bind", "ml/b", "--failed", "no room"),
         ("fail", "gpu-4", "--message", "burnt"),
         ("heal", "gpu-4"),
@@ -229,6 +265,17 @@ def test_what_happens_to_simulated_devices_is_said_by_the_same_command(
         "bindingConditions": ["gpu-3"],
         "bindings": [{"claim": "ml/b", "state": "failed", "message": "no room"}],
     }
+
+
+def test_one_device_of_all_that_are_held_is_not_let_go_in_silence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    file = ("--file", str(tmp_path / "commands.json"))
+    assert answer(capsys, "sim", "hold", *file)[0] == 0
+    code, _, err = answer(capsys, "sim", "unhold", "gpu-1", *file)
+    assert (code, "[sim-commands-malformed]" in err) == (1, True)
+    assert json.loads(answer(capsys, "sim", "show", *file)[1]) == {"bindingConditions": ["*"]}
+    assert json.loads(answer(capsys, "sim", "unhold", *file)[1]) == {}
 
 
 def test_a_disturbance_of_nothing_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path):
@@ -271,6 +318,44 @@ def test_check_says_what_holds_and_what_does_not(machine: Machine):
     assert [what for what, does in holds.items() if not does] == ["kubelet", "API server"]
     assert list(machine.kubelet.registry.iterdir()) == []
     assert not machine.state.exists()
+
+
+def test_ctrl_c_ends_a_check_quietly_and_leaves_nothing_for_the_kubelet(machine: Machine):
+    with subprocess.Popen(
+        [sys.executable, "-m", "dra_infra.plugin.command.main", "--check", *machine.words()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # What a shell starts in the background ignores it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+    ) as process:
+        try:
+            wait_until(lambda: any(machine.kubelet.registry.glob("check-*")))
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=SECONDS)
+        finally:
+            process.kill()
+    assert (process.returncode, err) == (130, b"")
+    assert b"state folder" in out
+    assert list(machine.kubelet.registry.iterdir()) == []
+
+
+def test_the_addresses_of_a_plugin_that_runs_hold_for_a_check_with_its_settings(machine: Machine):
+    process = machine.start_and_register(
+        "--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0"
+    )
+    settings = Settings(
+        back_end="sim",
+        node_name="node-1",
+        metrics_address=Address("127.0.0.1", machine.port("metrics are served")),
+        health_address=Address("127.0.0.1", machine.port("probes are answered")),
+    )
+    found = list(check_addresses(settings, machine.state / instances.FILE))
+    assert [each.what for each in found] == ["metrics address", "health address"]
+    for each in found:
+        assert each.holds
+        assert f"process {process.pid} (" in each.found
+    # Nobody can say so of another plugin's.
+    assert not any(each.holds for each in check_addresses(settings, machine.cdi))
 
 
 def test_help_and_mistakes_load_nothing_that_takes_long():

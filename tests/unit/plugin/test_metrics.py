@@ -68,7 +68,9 @@ def test_a_code_that_nobody_knows_makes_no_label_of_its_own(metrics: Metrics):
 
 
 def test_publishing_registration_devices_and_reconciling_are_counted(metrics: Metrics):
+    assert samples(metrics)["dra_infra_plugin_published"] == 0
     metrics.published(slices=2, generation=7, error=None)
+    assert samples(metrics)["dra_infra_plugin_published"] == 1
     metrics.published(slices=9, generation=9, error=problem("device-held"))
     metrics.registered(registered=True, text="")
     metrics.devices({"healthy": 7, "unhealthy": 1})
@@ -78,6 +80,7 @@ def test_publishing_registration_devices_and_reconciling_are_counted(metrics: Me
     expected = {
         "publishes_total{'result': 'success'}": 1,
         "publishes_total{'result': 'failure'}": 1,
+        "published": 0,
         "published_slices": 2,
         "pool_generation": 7,
         "registered": 1,

@@ -66,8 +66,11 @@ def test_what_taints_only_tell_is_left_to_servers_that_know_the_effect() -> None
         check(spec, 1, minor)
 
 
-def test_a_pool_of_nothing_has_no_slices() -> None:
-    assert layout(inventory([], [counters("gpu-0")])) == []
+@pytest.mark.parametrize("minor", [34, 35, 36, 37])
+def test_a_pool_of_nothing_is_one_slice_without_anything(minor: int) -> None:
+    [spec] = layout(inventory([], [counters("gpu-0")]), minor)
+    assert spec == {"driver": DRIVER, "nodeName": NODE, "pool": {"name": NODE}}
+    check(spec, 1, minor)
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,26 @@ def test_one_claim_that_cannot_be_undone_keeps_no_other_back(node: Node, monkeyp
     assert node.check() == {uid_of(2)}
 
 
+def test_a_back_end_with_a_bug_at_one_claim_keeps_no_other_back(node: Node, monkeypatch: pytest.MonkeyPatch):
+    node.plugin.prepare(claim_of(1, "gpu-0"))
+    release = node.devices.release
+
+    def failing(claim: object) -> None:
+        raise OSError("no such device")
+
+    monkeypatch.setattr(node.devices, "release", failing)
+    with pytest.raises(OSError, match="no such device"):
+        node.plugin.release(uid_of(1))
+    node.plugin.prepare(claim_of(2, "gpu-1"))
+    node.restart()
+    [problem] = node.plugin.recover()
+    assert (problem.code, problem.path) == ("plugin-failed", f"recover claim {uid_of(1)}")
+    assert refused(node.plugin.prepare, claim_of(3, "gpu-0")) == ["device-held"]
+    monkeypatch.setattr(node.devices, "release", release)
+    node.plugin.release(uid_of(1))
+    assert node.check() == {uid_of(2)}
+
+
 def refused_problem() -> list:
     from dra_infra.errors import Problem
 

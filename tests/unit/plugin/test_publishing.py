@@ -3,11 +3,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dra_infra.model.toleration import DeviceTaint
 from dra_infra.plugin.publishing.publisher import Publisher
-from tests.unit.plugin.api_server import ApiServer, serving
+from tests.unit.plugin.api_server import ApiServer, RefusalError, serving
 from tests.unit.plugin.publishing import (
     DRIVER,
     NODE,
@@ -35,13 +37,13 @@ class Bench:
         self.running: list[Publisher] = []
         self.server.store.create("nodes", "", {"metadata": {"name": NODE, "uid": "node-uid"}})
 
-    def start(self, back_end: BackEnd | None = None, lock: Path | None = None) -> Publisher:
+    def start(self, back_end: BackEnd | None = None, **options: Any) -> Publisher:
         publisher = Publisher(
             self.server.api(),
             back_end=back_end or self.back_end,
             node=NODE,
             observer=self.observer,
-            lock=lock,
+            **options,
         )
         publisher.start()
         self.running.append(publisher)
@@ -119,8 +121,20 @@ def test_a_pool_that_shrinks_loses_its_last_slices(bench: Bench) -> None:
     bench.back_end.change(inventory(MANY[:3]))
     bench.wait_pool(MANY[:3])
     wait_until(lambda: bench.generations() == [2])
+
+
+def test_a_pool_that_has_nothing_any_more_is_whole_all_the_time_and_is_no_new_one_later(bench: Bench) -> None:
+    bench.published()
+    events = len(bench.server.store.events)
     bench.back_end.change(inventory([]))
-    wait_until(lambda: bench.slices() == [])
+    wait_until(lambda: [each["spec"].get("devices", []) for each in bench.slices()] == [[]])
+    # The first write is the pool as it is now; what goes then is of the generation before.
+    first, *rest = [(each, item) for _, _, each, item in bench.server.store.events[events:]]
+    assert (first[0], [each for each, _ in rest]) == ("MODIFIED", ["DELETED"])
+    assert pool_of([first[1], rest[0][1]]) == []
+    bench.back_end.change(inventory(["gpu-0"]))
+    bench.wait_pool(["gpu-0"])
+    assert bench.generations() == [3]
 
 
 def test_what_the_kubelet_deletes_is_published_again_at_once_and_is_no_change(bench: Bench) -> None:
@@ -222,7 +236,9 @@ def test_a_server_that_comes_back_with_a_gate_gets_what_it_dropped_before(bench:
         [device("gpu-0").changed({"binding_conditions": ["example.com/ready"]})]
     )
     bench.published()
-    wait_until(watches)
+    # A watch has begun when what it tells is acted upon; one that ends before that begins with a list.
+    bench.server.store.delete("resourceslices", "", bench.slices()[0]["metadata"]["name"])
+    bench.wait_pool(["gpu-0"])
     # It is away for a moment: requests that are tried again never fail.
     bench.server.refuse = lambda _method, _path: 503
     before = watches()
@@ -237,12 +253,194 @@ def test_a_server_that_comes_back_with_a_gate_gets_what_it_dropped_before(bench:
 
 def test_a_pool_of_which_a_slice_is_refused_is_not_begun(bench: Bench) -> None:
     bench.published()
-    bench.back_end.change(inventory(["changed", *MANY[1:-1], "refused"]))
+    bench.back_end.change(inventory([*MANY, "refused"]))
     bench.observer.wait_for_code("api-refused")
-    assert bench.pool() == MANY
-    bench.back_end.change(inventory(["gpu-0", "gpu-0"]))
+    bench.back_end.change(inventory([*MANY, *MANY]))
     bench.observer.wait_for_code("pool-not-usable")
     assert bench.pool() == MANY
+    assert bench.generations() == [1, 1]
+    assert bench.observer.problems == []
+
+
+def test_devices_that_are_gone_are_taken_out_while_the_new_ones_are_refused(bench: Bench) -> None:
+    bench.published()
+    bench.back_end.change(inventory(["new", *MANY[1:-1], "refused"]))
+    bench.wait_pool(MANY[1:-1])
+    told = bench.observer.wait_for_code("devices-withdrawn")
+    assert "gpu-0, gpu-129" in told.message
+    bench.observer.wait_for_code("api-refused")
+    assert bench.generations() == [2, 2]
+    # Again and again it is refused, which changes nothing.
+    failed, written = len(bench.observer.publishings), len(bench.server.writes())
+    wait_until(lambda: len(bench.observer.publishings) >= failed + 2)
+    assert all(error for _, _, error in bench.observer.publishings[failed:])
+    assert len(bench.server.writes()) == written
+    assert [each.code for each in bench.observer.problems] == ["devices-withdrawn"]
+    bench.back_end.change(inventory(["new", *MANY[1:-1]]))
+    bench.wait_pool(["new", *MANY[1:-1]])
+    wait_until(lambda: bench.observer.publishings[-1][2] is None)
+
+
+def test_a_plugin_that_starts_with_devices_that_are_refused_takes_out_what_is_gone(bench: Bench) -> None:
+    bench.published().stop()
+    bench.back_end.offered = inventory(["gpu-0", "gpu-0", *MANY[5:]])
+    publisher = bench.start()
+    bench.wait_pool([MANY[0], *MANY[5:]])
+    bench.observer.wait_for_code("pool-not-usable")
+    assert not publisher.wait(0)
+
+
+def test_devices_that_are_to_be_kept_away_now_are_taken_out_while_their_taints_are_refused(
+    bench: Bench,
+) -> None:
+    names = ["gpu-0", "gpu-1", "gpu-2"]
+    bench.back_end.offered = inventory(["gpu-0", device("gpu-1", taint="sick"), "gpu-2"])
+    bench.published()
+    [before] = [each for each in bench.slices()[0]["spec"]["devices"] if each["name"] == "gpu-1"]
+    bench.back_end.change(
+        inventory([*(device(each, taint="sick") for each in names[:2]), "gpu-2", "refused"])
+    )
+    bench.wait_pool(["gpu-1", "gpu-2"])
+    assert before in bench.slices()[0]["spec"]["devices"]
+    assert bench.generations() == [2]
+
+
+def test_who_may_not_publish_may_still_take_out_what_is_gone(bench: Bench) -> None:
+    bench.published()
+    bench.server.refuse = lambda method, _path: 403 if method == "POST" else None
+    bench.back_end.change(inventory(MANY[:129]))
+    bench.wait_pool(MANY[:129])
+    bench.observer.wait_for_code("api-forbidden")
+
+
+def test_a_server_that_fails_has_refused_nothing(bench: Bench) -> None:
+    bench.published()
+    written = len(bench.server.writes())
+    bench.server.refuse = lambda method, _path: 503 if method == "POST" else None
+    bench.back_end.change(inventory(MANY[1:]))
+    bench.observer.wait_for_code("api-unreachable")
+    assert len(bench.server.writes()) == written
+    bench.server.refuse = lambda _method, _path: None
+    bench.wait_pool(MANY[1:])
+
+
+def test_a_server_that_asks_for_time_gets_it_before_the_next_try(bench: Bench) -> None:
+    pauses: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        pauses.append(seconds)
+        bench.server.refuse = lambda _method, _path: None
+        return False
+
+    bench.server.refuse = lambda method, _path: 429 if method == "POST" else None
+    bench.server.retry_after = "20"
+    publisher = bench.start(wait=wait)
+    assert publisher.wait(PATIENCE)
+    [pause] = pauses
+    assert 20.0 < pause <= 21.0
+
+
+def test_an_unfinished_pool_of_nobody_knows_what_becomes_one_without_devices(bench: Bench) -> None:
+    """While one is on a node, the scheduler answers no request there for all devices of whatever driver."""
+    publisher = bench.published()
+    publisher.stop()
+    bench.server.store.delete("resourceslices", "", bench.slices()[0]["metadata"]["name"])
+    bench.back_end.offered = inventory(["refused"])
+    bench.start()
+    bench.wait_pool([])
+    bench.observer.wait_for_code("api-refused")
+
+
+def test_slices_that_are_deleted_while_new_ones_are_refused_come_back(bench: Bench) -> None:
+    bench.published()
+    bench.back_end.change(inventory([*MANY[1:], "refused"]))
+    bench.wait_pool(MANY[1:])
+    bench.server.store.delete("resourceslices", "", bench.slices()[0]["metadata"]["name"])
+    bench.wait_pool(MANY[1:])
+
+
+def test_taking_devices_out_goes_on_where_it_ended(bench: Bench) -> None:
+    """Gone devices are in two slices, and the server fails between the two writes."""
+    bench.published()
+    updates: list[str] = []
+
+    def refuse(method: str, path: str) -> int | None:
+        if method != "PUT":
+            return None
+        updates.append(path)
+        return 409 if len(updates) == 2 else None
+
+    bench.server.refuse = refuse
+    bench.back_end.change(inventory([*MANY[1:-1], "refused"]))
+    bench.wait_pool(MANY[1:-1])
+    assert len(updates) > 2
+
+
+def test_slices_that_are_refused_when_they_are_written_leave_those_of_before_less_what_is_gone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A policy may know what an update changes, where a dry run of a new slice is let through."""
+    bench.published()
+    update = bench.server.store.update
+
+    def only_known(plural: str, namespace: str, name: str, body: Any) -> Any:
+        if any(each["name"] == "new" for each in body["spec"]["devices"]):
+            raise RefusalError(403, "the policy says so", "Forbidden")
+        return update(plural, namespace, name, body)
+
+    monkeypatch.setattr(bench.server.store, "update", only_known)
+    bench.back_end.change(inventory([*MANY[1:-1], "new"]))
+    bench.wait_pool(MANY[1:-1])
+    bench.observer.wait_for_code("api-forbidden")
+
+
+def test_an_inventory_that_cannot_be_laid_out_does_not_keep_devices_that_are_gone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.published()
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("dra_infra.plugin.publishing.offer.lay_out", fails)
+    bench.back_end.change(inventory(MANY[1:]))
+    bench.wait_pool(MANY[1:])
+    bench.observer.wait_for_code("plugin-failed")
+
+
+def test_the_time_of_a_taint_is_kept_while_its_device_is_taken_out(bench: Bench) -> None:
+    def taints(name: str) -> list[Any]:
+        [found] = [each for each in bench.slices()[0]["spec"]["devices"] if each["name"] == name]
+        return found["taints"]
+
+    first = device("gpu-1", taint="worn")
+    bench.back_end.offered = inventory(["gpu-0", first])
+    bench.published()
+    [before] = taints("gpu-1")
+    both = first.changed({"taints": [*(first.taints or ()), DeviceTaint(key="sick", effect="NoSchedule")]})
+    bench.back_end.change(inventory(["gpu-0", both, "refused"]))
+    bench.wait_pool(["gpu-0"])
+    wait_until(lambda: bench.observer.publishings[-1][2] is not None)
+    bench.back_end.change(inventory(["gpu-0", both]))
+    bench.wait_pool(["gpu-0", "gpu-1"])
+    assert before["timeAdded"]
+    assert before in taints("gpu-1")
+
+
+def test_a_server_of_another_release_behind_a_watch_that_only_ended_gets_slices_of_its_own(
+    bench: Bench,
+) -> None:
+    bench.server.minor = "34"
+    bench.back_end.offered = inventory([device("mig-0", drawn="gpu-0")], [counters("gpu-0")])
+    bench.published()
+    assert len(bench.slices()) == 1
+    wait_until(lambda: [query for _, _, query in bench.server.asked if query.get("watch")])
+    bench.server.minor = "35"
+    for connection in list(bench.server.open):
+        connection.shutdown(2)
+    wait_until(lambda: len(bench.slices()) == 2)
+    assert bench.pool() == ["mig-0"]
+    assert not [error for _, _, error in bench.observer.publishings if error]
 
 
 def test_a_driver_of_the_same_name_is_left_alone_until_it_is_gone(bench: Bench) -> None:
@@ -282,7 +480,7 @@ def test_stopping_leaves_the_slices_and_withdrawing_deletes_them(bench: Bench) -
 def test_an_api_server_that_is_away_is_found_again_with_all_that_changed(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dra_infra.plugin.api_server.client._BUDGET", 1.0)
+    monkeypatch.setattr("dra_infra.plugin.api_server.asking.BUDGET", 1.0)
     publisher = bench.published()
     store, port = bench.server.store, bench.server.port
     with bench.server.hold_port():

@@ -2,15 +2,17 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.api_server.claim_reading import ClaimReader
 from dra_infra.plugin.api_server.kubelet_state import claims_of_kubelet
 from dra_infra.plugin.api_server.reconciling import PATIENCE, Reconciled, Reconciler
+from dra_infra.plugin.claims import Claim
 from tests.unit.plugin.api_server import ApiServer, serving
 from tests.unit.plugin.faults import DRIVER, SPEC, Node, claim_of, uid_of
 from tests.unit.plugin.publishing import Remembering, wait_until
@@ -181,10 +183,80 @@ def test_a_lost_claim_with_other_devices_now_is_left_and_told(bench: Bench) -> N
     assert [each.code for each in bench.observer.problems] == ["claim-prepared-otherwise"]
 
 
+def left_half_way(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Claim], Callable[[], None]]:
+    """A claim has its device, was not prepared, and could not be undone; tries to do so, and what makes one succeed."""
+    devices = bench.node.devices
+    answers = devices.release
+    tries: list[Claim] = []
+
+    def silent(claim: Claim) -> None:
+        tries.append(claim)
+        raise PluginError([Problem(path="gpu-0", code="device-held", message="does not answer")])
+
+    devices.broken = True
+    monkeypatch.setattr(devices, "release", silent)
+    with pytest.raises(PluginError):
+        bench.node.plugin.prepare(claim_of(1, "gpu-0"))
+    bench.node.restart()
+    devices.broken = False
+
+    return tries, lambda: monkeypatch.setattr(devices, "release", answers)
+
+
+def test_what_could_not_be_undone_at_the_start_is_tried_again_and_told_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, mend = left_half_way(bench, monkeypatch)
+    told = len(bench.node.noticed)
+    reconciler = bench.reconciler()
+    for _ in range(3):
+        bench.now += PATIENCE
+        reconciler.look()
+        with pytest.raises(PluginError, match="is prepared for"):
+            bench.node.plugin.prepare(claim_of(2, "gpu-0"))
+    assert len(bench.node.noticed) == told
+    mend()
+    bench.now += PATIENCE
+    reconciler.look()
+    bench.node.plugin.prepare(claim_of(2, "gpu-0"))
+    assert bench.node.check() == {uid_of(2)}
+
+
+def test_what_could_not_be_undone_is_not_tried_at_each_look_while_the_api_server_is_away(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries, _ = left_half_way(bench, monkeypatch)
+    reconciler = bench.reconciler()
+    reconciler.look()
+    before = len(tries)
+    reconciler.look()
+    assert len(tries) == before
+    bench.now += PATIENCE
+    reconciler.look()
+    assert len(tries) == before + 1
+
+
+def test_what_could_not_be_undone_is_tried_again_before_the_next_regular_look(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dra_infra.plugin.api_server.reconciling.PATIENCE", 0.0)
+    tries, mend = left_half_way(bench, monkeypatch)
+    before = len(tries)
+    reconciler = bench.reconciler()
+    reconciler.start()
+    try:
+        wait_until(lambda: len(tries) > before + 2)
+        mend()
+        wait_until(lambda: not bench.node.ready())
+    finally:
+        reconciler.stop()
+    assert bench.node.check() == frozenset()
+
+
 def test_an_api_server_that_is_away_keeps_everything_as_it_is(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dra_infra.plugin.api_server.client._BUDGET", 0.1)
+    monkeypatch.setattr("dra_infra.plugin.api_server.asking.BUDGET", 0.1)
     bench.claim(1, "gpu-0")
     bench.lose(1)
     bench.server.refuse = lambda _method, _path: 503

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +18,13 @@ from dra_infra.errors import PluginError, Problem
 from dra_infra.model.device import Device
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.back_ends import own
+from dra_infra.plugin.command.check_addresses import check_addresses
 from dra_infra.plugin.command.check_folders import check_folders
 from dra_infra.plugin.command.check_kubelet import ask_kubelet
 from dra_infra.plugin.command.check_server import check_server
 from dra_infra.plugin.command.findings import Finding, attempt, show
 from dra_infra.plugin.command.self_test import check
+from dra_infra.plugin.command.setting_values import Address
 from dra_infra.plugin.command.settings import Settings
 from dra_infra.plugin.disk import Folder
 from dra_infra.plugin.protocol import registration_pb2
@@ -346,3 +351,82 @@ def test_a_machine_without_a_kubelet_is_told_so(folder: Path):
     assert found["state folder"].problem
     assert found["state folder"].problem.path == str(folder / "plugins")
     assert "no kubelet has been started" in found["state folder"].problem.message
+
+
+LISTEN = """
+import socket, sys
+listening = socket.create_server(("127.0.0.1", 0))
+kept = [open(each) for each in sys.argv[1:]]
+print(listening.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def listening(*files: Path) -> Iterator[tuple[int, int]]:
+    """A process that listens on loopback, and has files open; its id and the port."""
+    with subprocess.Popen(
+        [sys.executable, "-c", LISTEN, *map(str, files)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        yield process.pid, int(process.stdout.readline())
+        process.communicate()
+
+
+def addresses(node: Path, **settings: Address) -> dict[str, Finding]:
+    return {each.what: each for each in check_addresses(machine(node, **settings), node / "instances")}
+
+
+def test_addresses_that_are_free_hold_and_are_free_afterwards(node: Path, monkeypatch: pytest.MonkeyPatch):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        free = Address("127.0.0.1", server.getsockname()[1])
+    monkeypatch.setattr("dra_infra.plugin.command.self_test.ask_kubelet", lambda *_: "")
+    for _ in range(2):
+        found = of_machine(machine(node, metrics_address=free, health_address=Address("::", 0)))
+        assert found["metrics address"].found == str(free)
+        assert found["health address"].holds
+
+
+def test_addresses_that_are_not_given_are_not_tried(node: Path):
+    assert addresses(node) == {}
+
+
+def test_a_port_that_another_process_has_is_told_with_that_process(node: Path):
+    (node / "instances").touch()
+    with listening() as (process, port):
+        for each in ("metrics", "health"):
+            found = addresses(node, **{f"{each}_address": Address("127.0.0.1", port)})[f"{each} address"]
+            assert found.problem
+            assert (found.problem.code, found.problem.path) == (
+                "plugin-address-not-usable",
+                f"{each}Address",
+            )
+            assert f"; process {process} (" in found.problem.message
+            assert found.problem.message.endswith(") listens there")
+
+
+def test_a_port_that_a_running_instance_of_the_same_plugin_has_holds(node: Path):
+    (node / "instances").touch()
+    with listening(node / "instances") as (process, port):
+        found = addresses(node, metrics_address=Address("127.0.0.1", port))["metrics address"]
+    assert found.problem is None
+    assert f"where the plugin that runs listens: process {process} (" in found.found
+
+
+def test_two_addresses_with_one_port_are_told(node: Path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        free = Address("127.0.0.1", server.getsockname()[1])
+    found = addresses(node, metrics_address=free, health_address=free)
+    assert codes(found) == {"health address": "plugin-address-not-usable"}
+    assert found["health address"].problem
+    assert "metricsAddress has the same port" in found["health address"].problem.message
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "a" * 70])
+def test_an_address_that_is_not_of_this_machine_is_told_so(node: Path, host: str):
+    found = addresses(node, health_address=Address(host, 8081))
+    assert codes(found) == {"health address": "plugin-address-not-usable"}
+    assert found["health address"].problem
+    assert found["health address"].problem.hint == (
+        "give an address of this machine, or :8081 for all that it has"
+    )

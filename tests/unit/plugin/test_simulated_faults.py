@@ -21,6 +21,7 @@ from dra_infra.plugin.back_ends.sim_commands import (
     heal,
     hold,
     read_commands,
+    unhold,
     withdraw,
     write_commands,
 )
@@ -234,6 +235,10 @@ def test_what_is_written_is_what_is_read_and_is_both_yaml_and_json(tmp_path: Pat
     assert heal(commands).devices == {}
     assert heal(commands).prepare == ()
     assert heal(commands).bindings == commands.bindings
+    assert unhold(hold(commands, "gpu-3"), "gpu-2").binding_conditions == ("gpu-3",)
+    assert (
+        unhold(hold(commands)) == unhold(commands) == commands.model_copy(update={"binding_conditions": ()})
+    )
 
 
 def test_a_gpu_that_is_passed_through_is_offered_in_no_other_way(tmp_path: Path):
@@ -261,6 +266,7 @@ def test_a_gpu_that_is_passed_through_is_offered_in_no_other_way(tmp_path: Path)
         (lambda: disturb(Commands(), claim="trainer", seconds=1), "sim: prepare.0.claim"),
         (lambda: fail(Commands(), "GPU_0"), "sim: devices.GPU_0"),
         (lambda: hold(Commands(), "GPU_0"), "sim: bindingConditions.0"),
+        (lambda: unhold(hold(Commands()), "gpu-0"), "sim: bindingConditions: gpu-0"),
     ],
 )
 def test_a_command_that_cannot_be_is_refused_before_it_is_written(change: Callable[[], Commands], where: str):

@@ -1,0 +1,131 @@
+"""What the command `dra-infra-plugin` does."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+from dra_infra.errors import ClusterError, FleetError, Problem, ProblemsError
+from dra_infra.plugin.command.command_line import CommandLine, parse
+from dra_infra.plugin.command.settings_reading import read_settings
+
+if TYPE_CHECKING:
+    from dra_infra.plugin.command.settings import Settings
+    from dra_infra.plugin.disk import Disk
+
+EXIT_NOT_WORKING: Final = 1
+EXIT_MISTAKEN: Final = 2
+
+_BY_SIGNAL: Final = 128
+
+
+def run(words: Sequence[str], environment: Mapping[str, str], *, disk: Disk | None = None) -> int:
+    """Do what the command line says; the exit code.
+
+    Args:
+        words: Behind the command's name.
+        environment: Of the process.
+        disk: What changes checkpoint and CDI specs; tests stop the plugin at its steps.
+    """
+    if words and words[0] == "sim":
+        from dra_infra.plugin.command.sim_command_line import run_sim
+
+        return _answered(lambda: run_sim(words[1:], environment))
+    line = parse(words, environment)
+    if line.version:
+        from dra_infra.release import VERSION
+
+        print(f"dra-infra-plugin {VERSION}")
+        return 0
+    return _answered(lambda: _run(line, environment, disk))
+
+
+def _run(line: CommandLine, environment: Mapping[str, str], disk: Disk | None) -> int:
+    settings, warnings = read_settings(line.flags, line.unknown, environment, line.file)
+    if line.check:
+        return _check(settings, line, environment)
+    return _serve(settings, warnings, environment, disk)
+
+
+def _answered(work: Callable[[], int]) -> int:
+    try:
+        return work()
+    except ProblemsError as error:
+        print_problems(error.problems)
+        return _exit_code(error)
+
+
+def print_problems(problems: Sequence[Problem]) -> None:
+    """Each with its hint, on standard error."""
+    from dra_infra.model.secrets import SecretMask, secret_texts
+
+    mask = SecretMask(secret_texts(os.environ))
+    for problem in map(mask.problem, problems):
+        print(f"{'✗' if problem.severity == 'error' else '!'} {problem}", file=sys.stderr)
+
+
+def _exit_code(error: ProblemsError) -> int:
+    mistaken = isinstance(error, FleetError | ClusterError) or any(
+        each.code.startswith("plugin-setting") or each.code == "back-end-not-loaded"
+        for each in error.problems
+    )
+    return EXIT_MISTAKEN if mistaken else EXIT_NOT_WORKING
+
+
+def _serve(
+    settings: Settings, warnings: Sequence[Problem], environment: Mapping[str, str], disk: Disk | None
+) -> int:
+    from dra_infra.plugin.command import logs
+
+    ended = threading.Event()
+    _end_on_signals(ended)
+    logs.set_up(log_format=settings.log_format, level=settings.log_level, environment=environment)
+    for each in warnings:
+        logs.tell_problem("warning", "noticed", each)
+    from dra_infra.plugin.command.joining import Plugin
+
+    plugin = Plugin(settings, disk=disk, environment=environment)
+    plugin.start()
+    # What there is now stays: looking through it again and again is all that an idle plugin would do.
+    gc.collect()
+    gc.freeze()
+    _wait_for(ended)
+    logs.tell("info", "stopping")
+    plugin.stop()
+    logs.tell("info", "stopped")
+    return 0
+
+
+def _end_on_signals(ended: threading.Event) -> None:
+    """The first asks to end, the second does not wait for it."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        if ended.is_set():
+            os._exit(_BY_SIGNAL + number)
+        ended.set()
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, end)
+
+
+def _wait_for(ended: threading.Event) -> None:
+    """Wait for a signal. One that comes just before `ended.wait()` sleeps would be handled when that wakes: never."""
+    woken, waking = socket.socketpair()
+    waking.settimeout(0)
+    signal.set_wakeup_fd(waking.fileno())
+    while not ended.is_set():
+        woken.recv(1)
+
+
+def _check(settings: Settings, line: CommandLine, environment: Mapping[str, str]) -> int:
+    from dra_infra.plugin.command.findings import show
+    from dra_infra.plugin.command.self_test import check
+
+    return show(check(settings, environment), as_json=line.as_json, write=sys.stdout.write)
