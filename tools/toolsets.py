@@ -28,6 +28,9 @@ _ENVIRONMENT = {
     "GOTOOLCHAIN": "local",
     "GOWORK": "off",
 }
+# Compilers live for seconds: without collections a build takes a quarter less, and a linker 0.2 GiB more.
+# The limit is above what the largest linker holds; a process that reaches it collects again.
+_COLLECTING = {"GOGC": "off", "GOMEMLIMIT": "2GiB"}
 _CROSS_COMPILING = ("GOOS", "GOARCH", "GOAMD64", "GOARM64")
 
 
@@ -129,6 +132,6 @@ def load(path: Path = DATA) -> tuple[Toolset, ...]:
 
 
 def build_environment() -> dict[str, str]:
-    """The user's environment (module settings, caches) with what decides the result fixed."""
+    """The user's environment (module settings, caches) with what decides the result fixed, and with Go's collector at rest."""
     kept = {name: value for name, value in os.environ.items() if name not in _CROSS_COMPILING}
-    return {**kept, **_ENVIRONMENT}
+    return {**_COLLECTING, **kept, **_ENVIRONMENT}

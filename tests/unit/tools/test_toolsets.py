@@ -162,3 +162,12 @@ def test_flags_of_the_users_shell_do_not_reach_the_build(monkeypatch):
     environment = toolsets.build_environment()
     assert environment["GOFLAGS"] == "-buildvcs=false"
     assert "GOOS" not in environment
+
+
+def test_a_build_does_not_collect_garbage_unless_the_user_says_how(monkeypatch):
+    for name in ("GOGC", "GOMEMLIMIT"):
+        monkeypatch.delenv(name, raising=False)
+    environment = toolsets.build_environment()
+    assert (environment["GOGC"], environment["GOMEMLIMIT"]) == ("off", "2GiB")
+    monkeypatch.setenv("GOGC", "50")
+    assert toolsets.build_environment()["GOGC"] == "50"
