@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools import cache, inventory, toolsets
+from tools import ahead, cache, inventory, toolsets
 from tools.diagnosis import diagnose, redact, tail
 from tools.errors import ToolError
 from tools.progress import Progress
@@ -61,7 +61,7 @@ def binary(name: str, *, toolset: str | None = None) -> Path:
     candidates = [one for one in toolsets.load() if name in one.binaries and toolset in (None, one.name)]
     if not candidates:
         raise ToolError(f"{name}: no toolset{f' {toolset}' if toolset else ''} has a binary of that name")
-    built = cache.find(candidates[0], go_version()) if has_go() else cache.find_by_any_go(candidates[0])
+    built = _find(candidates[0])
     if built is None:
         message = f"{name} is not built (toolset {candidates[0].name} {candidates[0].version})"
         if has_go():
@@ -96,16 +96,26 @@ def build(chosen: Iterable[Toolset], *, jobs: int, progress: Progress) -> list[R
     Raises:
         ToolError: When a build fails; what was finished before stays.
     """
+    wanted = list(chosen)
     rows: list[Row] = []
-    for toolset in chosen:
-        built = cache.find(toolset, go_version())
+    for place, toolset in enumerate(wanted):
+        built = _find(toolset)
         is_fresh = built is None
         if built is None:
-            built = _build_one(toolset, jobs=jobs, progress=progress)
+            # Tells what is missing before anything is begun.
+            go_version()
+            following = next((each for each in wanted[place + 1 :] if _find(each) is None), None)
+            # With memory for one job there is none for a second build.
+            with ahead.compiling(following if jobs > 1 else None, jobs=jobs):
+                built = _build_one(toolset, jobs=jobs, progress=progress)
         if not toolset.optional:
             cache.link(built)
         rows += inventory.of_build(toolset, built, is_fresh=is_fresh)
     return rows
+
+
+def _find(toolset: Toolset) -> cache.Built | None:
+    return cache.find(toolset, go_version()) if has_go() else cache.find_by_any_go(toolset)
 
 
 def _build_one(toolset: Toolset, *, jobs: int, progress: Progress) -> cache.Built:
@@ -216,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = _choose(options.only)
         if options.list:
             # What is built only by name is shown too, so that the name can be known.
-            rows = inventory.of_cache(chosen if options.only else toolsets.load(), go_version())
+            rows = inventory.of_cache(chosen if options.only else toolsets.load(), _find)
         else:
             rows = build(chosen, jobs=options.jobs or _default_jobs(), progress=progress)
     except ToolError as error:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tools import cache
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from tools import cache
     from tools.toolsets import Toolset
 
 _HEADING = ("binary", "version", "size", "seconds", "state")
@@ -55,11 +54,11 @@ def of_build(toolset: Toolset, built: cache.Built, *, is_fresh: bool) -> list[Ro
     ]
 
 
-def of_cache(chosen: Iterable[Toolset], go_version: str) -> list[Row]:
-    """Rows of what the cache has and lacks for this version of Go."""
+def of_cache(chosen: Iterable[Toolset], find: Callable[[Toolset], cache.Built | None]) -> list[Row]:
+    """Rows of what *find* has and lacks."""
     found = []
     for toolset in chosen:
-        if (built := cache.find(toolset, go_version)) is not None:
+        if (built := find(toolset)) is not None:
             found += of_build(toolset, built, is_fresh=False)
         else:
             found += [

@@ -95,6 +95,19 @@ class Toolset:
                 commands.append([*common, "-o", str(output / name), package])
         return commands
 
+    def compile_command(self, *, jobs: int) -> list[str]:
+        """Argument list that, run in `folder`, compiles all packages as `commands` does, and links nothing."""
+        return [
+            "go",
+            "list",
+            "-p",
+            str(jobs),
+            *self._flags(),
+            "-export",
+            "-deps",
+            *sorted(self.binaries.values()),
+        ]
+
     def key(self, go_version: str) -> str:
         """Name for exactly this build: equal keys mean equal bytes."""
         parts = {

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 
 FAKE_GO = """\
 #!{python}
-import os, pathlib, sys
+import os, pathlib, sys, time
 if sys.argv[1] == "version":
     print("go version go1.99.0 linux/amd64")
 elif sys.argv[1] == "env":
@@ -27,7 +27,14 @@ elif sys.argv[1] == "env":
 elif os.environ.get("FAKE_GO_FAILS"):
     print(os.environ["FAKE_GO_FAILS"], file=sys.stderr)
     sys.exit(1)
+elif sys.argv[1] == "list":
+    draft = pathlib.Path({log!r} + ".draft")
+    draft.write_text(" ".join([str(os.getpid()), str(os.nice(0)), *sys.argv[1:]]) + "\\n")
+    draft.rename({log!r} + ".ahead")
+    time.sleep(600)
 else:
+    while os.environ.get("FAKE_GO_WAITS") == sys.argv[-1] and not os.path.exists({log!r} + ".ahead"):
+        time.sleep(0.01)
     with open({log!r}, "a") as log:
         log.write(" ".join(sys.argv[1:]) + "\\n")
     output = sys.argv[sys.argv.index("-o") + 1]
@@ -97,6 +104,29 @@ def test_removed_binary_is_built_again(go_runs):
     build.binary("etcd").unlink()
     build.main(["--only", "etcd"])
     assert build.binary("etcd").is_file()
+
+
+def test_what_comes_next_is_compiled_meanwhile_below_all_else(go_runs, tmp_path, monkeypatch):
+    etcd, helm = (
+        next(iter(each.binaries.values())) for each in toolsets.load() if each.name in ("etcd", "helm")
+    )
+    monkeypatch.setenv("FAKE_GO_WAITS", etcd)
+    assert build.main(["--only", "etcd", "helm", "--jobs", "2"]) == 0
+    [line] = (tmp_path / "runs.ahead").read_text().splitlines()
+    pid, nice, *words = line.split(" ")
+    assert int(nice) == 19
+    assert words[:3] == ["list", "-p", "2"]
+    assert words[-3:] == ["-export", "-deps", helm]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid), 0)
+    # The same flags, or what is compiled would be of no use.
+    [of_helm] = [each for each in go_runs() if helm in each]
+    assert set(words) - {"list", "-export", "-deps"} < set(of_helm.split(" "))
+
+
+def test_with_memory_for_one_job_nothing_is_compiled_meanwhile(go_runs, tmp_path):
+    assert build.main(["--only", "etcd", "helm", "--jobs", "1"]) == 0
+    assert not (tmp_path / "runs.ahead").exists()
 
 
 def test_job_count_reaches_go(go_runs):
@@ -200,6 +230,18 @@ def built_etcd(go_runs, monkeypatch, tmp_path):
 
 def test_without_go_a_binary_is_taken_where_all_else_fits(built_etcd):
     assert build.binary("etcd") == built_etcd
+
+
+@pytest.mark.parametrize("words", [["--list"], []])
+def test_without_go_what_is_built_is_shown(built_etcd, capsys, words):
+    assert build.main([*words, "--only", "etcd", "--json"]) == 0
+    [row] = json.loads(capsys.readouterr().out)["binaries"]
+    assert (row["state"], row["path"]) == ("cached", str(built_etcd))
+
+
+def test_without_go_nothing_is_built(built_etcd, capsys):
+    assert build.main(["--only", "etcd", "helm"]) == 1
+    assert "error: go is not on PATH" in capsys.readouterr().err
 
 
 def test_without_go_a_binary_of_another_go_mod_does_not_count(built_etcd):
