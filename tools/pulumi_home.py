@@ -29,6 +29,9 @@ LANGUAGE_HOST: Final = TOOLS / "language_host" / "pulumi-language-python"
 PROVIDER: Final = TOOLS / "kubernetes_provider" / "pulumi-resource-kubernetes"
 
 SETTINGS: Final[Mapping[str, str]] = {
+    # A command takes a fifth less of the processors' time.
+    "GOGC": "off",
+    "GOMEMLIMIT": "400MiB",
     "PULUMI_CONFIG_PASSPHRASE": "",
     "PULUMI_DEBUG_COMMANDS": "true",
     "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
@@ -36,7 +39,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "1",
     "PULUMI_SKIP_UPDATE_CHECK": "true",
 }
-"""What keeps the CLI from asking anybody; the debug commands are needed for `--event-log`."""
+"""What keeps the CLI from asking anybody, and from collecting garbage; the debug commands are needed for `--event-log`."""
 
 WARM_MODULES: Final = (
     "dra_infra.components.mig_partitions",

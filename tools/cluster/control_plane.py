@@ -163,7 +163,7 @@ class ControlPlane:
             try:
                 yield
             finally:
-                supervision.start(name, layout.command(name, self._find_binary(name)))
+                self._start_server(name, self._find_binary(name))
                 deadline = time.monotonic() + self._ready_seconds
                 token = self.token if name == parts.APISERVER else None
                 if name != parts.ETCD:
@@ -221,7 +221,7 @@ class ControlPlane:
         tokens = credentials.write_tokens(layout.tokens, self._nodes)
         credentials.write_signing_key(layout.service_account_key)
         for name in (parts.ETCD, parts.APISERVER):
-            supervision.start(name, layout.command(name, binaries[name]))
+            self._start_server(name, binaries[name])
         authority = self._authority(parts.APISERVER, deadline)
         layout.ca.write_text(authority)
         for user, token in tokens.items():
@@ -232,7 +232,7 @@ class ControlPlane:
         self._wait_healthy(parts.APISERVER, deadline, token=tokens[credentials.ADMIN])
         controllers = [name for name in self.components if name not in (parts.ETCD, parts.APISERVER)]
         for name in controllers:
-            supervision.start(name, layout.command(name, binaries[name]))
+            self._start_server(name, binaries[name])
         for name in controllers:
             self._wait_healthy(name, deadline)
         if parts.CONTROLLER_MANAGER in self.components:
@@ -253,6 +253,12 @@ class ControlPlane:
             return certificates[1] if len(certificates) > 1 else None
 
         return self._wait_for(read, f"{name} made no certificate", deadline)
+
+    def _start_server(self, name: str, binary: Path) -> None:
+        layout = self._running_layout
+        self._running_supervision.start(
+            name, layout.command(name, binary), environment=layout.environment(name)
+        )
 
     def _wait_healthy(self, name: str, deadline: float, *, token: str | None = None) -> None:
         url = self._running_layout.health_url(name)

@@ -11,12 +11,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from tools.errors import ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 _PROGRAM = Path(__file__).with_name("supervisor.py")
 _LOG_LINES_IN_ERRORS = 12
@@ -63,9 +64,19 @@ class Supervision:
         """Process id of the supervisor."""
         return self._process.pid
 
-    def start(self, name: str, argv: list[str], *, seconds: float = 60.0) -> None:
-        """Start *argv* with the state folder as working directory and its output in ``<name>.log`` there."""
-        self._ask({"name": name, "argv": argv}, name)
+    def start(
+        self,
+        name: str,
+        argv: list[str],
+        *,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        seconds: float = 60.0,
+    ) -> None:
+        """Start *argv* with the state folder as working directory and its output in ``<name>.log`` there.
+
+        Of *environment* and nothing of the caller's; a home and a path are in it as well.
+        """
+        self._ask({"name": name, "argv": argv, "environment": dict(environment)}, name)
         self.pids[name] = int(self._expect("started", seconds=seconds)["pid"])
 
     def at_end(self, argv: list[str], *, seconds: float = 60.0) -> None:

@@ -104,7 +104,7 @@ class _Supervisor:
         with contextlib.suppress(OSError):
             os.write(1, json.dumps(event).encode() + b"\n")
 
-    def start(self, name: str, argv: list[str]) -> None:
+    def start(self, name: str, argv: list[str], environment: dict[str, str]) -> None:
         me = os.getpid()
         try:
             # Appended to: one that is started again goes on with its log.
@@ -113,7 +113,7 @@ class _Supervisor:
                     argv,
                     cwd=self.folder,
                     # Settings of the user's shell (ETCD_*, proxies) must not leak into a cluster.
-                    env={"HOME": str(self.folder), "PATH": os.defpath},
+                    env={"HOME": str(self.folder), "PATH": os.defpath, **environment},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
@@ -137,7 +137,7 @@ class _Supervisor:
                 self.at_end.append(request["at_end"])
                 self.say(noted=request["at_end"])
             else:
-                self.start(request["name"], request["argv"])
+                self.start(request["name"], request["argv"], request["environment"])
         return bool(chunk)
 
     def serve(self, starter: int) -> None:
