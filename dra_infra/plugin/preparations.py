@@ -10,32 +10,21 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin import refusals
 from dra_infra.plugin.cdi import CdiFolder, device_ids, device_names
 from dra_infra.plugin.checkpoint import Checkpoint
-from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Record, check_uid, find_holder
+from dra_infra.plugin.claims import Claim, ClaimDevice, Record, check_uid, find_holder
+from dra_infra.plugin.devices import Devices, GuardedDevices
 from dra_infra.plugin.turns import Turns
-from dra_infra.plugin.unexpected import expected
 
 _CDI_NAME: Final = re.compile(r"[-0-9a-f]{36}-(?P<preparation>[0-9a-f]{8})-\d+-(?P<device>.+)")
 
 
 def _anyway() -> None:
     """For callers that stay."""
-
-
-class Devices(Protocol):
-    """What of a back end makes devices ready."""
-
-    def prepare(self, claim: Claim) -> Sequence[Edits]:
-        """As `BackEnd.prepare`."""
-        ...
-
-    def release(self, claim: Claim) -> None:
-        """As `BackEnd.release`."""
-        ...
 
 
 class Preparations:
@@ -61,7 +50,7 @@ class Preparations:
         self._boot_id = boot_id
         self._checkpoint = checkpoint
         self._specs = specs
-        self._back_end = back_end
+        self._devices = GuardedDevices(back_end)
         self._turns = turns
         self._notice = notice
         self._unsure = True
@@ -121,7 +110,8 @@ class Preparations:
 
         Raises:
             PluginError: `device-held`, `claim-prepared-otherwise`, `claim-not-restored`, `claim-too-large`, `invalid-claim-uid`,
-                `cdi-refused`, `plugin-folder-not-usable`, and what the back end says. Nothing is prepared then.
+                `cdi-refused`, `plugin-folder-not-usable`, and what the back end says, as `plugin-failed` where it is nothing
+                that it may raise. Nothing is prepared then.
         """
         uid = check_uid(claim.uid)
         with self._turn(within):
@@ -132,7 +122,7 @@ class Preparations:
                 known = None
             if known:
                 if known.claim.devices != claim.devices:
-                    raise _prepared_otherwise(claim, known.claim)
+                    raise refusals.prepared_otherwise(claim, known.claim)
                 self._specs.write(known)
                 return device_ids(known, self._driver)
             self._refuse_held(claim)
@@ -154,7 +144,7 @@ class Preparations:
             elif uid in self._lost():
                 # The spec goes last: with it less is kept back than without.
                 self._unsure = True
-                self._back_end.release(Claim(uid=uid, namespace="", name="", devices=self._devices_of(uid)))
+                self._devices.release(Claim(uid=uid, namespace="", name="", devices=self._devices_of(uid)))
                 self._checkpoint.forget(uid)
                 self._specs.remove(uid)
                 self._unsure = False
@@ -182,12 +172,10 @@ class Preparations:
         # Whoever has the turn is alone: what is half-way belongs to a process that died.
         for record in tuple(self._checkpoint.records.values()):
             try:
-                # A bug of a back end at one claim keeps no other from being prepared or released.
-                with expected(f"recover claim {record.claim.uid}"):
-                    if self._is_whole(record):
-                        self._specs.write(record)
-                    else:
-                        self._undo(record)
+                if self._is_whole(record):
+                    self._specs.write(record)
+                else:
+                    self._undo(record)
             except PluginError as error:
                 yield from error.problems
         # Asked here alone: looking through a folder of a thousand specs takes as long as writing one.
@@ -212,8 +200,7 @@ class Preparations:
             # On the disk before a device is touched: what hardware keeps through a boot, such as MIG mode, would be nobody's.
             # Nothing else needs to be, for another boot undoes all that it finds.
             self._checkpoint.begin(started)
-            edits = tuple(self._back_end.prepare(claim))
-            completed = replace(started, state="completed", edits=edits)
+            completed = replace(started, state="completed", edits=self._devices.prepare(claim))
             self._specs.write(completed)
             self._checkpoint.complete(completed)
         except Exception as error:
@@ -234,7 +221,7 @@ class Preparations:
         if self._is_whole(record):
             self._checkpoint.begin_release(uid)
         self._specs.remove(uid)
-        self._back_end.release(record.claim)
+        self._devices.release(record.claim)
         self._checkpoint.forget(uid)
         self._unsure = False
 
@@ -254,9 +241,9 @@ class Preparations:
             claim=claim, state="completed", preparation=first["preparation"], boot_id=self._boot_id
         )
         if names != device_names(record):
-            raise _prepared_otherwise(claim, replace(claim, devices=self._devices_of(claim.uid)))
+            raise refusals.prepared_otherwise(claim, replace(claim, devices=self._devices_of(claim.uid)))
         # The back end is asked again: it may have begun to undo it.
-        restored = replace(record, edits=tuple(self._back_end.prepare(claim)))
+        restored = replace(record, edits=self._devices.prepare(claim))
         self._unsure = True
         self._specs.write(restored)
         self._checkpoint.restore(restored)
@@ -271,43 +258,14 @@ class Preparations:
     def _refuse_held(self, claim: Claim) -> None:
         if held := find_holder(claim, self._checkpoint.sharing(claim)):
             device, record = held
-            raise _held(claim, device, str(record.claim))
+            raise refusals.held(claim, device, str(record.claim))
         alone = [each for each in claim.devices if not each.admin_access]
         for uid in sorted(self._lost() - {claim.uid}) if alone else ():
             names = {each.device for each in self._devices_of(uid)}
             if not names:
-                raise _not_restored(claim, uid)
+                raise refusals.not_restored(claim, uid)
             for device in alone:
                 if device.device in names:
-                    raise _held(claim, device, f"the claim with the UID {uid}, which was not restored yet")
-
-
-def _held(claim: Claim, device: ClaimDevice, holder: str) -> PluginError:
-    problem = Problem(
-        path=f"{claim}: device {device.pool}/{device.device}",
-        code="device-held",
-        message=f"is prepared for {holder}",
-        hint="the kubelet asks again when that claim's pods are gone; if it stays so, look for them",
-    )
-    return PluginError([problem])
-
-
-def _prepared_otherwise(claim: Claim, before: Claim) -> PluginError:
-    old, new = (", ".join(each.device for each in one.devices) for one in (before, claim))
-    problem = Problem(
-        path=str(claim),
-        code="claim-prepared-otherwise",
-        message=f"is prepared with {old or 'other devices'}, and allocated {new} now",
-        hint="the kubelet releases it when its old pods are gone, and asks again",
-    )
-    return PluginError([problem])
-
-
-def _not_restored(claim: Claim, uid: str) -> PluginError:
-    problem = Problem(
-        path=str(claim),
-        code="claim-not-restored",
-        message=f"any device may be that of the claim with the UID {uid}, whose file was set aside",
-        hint="delete the pods of that claim: the kubelet then releases it",
-    )
-    return PluginError([problem])
+                    raise refusals.held(
+                        claim, device, f"the claim with the UID {uid}, which was not restored yet"
+                    )

@@ -21,6 +21,7 @@ from dra_infra.plugin.service.sockets import Sockets
 SECONDS: Final = 5.0
 """The kubelet looks once a second, and a busy one takes longer."""
 
+_LAST_ANSWERS: Final = 5.0
 _TYPE: Final = "dra-infra-check"
 
 
@@ -63,7 +64,8 @@ def ask_kubelet(sockets: Sockets, *, seconds: float = SECONDS) -> str:
         if asked.wait(seconds):
             return f"watches {sockets.registry}"
     finally:
-        server.stop(0.5)
+        # Ends as soon as the answers have been sent.
+        server.stop(_LAST_ANSWERS)
     problem = Problem(
         path=str(sockets.registry),
         code="kubelet-not-watching",

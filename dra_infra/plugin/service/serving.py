@@ -111,11 +111,13 @@ class Server:
         Raises:
             PluginError: `socket-not-made`.
         """
+        # Before it is seen: what comes in between, such as Ctrl-C, would leave it there for good.
+        self._shown[path] = _identity(self._hidden[path])
         try:
             self._hidden[path].rename(path)
         except OSError as error:
+            del self._shown[path]
             raise _not_made(path, error) from error
-        self._shown[path] = _identity(path)
 
     def withdraw(self, path: Path) -> None:
         """Take a socket away, if it is still ours. Who is connected goes on."""

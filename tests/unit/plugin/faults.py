@@ -11,8 +11,8 @@ from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.cdi import CdiFolder
 from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.claims import Claim, ClaimDevice, Edits
+from dra_infra.plugin.devices import Devices as BackEnd
 from dra_infra.plugin.disk import Disk, Folder
-from dra_infra.plugin.preparations import Devices as BackEnd
 from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.turns import Turns
 

@@ -193,16 +193,31 @@ def test_a_back_end_with_a_bug_at_one_claim_keeps_no_other_back(node: Node, monk
         raise OSError("no such device")
 
     monkeypatch.setattr(node.devices, "release", failing)
-    with pytest.raises(OSError, match="no such device"):
-        node.plugin.release(uid_of(1))
+    assert refused(node.plugin.release, uid_of(1)) == ["plugin-failed"]
     node.plugin.prepare(claim_of(2, "gpu-1"))
     node.restart()
     [problem] = node.plugin.recover()
-    assert (problem.code, problem.path) == ("plugin-failed", f"recover claim {uid_of(1)}")
+    assert (problem.code, problem.path) == ("plugin-failed", f"release claim {uid_of(1)}")
     assert refused(node.plugin.prepare, claim_of(3, "gpu-0")) == ["device-held"]
     monkeypatch.setattr(node.devices, "release", release)
     node.plugin.release(uid_of(1))
     assert node.check() == {uid_of(2)}
+
+
+def test_a_back_end_that_fails_at_a_claim_and_at_undoing_it_is_told_of_both(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+):
+    def failing(claim: object) -> None:
+        raise OSError("no such device")
+
+    for step in ("prepare", "release"):
+        monkeypatch.setattr(node.devices, step, failing)
+    with pytest.raises(PluginError) as caught:
+        node.plugin.prepare(claim_of(1, "gpu-0"))
+    assert [(each.code, each.path) for each in caught.value.problems] == [
+        ("plugin-failed", f"prepare claim {uid_of(1)}"),
+        ("plugin-failed", f"release claim {uid_of(1)}"),
+    ]
 
 
 def refused_problem() -> list:
