@@ -170,6 +170,9 @@ class NodeStandIn:
 
     async def _send(self, method: str, path: str, **options: Any) -> Manifest:
         response = await self._client.request(method, path, **options)
+        if response.is_server_error or response.status_code == httpx.codes.TOO_MANY_REQUESTS:
+            # As if the connection had been cut: it passes, and everything is listed again.
+            raise httpx.RemoteProtocolError(response.text[:500])
         if response.is_error and response.status_code not in (httpx.codes.NOT_FOUND, httpx.codes.CONFLICT):
             raise ToolError(f"{method} {path}: {response.status_code} {response.text[:500]}")
         answer: Manifest = response.json()

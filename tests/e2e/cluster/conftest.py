@@ -96,7 +96,9 @@ def plane(binaries: Callable[[str], Path]) -> Iterator[ControlPlane]:
         api.wait_for(
             "v1/Pod",
             lambda pods: any(
-                each["type"] == "PodScheduled" and each["status"] == "False" and each.get("message")
+                each["type"] == "PodScheduled"
+                and each["status"] == "False"
+                and "nodes are available" in each.get("message", "")
                 for pod in pods
                 for each in pod["status"].get("conditions", [])
             ),

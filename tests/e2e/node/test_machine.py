@@ -185,4 +185,5 @@ def test_nodes_run_side_by_side_and_the_last_puts_the_settings_back(node_plane, 
         workloads = Workloads(api, "default")
         workloads.pod("one")
         workloads.wait_running("one")
-    assert machine_now() == before
+    # The kernel takes a pod's links away a moment after its namespace.
+    wait_until(lambda: machine_now() == before)

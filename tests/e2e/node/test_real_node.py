@@ -53,7 +53,8 @@ def test_pod_that_is_deleted_leaves_no_process_and_no_control_group(workloads, r
 
 
 def test_pod_reaches_the_api_server_at_the_address_of_its_service(workloads):
-    script = "nc -w 5 $KUBERNETES_SERVICE_HOST $KUBERNETES_SERVICE_PORT </dev/null && echo reached"
+    ask = "nc -w 5 $KUBERNETES_SERVICE_HOST $KUBERNETES_SERVICE_PORT </dev/null"
+    script = f"until {ask}; do sleep 1; done; echo reached"
     workloads.pod("one", workloads.container(script=script))
     workloads.wait_running("one")
     assert workloads.wait_for_log("one", "reached")

@@ -371,12 +371,13 @@ def test_a_stopped_deployment_stops_helm_and_the_next_one_goes_on(
     up = lab.stack.start("up", "--yes", "--skip-preview")
     plane_api.wait_until("v1/PersistentVolumeClaim", "waits", bool, namespace="studio")
     up.send_signal(signal.SIGINT)
-    code = up.wait(60)
+    code = up.wait(120)
     lab.up(release(values={"extra": {"wait": False}}))
 
     assert code != 0
     assert outputs(lab)["status"]["status"] == "deployed"
-    assert plane_api.find("v1/PersistentVolumeClaim", "waits", namespace="studio") is None
+    # Helm does not wait for its finalizer.
+    plane_api.wait_gone("v1/PersistentVolumeClaim", "waits", namespace="studio")
 
 
 @pytest.fixture

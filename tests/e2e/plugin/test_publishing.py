@@ -173,6 +173,8 @@ def test_a_device_that_is_gone_is_taken_out_though_the_others_are_refused(
         observer.wait_for_code("devices-withdrawn")
         back_end.change(inventory([]))
         wait_until(lambda: pool(api) == [])
+        # The surplus one goes behind the update.
+        wait_until(lambda: len(api.list(SLICE)) == 1)
         [empty] = api.list(SLICE)
         assert empty["spec"]["pool"]["resourceSliceCount"] == 1
         back_end.change(inventory(["gpu-0"]))

@@ -35,7 +35,7 @@ def open_gate(api: Api, lab: Lab) -> None:
     api.patch("v1/Node", "node-a", {"metadata": {"labels": {"gate": lab.namespace}}})
 
 
-def wait_until(condition: Callable[[], object], *, what: str, seconds: float = 30.0) -> None:
+def wait_until(condition: Callable[[], object], *, what: str, seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
@@ -109,6 +109,9 @@ def test_an_object_that_does_not_become_ready_is_in_the_state_and_waited_for_aga
     first = lab.stack.up()
     recorded = lab.resource("gated")
     open_gate(cluster_api, lab)
+    cluster_api.wait_until(
+        DEPLOYMENT, "gated", lambda each: each["status"].get("readyReplicas") == 1, namespace=lab.namespace
+    )
     second = lab.stack.up().check()
 
     assert first.exit_code == 1
@@ -124,16 +127,17 @@ def test_a_killed_engine_leaves_no_process_behind(lab: Lab, cluster_api: Api) ->
 
     kill_up_while_it_waits(lab, cluster_api)
 
-    wait_until(lambda: not plugins_of(lab), what="end of all plugins", seconds=10)
+    wait_until(lambda: not plugins_of(lab), what="end of all plugins")
 
 
 def test_an_interrupted_up_records_what_it_was_waiting_for(lab: Lab, cluster_api: Api) -> None:
     lab.write(GATED)
     engine = lab.stack.start("up", "--yes", "--skip-preview")
     cluster_api.wait_until(DEPLOYMENT, "gated", bool, namespace=lab.namespace)
+    wait_until(lambda: "before" in lab.names(), what="first object in the state")
 
     engine.send_signal(signal.SIGINT)
-    engine.wait(timeout=60)
+    engine.wait(timeout=120)
 
     assert engine.returncode != 0
     assert lab.names() == ["before", "gated"]

@@ -180,14 +180,17 @@ def test_a_policy_pack_can_forbid_and_does_not_delay_the_end(offline: Lab, tmp_p
     (pack / "__main__.py").write_text(POLICY)
     offline.write('config_map("map")\n')
 
-    began = time.monotonic()
-    preview = offline.stack.preview("--policy-pack", str(pack))
-    seconds = time.monotonic() - began
+    with_pack, plain = [], []
+    # The engine waits five seconds for a plugin that does not go, each time; another load may come at any time.
+    while not plain or (min(with_pack) >= 5 + min(plain) and len(plain) < _TRIES):
+        began = time.monotonic()
+        preview = offline.stack.preview("--policy-pack", str(pack))
+        with_pack.append(time.monotonic() - began)
+        assert preview.exit_code == 1
+        assert "map: this object is forbidden" in preview.text
+        plain.append(_seconds_of(offline))
 
-    assert preview.exit_code == 1
-    assert "map: this object is forbidden" in preview.text
-    # The engine waits five seconds for a plugin that does not go.
-    assert seconds < 5 + _seconds_of(offline)
+    assert min(with_pack) < 5 + min(plain)
 
 
 def test_a_yaml_program_uses_a_python_component(offline: Lab, home: PulumiHome, tmp_path: Path) -> None:
@@ -211,6 +214,9 @@ def test_a_yaml_program_uses_a_python_component(offline: Lab, home: PulumiHome, 
 
     outputs = json.loads(offline.stack.run("stack", "output", "--json", "--stack", "dev").check().stdout)
     assert outputs == {"text": "hello world"}
+
+
+_TRIES = 5
 
 
 def _seconds_of(lab: Lab) -> float:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import yaml
 
@@ -21,6 +20,7 @@ from tests.e2e.platform import charts
 from tests.e2e.recipes.recipe import Recipe
 from tools.cluster import Api, ApiError, Manifest, NodeStandIn
 from tools.engine_cli import Result, Stack
+from tools.errors import ToolError
 from tools.pulumi_home import PulumiHome
 
 CLAIM = "resource.k8s.io/v1/ResourceClaim"
@@ -30,6 +30,8 @@ SLICE = "resource.k8s.io/v1/ResourceSlice"
 DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 LONG = 180.0
 RETRY_SECONDS = 0.1
+YOUNG = (404, 429, 503)
+"""What a server answers for a kind that is established, until its storage is made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,8 +182,10 @@ def _wait_until_served(api: Api, kind: str) -> None:
     while True:
         try:
             api.list(kind)
-        except ApiError as error:
-            if error.status != httpx.codes.TOO_MANY_REQUESTS or time.monotonic() > deadline:
+        except ToolError as error:
+            # Discovery, too, may not know of the kind yet.
+            is_young = not isinstance(error, ApiError) or error.status in YOUNG
+            if not is_young or time.monotonic() > deadline:
                 raise
             time.sleep(RETRY_SECONDS)
         else:

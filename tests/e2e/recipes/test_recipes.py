@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from dra_infra.simulation import place
 from tests.e2e.recipes import bench
 from tests.e2e.recipes.compute_domains import COMPUTE_DOMAIN, ComputeDomainStandIn, is_made_here
 from tests.e2e.recipes.recipe import RECIPES, Recipe
-from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
+from tools.cluster import Api, ControlPlane, Manifest, NodeStandIn, create_fleet
 from tools.engine_cli import Stack
 from tools.pulumi_home import PulumiHome
 
@@ -107,8 +108,9 @@ def test_a_recipe_from_preview_to_destroy(
         stack.destroy().check()
         assert not recipe.crds or api.list(COMPUTE_DOMAIN) == []
         assert [each["type"] for each in stack.export().get("resources", [])] == []
-        for kind, names in _names(api).items():
-            assert names == present_before[kind], kind
+        for kind in present_before:
+            # What controllers take away goes behind the answer.
+            api.wait_for(kind, lambda found, names=present_before[kind]: _names_of(found) == names)
 
 
 def _fleet(recipe: Recipe) -> Fleet:
@@ -158,4 +160,8 @@ def _preview_shows(stack: Stack, operations: dict[str, tuple[str, ...]]) -> None
 
 
 def _names(api: Api) -> dict[str, set[str]]:
-    return {kind: {each["metadata"]["name"] for each in api.list(kind)} for kind in OWN_KINDS}
+    return {kind: _names_of(api.list(kind)) for kind in OWN_KINDS}
+
+
+def _names_of(objects: Iterable[Manifest]) -> set[str]:
+    return {each["metadata"]["name"] for each in objects}

@@ -107,7 +107,7 @@ class Reviewed:
             env={**os.environ, **self.stack.environment, "COLUMNS": "240", **environment},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         assert report.exists(), done.stdout + done.stderr

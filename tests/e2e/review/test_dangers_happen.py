@@ -67,11 +67,11 @@ def test_a_rollover_needs_the_devices_of_the_surge_that_was_named(project: Revie
         return counts == [2, 2]
 
     rollover = threading.Thread(
-        target=lambda: gpus.wait_for(CLAIM, is_over, namespace=project.namespace, timeout=60)
+        target=lambda: gpus.wait_for(CLAIM, is_over, namespace=project.namespace, timeout=180)
     )
     rollover.start()
     project.stack.up().check()
-    rollover.join(90)
+    rollover.join(240)
 
     assert peak == [2 * 1 + 2], "both generations were there at once"
     assert not set(old) & set(wait_for_running(gpus, project.namespace, 2))
@@ -189,7 +189,7 @@ def test_a_claim_that_is_deleted_first_waits_for_its_pods(project: Reviewed, gpu
     assert held["metadata"]["uid"] == old
     assert up.is_alive(), "the engine waits for the claim to go"
     gpus.delete(POD, "user", namespace=project.namespace)
-    up.join(90)
+    up.join(240)
 
     results[0].check()
     new = gpus.get(CLAIM, "cache", namespace=project.namespace)

@@ -30,7 +30,7 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 PROBE: Final = "probe"
 """Name of the taint that keeps all other pods off the node of the probe, and start of its other names."""
 
-SETTLE_SECONDS: Final = 20.0
+SETTLE_SECONDS: Final = 60.0
 REFUSED: Final = ("Unschedulable", "SchedulerError")
 
 
@@ -73,6 +73,9 @@ class Stage:
         self.prepare()
         for each in (*scenario.objects, *scenario.pods):
             self._ensure_namespace(each["metadata"].get("namespace"))
+        # Claims of the scenario before may still hold devices, which have the names of this one's.
+        for namespace in self._namespaces:
+            self.wait_until_free(namespace)
         made: list[Manifest] = []
         try:
             for each in scenario.fleet:

@@ -166,7 +166,7 @@ def test_no_answer_makes_a_secret_show_or_a_traceback(
                 number=42,
                 token_variable=None,
                 account=None,
-                timeout=5.0,
+                timeout=30.0,
                 dry_run=False,
                 as_json=True,
             )

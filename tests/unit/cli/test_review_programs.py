@@ -20,19 +20,19 @@ def project(tree):
 
 
 @pytest.mark.parametrize(
-    ("program", "code"),
+    ("program", "code", "seconds"),
     [
-        ("raise ValueError('boom')\n", "program-raised"),
-        ("import sys; sys.exit(0)\n", "program-exited"),
-        ("import os; os._exit(0)\n", "program-died"),
-        ("while True: pass\n", "program-timeout"),
-        ("x = (\n", "program-raised"),
-        ("import absent_module\n", "program-raised"),
+        ("raise ValueError('boom')\n", "program-raised", "60"),
+        ("import sys; sys.exit(0)\n", "program-exited", "60"),
+        ("import os; os._exit(0)\n", "program-died", "60"),
+        ("while True: pass\n", "program-timeout", "3"),
+        ("x = (\n", "program-raised", "60"),
+        ("import absent_module\n", "program-raised", "60"),
     ],
 )
-def test_a_head_that_does_not_run_ends_with_2(project, review, program: str, code: str):
+def test_a_head_that_does_not_run_ends_with_2(project, review, program: str, code: str, seconds: str):
     project.write("__main__.py", program)
-    answer = review("--timeout", "3")
+    answer = review("--timeout", seconds)
     assert (answer.code, answer.out) == (2, "")
     assert code in answer.codes
 
@@ -61,7 +61,7 @@ def test_what_a_program_starts_ends_with_it(project, review, tmp_path: Path):
     project.write("__main__.py", start + OBJECT % "new")
     started = time.monotonic()
     assert review().code == 0
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 300
     pid = int(mark.read_text())
     deadline = time.monotonic() + 10
     while Path(f"/proc/{pid}/stat").exists() and _runs(pid):

@@ -33,7 +33,7 @@ def validate(
         input=stdin,
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=300,
         cwd=ROOT,
         env={**os.environ, "NO_COLOR": "1", **environment},
     )

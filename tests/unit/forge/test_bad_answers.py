@@ -160,7 +160,7 @@ def test_a_body_that_does_not_end_is_left(forge: LocalForge):
     clock = Time()
     clock.read = real_time.monotonic  # type: ignore[method-assign]
     assert refused(forge, clock, total=0.5).code == "forge-unavailable"
-    assert real_time.monotonic() - started < 10
+    assert real_time.monotonic() - started < 60
 
 
 def test_a_connection_that_is_cut_is_tried_again(forge: LocalForge, time: Time, kind: str):

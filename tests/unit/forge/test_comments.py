@@ -131,7 +131,7 @@ def test_two_runs_at_once_leave_one_comment(forge: LocalForge, kind: str):
                 first = asked.body["body"] not in waited
                 waited.add(asked.body["body"])
             if first:
-                both.wait(timeout=10)
+                both.wait(timeout=60)
 
     forge.before = meet
     failures: list[BaseException] = []
@@ -146,7 +146,7 @@ def test_two_runs_at_once_leave_one_comment(forge: LocalForge, kind: str):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=20)
+        thread.join(timeout=120)
     assert not failures
     assert forge.methods("POST") == ["POST", "POST"]
     assert len(forge.comments) == 1

@@ -13,7 +13,7 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -48,7 +48,7 @@ class Clock:
 
 
 class Store:
-    """Objects by plural, namespace and name, with what happened to them."""
+    """Objects by plural, namespace and name, with what happened to them. `changed` is held while something does."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str, str], Object] = {}
@@ -70,11 +70,12 @@ class Store:
     def list(
         self, plural: str, namespace: str = "", selector: Mapping[str, str] | None = None
     ) -> list[Object]:
-        return [
-            copy.deepcopy(item)
-            for (kind, where, _), item in sorted(self.objects.items())
-            if kind == plural and where == (namespace or where) and selects(selector or {}, item)
-        ]
+        with self.changed:
+            return [
+                copy.deepcopy(item)
+                for (kind, where, _), item in sorted(self.objects.items())
+                if kind == plural and where == (namespace or where) and selects(selector or {}, item)
+            ]
 
     def create(self, plural: str, namespace: str, item: Object, *, dry_run: bool = False) -> Object:
         made = self._stored(copy.deepcopy(item))
@@ -102,18 +103,20 @@ class Store:
     def delete(
         self, plural: str, namespace: str, name: str, conditions: Mapping[str, Any] | None = None
     ) -> None:
-        before = self.get(plural, namespace, name)
-        for key, value in (conditions or {}).items():
-            if value and before["metadata"].get(key) != value:
-                raise RefusalError(409, "the precondition does not hold", "Conflict")
-        del self.objects[plural, namespace, name]
-        self._happened(plural, "DELETED", before)
+        with self.changed:
+            before = self.get(plural, namespace, name)
+            for key, value in (conditions or {}).items():
+                if value and before["metadata"].get(key) != value:
+                    raise RefusalError(409, "the precondition does not hold", "Conflict")
+            del self.objects[plural, namespace, name]
+            self._happened(plural, "DELETED", before)
 
     def change(self, plural: str, namespace: str, name: str, change: Callable[[Object], None]) -> None:
         """As a person with kubectl edit."""
-        item = self.get(plural, namespace, name)
-        change(item)
-        self._put(plural, namespace, item, "MODIFIED")
+        with self.changed:
+            item = self.get(plural, namespace, name)
+            change(item)
+            self._put(plural, namespace, item, "MODIFIED")
 
     def apply_status(self, plural: str, namespace: str, name: str, item: Object) -> Object:
         """Server-side apply by the one manager that there is: devices that it does not say any more are gone."""
@@ -151,8 +154,9 @@ class Store:
         return item
 
     def _put(self, plural: str, namespace: str, item: Object, type_: str) -> None:
-        self._happened(plural, type_, item)
-        self.objects[plural, namespace, item["metadata"]["name"]] = item
+        with self.changed:
+            self._happened(plural, type_, item)
+            self.objects[plural, namespace, item["metadata"]["name"]] = item
 
     def _happened(self, plural: str, type_: str, item: Object) -> None:
         with self.changed:
@@ -288,7 +292,9 @@ class ApiServer:
         self._http.shutdown()
         self._http.server_close()
         for connection in list(self.open):
-            connection.close()
+            # Closing would not end what a handler reads and writes.
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         self._thread.join()
 
     def admit(self, method: str, path: str, authorization: str) -> None:
@@ -317,11 +323,12 @@ class ApiServer:
             return {"kind": "Status"}
         if name:
             return store.get(plural, namespace, name)
-        items = store.list(plural, namespace, selector_of(query))
+        with store.changed:
+            items, version = store.list(plural, namespace, selector_of(query)), store.version
         start = int(query.get("continue", "0"))
         most = int(query.get("limit", "500"))
         rest = {"continue": str(start + most)} if len(items) > start + most else {}
-        metadata = {"resourceVersion": str(store.version), **rest}
+        metadata = {"resourceVersion": str(version), **rest}
         return {"items": items[start : start + most], "metadata": metadata}
 
     def watch(self, path: str, query: Mapping[str, str]) -> Iterator[Object]:

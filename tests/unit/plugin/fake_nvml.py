@@ -144,8 +144,9 @@ class FakeNvml:
             self.calls.append(name)
             minors = {each.minor for each in arguments[:1] if isinstance(each, FakeGpu)}
             for minor in (None, *minors):
-                if (name, minor) in self.failing:
-                    raise pynvml.NVMLError(self.failing[name, minor])
+                # Read once: the test may take it away meanwhile.
+                if (error := self.failing.get((name, minor))) is not None:
+                    raise pynvml.NVMLError(error)
             return function(self, *arguments, **named)
 
         return call

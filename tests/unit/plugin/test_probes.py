@@ -17,6 +17,7 @@ from dra_infra.plugin.observing import Silent
 from dra_infra.plugin.protocol import grpc_health_v1_pb2 as messages
 from dra_infra.plugin.service.registration import Registration
 from dra_infra.plugin.service.serving import Pool, Server
+from tests.unit.plugin.publishing import wait_until
 
 DRIVER = "gpu.example.com"
 
@@ -101,7 +102,7 @@ def sockets(folder: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def test_a_plugin_whose_sockets_answer_lives(sockets: tuple[Path, Path]):
-    assert ask_itself(*sockets) == ""
+    wait_until(lambda: ask_itself(*sockets) == "")
 
 
 @pytest.mark.parametrize("gone", [0, 1])
@@ -110,9 +111,10 @@ def test_a_plugin_with_a_socket_that_is_gone_does_not(
 ):
     monkeypatch.setattr(probes, "SECONDS", 0.3)
     sockets[gone].unlink()
-    assert ask_itself(*sockets) == f"{sockets[gone]} does not answer"
+    wait_until(lambda: ask_itself(*sockets) == f"{sockets[gone]} does not answer")
 
 
 def test_a_plugin_whose_place_another_instance_took_does_not(sockets: tuple[Path, Path]):
     registration, service = sockets
-    assert ask_itself(registration, service.with_name("mine")) == f"{registration} is another instance's"
+    found = f"{registration} is another instance's"
+    wait_until(lambda: ask_itself(registration, service.with_name("mine")) == found)

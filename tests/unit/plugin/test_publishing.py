@@ -237,8 +237,11 @@ def test_a_server_that_comes_back_with_a_gate_gets_what_it_dropped_before(bench:
     )
     bench.published()
     # A watch has begun when what it tells is acted upon; one that ends before that begins with a list.
+    told = len(bench.observer.publishings)
     bench.server.store.delete("resourceslices", "", bench.slices()[0]["metadata"]["name"])
     bench.wait_pool(["gpu-0"])
+    # The answer to a write has come, too: one that is cut is a failure, for it is not known what became of it.
+    wait_until(lambda: len(bench.observer.publishings) > told)
     # It is away for a moment: requests that are tried again never fail.
     bench.server.refuse = lambda _method, _path: 503
     before = watches()

@@ -107,14 +107,14 @@ def test_a_kubelet_that_watches_is_found_and_nothing_is_left_for_it(node: Path):
             from dra_infra.plugin.command.probes import ask_registration
 
             while not self.stopped.wait(0.02) and not asked:
-                asked.extend(map(ask_registration, sockets.registry.glob("[!.]*")))
+                asked.extend(ask_registration(each, 60) for each in sockets.registry.glob("[!.]*"))
 
         def __exit__(self, *_: object) -> None:
             self.stopped.set()
             self.thread.join()
 
     with Kubelet():
-        assert ask_kubelet(sockets) == f"watches {sockets.registry}"
+        assert ask_kubelet(sockets, seconds=60) == f"watches {sockets.registry}"
     assert asked[0].type != "DRAPlugin"
     assert asked[0].name != DRIVER
     assert list(sockets.registry.iterdir()) == []
@@ -373,18 +373,26 @@ def listening(*files: Path) -> Iterator[tuple[int, int]]:
         process.communicate()
 
 
+@contextmanager
+def free_address() -> Iterator[Address]:
+    """An address that a server may have, and nobody gets who asks the kernel for any port."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield Address("127.0.0.1", holder.getsockname()[1])
+
+
 def addresses(node: Path, **settings: Address) -> dict[str, Finding]:
     return {each.what: each for each in check_addresses(machine(node, **settings), node / "instances")}
 
 
 def test_addresses_that_are_free_hold_and_are_free_afterwards(node: Path, monkeypatch: pytest.MonkeyPatch):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        free = Address("127.0.0.1", server.getsockname()[1])
     monkeypatch.setattr("dra_infra.plugin.command.self_test.ask_kubelet", lambda *_: "")
-    for _ in range(2):
-        found = of_machine(machine(node, metrics_address=free, health_address=Address("::", 0)))
-        assert found["metrics address"].found == str(free)
-        assert found["health address"].holds
+    with free_address() as free:
+        for _ in range(2):
+            found = of_machine(machine(node, metrics_address=free, health_address=Address("::", 0)))
+            assert found["metrics address"].found == str(free)
+            assert found["health address"].holds
 
 
 def test_addresses_that_are_not_given_are_not_tried(node: Path):
@@ -414,9 +422,8 @@ def test_a_port_that_a_running_instance_of_the_same_plugin_has_holds(node: Path)
 
 
 def test_two_addresses_with_one_port_are_told(node: Path):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        free = Address("127.0.0.1", server.getsockname()[1])
-    found = addresses(node, metrics_address=free, health_address=free)
+    with free_address() as free:
+        found = addresses(node, metrics_address=free, health_address=free)
     assert codes(found) == {"health address": "plugin-address-not-usable"}
     assert found["health address"].problem
     assert "metricsAddress has the same port" in found["health address"].problem.message

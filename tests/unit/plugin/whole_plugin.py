@@ -121,7 +121,9 @@ class Machine:
         return {each.stem for each in (self.state / "claims").glob("*.json")}, specs
 
     def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+        # The last line may be half written.
+        whole = self.log.read_bytes().rpartition(b"\n")[0].decode()
+        return [json.loads(line) for line in whole.splitlines() if line.startswith("{")]
 
     def told(self, message: str) -> bool:
         """Whether the log has a line with it."""

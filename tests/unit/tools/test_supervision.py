@@ -20,7 +20,7 @@ from tools.cluster import supervisor
 from tools.cluster.supervision import Supervision
 from tools.errors import ToolError
 
-SECONDS = 10.0
+SECONDS = 60.0
 SLEEP = ["/bin/sleep", "600"]
 
 START_ONE = """
@@ -232,6 +232,8 @@ def test_folders_that_somebody_owns_or_that_say_nothing_are_left(temporary, run_
 def test_folder_is_left_for_as_long_as_a_process_of_the_cluster_lives(temporary, run_python):
     # The kernel ends a process with its supervisor; this one has the same folder and lock, and no such end.
     survivor = "supervision.start('survivor', ['/bin/sh', '-c', 'sleep 600 & echo $! > survivor; wait'])\n"
+    # Its shell has the lock as well, and ends with the supervisor.
+    survivor += "told['pids'].append(supervision.pids['survivor'])\n"
     _, told = run_python(START_ONE + survivor + HOLD)
     folder = Path(told["folder"])
     deadline = time.monotonic() + SECONDS
