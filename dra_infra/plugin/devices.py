@@ -24,7 +24,7 @@ class Devices(Protocol):
 class GuardedDevices:
     """Devices that raise nothing but `PluginError`.
 
-    A bug of a back end at one claim keeps no other claim from being prepared or released, and hides no other failure of its own.
+    A back end's bug at one claim keeps no other claim from being prepared or released, and hides no other failure at the same claim.
     """
 
     def __init__(self, devices: Devices) -> None:

@@ -19,6 +19,7 @@ from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.claims import Claim, ClaimDevice, Record, check_uid, find_holder
 from dra_infra.plugin.devices import Devices, GuardedDevices
 from dra_infra.plugin.turns import Turns
+from dra_infra.plugin.unexpected import expected
 
 _CDI_NAME: Final = re.compile(r"[-0-9a-f]{36}-(?P<preparation>[0-9a-f]{8})-\d+-(?P<device>.+)")
 
@@ -172,10 +173,12 @@ class Preparations:
         # Whoever has the turn is alone: what is half-way belongs to a process that died.
         for record in tuple(self._checkpoint.records.values()):
             try:
-                if self._is_whole(record):
-                    self._specs.write(record)
-                else:
-                    self._undo(record)
+                # One claim with which nobody knows what to do keeps no other back.
+                with expected(f"recover claim {record.claim.uid}"):
+                    if self._is_whole(record):
+                        self._specs.write(record)
+                    else:
+                        self._undo(record)
             except PluginError as error:
                 yield from error.problems
         # Asked here alone: looking through a folder of a thousand specs takes as long as writing one.
@@ -197,20 +200,22 @@ class Preparations:
         )
         self._unsure = True
         try:
-            # On the disk before a device is touched: what hardware keeps through a boot, such as MIG mode, would be nobody's.
-            # Nothing else needs to be, for another boot undoes all that it finds.
-            self._checkpoint.begin(started)
-            completed = replace(started, state="completed", edits=self._devices.prepare(claim))
-            self._specs.write(completed)
-            self._checkpoint.complete(completed)
-        except Exception as error:
+            with expected(f"prepare claim {claim.uid}"):
+                # On the disk before a device is touched: what hardware keeps through a boot, such as MIG mode, would be nobody's.
+                # Nothing else needs to be, for another boot undoes all that it finds.
+                self._checkpoint.begin(started)
+                completed = replace(started, state="completed", edits=self._devices.prepare(claim))
+                self._specs.write(completed)
+                self._checkpoint.complete(completed)
+        except PluginError as error:
             # From here on as after a crash: what this cannot undo, the next turn tries again.
             try:
-                self._found(self._checkpoint.load(self._boot_id))
-                self._undo(self._checkpoint.records.get(claim.uid, started))
+                with expected(f"undo claim {claim.uid}"):
+                    self._found(self._checkpoint.load(self._boot_id))
+                    self._undo(self._checkpoint.records.get(claim.uid, started))
             except PluginError as more:
-                first = error.problems if isinstance(error, PluginError) else ()
-                raise PluginError([*first, *more.problems]) from error
+                # The log takes the traceback of a bug from the cause.
+                raise PluginError([*error.problems, *more.problems]) from _bug(error) or _bug(more) or error
             raise
         self._unsure = False
         return completed
@@ -269,3 +274,8 @@ class Preparations:
                     raise refusals.held(
                         claim, device, f"the claim with the UID {uid}, which was not restored yet"
                     )
+
+
+def _bug(error: PluginError) -> BaseException | None:
+    """What nobody expected, if an error tells of such a thing."""
+    return error.__cause__ if any(each.code == "plugin-failed" for each in error.problems) else None

@@ -58,8 +58,8 @@ def ask_kubelet(sockets: Sockets, *, seconds: float = SECONDS) -> str:
     path = sockets.registry / f"check-{secrets.token_hex(4)}-reg.sock"
     handlers = (grpc.method_handlers_generic_handler(SERVICE, methods),)
     server = Server([path], handlers, pool=Pool(2, "check"))
-    server.start()
     try:
+        server.start()
         server.show(path)
         if asked.wait(seconds):
             return f"watches {sockets.registry}"

@@ -112,11 +112,12 @@ class Server:
             PluginError: `socket-not-made`.
         """
         # Before it is seen: what comes in between, such as Ctrl-C, would leave it there for good.
+        before = self._shown.get(path)
         self._shown[path] = _identity(self._hidden[path])
         try:
             self._hidden[path].rename(path)
         except OSError as error:
-            del self._shown[path]
+            self._shown[path] = before
             raise _not_made(path, error) from error
 
     def withdraw(self, path: Path) -> None:

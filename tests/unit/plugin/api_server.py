@@ -48,7 +48,7 @@ class Clock:
 
 
 class Store:
-    """Objects by plural, namespace and name, with what happened to them. `changed` is held while something does."""
+    """Objects by plural, namespace and name, with what happened to them. `changed` is held while something happens."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str, str], Object] = {}

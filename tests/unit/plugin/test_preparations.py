@@ -218,6 +218,20 @@ def test_a_back_end_that_fails_at_a_claim_and_at_undoing_it_is_told_of_both(
         ("plugin-failed", f"prepare claim {uid_of(1)}"),
         ("plugin-failed", f"release claim {uid_of(1)}"),
     ]
+    # Whose traceback the log has.
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+def test_edits_that_are_none_are_told_as_a_bug_and_undone(node: Node, monkeypatch: pytest.MonkeyPatch):
+    prepare = node.devices.prepare
+
+    def wrong(claim: Claim) -> list[str]:
+        prepare(claim)
+        return ["/dev/gpu0"]
+
+    monkeypatch.setattr(node.devices, "prepare", wrong)
+    assert refused(node.plugin.prepare, claim_of(1, "gpu-0")) == ["plugin-failed"]
+    assert node.check() == frozenset()
 
 
 def refused_problem() -> list:

@@ -51,6 +51,26 @@ def test_registration_says_who_where_and_in_which_versions_and_hears_the_answer(
     assert server.stop(60)
 
 
+def test_a_socket_that_ctrl_c_comes_behind_is_taken_away_as_well(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    _, server = registration_server(folder / "reg.sock")
+    server.start()
+    rename = Path.rename
+
+    def interrupted(self: Path, target: Path) -> None:
+        rename(self, target)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        server.show(folder / "reg.sock")
+    monkeypatch.undo()
+    assert (folder / "reg.sock").exists()
+    assert server.stop(60)
+    assert list(folder.iterdir()) == []
+
+
 def test_a_socket_is_for_our_user_alone_and_is_taken_away_at_the_end(folder: Path):
     before = os.umask(0)
     try:
