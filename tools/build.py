@@ -106,8 +106,9 @@ def build(chosen: Iterable[Toolset], *, jobs: int, progress: Progress) -> list[R
             go_version()
             following = next((each for each in wanted[place + 1 :] if _find(each) is None), None)
             # With memory for one job there is none for a second build.
-            with ahead.compiling(following if jobs > 1 else None, jobs=jobs):
-                built = _build_one(toolset, jobs=jobs, progress=progress)
+            built = _build_one(
+                toolset, following=following if jobs > 1 else None, jobs=jobs, progress=progress
+            )
         if not toolset.optional:
             cache.link(built)
         rows += inventory.of_build(toolset, built, is_fresh=is_fresh)
@@ -118,7 +119,7 @@ def _find(toolset: Toolset) -> cache.Built | None:
     return cache.find(toolset, go_version()) if has_go() else cache.find_by_any_go(toolset)
 
 
-def _build_one(toolset: Toolset, *, jobs: int, progress: Progress) -> cache.Built:
+def _build_one(toolset: Toolset, *, following: Toolset | None, jobs: int, progress: Progress) -> cache.Built:
     def say_waiting() -> None:
         progress.say(f"{toolset.name}: another process builds it, waiting for that")
 
@@ -131,7 +132,7 @@ def _build_one(toolset: Toolset, *, jobs: int, progress: Progress) -> cache.Buil
             f"  usually about {toolset.minutes} min on two cores, seconds where Go has compiled it before"
         )
         started = time.monotonic()
-        with cache.unfinished(toolset) as folder:
+        with cache.unfinished(toolset) as folder, ahead.compiling(following, jobs=jobs):
             for command in toolset.commands(folder, jobs=jobs):
                 _run_go(toolset, command, progress)
             built = cache.publish(toolset, go_version(), folder, seconds=time.monotonic() - started)

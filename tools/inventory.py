@@ -55,7 +55,7 @@ def of_build(toolset: Toolset, built: cache.Built, *, is_fresh: bool) -> list[Ro
 
 
 def of_cache(chosen: Iterable[Toolset], find: Callable[[Toolset], cache.Built | None]) -> list[Row]:
-    """Rows of what *find* has and lacks."""
+    """Rows of what *find* finds, and of what it does not."""
     found = []
     for toolset in chosen:
         if (built := find(toolset)) is not None:

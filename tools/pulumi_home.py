@@ -29,7 +29,7 @@ LANGUAGE_HOST: Final = TOOLS / "language_host" / "pulumi-language-python"
 PROVIDER: Final = TOOLS / "kubernetes_provider" / "pulumi-resource-kubernetes"
 
 SETTINGS: Final[Mapping[str, str]] = {
-    # A command takes a fifth less of the processors' time.
+    # A command takes a fifth less of the processors' time; one that needs more than the limit collects.
     "GOGC": "off",
     "GOMEMLIMIT": "400MiB",
     "PULUMI_CONFIG_PASSPHRASE": "",

@@ -85,7 +85,10 @@ class NodeStandIn:
         self._jobs_finish = True
         if not self._thread.is_alive():
             raise ToolError("the node stand-in is not running") from self._error
-        asyncio.run_coroutine_threadsafe(self._judge_all(), self._loop).result(_ANSWER_SECONDS)
+        try:
+            asyncio.run_coroutine_threadsafe(self._judge_all(), self._loop).result(_ANSWER_SECONDS)
+        except httpx.TransportError as error:
+            raise ToolError(f"pods could not be written: {error}") from error
 
     def _run(self) -> None:
         try:

@@ -74,7 +74,7 @@ class Supervision:
     ) -> None:
         """Start *argv* with the state folder as working directory and its output in ``<name>.log`` there.
 
-        Of *environment* and nothing of the caller's; a home and a path are in it as well.
+        It gets *environment*, a home and a path, and nothing of the caller's.
         """
         self._ask({"name": name, "argv": argv, "environment": dict(environment)}, name)
         self.pids[name] = int(self._expect("started", seconds=seconds)["pid"])

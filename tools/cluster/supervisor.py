@@ -9,8 +9,8 @@ started it ends, and nobody would be left to remove the folder.
 A supervisor that is killed itself leaves its folder. The next one removes it: each holds a lock on a file in its folder, and so do
 the processes that it starts, so that a lock that can be had is nobody's any more.
 
-Protocol, one JSON object per line. In: ``{"name": ..., "argv": [...]}`` starts a process, ``{"at_end": argv}`` names a
-program that is run when all processes are gone, with the folder still there. Out: ``{"folder": ...}`` once, then
+Protocol, one JSON object per line. In: ``{"name": ..., "argv": [...], "environment": {...}}`` starts a process, ``{"at_end": argv}``
+names a program that is run when all processes are gone, with the folder still there. Out: ``{"folder": ...}`` once, then
 ``{"started": name, "pid": ...}``, ``{"refused": name, "reason": ...}``, ``{"noted": argv}`` and
 ``{"exited": name, "code": ...}``.
 """

@@ -14,7 +14,7 @@ from tools.kubernetes_provider.kubeconfig import ClusterAccess, UnreachableError
 from tools.kubernetes_provider.resource_types import GroupVersionKind
 
 CONNECT_SECONDS: Final = 20.0
-"""Of which a server with nothing else to do takes milliseconds, and one of tests, beside all that they do, may take seconds."""
+"""An idle server takes milliseconds; one of tests, beside all else that runs, may take seconds."""
 
 REQUEST_SECONDS: Final = 30.0
 

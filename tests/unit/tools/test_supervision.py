@@ -169,6 +169,20 @@ def test_copy_of_the_starter_that_holds_the_pipe_open_changes_nothing(run_python
         os.kill(told["copy"], signal.SIGKILL)
 
 
+def test_a_process_gets_the_environment_that_is_given_and_none_of_ours(supervision, monkeypatch):
+    monkeypatch.setenv("GOGC", "50")
+    show = ["/bin/sh", "-c", "env; echo whole; exec sleep 600"]
+    supervision.start("given", show, environment={"GOGC": "off"})
+    supervision.start("none", show)
+    deadline = time.monotonic() + SECONDS
+    while not all("whole" in supervision.log(name) for name in ("given", "none")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert "GOGC=off\n" in supervision.log("given")
+    assert "GOGC" not in supervision.log("none")
+    assert f"HOME={supervision.folder}\n" in supervision.log("given")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_signal_to_the_supervisor_ends_all(supervision, number):
     supervision.start("sleeper", SLEEP)
