@@ -53,6 +53,7 @@ def test_pod_that_is_deleted_leaves_no_process_and_no_control_group(workloads, r
 
 
 def test_pod_reaches_the_api_server_at_the_address_of_its_service(workloads):
+    # On a busy machine an answer may take longer than nc waits.
     ask = "nc -w 5 $KUBERNETES_SERVICE_HOST $KUBERNETES_SERVICE_PORT </dev/null"
     script = f"until {ask}; do sleep 1; done; echo reached"
     workloads.pod("one", workloads.container(script=script))

@@ -108,6 +108,7 @@ def test_an_object_that_does_not_become_ready_is_in_the_state_and_waited_for_aga
 
     first = lab.stack.up()
     recorded = lab.resource("gated")
+    again = lab.stack.up()
     open_gate(cluster_api, lab)
     cluster_api.wait_until(
         DEPLOYMENT, "gated", lambda each: each["status"].get("readyReplicas") == 1, namespace=lab.namespace
@@ -117,6 +118,8 @@ def test_an_object_that_does_not_become_ready_is_in_the_state_and_waited_for_aga
     assert first.exit_code == 1
     assert "timed out" in first.text
     assert recorded["initErrors"]
+    assert again.exit_code == 1
+    assert "timed out" in again.text
     assert recorded["id"] == f"{lab.namespace}/gated"
     assert second.operations("gated") == ("update",)
     assert "initErrors" not in lab.resource("gated")

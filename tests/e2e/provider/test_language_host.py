@@ -17,6 +17,7 @@ pytestmark = pytest.mark.e2e
 
 Offline = Callable[[Mapping[str, str]], Lab]
 
+_TRIES = 5
 COMPONENT = """
 from typing import TypedDict
 
@@ -214,9 +215,6 @@ def test_a_yaml_program_uses_a_python_component(offline: Lab, home: PulumiHome, 
 
     outputs = json.loads(offline.stack.run("stack", "output", "--json", "--stack", "dev").check().stdout)
     assert outputs == {"text": "hello world"}
-
-
-_TRIES = 5
 
 
 def _seconds_of(lab: Lab) -> float:

@@ -143,13 +143,15 @@ def test_a_review_that_ci_ends_leaves_no_engine_behind(project, tmp_path):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 120
-    while not started.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(signal.SIGTERM)
-
-    assert process.wait(60) == 128 + signal.SIGTERM
+    try:
+        deadline = time.monotonic() + 120
+        while not started.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+    finally:
+        process.kill()
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.read_text()), 0)
 
