@@ -17,7 +17,7 @@ from dra_infra.plugin import refusals
 from dra_infra.plugin.cdi import CdiFolder, device_ids, device_names
 from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.claims import Claim, ClaimDevice, Record, check_uid, find_holder
-from dra_infra.plugin.devices import Devices, GuardedDevices
+from dra_infra.plugin.devices import Devices
 from dra_infra.plugin.turns import Turns
 from dra_infra.plugin.unexpected import expected
 
@@ -51,7 +51,7 @@ class Preparations:
         self._boot_id = boot_id
         self._checkpoint = checkpoint
         self._specs = specs
-        self._devices = GuardedDevices(back_end)
+        self._devices = back_end
         self._turns = turns
         self._notice = notice
         self._unsure = True
@@ -204,7 +204,7 @@ class Preparations:
                 # On the disk before a device is touched: what hardware keeps through a boot, such as MIG mode, would be nobody's.
                 # Nothing else needs to be, for another boot undoes all that it finds.
                 self._checkpoint.begin(started)
-                completed = replace(started, state="completed", edits=self._devices.prepare(claim))
+                completed = replace(started, state="completed", edits=tuple(self._devices.prepare(claim)))
                 self._specs.write(completed)
                 self._checkpoint.complete(completed)
         except PluginError as error:
@@ -248,7 +248,7 @@ class Preparations:
         if names != device_names(record):
             raise refusals.prepared_otherwise(claim, replace(claim, devices=self._devices_of(claim.uid)))
         # The back end is asked again: it may have begun to undo it.
-        restored = replace(record, edits=self._devices.prepare(claim))
+        restored = replace(record, edits=tuple(self._devices.prepare(claim)))
         self._unsure = True
         self._specs.write(restored)
         self._checkpoint.restore(restored)
