@@ -38,7 +38,10 @@ AUTHORING: Final = (
 _LEFT_OUT: Final = ("direct_url.json", "INSTALLER", "REQUESTED", "RECORD", "uv_cache.json")
 """Notes of the installer, which name folders of this machine."""
 
-_STARTER: Final = """#!/usr/bin/python3 -I
+FLAGS: Final = "-IOO"
+"""How the image's Python runs: alone, and without docstrings and asserts, which would be 2 of 64 MB."""
+
+_STARTER: Final = """#!/usr/bin/python3 {flags}
 import sys
 
 from {module} import {function}
@@ -102,7 +105,7 @@ def starters(folder: Path) -> dict[str, str]:
         for name, place in read["console_scripts"].items():
             module, _, function = place.partition(":")
             if module.startswith("dra_infra.plugin"):
-                commands[name] = _STARTER.format(module=module, function=function)
+                commands[name] = _STARTER.format(flags=FLAGS, module=module, function=function)
     return commands
 
 
@@ -129,7 +132,7 @@ def compile_all(root: Path, python: str) -> None:
         "PYTHONHASHSEED": "0",
         "LC_ALL": "C.UTF-8",
     }
-    _run([*command, "-s", "-S", "-B", *options, *folders], environment)
+    _run([*command, "-s", "-S", "-B", "-OO", *options, *folders], environment)
 
 
 def _uv(folder: Path, python: str, what: Sequence[str]) -> None:

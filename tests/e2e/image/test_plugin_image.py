@@ -37,9 +37,10 @@ def root(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def inside(root: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """Run a command of the image in it, with its environment and as a user without rights."""
-    environment = {"PATH": "/usr/local/bin:/usr/bin", "PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8"}
     prefix = ["/usr/sbin/chroot", "--userspec=65534:65534", str(root)]
-    return subprocess.run([*prefix, *command], env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [*prefix, *command], env=plugin_image.ENVIRONMENT, capture_output=True, text=True, check=False
+    )
 
 
 def test_the_command_of_the_image_runs(root: Path):
@@ -56,7 +57,7 @@ def test_the_command_of_the_image_runs(root: Path):
     ],
 )
 def test_what_the_plugin_needs_loads(root: Path, modules: str):
-    done = inside(root, "/usr/bin/python3", "-I", "-c", f"import {modules}")
+    done = inside(root, "/usr/bin/python3", python_packages.FLAGS, "-c", f"import {modules}")
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -67,13 +68,13 @@ def test_every_module_of_the_plugin_loads_in_the_image(root: Path):
         "    importlib.import_module(each.name)\n"
         "import sys; print(sorted(set(sys.modules) & {'pulumi', 'cel_expr_python', 'click', 'requests'}))"
     )
-    done = inside(root, "/usr/bin/python3", "-I", "-c", code)
+    done = inside(root, "/usr/bin/python3", python_packages.FLAGS, "-c", code)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
 def test_modules_are_compiled_so_that_nothing_is_compiled_at_start(root: Path):
     code = "import dra_infra.plugin.preparations as one, grpc; print(one.__cached__); print(grpc.__cached__)"
-    done = inside(root, "/usr/bin/python3", "-I", "-c", code)
+    done = inside(root, "/usr/bin/python3", python_packages.FLAGS, "-c", code)
     assert done.returncode == 0, done.stderr
     for name in done.stdout.split():
         compiled = (root / name.lstrip("/")).read_bytes()
