@@ -7,6 +7,8 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3.14
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+# Images of containers like to set it, and each of the thousands of processes that tests start would compile all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 IMAGE ?=
 PROVIDER ?= stand-in
 # One more than cores: a test on real parts waits for a third of its time.
