@@ -75,11 +75,15 @@ def find_changes(
     lacking = any(index not in placed for index in range(len(wanted))) or any(
         _generation(item) != generation for item in placed.values()
     )
+    surplus = any(_generation(each) == generation for each in extra)
     if not found:
         same = written.specs == tuple(wanted) and written.generation
         generation = written.generation if same else written.generation + 1
     elif differing and (lacking or len(differing) > 1 or len(wanted) == 1):
         # One of several changes alone in one write, which is whole before and after it (as in Kubernetes' own library).
+        generation += 1
+    elif surplus and (differing or lacking):
+        # With as many of those that are too many gone as are lacking, it would be whole, and wrong.
         generation += 1
     update = []
     for index, item in sorted(placed.items()):

@@ -242,6 +242,31 @@ def test_a_kill_at_any_request_of_a_change_shows_no_mixed_pool_and_is_put_right_
     assert deaths > len(after) + 3
 
 
+def test_a_slice_too_many_goes_when_the_others_are_right() -> None:
+    machine = Publishing()
+    machine.begin(([5, 3], 0))
+    machine.published()
+    machine.somebody_edits_a_slice(place=1, generation=0)
+    machine.somebody_copies_a_slice(place=0)
+    machine.no_scheduler_sees_a_wrong_pool()
+    # Without the copy, and before the edit is undone, the pool would be whole and wrong.
+    machine.published()
+    machine.no_scheduler_sees_a_wrong_pool()
+    machine.teardown()
+
+
+def test_copies_of_a_slice_do_not_stand_for_those_that_are_lacking() -> None:
+    machine = Publishing()
+    machine.begin(([1], 0))
+    machine.publishing_dies(left=5, done_first=False)
+    machine.somebody_copies_a_slice(place=0)
+    machine.somebody_copies_a_slice(place=0)
+    machine.no_scheduler_sees_a_wrong_pool()
+    machine.published()
+    machine.no_scheduler_sees_a_wrong_pool()
+    machine.teardown()
+
+
 TestPublishing = Publishing.TestCase
 TestPublishing.settings = settings(
     max_examples=40, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
