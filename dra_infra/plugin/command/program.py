@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 EXIT_NOT_WORKING: Final = 1
 EXIT_MISTAKEN: Final = 2
 
+_MISTAKES: Final = ("plugin-setting", "back-end-not-loaded", "sim-commands-malformed")
+"""How the codes of what the user wrote begin."""
+
 _BY_SIGNAL: Final = 128
 
 
@@ -73,8 +76,7 @@ def print_problems(problems: Sequence[Problem]) -> None:
 
 def _exit_code(error: ProblemsError) -> int:
     mistaken = isinstance(error, FleetError | ClusterError) or any(
-        each.code.startswith("plugin-setting") or each.code == "back-end-not-loaded"
-        for each in error.problems
+        each.code.startswith(_MISTAKES) for each in error.problems
     )
     return EXIT_MISTAKEN if mistaken else EXIT_NOT_WORKING
 

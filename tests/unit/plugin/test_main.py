@@ -273,7 +273,7 @@ def test_one_device_of_all_that_are_held_is_not_let_go_in_silence(
     file = ("--file", str(tmp_path / "commands.json"))
     assert answer(capsys, "sim", "hold", *file)[0] == 0
     code, _, err = answer(capsys, "sim", "unhold", "gpu-1", *file)
-    assert (code, "[sim-commands-malformed]" in err) == (1, True)
+    assert (code, "[sim-commands-malformed]" in err) == (2, True)
     assert json.loads(answer(capsys, "sim", "show", *file)[1]) == {"bindingConditions": ["*"]}
     assert json.loads(answer(capsys, "sim", "unhold", *file)[1]) == {}
 
