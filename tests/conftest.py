@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import HealthCheck, settings
 
 # Speed is measured by `make bench`: on a busy machine a deadline or a slow generator says nothing about the code.
-settings.register_profile("dra-infra", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Whoever runs the tests looks at other cases each time; CI asks of a commit what it asked before.
+settings.register_profile(
+    "dra-infra",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=bool(os.environ.get("DRA_INFRA_REPEATABLE")),
+)
 settings.load_profile("dra-infra")
