@@ -142,8 +142,9 @@ class Plugin:
 
     def is_ready(self) -> str:
         """What keeps claims from being prepared; empty where nothing does."""
-        # Who stands by waits for the end of an older instance, which comes when this one is ready.
-        if not (self.publisher.wait(0) or self.publisher.stands_by):
+        # An older instance ends when this one is ready, and its slices stay. Were this one not ready until it has published
+        # for itself, a busy API server would leave the node without a driver that is ready.
+        if not (self.publisher.wait(0) or self.publisher.is_successor):
             return "the node's slices are not published yet"
         return "" if self.driver.registered else "the kubelet did not register the plugin yet"
 

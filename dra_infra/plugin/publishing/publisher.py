@@ -95,9 +95,9 @@ class Publisher:
         return self._published.wait(timeout)
 
     @property
-    def stands_by(self) -> bool:
-        """Whether another instance of the plugin publishes, for as long as it lives: there is nothing to do here then."""
-        return self._sole.waits
+    def is_successor(self) -> bool:
+        """Whether another instance publishes, or published until it ended: its slices stay until ours take their place."""
+        return self._sole.waited
 
     def stop(self) -> None:
         """End, and leave the slices: in a rolling update the next instance has the same devices."""

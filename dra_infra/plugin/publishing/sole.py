@@ -27,8 +27,8 @@ class Sole:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._handle: int | None = None
-        self.waits = False
-        """Whether another one has it now."""
+        self.waited = False
+        """Whether another one has it, or had it before."""
 
     def take(self, ended: threading.Event) -> bool:
         """Wait until it is ours, or *ended*.
@@ -45,9 +45,9 @@ class Sole:
         try:
             while not ended.is_set():
                 if try_lock(handle, self._path):
-                    self._handle, self.waits = handle, False
+                    self._handle = handle
                     return True
-                self.waits = True
+                self.waited = True
                 ended.wait(_AGAIN)
             return False
         finally:

@@ -518,11 +518,12 @@ def test_of_two_instances_the_older_one_publishes_until_it_ends(bench: Bench, tm
     bench.back_end.change(inventory(["older"]))
     bench.wait_pool(["older"])
     assert not newer.wait(0.1)
-    wait_until(lambda: newer.stands_by)
-    assert not older.stands_by
+    wait_until(lambda: newer.is_successor)
+    assert not older.is_successor
     older.stop()
     assert newer.wait(PATIENCE)
-    assert not newer.stands_by
+    # Its readiness did not end in between.
+    assert newer.is_successor
     assert bench.pool() == ["newer"]
 
 
