@@ -217,11 +217,11 @@ def many_claims(api: Api) -> Iterator[list[ClaimReference]]:
         "reservedFor": [{"resource": "pods", "name": owner["name"], "uid": owner["uid"]}],
     }
     made = []
-    for number in range(CLAIMS):
-        claim = pods.claim(f"claim-{number}", request)["metadata"]
-        api.patch(CLAIM, claim["name"], {"status": status}, namespace=namespace, subresource="status")
-        made.append(ClaimReference(namespace=namespace, name=claim["name"], uid=claim["uid"]))
     try:
+        for number in range(CLAIMS):
+            claim = pods.claim(f"claim-{number}", request)["metadata"]
+            api.patch(CLAIM, claim["name"], {"status": status}, namespace=namespace, subresource="status")
+            made.append(ClaimReference(namespace=namespace, name=claim["name"], uid=claim["uid"]))
         yield made
     finally:
         api.delete("v1/Namespace", namespace)
