@@ -109,6 +109,30 @@ def is_ready(pod: Mapping[str, Any]) -> bool:
     return ready and "deletionTimestamp" not in pod["metadata"]
 
 
+def told(api: Api, pods: list[Mapping[str, Any]]) -> str:
+    """What the cluster says of the plugin's pods, for whoever reads that a test failed where nobody can look."""
+    lines = [f"{NODE}: {in_short(api.get('v1/Node', NODE))}"]
+    for pod in pods:
+        name = pod["metadata"]["name"]
+        lines += [f"{name}: ends {pod['metadata'].get('deletionTimestamp')}, {in_short(pod)}"]
+        lines += [f"  {each}" for each in pod["status"].get("containerStatuses", [])]
+        # It may have no log: then the answer says why.
+        lines += Workloads(api, NAMESPACE).ask_for_log(name, "plugin").text.splitlines()[-12:]
+    events = sorted(api.list(EVENT, namespace=NAMESPACE), key=lambda each: each["lastTimestamp"] or "")
+    lines += [
+        f"{each['lastTimestamp']} {each['involvedObject']['name']}: {each['message']}"
+        for each in events[-12:]
+    ]
+    return "\n".join(lines)
+
+
+def in_short(item: Mapping[str, Any]) -> str:
+    conditions = item["status"].get("conditions", [])
+    return ", ".join(
+        f"{each['type']} {each['status']} since {each['lastTransitionTime']}" for each in conditions
+    )
+
+
 def until(holds: Callable[[], Any], timeout: float = 180.0) -> Any:
     deadline = time.monotonic() + timeout
     while not (found := holds()):
@@ -283,7 +307,8 @@ def test_an_update_leaves_no_moment_without_the_driver(
             pods.delete(lasting.pop(0))
 
     def look() -> None:
-        assert any(map(is_ready, plugin_pods(node_api)))
+        if not any(map(is_ready, found := plugin_pods(node_api))):
+            pytest.fail(f"no instance is ready:\n{told(node_api, found)}")
         assert [each for each in node_api.list(SLICE) if each["spec"]["driver"] == DRIVER]
 
     with watched(look), watched(claim_something):

@@ -112,7 +112,7 @@ class Workloads:
 
     def log(self, name: str, container: str = "main") -> str:
         """What a container has printed."""
-        response = self._ask_for_log(name, container)
+        response = self.ask_for_log(name, container)
         assert response.status_code == 200, response.text
         return response.text
 
@@ -122,13 +122,14 @@ class Workloads:
         """What a container has printed, once *text* is in it. It may not have started, and the kubelet may be away."""
         deadline = time.monotonic() + timeout
         while True:
-            response = self._ask_for_log(name, container)
+            response = self.ask_for_log(name, container)
             if response.status_code == 200 and text in response.text:
                 return response.text
             assert time.monotonic() < deadline, f"{text!r} is not in: {response.text}"
             time.sleep(0.05)
 
-    def _ask_for_log(self, name: str, container: str) -> httpx.Response:
+    def ask_for_log(self, name: str, container: str) -> httpx.Response:
+        """The server's answer: the log, or why there is none."""
         # The client reads JSON, which a log is not.
         path = f"/api/v1/namespaces/{self.namespace}/pods/{name}/log"
         return self.api._client.get(path, params={"container": container})
