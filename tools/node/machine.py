@@ -112,7 +112,9 @@ def prepare(number: int, *, service: str) -> None:
                 if (group / "cpuset.cpu_exclusive").exists():
                     (group / file).write_text((group.parent / file).read_text())
         bridge = name_of(number)
-        _ip("link", "add", bridge, "type", "bridge")
+        # Without an address of its own a bridge takes the lowest of its ports', which changes as pods come and go: what they
+        # send to the old one is lost until they ask again. The CNI plugin gives it one only where it adds the IP address.
+        _ip("link", "add", bridge, "address", f"02:64:72:61:00:{number:02x}", "type", "bridge")
         _ip("address", "add", f"{subnet_of(number)}.1/24", "dev", bridge)
         _ip("address", "add", f"{service}/32", "dev", bridge)
         _ip("link", "set", bridge, "up")
