@@ -138,7 +138,10 @@ def _container(arguments: Mapping[str, Any], hardware: Hardware, image: Any) -> 
         # Fifty seconds to start: a node that boots has more to do.
         "startupProbe": _probe(health, LIVENESS, period=1, failures=50),
         "livenessProbe": _probe(health, LIVENESS, period=10, failures=3),
-        "readinessProbe": _probe(health, READINESS, period=2, failures=2),
+        # Soon ready, and not soon unready: nobody sends calls by it, but in a rolling update the DaemonSet's controller deletes
+        # an older pod that is not ready at once, before the newer one is (podsShouldBeOnNode of pkg/controller/daemon). So it
+        # has half a minute, after which the kubelet takes the slices of a driver that is gone away.
+        "readinessProbe": _probe(health, READINESS, period=2, failures=15),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
             *({"name": name, "mountPath": place} for name, place in _scratch(hardware).items()),

@@ -167,6 +167,13 @@ def test_a_plugin_on_a_busy_node_has_time_to_answer_a_probe():
     assert [each["timeoutSeconds"] for each in probes] == [10, 10, 10]
 
 
+def test_a_pod_is_soon_ready_and_not_soon_unready():
+    # An older pod that is unready is deleted before the newer one of a rolling update is ready.
+    probe = container()["readinessProbe"]
+    assert probe["periodSeconds"] <= 2
+    assert probe["periodSeconds"] * probe["failureThreshold"] >= 30
+
+
 def test_rights_are_the_least():
     assert manifest("ClusterRole")["rules"] == [
         {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},
