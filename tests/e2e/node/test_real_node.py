@@ -61,6 +61,17 @@ def test_pod_reaches_the_api_server_at_the_address_of_its_service(workloads):
     assert workloads.wait_for_log("one", "reached")
 
 
+def test_address_of_the_bridge_stays_when_pods_come_and_go(workloads, real_node):
+    # Pods send to the one that they know. A bridge without one of its own takes the lowest of theirs.
+    bridge = Path("/sys/class/net", machine.name_of(real_node.number), "address")
+    before = bridge.read_text()
+    workloads.pod("one")
+    workloads.wait_running("one")
+    assert bridge.read_text() == before
+    workloads.delete("one")
+    assert bridge.read_text() == before
+
+
 def test_pod_in_the_network_of_the_host_runs(workloads):
     workloads.pod("one", hostNetwork=True)
     status = workloads.wait_running("one")["status"]
