@@ -120,6 +120,8 @@ def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -
             loop.run_until_complete(stack.run_in_stack(observed))
     except (Exception, SystemExit, ProgramTimeoutError) as error:
         cause = raised[0] if raised else _with_trace(error, settings.SETTINGS.rpc_manager)
+        # Components that were refused end the run with a RunError (`components.report`), and their problems say why. One of the
+        # program's own is told once these are mended.
         if not problems or not isinstance(cause, pulumi.RunError):
             mask = SecretMask(secret_texts_of(project))
             found = explain(cause, project.root, limit=timeout, mask=mask).problems

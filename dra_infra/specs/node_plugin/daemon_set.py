@@ -140,7 +140,7 @@ def _container(arguments: Mapping[str, Any], hardware: Hardware, image: Any) -> 
         "livenessProbe": _probe(health, LIVENESS, period=10, failures=3),
         # Soon ready, and not soon unready: nobody sends calls by it, but in a rolling update the DaemonSet's controller deletes
         # an older pod that is not ready at once, before the newer one is (podsShouldBeOnNode of pkg/controller/daemon). So it
-        # has half a minute, after which the kubelet takes the slices of a driver that is gone away.
+        # has half a minute, or longer where probes run out of time; what does not answer at all is restarted for its liveness.
         "readinessProbe": _probe(health, READINESS, period=2, failures=15),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
