@@ -3,7 +3,7 @@
 <uid>.started      the record with which its preparation began; it stays until the claim is released
 <uid>.json         the record of what is prepared
 <uid>.releasing    the same, of a claim that is being released
-<uid>.unreadable   a damaged or newer file, set aside; it is read again at each start
+<uid>.unreadable   a damaged or newer file, set aside until there is a record again; it is read at each start
 
 The first is on the disk before a device is touched. The others are not waited for: after a crash of the machine they may be
 cut or gone, and the first has all that undoing needs.
@@ -74,6 +74,10 @@ class Checkpoint:
         files = [found for found in map(_split, self._folder.names()) if found]
         problems = []
         for uid, end in sorted(files, key=lambda file: _ENDS.index(file[1])):
+            if end == _ASIDE and uid in self._records:
+                # A crash came between the record and the end of what was set aside.
+                self._folder.remove(uid + _ASIDE)
+                continue
             known = uid in self._records or (end == _STARTED and uid in self._aside)
             if not known and (problem := self._load(uid, end, boot_id)):
                 problems.append(problem)
@@ -124,8 +128,13 @@ class Checkpoint:
         if len(content) > LARGEST:
             # It would be called damaged when it is read again.
             raise _too_large(record, len(content))
-        self._folder.replace(check_uid(record.claim.uid) + end, content, settle=settle)
+        uid = check_uid(record.claim.uid)
+        self._folder.replace(uid + end, content, settle=settle)
         self._keep(record)
+        if end == _RECORD and uid in self._aside:
+            # It says no more than the record, and would be counted as a claim that is lost.
+            self._folder.remove(uid + _ASIDE)
+            self._aside.discard(uid)
 
     def _load(self, uid: str, end: str, boot_id: str) -> Problem | None:
         try:

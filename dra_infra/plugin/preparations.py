@@ -91,7 +91,7 @@ class Preparations:
             return {uid: each for uid, each in records.items() if self._is_whole(each)}
 
     def not_restored(self) -> frozenset[str]:
-        """Claims with a spec or a file that was set aside, and no record: `prepare` restores them, `release` ends them."""
+        """Claims with a spec or a file that was set aside, and no record: `prepare` and `restore` bring them back, `release` ends them."""
         with self._turn():
             return self._lost()
 
@@ -114,20 +114,27 @@ class Preparations:
                 `cdi-refused`, `plugin-folder-not-usable`, and what the back end says, as `plugin-failed` where it is nothing
                 that it may raise. Nothing is prepared then.
         """
-        uid = check_uid(claim.uid)
+        check_uid(claim.uid)
         with self._turn(within):
             check()
-            known = self._checkpoint.records.get(uid) or self._restore(claim)
-            if known and not self._is_whole(known):
-                self._undo(known)
-                known = None
-            if known:
-                if known.claim.devices != claim.devices:
-                    raise refusals.prepared_otherwise(claim, known.claim)
-                self._specs.write(known)
-                return device_ids(known, self._driver)
-            self._refuse_held(claim)
-            return device_ids(self._prepare(claim), self._driver)
+            return device_ids(self._prepared(claim), self._driver)
+
+    def restore(self, claim: Claim) -> bool:
+        """Prepare a claim whose record was lost; one that was released or prepared meanwhile stays as it is.
+
+        Returns:
+            Whether the record was lost, and is there again.
+
+        Raises:
+            PluginError: As `prepare`.
+        """
+        check_uid(claim.uid)
+        with self._turn():
+            # Whoever asks has read claims from the API server meanwhile. The kubelet does not know one that it has had released.
+            if claim.uid not in self._lost():
+                return False
+            self._prepared(claim)
+            return True
 
     def release(self, uid: str, *, within: float | None = None, check: Callable[[], None] = _anyway) -> None:
         """Release a claim; one that is not prepared is no error. *within* and *check* are those of `prepare`.
@@ -193,6 +200,20 @@ class Preparations:
 
     def _is_half_way(self) -> bool:
         return not all(map(self._is_whole, self._checkpoint.records.values()))
+
+    def _prepared(self, claim: Claim) -> Record:
+        """The record of a claim: the one that there is, what its spec tells, or that of a new preparation."""
+        known = self._checkpoint.records.get(claim.uid) or self._restore(claim)
+        if known and not self._is_whole(known):
+            self._undo(known)
+            known = None
+        if known:
+            if known.claim.devices != claim.devices:
+                raise refusals.prepared_otherwise(claim, known.claim)
+            self._specs.write(known)
+            return known
+        self._refuse_held(claim)
+        return self._prepare(claim)
 
     def _prepare(self, claim: Claim) -> Record:
         started = Record(

@@ -161,8 +161,8 @@ class Reconciler:
                 continue
             reference = ClaimReference(namespace=namespace_of(item), name=name_of(item), uid=uid)
             try:
-                self._preparations.prepare(self._reader.claim_of(item, reference))
-                restored.append(uid)
+                if self._preparations.restore(self._reader.claim_of(item, reference)):
+                    restored.append(uid)
             except PluginError as error:
                 if error.problems[0].code in _NOBODYS:
                     idle.add(uid)

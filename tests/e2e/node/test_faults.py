@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.plugin.claims import ClaimReference
-from tests.e2e.node.invariants import look, settled
+from tests.e2e.node.invariants import DRIVER, look, settled
 from tests.e2e.node.plugin_process import ONE_RETRY
 from tests.e2e.node.workloads import CLAIM, request
 from tools.cluster import components
@@ -100,10 +100,15 @@ def test_api_server_that_is_away(running, claims, plugin, node_plane, node_api, 
 
 def test_record_that_is_damaged(running, claims, plugin, node_api, real_node):
     plugin.kill()
+    spec = real_node.cdi_folder / f"k8s.{DRIVER}-claim_{running}.json"
+    before = spec.read_bytes()
     record = plugin.folder / "claims" / f"{running}.json"
     record.write_bytes(record.read_bytes()[:-20])
     plugin.start()
     assert "checkpoint-unreadable" in plugin.log_of_this_life
+    # The record is there again, with the ids under which the kubelet and the runtime know its devices.
+    assert settled(node_api, real_node) == {running}
+    assert spec.read_bytes() == before
     # Its device is nobody else's meanwhile.
     claims.claim("others", request(7))
     claims.pod_with_claim("others", "others")

@@ -243,7 +243,7 @@ class Life(RuleBasedStateMachine):
             self.node.plugin.prepare(claim_of(9, claim.devices[0].device))
         assert codes(caught.value) == ["device-held"]
         assert self.node.plugin.prepare(claim) == ids
-        (self.node.claims / f"{uid}.unreadable").unlink()
+        assert not (self.node.claims / f"{uid}.unreadable").exists()
 
     @precondition(lambda self: self.answered)
     @rule(data=st.data())

@@ -121,8 +121,31 @@ def test_a_claim_with_a_damaged_record_is_restored_from_its_spec_and_the_claim(n
     assert refused(node.plugin.prepare, claim_of(1, "gpu-2")) == ["claim-prepared-otherwise"]
     assert node.plugin.prepare(claim_of(1, "gpu-0")) == ids
     assert node.plugin.not_restored() == frozenset()
+    assert node.check() == {uid_of(1), uid_of(3)}
+
+
+def test_what_was_set_aside_goes_when_there_is_a_record_again_and_after_a_crash_in_between(node: Node):
+    node.plugin.prepare(claim_of(1, "gpu-0"))
+    damage(node, 1)
+    aside = node.claims / f"{uid_of(1)}.unreadable"
+    damaged = aside.read_bytes()
+    assert node.plugin.restore(claim_of(1, "gpu-0"))
+    assert not aside.exists()
+    aside.write_bytes(damaged)
+    node.restart()
+    assert node.check() == {uid_of(1)}
+
+
+def test_only_a_lost_claim_is_restored(node: Node):
+    ids = node.plugin.prepare(claim_of(1, "gpu-0"))
+    assert not node.plugin.restore(claim_of(1, "gpu-0"))
+    damage(node, 1)
+    assert node.plugin.restore(claim_of(1, "gpu-0"))
+    assert node.plugin.prepare(claim_of(1, "gpu-0")) == ids
     node.plugin.release(uid_of(1))
-    assert node.check() == {uid_of(3)}
+    # Nobody would release it again.
+    assert not node.plugin.restore(claim_of(1, "gpu-0"))
+    assert node.check() == set()
 
 
 def test_a_file_that_is_found_damaged_later_than_at_the_start_is_told_once(node: Node):
@@ -152,6 +175,7 @@ def test_without_record_and_spec_nothing_is_given_until_the_claim_is_back_or_rel
     node.plugin.release(uid_of(3))
     node.plugin.prepare(claim_of(1, "gpu-0"))
     node.plugin.prepare(claim_of(2, "gpu-1"))
+    assert node.check() == {uid_of(1), uid_of(2)}
     node.plugin.release(uid_of(1))
     assert node.check() == {uid_of(2)}
 

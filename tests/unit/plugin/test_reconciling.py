@@ -175,6 +175,22 @@ def test_a_claim_that_the_kubelet_has_prepared_before_our_turn_to_release_it_sta
     assert bench.prepared() == {uid_of(1)}
 
 
+def test_a_lost_claim_that_the_kubelet_has_released_before_our_turn_is_not_prepared_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.claim(1, "gpu-0")
+    bench.lose(1)
+    restore = bench.node.plugin.restore
+
+    def after_the_kubelet(claim: Claim) -> bool:
+        bench.node.plugin.release(claim.uid)
+        return restore(claim)
+
+    monkeypatch.setattr(bench.node.plugin, "restore", after_the_kubelet)
+    assert bench.reconciler().look() == Reconciled()
+    assert bench.node.check() == set()
+
+
 def test_a_lost_claim_with_other_devices_now_is_left_and_told(bench: Bench) -> None:
     bench.claim(1, "gpu-0")
     bench.lose(1)
