@@ -31,8 +31,13 @@ GRACE: Final = 20.0
 class Publisher(Protocol):
     """Keeps the node's slices on the API server."""
 
-    def start(self) -> None:
-        """Begin; returns when the first try was made, or sooner. What fails is tried again, and told to the observer."""
+    def start(self, *, taken: Callable[[bool], None]) -> None:
+        """Begin; returns when the first try was made, or sooner. What fails is tried again, and told to the observer.
+
+        Args:
+            taken: Is told, from any thread, whether another driver of the name has slices on the node, until all of ours
+                were published once.
+        """
         ...
 
     def stop(self) -> None:
@@ -88,6 +93,9 @@ class Driver:
             ),
             pool=pool,
         )
+        self._showing = threading.Lock()
+        self._may_show = False
+        self._is_aside = False
         self._once = threading.Lock()
         self._started: ExitStack | None = None
 
@@ -97,9 +105,16 @@ class Driver:
         return self._registration.registered and self._server.intact(self._sockets.registration)
 
     @property
+    def is_aside(self) -> bool:
+        """Whether it is not registered on purpose: slices of another driver of the name are there."""
+        return self._is_aside
+
+    @property
     def intact(self) -> bool:
         """Whether both sockets are still there: where one was taken away, only a new start helps."""
-        return all(self._server.intact(path) for path in (self._sockets.service, self._sockets.registration))
+        with self._showing:
+            shown = [self._sockets.service, *([] if self._is_aside else [self._sockets.registration])]
+            return all(map(self._server.intact, shown))
 
     def start(self) -> None:
         """Recover, serve, publish, register: whoever sees us can use what they see.
@@ -118,9 +133,9 @@ class Driver:
             self._server.show(self._sockets.service)
             self._back_end.watch(self._health.changed)
             started.callback(self._publisher.stop)
-            self._publisher.start()
+            self._publisher.start(taken=self._stand_aside)
             started.callback(self._let_go)
-            self._server.show(self._sockets.registration)
+            self._register()
             self._started = started.pop_all()
 
     def stop(self) -> None:
@@ -130,9 +145,29 @@ class Driver:
             if started:
                 started.close()
 
+    def _register(self) -> None:
+        with self._showing:
+            self._may_show = True
+            if not self._is_aside:
+                self._server.show(self._sockets.registration)
+
+    def _stand_aside(self, taken: bool) -> None:  # noqa: FBT001  (the publisher's answer)
+        """Be registered while the name is not *taken*.
+
+        30 s after a driver went the kubelet deletes its slices, but only if nobody of its name is registered by then
+        (usable and pendingWipes of pkg/kubelet/cm/dra/plugin): who takes the name over sooner would never publish.
+        """
+        with self._showing:
+            if taken != self._is_aside and self._may_show:
+                change = self._server.hide if taken else self._server.show
+                change(self._sockets.registration)
+            self._is_aside = taken
+
     def _let_go(self) -> None:
         """Take calls until the kubelet has noticed that the registration went, and calls the other instance."""
-        self._server.withdraw(self._sockets.registration)
+        with self._showing:
+            self._may_show = False
+            self._server.withdraw(self._sockets.registration)
         if not self._sockets.pod_uid or not self._registration.registered:
             return
         if self._health.watchers:

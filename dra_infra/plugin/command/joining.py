@@ -138,7 +138,8 @@ class Plugin:
 
         if not self.driver.intact:
             return "a socket was taken away"
-        return ask_itself(self.places.sockets.registration, self.places.sockets.service)
+        registration = None if self.driver.is_aside else self.places.sockets.registration
+        return ask_itself(registration, self.places.sockets.service)
 
     def is_ready(self) -> str:
         """What keeps claims from being prepared; empty where nothing does."""

@@ -55,7 +55,9 @@ class Metrics:
         )
         self._slices = self._gauge("published_slices", "Slices that the node has on the API server.")
         self._generation = self._gauge("pool_generation", "Generation of the pool that was published last.")
-        self._registered = self._gauge("registered", "1 while the kubelet has the plugin registered.")
+        self._registered = self._gauge(
+            "registered", "1 where the kubelet took the plugin when it last said something."
+        )
         self._registrations = self._counter(
             "registrations", "What the kubelet said of registrations.", "result"
         )

@@ -89,15 +89,18 @@ class ProbeServer:
         return messages.HealthCheckResponse(status=status)
 
 
-def ask_itself(registration: Path, service: Path) -> str:
+def ask_itself(registration: Path | None, service: Path) -> str:
     """Call our own registration, and connect to the socket that it names, as the kubelet does.
+
+    Args:
+        registration: Its socket; None where it is not there on purpose.
+        service: The socket of the services.
 
     Returns:
         What does not answer; empty where all does.
     """
     try:
-        info = ask_registration(registration)
-        if info.endpoint != str(service):
+        if registration and ask_registration(registration).endpoint != str(service):
             return f"{registration} is another instance's"
         with grpc.insecure_channel(f"unix:{quote(str(service))}") as channel:
             grpc.channel_ready_future(channel).result(SECONDS)

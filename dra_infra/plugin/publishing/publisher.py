@@ -20,7 +20,7 @@ from dra_infra.plugin.publishing.offer import Offer, by_state, is_refused
 from dra_infra.plugin.publishing.pool_changes import TaintTimes, Written, find_changes, taint_times
 from dra_infra.plugin.publishing.pools import Spec
 from dra_infra.plugin.publishing.slice_watch import SliceWatch
-from dra_infra.plugin.publishing.slice_writing import SliceWriter, selector
+from dra_infra.plugin.publishing.slice_writing import NAME_TAKEN, SliceWriter, selector
 from dra_infra.plugin.publishing.sole import Sole
 from dra_infra.plugin.unexpected import expected
 
@@ -74,13 +74,20 @@ class Publisher:
         self._ended = threading.Event()
         self._wait = wait or self._ended.wait
         self._published = threading.Event()
+        self._taken: Callable[[bool], None] = lambda _: None
         self._written = Written()
         self._tainted: TaintTimes = {}
         self._times: deque[float] = deque(maxlen=_QUICK)
         self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
 
-    def start(self) -> None:
-        """Begin to publish; returns at once, for an API server that is away must not keep claims from being released."""
+    def start(self, *, taken: Callable[[bool], None] = lambda _: None) -> None:
+        """Begin to publish; returns at once, for an API server that is away must not keep claims from being released.
+
+        Args:
+            taken: Is told, from another thread, whether another driver of the name has slices on the node, until all of
+                ours were published once. May raise `PluginError`, and is asked again then.
+        """
+        self._taken = taken
         self._back_end.watch(self.publish)
         self._watch.start()
         self._wake.set()
@@ -135,9 +142,12 @@ class Publisher:
                         self._was_away.clear()
                         self._forget_server()
                     slices = self._sync()
+                    if not self._published.is_set():
+                        self._taken(False)  # noqa: FBT003  (an answer)
             except PluginError as error:
                 failures += 1
                 self._observer.published(slices=0, generation=self._written.generation, error=error)
+                self._tell_if_taken(error)
                 if not isinstance(error, ApiError) or error.status != 409:
                     self._forget_server()
                 self._rest(failures, asked_by(error))
@@ -145,6 +155,14 @@ class Publisher:
             failures = 0
             self._observer.published(slices=slices, generation=self._written.generation, error=None)
             self._published.set()
+
+    def _tell_if_taken(self, error: PluginError) -> None:
+        if self._published.is_set() or not any(each.code == NAME_TAKEN for each in error.problems):
+            return
+        try:
+            self._taken(True)  # noqa: FBT003  (an answer)
+        except PluginError as more:
+            self._observer.noticed(more.problems)
 
     def _server_was_away(self) -> None:
         """Look again. It may have been away for so short a time that no request of ours failed."""

@@ -19,6 +19,9 @@ MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 
 MANAGER: Final = "dra-infra-plugin"
 
+NAME_TAKEN: Final = "driver-name-taken"
+"""Code of what keeps us from publishing beside another driver of the name."""
+
 
 class SliceWriter:
     """Reads and writes the slices of one driver on one node.
@@ -111,8 +114,8 @@ def _is_ours(item: Item) -> bool:
 def _taken(driver: str, node: str, names: list[str]) -> PluginError:
     problem = Problem(
         path=f"slices of {driver}",
-        code="driver-name-taken",
+        code=NAME_TAKEN,
         message=f"another driver called {driver} publishes on node {node}: {', '.join(names[:3])}",
-        hint="remove it, after which the kubelet deletes its slices, or give ours another name with --driver",
+        hint="remove it; the kubelet deletes its slices within a minute, and ours follow; or give ours another name with --driver",
     )
     return PluginError([problem])

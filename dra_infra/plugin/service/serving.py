@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -119,6 +120,22 @@ class Server:
         except OSError as error:
             self._shown[path] = before
             raise _not_made(path, error) from error
+
+    def hide(self, path: Path) -> None:
+        """Take a socket away, to be shown again. Who is connected goes on.
+
+        Raises:
+            PluginError: `socket-not-made`.
+        """
+        if not self.intact(path):
+            return
+        try:
+            # The kubelet notices that a name ends, and not that it becomes another (pkg/kubelet/pluginmanager/pluginwatcher).
+            os.link(path, self._hidden[path])
+            path.unlink()
+        except OSError as error:
+            raise _not_made(path, error) from error
+        self._shown.pop(path, None)
 
     def withdraw(self, path: Path) -> None:
         """Take a socket away, if it is still ours. Who is connected goes on."""

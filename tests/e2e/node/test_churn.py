@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.plugin.driver import THREADS
+from dra_infra.plugin.publishing.slice_writing import MANAGED_BY
 from tests.e2e.node.invariants import DRIVER, settled
 
 pytestmark = pytest.mark.e2e
@@ -18,8 +19,6 @@ DEVICES = 8
 PODS = 200 if IS_SOAK else 40
 LATE_SECONDS = 5.0
 GROWTH = 8 * 1024 * 1024
-# A kubelet forgets the slices of a driver that is away for half a minute.
-FORGET_SECONDS = 150.0
 
 
 def memory(pid):
@@ -115,17 +114,24 @@ def test_slices_that_somebody_deletes_come_back(plugin, node_api):
     assert after["spec"]["devices"] == before["spec"]["devices"]
 
 
-def test_slices_that_the_kubelet_deletes_of_a_plugin_that_is_away_come_back_with_it(claims, plugin, node_api):
+def test_plugin_that_takes_over_from_another_driver_of_its_name_waits_until_the_kubelet_has_deleted_its_slices(
+    claims, plugin, node_api
+):
     claims.claim("one")
     claims.pod_with_claim("pod", "one")
     claims.wait_running("pod")
     plugin.kill()
-    node_api.wait_for(
-        "resource.k8s.io/v1/ResourceSlice",
-        lambda found: not [one for one in found if one["spec"]["driver"] == DRIVER],
-        timeout=FORGET_SECONDS,
-    )
+    # As another driver leaves them, whose chart was uninstalled.
+    [left] = slices(node_api)
+    del left["metadata"]["labels"][MANAGED_BY]
+    name = left["metadata"]["name"]
+    node_api.request("PUT", f"/apis/resource.k8s.io/v1/resourceslices/{name}", json=left)
+    # The kubelet deletes them 30 s after the last plugin of the name went, and only if none has come meanwhile.
     plugin.start()
+    assert "driver-name-taken" in plugin.log_of_this_life
+    [ours] = slices(node_api)
+    assert ours["metadata"]["uid"] != left["metadata"]["uid"]
+    assert ours["spec"]["devices"] == left["spec"]["devices"]
     claims.claim("later")
     claims.pod_with_claim("later", "later")
     claims.wait_running("later")

@@ -55,8 +55,13 @@ class Publisher:
         self.sockets = sockets
         self.seen: list[tuple[bool, bool]] = []
         self.error: Exception | None = None
+        self.is_taken = False
+        self.taken: Callable[[bool], None] = lambda _: None
 
-    def start(self) -> None:
+    def start(self, *, taken: Callable[[bool], None]) -> None:
+        self.taken = taken
+        if self.is_taken:
+            taken(True)
         self.note()
         if self.error:
             raise self.error

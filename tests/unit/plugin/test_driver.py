@@ -99,6 +99,53 @@ def test_a_socket_that_was_taken_away_is_noticed(kubelet: Kubelet):
     instance.driver.stop()
 
 
+def test_a_driver_is_not_registered_while_its_name_is_taken_and_lives(kubelet: Kubelet):
+    instance = Instance(kubelet.root)
+    instance.driver.start()
+    kubelet.look()
+    assert instance.driver.registered
+    for _ in range(2):
+        for _ in range(2):
+            instance.publisher.taken(True)
+        kubelet.look()
+        assert not kubelet.plugins
+        assert instance.driver.is_aside
+        assert instance.driver.intact
+        assert not instance.driver.registered
+        for _ in range(2):
+            instance.publisher.taken(False)
+        kubelet.look()
+        assert instance.driver.registered
+        assert instance.driver.intact
+        assert not instance.driver.is_aside
+    assert errors(kubelet.call(lambda plugin: plugin.release(lamp(0)))) == [""]
+    instance.driver.stop()
+    assert not list(kubelet.registry.iterdir())
+
+
+def test_a_driver_whose_name_is_taken_at_the_start_registers_when_it_is_free(kubelet: Kubelet):
+    instance = Instance(kubelet.root)
+    instance.publisher.is_taken = True
+    instance.driver.start()
+    assert not instance.sockets.registration.exists()
+    assert instance.driver.intact
+    instance.publisher.taken(False)
+    kubelet.look()
+    assert instance.driver.registered
+    instance.driver.stop()
+
+
+def test_a_driver_that_ends_while_its_name_is_taken_leaves_nothing_and_is_not_registered_again(
+    kubelet: Kubelet,
+):
+    instance = Instance(kubelet.root)
+    instance.publisher.is_taken = True
+    instance.driver.start()
+    instance.driver.stop()
+    instance.publisher.taken(False)
+    assert not list(kubelet.registry.iterdir())
+
+
 def test_after_a_kill_the_next_instance_takes_over_what_is_prepared(kubelet: Kubelet):
     killed = Instance(kubelet.root)
     killed.api.claims = {uid_of(0): lamp(0)}

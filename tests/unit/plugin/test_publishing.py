@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,12 @@ class Bench:
         self.running: list[Publisher] = []
         self.server.store.create("nodes", "", {"metadata": {"name": NODE, "uid": "node-uid"}})
 
-    def start(self, back_end: BackEnd | None = None, **options: Any) -> Publisher:
+    def start(
+        self,
+        back_end: BackEnd | None = None,
+        taken: Callable[[bool], None] = lambda _: None,
+        **options: Any,
+    ) -> Publisher:
         publisher = Publisher(
             self.server.api(),
             back_end=back_end or self.back_end,
@@ -45,7 +50,7 @@ class Bench:
             observer=self.observer,
             **options,
         )
-        publisher.start()
+        publisher.start(taken=taken)
         self.running.append(publisher)
         return publisher
 
@@ -454,12 +459,20 @@ def test_a_driver_of_the_same_name_is_left_alone_until_it_is_gone(bench: Bench) 
     elsewhere = {"metadata": {"name": "elsewhere"}, "spec": {**spec, "nodeName": "node-2"}}
     for each in (other, elsewhere):
         bench.server.store.create("resourceslices", "", each)
-    publisher = bench.start()
+    told: list[bool] = []
+    publisher = bench.start(taken=told.append)
     problem = bench.observer.wait_for_code("driver-name-taken")
     assert "foreign" in problem.message
     assert bench.server.writes() == []
     bench.server.store.delete("resourceslices", "", "foreign")
     assert publisher.wait(PATIENCE)
+    assert (set(told[:-1]), told[-1]) == ({True}, False)
+    # Later on claims have been prepared, and the kubelet has to find us to have them released.
+    bench.server.store.create("resourceslices", "", {"metadata": {"name": "foreign"}, "spec": spec})
+    bench.observer.publishings.clear()
+    bench.observer.wait_for_code("driver-name-taken")
+    assert told[-1] is False
+    bench.server.store.delete("resourceslices", "", "foreign")
     publisher.withdraw()
     assert [each["metadata"]["name"] for each in bench.slices()] == ["elsewhere", "other"]
 
