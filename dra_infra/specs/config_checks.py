@@ -72,7 +72,8 @@ def check_class_configs(
 ) -> list[Problem]:
     """What is wrong with the configs of a class, whose selectors leave *devices*; None where that is not known.
 
-    A config of a class counts as one that names the request, so every device that the class selects must fit it.
+    A config of a class counts as one that names the request, so every device that the class selects must fit it; from 1.37
+    on only in claims that have requests for other classes too.
 
     Returns:
         Problems with the codes of `check_claim_configs`, and `field-not-allowed`.
@@ -190,12 +191,14 @@ def _check_names(config: DeviceConfig, known: Sequence[str]) -> Iterator[Problem
         elif name in known:
             continue
         elif leaves := [each for each in known if each.startswith(f"{name}/")]:
-            # Kubernetes allows it; the drivers compare the names of allocated requests letter by letter.
+            # Kubernetes allows it; the drivers compare the names of allocated requests letter by letter. From 1.37 on the
+            # allocator names none where all are named.
+            names_all = all(each in wanted or each.partition("/")[0] in wanted for each in known)
             yield Problem(
                 path=path,
                 code="config-not-applied",
-                message=f"{config.driver} compares names of requests letter by letter, and never sees {shorten(name)} "
-                "of a prioritized list",
+                message=f"{'before Kubernetes 1.37 ' if names_all else ''}{config.driver} compares names of requests "
+                f"letter by letter, and never sees {shorten(name)} of a prioritized list",
                 hint=f"write requests=[{', '.join(map(repr, leaves))}], or leave requests out",
             )
         else:

@@ -119,16 +119,17 @@ class ClaimReader:
         """Parameters for the device of a request, what decides last: of one source as they are listed.
 
         Yields:
-            The parameters, and whether they are meant for this request by its name or by its class.
+            The parameters, and whether they are meant for this request by its name.
         """
         for source in _SOURCES:
             for index, config in enumerate(configs):
                 opaque = mapping(config.get("opaque"))
                 if config.get("source") == source and opaque.get("driver") == self._driver:
                     where = f"{path}: status.allocation.devices.config[{index}]"
-                    if self._is_for(where, config.get("requests"), request):
-                        is_named = source == _SOURCES[0] or bool(config.get("requests"))
-                        yield _parameters(where, opaque.get("parameters")), is_named
+                    requests = config.get("requests")
+                    if self._is_for(where, requests, request):
+                        # The scheduler of 1.37 names none where it would name all, those of classes as well.
+                        yield _parameters(where, opaque.get("parameters")), bool(requests)
 
     def _is_for(self, path: str, requests: object, request: str) -> bool:
         names = requests or []

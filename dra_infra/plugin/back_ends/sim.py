@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from dra_infra.catalog.drivers import drivers
 from dra_infra.errors import Problem
 from dra_infra.model.fleet import Fleet
 from dra_infra.plugin.back_end import Inventory
@@ -84,6 +85,14 @@ class SimulatedBackEnd:
     def driver(self) -> str:
         """Name of the driver."""
         return self._node.driver
+
+    @property
+    def whole_names_only(self) -> bool:
+        """Whether the driver that it plays ignores configs which name a request with subrequests: those of the catalogue do.
+
+        Source: nvidia driver 25.3 to 0.5 and Kubernetes' example driver, which compare names as they are.
+        """
+        return self._node.origin in drivers()
 
     def inventory(self) -> Inventory:
         """What there is now."""

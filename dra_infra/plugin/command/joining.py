@@ -32,6 +32,7 @@ from dra_infra.release import VERSION
 
 if TYPE_CHECKING:
     from dra_infra.plugin.api_server.binding import Binder
+    from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
     from dra_infra.plugin.command.metrics import Metrics
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -75,7 +76,13 @@ class Plugin:
             observer=self.observer,
             lock=self.places.publisher,
         )
-        reader = ClaimReader(self.api, driver=driver, node=settings.node_name)
+        simulated = _simulated(settings, hardware)
+        reader = ClaimReader(
+            self.api,
+            driver=driver,
+            node=settings.node_name,
+            whole_names_only=bool(simulated and simulated.whole_names_only),
+        )
         self._reconciler = Reconciler(
             self.api,
             reader=reader,
@@ -92,7 +99,7 @@ class Plugin:
             sockets=self.places.sockets,
             observer=self.observer,
         )
-        self._binder = self._make_binder(hardware)
+        self._binder = self._make_binder(simulated)
         self._running = ExitStack()
 
     def start(self) -> None:
@@ -156,15 +163,12 @@ class Plugin:
 
         return WithMetadata(back_end, self.places.metadata)
 
-    def _make_binder(self, back_end: BackEnd) -> Binder | None:
+    def _make_binder(self, back_end: SimulatedBackEnd | None) -> Binder | None:
         """What tells the scheduler that devices are ready: simulated ones may have to be waited for."""
-        if self._settings.back_end != "sim":
+        if back_end is None:
             return None
         from dra_infra.plugin.api_server.binding import Binder
-        from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
 
-        if not isinstance(back_end, SimulatedBackEnd):
-            return None
         return Binder(
             self.api,
             back_end=back_end,
@@ -196,3 +200,12 @@ class Plugin:
             server = ProbeServer(self._settings.health_address, checks)
             running.callback(server.stop)
             tell("info", "probes are answered", port=server.port)
+
+
+def _simulated(settings: Settings, back_end: BackEnd) -> SimulatedBackEnd | None:
+    """The back end that simulates, if it is that one."""
+    if settings.back_end != "sim":
+        return None
+    from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
+
+    return back_end if isinstance(back_end, SimulatedBackEnd) else None

@@ -188,8 +188,11 @@ def _advise_configuration(
     parents = {
         leaves[0].name.partition("/")[0]: leaves for leaves in requests if leaves and "/" in leaves[0].name
     }
+    names_of_all = [{leaf.name, leaf.name.partition("/")[0]} for leaves in requests for leaf in leaves]
     for index, config in enumerate(claim.config or ()):
         driver = config.opaque.driver if config.opaque is not None else ""
+        # The allocator of 1.37 names none where all are named.
+        names_all = all(names & {*(config.requests or ())} for names in names_of_all)
         for position, name in enumerate(config.requests or ()):
             leaves = parents.get(name, ())
             if not any(each.driver == driver for leaf in leaves for each in reached[leaf.name].known):
@@ -197,6 +200,7 @@ def _advise_configuration(
             names = ", ".join(leaf.name for leaf in leaves)
             yield Finding(
                 "config-not-applied",
-                f"{driver} compares names of requests letter by letter, and never sees {name!r} of a prioritized list",
+                f"{'before Kubernetes 1.37 ' if names_all else ''}{driver} compares names of requests letter by "
+                f"letter, and never sees {name!r} of a prioritized list",
                 f"write requests: [{names}], or leave requests out",
             ).at(f"{path}.config[{index}].requests[{position}]")

@@ -3,6 +3,8 @@
 ``DIES_IN`` is ``prepare`` or ``release`` and ``DIES_AT`` a number: the process kills itself before the step of that
 number, counted from 0, that such a call takes on the disk. Steps are what the next life can see: a file half written,
 written, renamed, removed. The last one is behind the call's work, before its answer.
+
+``SPEAKS`` has the versions of services that it says to have, in place of all of them.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 from dra_infra.plugin.command.main import run
 from dra_infra.plugin.disk import Disk
 from dra_infra.plugin.preparations import Preparations
+from dra_infra.plugin.service import registration
 
 _AT_WORK = threading.local()
 
@@ -76,4 +79,6 @@ if __name__ == "__main__":
     if "DIES_IN" in os.environ:
         disk = MortalDisk(os.environ["DIES_IN"], int(os.environ["DIES_AT"]))
         disk.watch(os.environ["DIES_IN"])
+    if "SPEAKS" in os.environ:
+        vars(registration)["VERSIONS"] = tuple(os.environ["SPEAKS"].split(","))
     sys.exit(run(sys.argv[1:], os.environ, disk=disk))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.e2e.node.invariants import settled
@@ -97,13 +99,18 @@ def test_devices_of_a_template_are_each_pods_own_and_the_last_waits_for_one(clai
     assert claims.devices("late") == free
 
 
-def test_interval_of_time_slicing_reaches_the_container(claims):
-    parameters = {
+LONG_SLICES = {
+    "driver": "gpu.nvidia.com",
+    "parameters": {
         "apiVersion": "resource.nvidia.com/v1beta1",
         "kind": "GpuConfig",
         "sharing": {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": "Long"}},
-    }
-    claims.claim("sliced", config={"driver": "gpu.nvidia.com", "parameters": parameters})
+    },
+}
+
+
+def test_interval_of_time_slicing_reaches_the_container(claims):
+    claims.claim("sliced", config=LONG_SLICES)
     claims.pod_with_claim("pod", "sliced")
     claims.wait_running("pod")
     [device] = allocated(claims, "sliced")
@@ -111,6 +118,84 @@ def test_interval_of_time_slicing_reaches_the_container(claims):
     variables = claims.environment("pod")
     assert variables[f"GPU_DEVICE_{number}_SHARING_STRATEGY"] == "TimeSlicing"
     assert variables[f"GPU_DEVICE_{number}_TIMESLICE_INTERVAL"] == "Long"
+
+
+@pytest.mark.parametrize(
+    ("named", "others", "given"),
+    [
+        ("gpu/whole", ["other"], "Long"),
+        ("gpu", ["other"], "Default"),
+        # The scheduler of 1.37 names none where it would name all.
+        ("gpu", [], "Long"),
+    ],
+)
+def test_config_of_a_prioritized_request_reaches_the_container_as_with_the_driver(
+    claims, named, others, given
+):
+    first = {"name": "whole", "deviceClassName": "gpu.nvidia.com", "count": 1}
+    requests = [{"name": "gpu", "firstAvailable": [first]}, *(request(name=name) for name in others)]
+    claims.claim("sliced", *requests, config=LONG_SLICES, config_of=[named])
+    resources = {"claims": [{"name": "gpu", "request": "gpu"}]}
+    claims.pod_with_claim("pod", "sliced", claims.container(resources=resources))
+    claims.wait_running("pod")
+    variables = claims.environment("pod").items()
+    [interval] = [value for name, value in variables if name.endswith("_TIMESLICE_INTERVAL")]
+    assert interval == given
+
+
+@pytest.fixture
+def started_with(plugin):
+    """Starts the plugin with more variables. Asked for before `claims`, so that these are gone when it is as it was."""
+
+    def start(environment):
+        plugin.stop()
+        plugin.start(environment)
+
+    yield start
+    start({})
+
+
+def test_container_reads_what_its_device_is(started_with, claims, node_api):
+    started_with({"DRA_INFRA_PLUGIN_METADATA_FILES": "on"})
+    claims.claim("one")
+    path = "/var/run/kubernetes.io/dra-device-attributes/resourceclaims/one/gpu/gpu.nvidia.com-metadata.json"
+    claims.pod_with_claim("pod", "one", claims.container(script=f"cat {path}; echo that was it"))
+    printed = claims.wait_for_log("pod", "that was it")
+    newest, _ = json.JSONDecoder().raw_decode(printed, printed.index("{"))
+    assert newest["apiVersion"] == "metadata.resource.k8s.io/v1beta1"
+    [of_request] = newest["requests"]
+    [seen] = of_request["devices"]
+    [device] = [
+        each
+        for found in node_api.list("resource.k8s.io/v1/ResourceSlice")
+        for each in found["spec"].get("devices", [])
+        if [each["name"]] == allocated(claims, "one")
+    ]
+    assert (seen["name"], seen["attributes"]) == (device["name"], device["attributes"])
+
+
+def test_kubelet_that_calls_older_versions_of_the_services_is_answered(started_with, claims):
+    started_with({"SPEAKS": "v1beta1.DRAPlugin,v1alpha1.DRAResourceHealth"})
+    claims.claim("one")
+    claims.pod_with_claim("pod", "one")
+    claims.wait_running("pod")
+    assert claims.devices("pod") == allocated(claims, "one")
+    claims.api.wait_until(
+        "v1/Pod",
+        "pod",
+        lambda pod: "Healthy" in {each.get("health") for each in resources_of(pod)},
+        namespace=claims.namespace,
+    )
+
+
+def resources_of(pod):
+    """The devices in the status of a pod's containers."""
+    return [
+        resource
+        for container in pod["status"].get("containerStatuses", [])
+        for entry in container.get("allocatedResourcesStatus", [])
+        for resource in entry["resources"]
+    ]
 
 
 def test_config_that_the_driver_refuses_is_told_at_the_pod(claims):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,15 +50,23 @@ class Workloads:
         )
 
     def claim(
-        self, name: str, *requests: Manifest, config: Manifest | None = None, same: str | None = None
+        self,
+        name: str,
+        *requests: Manifest,
+        config: Manifest | None = None,
+        config_of: Sequence[str] = (),
+        same: str | None = None,
     ) -> Manifest:
-        """Create a claim; without *requests* of one GPU; its devices have the attribute *same* in common."""
+        """Create a claim; without *requests* of one GPU; its devices have the attribute *same* in common.
+
+        *config* is for all requests, or for those that *config_of* names.
+        """
         return self.api.create(
             {
                 "apiVersion": "resource.k8s.io/v1",
                 "kind": "ResourceClaim",
                 "metadata": {"name": name, "namespace": self.namespace},
-                "spec": {"devices": _devices(requests, config, same)},
+                "spec": {"devices": _devices(requests, config, same, config_of)},
             }
         )
 
@@ -193,10 +202,15 @@ def request(
     return {"name": name, "exactly": {"deviceClassName": device_class, "count": count, **fields}}
 
 
-def _devices(requests: tuple[Manifest, ...], config: Manifest | None, same: str | None = None) -> Manifest:
+def _devices(
+    requests: tuple[Manifest, ...],
+    config: Manifest | None,
+    same: str | None = None,
+    config_of: Sequence[str] = (),
+) -> Manifest:
     devices: Manifest = {"requests": list(requests) or [request()]}
     if config is not None:
-        devices["config"] = [{"opaque": config}]
+        devices["config"] = [{"requests": [*config_of], "opaque": config}]
     if same is not None:
         devices["constraints"] = [{"matchAttribute": same}]
     return devices

@@ -98,6 +98,14 @@ def test_configs_of_the_class_come_before_those_of_the_claim(read: Callable[...,
     assert device.named == (True, True, False, True)
 
 
+def test_a_config_of_the_class_that_names_no_request_is_one_for_whatever_it_fits(
+    read: Callable[..., Any],
+) -> None:
+    # So the scheduler of 1.37 writes one that is for all requests of the claim.
+    [device] = read(claim(result(), configs=(config("FromClass", "class"),))).devices
+    assert (values(device.configs), device.named) == (["class"], (False,))
+
+
 def test_devices_with_the_same_config_have_one_text_in_memory(read: Callable[..., Any]) -> None:
     item = claim(result("gpu-0"), result("gpu-1"), configs=(config("FromClaim", "all"),))
     first, second = read(item).devices

@@ -491,6 +491,10 @@ def test_a_prioritized_request_is_named_by_its_alternatives():
     (problem,) = check(GpuConfig(requests=["gpu"]), requests=ladder)
     assert (problem.path, problem.code) == ("configs[0].requests[0]", "config-not-applied")
     assert problem.hint == "write requests=['gpu/h100', 'gpu/a100'], or leave requests out"
+    # The allocator of 1.37 names none where all are named.
+    assert problem.message.startswith("before Kubernetes 1.37 gpu.nvidia.com")
+    (problem,) = check(GpuConfig(requests=["gpu"]), requests=[*ladder, asked(GPU, name="other")])
+    assert problem.message.startswith("gpu.nvidia.com")
     assert check(GpuConfig(requests=["gpu/h100"]), requests=ladder) == []
 
 

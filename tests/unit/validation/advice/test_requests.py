@@ -110,6 +110,8 @@ def test_configuration_names_the_alternatives_themselves(inputs, requests, drive
     problems = inputs.advice_on(claim)
     assert [each.code for each in problems] == code
     assert all(each.hint.startswith("write requests: [gpu/first, gpu/second]") for each in problems)
+    # The allocator of 1.37 names none where all are named.
+    assert all(each.message.startswith("before Kubernetes 1.37") for each in problems)
 
 
 def test_paths_of_templates_have_both_specs(inputs):
