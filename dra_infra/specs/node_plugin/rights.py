@@ -22,7 +22,7 @@ def rules(driver: str, *, binding_conditions: bool) -> list[dict[str, Any]]:
         binding_conditions: Whether the plugin sets conditions of devices in claims. For that it needs a verb of its
             own beside `patch`, by which the server knows drivers (DRAResourceClaimGranularStatusAuthorization).
     """
-    slices = ["get", "list", "watch", "create", "update", "delete"]
+    slices = ["list", "watch", "create", "update", "delete"]
     given = [
         _rule("", "nodes", ["get"]),
         _rule(_GROUP, "resourceclaims", ["get", "list", *(["watch"] if binding_conditions else [])]),

@@ -53,8 +53,14 @@ def tokens(plane: ControlPlane, admin: Api) -> Iterator[Mapping[str, Api]]:
             (pod,) = [each for each in pods if on(each) == name]
             bound = {"kind": "Pod", "apiVersion": "v1", **ids(pod)}
             found[name] = closing.enter_context(client(plane, admin, bound))
-        # Policies are in force a moment after they were made.
-        until(lambda: refusal(lambda: found["node-a"].create(a_slice("not-mine", "node-b"), dry_run=True)))
+        # The policy is in force a moment after it was made, and the role's rights too.
+        not_mine = a_slice("not-mine", "node-b")
+        until(
+            lambda: (
+                "writes slices of that node alone"
+                in refusal(lambda: found["node-a"].create(not_mine, dry_run=True))
+            )
+        )
         yield found
 
 
@@ -230,8 +236,12 @@ def test_the_rights_are_those_of_the_component_and_no_others(
             json={},
             headers={"Content-Type": "application/merge-patch+json"},
         ),
+        lambda api: api.request("GET", "/apis/resource.k8s.io/v1/resourceslices/any"),
     ],
-    ids=["secrets", "all nodes", "pods", "delete claims", "claims' status", "all slices", "patch slices"],
+    ids=[
+        *("secrets", "all nodes", "pods", "delete claims", "claims' status"),
+        *("all slices", "patch slices", "get a slice"),
+    ],
 )
 def test_what_the_plugin_does_not_do_it_may_not_do(tokens: Mapping[str, Api], do: Callable[[Api], Any]):
     with refused("forbidden"):

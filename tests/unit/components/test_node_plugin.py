@@ -181,7 +181,7 @@ def test_rights_are_the_least():
         {
             "apiGroups": ["resource.k8s.io"],
             "resources": ["resourceslices"],
-            "verbs": ["get", "list", "watch", "create", "update", "delete"],
+            "verbs": ["list", "watch", "create", "update", "delete"],
         },
     ]
 
