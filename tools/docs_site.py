@@ -17,6 +17,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
 
+from tools import cache
 from tools.errors import ToolError
 
 ROOT: Final = Path(__file__).parent.parent
@@ -52,16 +53,17 @@ def main() -> None:
     print(f"the site: {site / 'index.html'}")
 
 
-def build(python: Path) -> Path:
+def build(python: Path, folder: Path = FOLDER) -> Path:
     """The built site.
 
     Args:
         python: Python of an environment with mkdocs.
+        folder: Gets the pages and the site.
 
     Raises:
         ToolError: When mkdocs warns of anything, or a page would load something from elsewhere.
     """
-    source, site = FOLDER / "pages", FOLDER / "site"
+    source, site = folder / "pages", folder / "site"
     shutil.rmtree(source, ignore_errors=True)
     for page, text in pages(ROOT).items():
         (source / page).parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +71,10 @@ def build(python: Path) -> Path:
             (source / page).write_text(text, encoding="utf-8")
         else:
             shutil.copyfile(text, source / page)
-    command = [str(python), "-m", "mkdocs", "build", "--strict", "--config-file", str(ROOT / "mkdocs.yml")]
+    command = [
+        *(str(python), "-m", "mkdocs", "build", "--strict"),
+        *("--config-file", str(ROOT / "mkdocs.yml"), "--site-dir", str(site)),
+    ]
     result = subprocess.run(
         command,
         capture_output=True,
@@ -77,7 +82,7 @@ def build(python: Path) -> Path:
         check=False,
         cwd=ROOT,
         # Material advertises its successor otherwise.
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "DRA_INFRA_DOCS_PAGES": str(source)},
     )
     if result.returncode:
         raise ToolError(f"mkdocs: {result.stdout}{result.stderr}")
@@ -215,8 +220,15 @@ def environment() -> Path:
     home = FOLDER / "venv"
     python, stamp = home / "bin" / "python", home / "pins.sha256"
     pins = hashlib.sha256(PINS.read_bytes()).hexdigest()
-    if stamp.is_file() and stamp.read_text() == pins:
-        return python
+    # Tests in several processes ask for it.
+    with cache.locked("docs", lambda: None):
+        if not (stamp.is_file() and stamp.read_text() == pins):
+            _make_environment(home, python)
+            stamp.write_text(pins)
+    return python
+
+
+def _make_environment(home: Path, python: Path) -> None:
     uv = Path(sys.executable).parent / "uv"
     try:
         subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, home], check=True)
@@ -225,8 +237,6 @@ def environment() -> Path:
         )
     except (OSError, subprocess.CalledProcessError) as error:
         raise ToolError(f"the environment cannot be made: {error}") from error
-    stamp.write_text(pins)
-    return python
 
 
 if __name__ == "__main__":
