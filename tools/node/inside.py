@@ -56,7 +56,7 @@ class _Node:
 
     def answer(self) -> None:
         connection, _ = self.listener.accept()
-        connection.settimeout(5.0)
+        connection.settimeout(30.0)
         try:
             with connection.makefile("rb") as stream:
                 request = json.loads(stream.readline())

@@ -20,7 +20,7 @@ from typing import Final
 from tools.errors import ToolError
 
 _HERE: Final = Path(__file__).resolve().parent
-_STOP_SECONDS: Final = 10.0
+_STOP_SECONDS: Final = 60.0
 
 
 @contextmanager

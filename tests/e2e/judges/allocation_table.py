@@ -43,8 +43,10 @@ class Tally:
         """Keep the counts for docs/parity.md."""
         RESULTS.mkdir(parents=True, exist_ok=True)
         content = {"features": self.features, "kinds": self.kinds, "wrong": len(self.wrong)}
-        path = RESULTS / f"allocation-{self.minor}.json"
-        path.write_text(json.dumps(content, indent=2, sort_keys=True))
+        # In one step: other workers read it for their sections.
+        draft = RESULTS / f"allocation-{self.minor}.draft"
+        draft.write_text(json.dumps(content, indent=2, sort_keys=True))
+        draft.replace(draft.with_suffix(".json"))
         found = {
             minor: json.loads(other.read_text())
             for minor in MINORS

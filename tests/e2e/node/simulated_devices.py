@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dra_infra.plugin.back_ends.sim_commands import Commands, write_commands
 from tests.e2e.node.plugin_process import PluginProcess
+from tests.e2e.scheduler.stage import Stage
 from tools.cluster import Api, Manifest
 
 SLICE = "resource.k8s.io/v1/ResourceSlice"
@@ -28,8 +29,10 @@ class SimulatedDevices:
         write_commands(self.plugin.folder / "sim-commands.json", commands)
 
     def wait_for(self, predicate: Callable[[Devices], object]) -> Devices:
-        """The published devices by name, once *predicate* holds for them."""
+        """The published devices by name, once *predicate* holds for them, and the scheduler has seen them so."""
         found = self.api.wait_for(SLICE, lambda slices: predicate(self._of(slices)), timeout=SECONDS)
+        # It has a watch of its own for each kind: a claim that is made now may come to it before these slices.
+        Stage(self.api).wait_until_seen()
         return self._of(found)
 
     def _of(self, slices: list[Manifest]) -> Devices:

@@ -14,6 +14,7 @@ from dra_infra.catalog import load_fleet
 from tests.e2e.node.conftest import FLEET, NODE
 from tests.e2e.node.invariants import settled
 from tests.e2e.node.workloads import CLAIM, Workloads
+from tests.e2e.scheduler.stage import Stage
 from tools.cluster import Api, ApiError, ControlPlane, Manifest, NodeStandIn, create_fleet
 
 pytestmark = pytest.mark.e2e
@@ -100,6 +101,8 @@ def drain(api: Api, node: str, *, towards: str) -> None:
     """What `kubectl drain` does: no new pods, and an eviction of each that is there."""
     api.patch("v1/Node", towards, {"spec": {"unschedulable": None}})
     api.patch("v1/Node", node, {"spec": {"unschedulable": True}})
+    # Or it may put the pod that follows on the same node again.
+    Stage(api).wait_until_seen()
     for pod in api.list("v1/Pod"):
         if pod["spec"].get("nodeName") == node:
             metadata = {key: pod["metadata"][key] for key in ("name", "namespace")}

@@ -149,9 +149,10 @@ class Tally:
         """Keep the counts for docs/parity.md."""
         RESULTS.mkdir(parents=True, exist_ok=True)
         content = {"minor": self.minor, "counts": self.counts, "reasons": self.reasons}
-        (RESULTS / f"cel-{name}-1.{self.minor}.json").write_text(
-            json.dumps(content, indent=2, sort_keys=True)
-        )
+        # In one step: other workers read it for their sections.
+        draft = RESULTS / f"cel-{name}-1.{self.minor}.draft"
+        draft.write_text(json.dumps(content, indent=2, sort_keys=True))
+        draft.replace(draft.with_suffix(".json"))
         (RESULTS / CEL_SECTION).write_text(section(RESULTS.glob("cel-*.json")))
 
 

@@ -30,6 +30,8 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 PROBE: Final = "probe"
 """Name of the taint that keeps all other pods off the node of the probe, and start of its other names."""
 
+_PROBES: Final = itertools.count(1)
+
 SETTLE_SECONDS: Final = 60.0
 REFUSED: Final = ("Unschedulable", "SchedulerError")
 
@@ -60,7 +62,6 @@ class Stage:
 
     def __init__(self, api: Api) -> None:
         self.api = api
-        self._numbers = itertools.count(1)
         self._namespaces: set[str] = set()
 
     def prepare(self) -> None:
@@ -82,7 +83,7 @@ class Stage:
                 made += create_fleet(self.api, [each])
             for each in scenario.objects:
                 made.append(self.api.create(each))
-            made += self._wait_until_seen()
+            made += self._probe()
             yield
         finally:
             for each in reversed(made):
@@ -162,18 +163,23 @@ class Stage:
         if name is None or name in self._namespaces:
             return
         self._namespaces.add(name)
-        if name != "default":
+        if name != "default" and self.api.find("v1/Namespace", name) is None:
             metadata = {"name": name, "labels": {ADMIN_LABEL: "true"}}
             self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
         self.api.wait_until("v1/ServiceAccount", "default", bool, namespace=name)
 
-    def _wait_until_seen(self) -> list[Manifest]:
+    def wait_until_seen(self) -> None:
+        """Return when the scheduler has seen all that there is; a namespace of ours stays."""
+        for each in reversed(self._probe()):
+            self._delete(kind_of(each), each["metadata"]["name"], each["metadata"].get("namespace"))
+
+    def _probe(self) -> list[Manifest]:
         """Bind a pod to a device that was published last: the scheduler then has seen everything before it.
 
         Each kind comes to the scheduler in the order of its changes, so the last object of each kind will do. The
-        device, its node and its class stay: they are of no use to any other pod.
+        device, its node and its class are of no use to any other pod.
         """
-        number = next(self._numbers)
+        number = next(_PROBES)
         name = f"{PROBE}-{number}"
         driver = f"{PROBE}.example.com"
         taint = {"key": PROBE, "effect": "NoSchedule"}

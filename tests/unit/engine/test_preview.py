@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dra_infra.engine import preview_process
 from dra_infra.engine.preview import RunningPreview
 from dra_infra.engine.preview_failures import find_failure
 from dra_infra.engine.preview_process import read_lines
@@ -200,24 +201,40 @@ def test_a_preview_that_hangs_is_ended_with_everything_it_started(cli, project, 
         f"os.rename({str(started)!r} + '.partial', {str(started)!r})\n"
         "time.sleep(600)"
     )
-    before = time.monotonic()
-    failure = preview(project, timeout=2.0).failure
+    # On a busy machine it may not have begun within the first time.
+    for seconds in (2.0, 60.0):
+        before = time.monotonic()
+        failure = preview(project, timeout=seconds).failure
+        took = time.monotonic() - before
+        if started.exists():
+            break
 
     assert failure is not None
     assert failure.code == "engine-timeout"
-    assert time.monotonic() - before < 30
+    assert took < seconds + 30
     for number in map(int, started.read_text().split()):
-        with pytest.raises(ProcessLookupError):
-            _signal_unless_dead(number)
+        _wait_dead(number)
 
 
-def _signal_unless_dead(number: int) -> None:
-    os.kill(number, 0)
-    if Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-        raise ProcessLookupError
+def _wait_dead(number: int) -> None:
+    """Wait until a process that was killed has ended: one that waits for a disk does so later."""
+    until = time.monotonic() + 60
+    while _lives(number):
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
-def test_stopping_cancels_the_engine_as_ctrl_c_does(cli, project, tmp_path):
+def _lives(number: int) -> bool:
+    try:
+        status = Path(f"/proc/{number}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_stopping_cancels_the_engine_as_ctrl_c_does(cli, project, tmp_path, monkeypatch):
+    # It ends as soon as the process does; a disk may take seconds for the file that it writes first.
+    monkeypatch.setattr(preview_process, "_GRACE", 60.0)
     ready, cancelled = tmp_path / "ready", tmp_path / "cancelled"
     cli(
         f"def leave(number, frame):\n    open({str(cancelled)!r}, 'w').close()\n    sys.exit(8)\n"
@@ -225,9 +242,10 @@ def test_stopping_cancels_the_engine_as_ctrl_c_does(cli, project, tmp_path):
     )
     running = RunningPreview(project, hide=str)
     done = threading.Event()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not ready.exists() and time.monotonic() < deadline:
         done.wait(0.02)
+    assert ready.exists()
     running.stop()
 
     assert cancelled.exists()

@@ -73,6 +73,7 @@ class Script:
         self._following.start()
         assert self._done.wait(30)
         self._following.stop()
+        self._following._thread.join(60)
         assert not self._following._thread.is_alive()
         return self
 

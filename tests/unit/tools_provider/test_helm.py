@@ -92,15 +92,20 @@ def test_an_error_is_what_helm_says_after_its_warnings(fake: Any) -> None:
     assert str(error.value) == "INSTALLATION FAILED: no\n- at /a"
 
 
-def test_a_helm_that_takes_too_long_is_stopped_and_may_say_why(fake: Any) -> None:
-    fake("trap 'echo \"Error: context canceled\" >&2; exit 1' TERM; sleep 60 & wait")
-    start = time.monotonic()
+def test_a_helm_that_takes_too_long_is_stopped_and_may_say_why(fake: Any, tmp_path: Path) -> None:
+    trapped = tmp_path / "trapped"
+    fake(f"trap 'echo \"Error: context canceled\" >&2; exit 1' TERM; : > {trapped}; sleep 60 & wait")
+    # On a busy machine it may not have begun within the first time.
+    for seconds in (2, 30):
+        start = time.monotonic()
+        with Helm("").home() as home, pytest.raises(HelmError) as error:
+            home.run("install", seconds=seconds)
+        took = time.monotonic() - start
+        if trapped.exists():
+            break
 
-    with Helm("").home() as home, pytest.raises(HelmError) as error:
-        home.run("install", seconds=2)
-
-    assert str(error.value) == "stopped after 2 s: context canceled"
-    assert time.monotonic() - start < 12
+    assert str(error.value) == f"stopped after {seconds} s: context canceled"
+    assert took < seconds + 25
 
 
 def test_after_a_stop_helm_may_look_but_not_change(fake: Any) -> None:
