@@ -81,18 +81,36 @@ def test_a_script_that_is_not_the_page_s_own_does_not_run(browser: Browser, page
     assert any("Content Security Policy" in each for each in browser.complaints)
 
 
+WORK_SECONDS = 0.05
+WORK = """(() => {
+  const list = document.createElement("ul")
+  for (let number = 0; number < 40000; number++) {
+    const each = list.appendChild(document.createElement("li"))
+    each.className = "change"
+    each.textContent = `serve-${number}`
+  }
+  return list.children.length
+})()"""
+
+
 def test_five_thousand_objects_can_be_used_within_a_second(
     browser: Browser, page: Pages, record_property: Callable[[str, object], None]
 ):
-    """Counted in time of the page's thread, for other tests run on the same processors; the clock is told too."""
+    """Counted in time of the page's thread, for other tests run on the same processors; the clock is told too.
+
+    Where a processor is slower than that on which a second was promised, as `WORK` tells, the page has so much longer.
+    """
     file = page("large")
     browser.count_thread_time()
-    measured = []
+    measured, work = [], []
     for _ in range(5):
         browser.show(file)
         browser.settle()
         clock = browser.run("performance.now()")
-        measured.append((browser.thread_seconds(), clock / 1000))
+        loaded = browser.thread_seconds()
+        assert browser.run(WORK) == 40_000
+        work.append(browser.thread_seconds() - loaded)
+        measured.append((loaded, clock / 1000))
     browser.run("document.getElementById('find').focus()")
     before = browser.thread_seconds()
     browser.write("serve-77")
@@ -106,8 +124,9 @@ def test_five_thousand_objects_can_be_used_within_a_second(
     )
     record_property("page", told)
     print(told)
-    assert thread < 1
-    assert typing < 0.2
+    slower = max(1.0, min(work) / WORK_SECONDS)
+    assert thread < 1 * slower
+    assert typing < 0.2 * slower
     assert file.stat().st_size < 6_000_000
 
 
