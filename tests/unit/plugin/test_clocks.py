@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import dra_infra.plugin
 
 PACKAGE = Path(dra_infra.plugin.__file__).parent
@@ -24,10 +26,30 @@ CLOCK = {
 }
 
 
-def readings(tree: ast.AST) -> Iterator[ast.Attribute]:
+def readings(tree: ast.AST) -> Iterator[ast.AST]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and (getattr(node.value, "id", ""), node.attr) in CLOCK:
+        if isinstance(node, ast.Attribute):
+            # Of `time.time`, and of `datetime.datetime.now`.
+            holder = getattr(node.value, "id", "") or getattr(node.value, "attr", "")
+            if (holder, node.attr) in CLOCK:
+                yield node
+        if isinstance(node, ast.ImportFrom) and any((node.module, each.name) in CLOCK for each in node.names):
             yield node
+
+
+@pytest.mark.parametrize(
+    ("source", "reads"),
+    [
+        ("time.time()", True),
+        ("datetime.datetime.now(UTC)", True),
+        ("datetime.now(UTC)", True),
+        ("from time import time_ns", True),
+        ("time.monotonic()", False),
+        ("from time import monotonic", False),
+    ],
+)
+def test_a_reading_is_found_however_it_is_written(source: str, reads: bool):
+    assert bool(list(readings(ast.parse(source)))) == reads
 
 
 def test_only_what_is_written_down_for_others_is_read_from_the_machines_clock():
