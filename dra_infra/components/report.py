@@ -83,6 +83,10 @@ def warn(resource: pulumi.Resource, label: str, problems: Iterable[Problem]) -> 
         pulumi.log.warn(str(problem), resource)
 
 
+class RefusedComponentsError(pulumi.RunError):
+    """Ends a run whose components were refused: the engine shows its text, without a trace."""
+
+
 def failing_output() -> pulumi.Output[Any]:
     """An Output that raises the run's problems once the body of the program is through.
 
@@ -93,7 +97,7 @@ def failing_output() -> pulumi.Output[Any]:
     async def fail() -> NoReturn:
         # The body of the program runs without giving way; one yield is behind its last line.
         await asyncio.sleep(0)
-        raise pulumi.RunError(render(run))
+        raise RefusedComponentsError(render(run))
 
     return pulumi.Output.from_input(fail())
 

@@ -75,11 +75,15 @@ def _run(project: Project, body: Callable[[], Any], timeout: float) -> Program:
 
 
 def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -> Program:
-    import pulumi
     from pulumi import runtime
     from pulumi.runtime import settings, stack
 
-    from dra_infra.components.report import judged_at_end, problems_of_run, targets_of_run
+    from dra_infra.components.report import (
+        RefusedComponentsError,
+        judged_at_end,
+        problems_of_run,
+        targets_of_run,
+    )
     from dra_infra.engine.monitor import Engine, Monitor
     from dra_infra.engine.shortcuts import sdk_shortcuts
 
@@ -120,9 +124,8 @@ def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -
             loop.run_until_complete(stack.run_in_stack(observed))
     except (Exception, SystemExit, ProgramTimeoutError) as error:
         cause = raised[0] if raised else _with_trace(error, settings.SETTINGS.rpc_manager)
-        # Components that were refused end the run with a RunError (`components.report`), and their problems say why. One of the
-        # program's own is told once these are mended.
-        if not problems or not isinstance(cause, pulumi.RunError):
+        # Components that were refused end the run, and their problems say why. What the program itself raised is told besides.
+        if not problems or not isinstance(cause, RefusedComponentsError):
             mask = SecretMask(secret_texts_of(project))
             found = explain(cause, project.root, limit=timeout, mask=mask).problems
             raise ProgramError([*problems, *found]) from error

@@ -142,6 +142,25 @@ def test_an_error_in_an_apply_is_shown_at_the_programs_line(project):
     assert problem_of(error) == ("program-raised", Place(file="__main__.py", line=2))
 
 
+@pytest.mark.parametrize("raised", ["pulumi.Config().require('model')", "raise pulumi.RunError('no model')"])
+def test_what_a_program_raises_is_told_beside_problems_of_its_components(project, raised: str):
+    with pytest.raises(ProgramError) as error:
+        project(
+            f"""\
+            import pulumi
+            import dra_infra as dra
+            dra.GpuClaimTemplate("one", count=0)
+            {raised}
+            """
+        )
+    *refused, told = error.value.problems
+    assert ("count-below-one", Place(file="__main__.py", line=3)) in [
+        (each.code, each.place) for each in refused
+    ]
+    assert (told.code, told.place) == ("program-raised", Place(file="__main__.py", line=4))
+    assert "model" in told.message
+
+
 def test_a_syntax_error_is_shown_at_its_line(project):
     with pytest.raises(ProgramError) as error:
         project("import pulumi\nx = = 1\n")
