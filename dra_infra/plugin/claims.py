@@ -59,8 +59,9 @@ class ClaimDevice:
         admin_access: Whether it is there for watching only, so that it is nobody's.
         configs: Opaque parameters for the device as JSON, what decides last: of the class before those of the claim, in
             the order of the allocation.
-        named: For each of these, whether the allocation says of it that it is for the device's request, as it does of configs of
-            the class too, and from 1.37 on of none that is for all requests: such a config has to be for such devices. Empty where that is not known, as in records of earlier builds, which are the same claim all the same.
+        named: For each of these, whether the allocation names the device's request in it: such a config has to be for such
+            devices. Schedulers name it in configs of the class too, and from 1.37 on in none that is for all requests.
+            Empty where that is not known, as in records of earlier builds, which are the same claim all the same.
         capacity: What a share takes of the device: names of capacities with quantities, sorted.
     """
 

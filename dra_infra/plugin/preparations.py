@@ -91,7 +91,10 @@ class Preparations:
             return {uid: each for uid, each in records.items() if self._is_whole(each)}
 
     def not_restored(self) -> frozenset[str]:
-        """Claims with a spec or a file that was set aside, and no record: `prepare` and `restore` bring them back, `release` ends them."""
+        """Claims with a spec or a file that was set aside, and no record.
+
+        `prepare` and `restore` bring them back, `release` ends them.
+        """
         with self._turn():
             return self._lost()
 
