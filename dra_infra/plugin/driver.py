@@ -35,8 +35,8 @@ class Publisher(Protocol):
         """Begin; returns when the first try was made, or sooner. What fails is tried again, and told to the observer.
 
         Args:
-            taken: Is told, from any thread, whether another driver of the name has slices on the node, until all of ours
-                were published once.
+            taken: Is told, from any thread, whether another driver of the name has slices on the node, until it has none,
+                or has kept them for too long.
         """
         ...
 
@@ -113,8 +113,11 @@ class Driver:
     def intact(self) -> bool:
         """Whether both sockets are still there: where one was taken away, only a new start helps."""
         with self._showing:
-            shown = [self._sockets.service, *([] if self._is_aside else [self._sockets.registration])]
-            return all(map(self._server.intact, shown))
+            registration = self._sockets.registration
+            seen = (
+                self._server.is_hidden(registration) if self._is_aside else self._server.intact(registration)
+            )
+            return seen and self._server.intact(self._sockets.service)
 
     def start(self) -> None:
         """Recover, serve, publish, register: whoever sees us can use what they see.
@@ -161,6 +164,8 @@ class Driver:
             if taken != self._is_aside and self._may_show:
                 change = self._server.hide if taken else self._server.show
                 change(self._sockets.registration)
+                # The kubelet says nothing when it forgets us.
+                self._registration.registered = False
             self._is_aside = taken
 
     def _let_go(self) -> None:

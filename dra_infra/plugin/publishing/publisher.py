@@ -31,6 +31,10 @@ _SETTLE: Final = 0.05
 
 _QUICK: Final = 5
 _WITHIN: Final = 30.0
+_ASIDE: Final = 120.0
+"""Seconds for which another driver's slices are waited out. The kubelet deletes those of one that went after 30; whoever has
+them there for longer is no driver of this node, and what we prepared in an earlier life has to be released."""
+
 _SLOW: Final = 5.0
 """Somebody who changes slices back each time is answered at once a few times within half a minute, and then slowly."""
 
@@ -44,6 +48,7 @@ class Publisher:
         observer: Is told of each publishing, and of each that fails.
         lock: A file that two instances in a rolling update both see: the older one publishes until it ends.
         wait: Waits for some seconds after a failure; tests pass one of their own.
+        aside: Seconds for which `start` says that the name is taken.
     """
 
     def __init__(
@@ -55,6 +60,7 @@ class Publisher:
         observer: Observer,
         lock: Path | None = None,
         wait: Callable[[float], bool] | None = None,
+        aside: float = _ASIDE,
     ) -> None:
         self._api = api
         self._back_end = back_end
@@ -74,18 +80,20 @@ class Publisher:
         self._ended = threading.Event()
         self._wait = wait or self._ended.wait
         self._published = threading.Event()
-        self._taken: Callable[[bool], None] = lambda _: None
+        self._taken: Callable[[bool], None] | None = None
+        self._taken_since: float | None = None
+        self._aside = aside
         self._written = Written()
         self._tainted: TaintTimes = {}
         self._times: deque[float] = deque(maxlen=_QUICK)
         self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
 
-    def start(self, *, taken: Callable[[bool], None] = lambda _: None) -> None:
+    def start(self, *, taken: Callable[[bool], None] | None = None) -> None:
         """Begin to publish; returns at once, for an API server that is away must not keep claims from being released.
 
         Args:
-            taken: Is told, from another thread, whether another driver of the name has slices on the node, until all of
-                ours were published once. May raise `PluginError`, and is asked again then.
+            taken: Is told, from another thread, whether another driver of the name has slices on the node, until it has none,
+                or has kept them for too long. May raise `PluginError`, and is told again then.
         """
         self._taken = taken
         self._back_end.watch(self.publish)
@@ -142,8 +150,6 @@ class Publisher:
                         self._was_away.clear()
                         self._forget_server()
                     slices = self._sync()
-                    if not self._published.is_set():
-                        self._taken(False)  # noqa: FBT003  (an answer)
             except PluginError as error:
                 failures += 1
                 self._observer.published(slices=0, generation=self._written.generation, error=error)
@@ -157,12 +163,27 @@ class Publisher:
             self._published.set()
 
     def _tell_if_taken(self, error: PluginError) -> None:
-        if self._published.is_set() or not any(each.code == NAME_TAKEN for each in error.problems):
+        """Have nobody be registered under a name that is taken, for as long as that helps; what fails is tried again."""
+        if self._taken is None:
             return
+        now = time.monotonic()
+        is_taken = any(each.code == NAME_TAKEN for each in error.problems)
+        if is_taken and self._taken_since is None:
+            self._taken_since = now
         try:
-            self._taken(True)  # noqa: FBT003  (an answer)
+            # Also while nobody answers: it is known no better how long they stay.
+            if self._taken_since is not None and now - self._taken_since >= self._aside:
+                self._tell_free()
+            elif is_taken:
+                self._taken(True)  # noqa: FBT003  (an answer)
         except PluginError as more:
             self._observer.noticed(more.problems)
+
+    def _tell_free(self) -> None:
+        """Once and for all: later on claims have been prepared, and the kubelet has to find us to have them released."""
+        if self._taken is not None:
+            self._taken(False)  # noqa: FBT003  (an answer)
+            self._taken = None
 
     def _server_was_away(self) -> None:
         """Look again. It may have been away for so short a time that no request of ours failed."""
@@ -191,6 +212,7 @@ class Publisher:
         inventory = self._back_end.inventory()
         self._observer.devices(by_state(inventory))
         owner, (items, version) = self._writer.owner(), self._writer.find()
+        self._tell_free()
         # Those of devices that were taken out of the slices stay known until all is published again.
         self._tainted |= taint_times([*self._written.specs, *(mapping(each.get("spec")) for each in items)])
         last = self._written.specs

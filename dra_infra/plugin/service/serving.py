@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import time
@@ -81,6 +82,10 @@ class Server:
         """Whether a socket is there and ours: one that somebody took away is not seen by the kubelet."""
         return self._shown.get(path) == _identity(path) is not None
 
+    def is_hidden(self, path: Path) -> bool:
+        """Whether a socket is there to be shown."""
+        return _identity(self._hidden[path]) is not None
+
     def start(self) -> None:
         """Serve, with all sockets hidden.
 
@@ -127,9 +132,10 @@ class Server:
         Raises:
             PluginError: `socket-not-made`.
         """
-        if not self.intact(path):
-            return
         try:
+            if not self.intact(path):
+                # It could not be shown again: whoever asks whether we are alive has us started anew.
+                raise FileNotFoundError(errno.ENOENT, "it was taken away")
             # The kubelet notices that a name ends, and not that it becomes another (pkg/kubelet/pluginmanager/pluginwatcher).
             os.link(path, self._hidden[path])
             path.unlink()

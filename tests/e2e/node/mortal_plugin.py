@@ -80,5 +80,6 @@ if __name__ == "__main__":
         disk = MortalDisk(os.environ["DIES_IN"], int(os.environ["DIES_AT"]))
         disk.watch(os.environ["DIES_IN"])
     if "SPEAKS" in os.environ:
+        assert registration.VERSIONS
         vars(registration)["VERSIONS"] = tuple(os.environ["SPEAKS"].split(","))
     sys.exit(run(sys.argv[1:], os.environ, disk=disk))

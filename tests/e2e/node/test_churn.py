@@ -98,7 +98,8 @@ def test_pods_that_come_and_go_leave_nothing_and_none_is_late(claims, plugin, no
 
     def batch(number):
         names = [f"pod-{number}-{place}" for place in range(DEVICES)]
-        took = one_batch(claims, names)
+        with stalls_of_the_disk(tmp_path) as stalled:
+            took = one_batch(claims, names)
         # What a late pod would be told, however fast the machine is.
         assert [told for name in names for told in claims.events(name, "FailedPrepareDynamicResources")] == []
         assert len(settled(node_api, real_node)) == DEVICES
@@ -107,7 +108,7 @@ def test_pods_that_come_and_go_leave_nothing_and_none_is_late(claims, plugin, no
         for kind in ("v1/Pod", "resource.k8s.io/v1/ResourceClaim"):
             claims.api.wait_for(kind, lambda items: not items, namespace=claims.namespace, timeout=180.0)
         assert settled(node_api, real_node) == frozenset()
-        return took
+        return took, *stalled
 
     # The first makes what stays: connections, buffers, folders.
     batch(0)
@@ -117,9 +118,7 @@ def test_pods_that_come_and_go_leave_nothing_and_none_is_late(claims, plugin, no
         open_files(plugin.pid),
     )
     for number in range(1, PODS // DEVICES):
-        with stalls_of_the_disk(tmp_path) as stalled:
-            took = batch(number)
-        check_none_is_late(took, *stalled)
+        check_none_is_late(*batch(number))
     assert files_of(plugin, real_node) == files
     assert memory(plugin.pid) < memory_before + GROWTH
     # A connection to the API server is kept for each thread that had one at the same time as others.

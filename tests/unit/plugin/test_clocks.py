@@ -48,7 +48,7 @@ def readings(tree: ast.AST) -> Iterator[ast.AST]:
         ("from time import monotonic", False),
     ],
 )
-def test_a_reading_is_found_however_it_is_written(source: str, reads: bool):
+def test_the_usual_ways_to_read_a_clock_are_found(source: str, reads: bool):
     assert bool(list(readings(ast.parse(source)))) == reads
 
 

@@ -135,6 +135,18 @@ def test_a_driver_whose_name_is_taken_at_the_start_registers_when_it_is_free(kub
     instance.driver.stop()
 
 
+def test_a_driver_that_could_not_be_registered_again_is_not_taken_for_alive(kubelet: Kubelet):
+    instance = Instance(kubelet.root)
+    instance.publisher.is_taken = True
+    instance.driver.start()
+    for hidden in kubelet.registry.iterdir():
+        hidden.unlink()
+    assert not instance.driver.intact
+    with pytest.raises(PluginError):
+        instance.publisher.taken(False)
+    instance.driver.stop()
+
+
 def test_a_driver_that_ends_while_its_name_is_taken_leaves_nothing_and_is_not_registered_again(
     kubelet: Kubelet,
 ):

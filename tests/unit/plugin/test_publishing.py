@@ -40,7 +40,7 @@ class Bench:
     def start(
         self,
         back_end: BackEnd | None = None,
-        taken: Callable[[bool], None] = lambda _: None,
+        taken: Callable[[bool], None] | None = None,
         **options: Any,
     ) -> Publisher:
         publisher = Publisher(
@@ -475,6 +475,26 @@ def test_a_driver_of_the_same_name_is_left_alone_until_it_is_gone(bench: Bench) 
     bench.server.store.delete("resourceslices", "", "foreign")
     publisher.withdraw()
     assert [each["metadata"]["name"] for each in bench.slices()] == ["elsewhere", "other"]
+
+
+def test_another_drivers_slices_that_stay_are_waited_out_for_a_while_only(bench: Bench) -> None:
+    pool = {"name": NODE, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "nodeName": NODE, "pool": pool, "devices": [{"name": "theirs"}]}
+    bench.server.store.create("resourceslices", "", {"metadata": {"name": "foreign"}, "spec": spec})
+    told: list[bool] = []
+    bench.start(taken=told.append, aside=0.3)
+    wait_until(lambda: told and not told[-1])
+    assert set(told[:-1]) == {True}
+    assert [each["metadata"]["name"] for each in bench.slices()] == ["foreign"]
+
+
+def test_a_name_is_free_where_our_own_slices_are_refused(bench: Bench) -> None:
+    bench.back_end.offered = inventory(["gpu-0", "gpu-0"])
+    told: list[bool] = []
+    publisher = bench.start(taken=told.append)
+    wait_until(lambda: told and bench.observer.publishings)
+    assert told == [False]
+    assert not publisher.wait(0)
 
 
 def test_a_node_that_is_not_there_is_told(bench: Bench) -> None:

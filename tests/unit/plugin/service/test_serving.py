@@ -88,6 +88,26 @@ def test_a_socket_is_for_our_user_alone_and_is_taken_away_at_the_end(folder: Pat
     assert server.stop(60)
 
 
+def test_a_hidden_socket_is_shown_again_and_one_that_was_taken_away_cannot_be_hidden(folder: Path):
+    path = folder / "reg.sock"
+    _, server = registration_server(path)
+    server.start()
+    server.show(path)
+    assert not server.is_hidden(path)
+    server.hide(path)
+    assert server.is_hidden(path)
+    assert not path.exists()
+    server.show(path)
+    with Connection(path) as kubelet:
+        assert kubelet.get_info().name == "gpu.example.com"
+    path.unlink()
+    with pytest.raises(PluginError) as caught:
+        server.hide(path)
+    assert codes(caught.value) == ["socket-not-made"]
+    assert not server.is_hidden(path)
+    assert server.stop(60)
+
+
 def test_a_socket_that_a_killed_instance_left_is_replaced_in_one_step(folder: Path):
     path = folder / "reg.sock"
     with socket.socket(socket.AF_UNIX) as dead:
