@@ -14,7 +14,7 @@ PROVIDER ?= stand-in
 # One more than cores: a test on real parts waits for a third of its time.
 E2E_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 
-.PHONY: help venv demo test check format lint typecheck layers golden golden-costs tools cluster image e2e e2e-node e2e-gpu soak parity parity-mutants docs bench compat protos clean
+.PHONY: help venv demo test check format lint typecheck layers house workflows advisories release-check docs-version golden golden-costs tools cluster image e2e e2e-node e2e-gpu soak parity parity-mutants docs bench compat protos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -36,7 +36,7 @@ demo: $(STAMP) ## Run the quickstart: objects, placement, and a review of a chan
 test: $(STAMP) ## Run all fast tests (needs Python only)
 	@$(BIN)/pytest -q -n auto -m "not e2e"
 
-check: format lint typecheck layers test ## Everything a commit must pass
+check: format lint workflows typecheck layers house test ## Everything a commit must pass
 
 format: $(STAMP) ## Check the formatting (fix it with: ruff format)
 	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
@@ -44,13 +44,21 @@ format: $(STAMP) ## Check the formatting (fix it with: ruff format)
 lint: $(STAMP) ## Lint
 	@$(BIN)/ruff check --quiet .
 
-typecheck: $(STAMP) ## Check types for the oldest and the newest Python
+typecheck: $(STAMP) ## Check types for the oldest and the newest Python, and those of programs as users write them
 	@$(BIN)/mypy --python-version 3.11 & oldest=$$!; newest=0; \
 	$(BIN)/mypy --python-version 3.14 || newest=$$?; \
-	wait $$oldest; exit $$newest
+	wait $$oldest || newest=$$?; \
+	$(BIN)/python -m tools.program_types || newest=$$?; \
+	exit $$newest
 
 layers: $(STAMP) ## Check that imports point only downwards
 	@$(BIN)/lint-imports --no-cache
+
+house: $(STAMP) ## Print the figures of the package's structure, and fail above what they may be
+	@$(BIN)/python -m tools.house
+
+workflows: $(STAMP) ## Lint the workflows of GitHub, ours and those in documents (actionlint too where Go is)
+	@$(BIN)/python -m tools.workflows
 
 golden: $(STAMP) ## Rewrite golden files, docs/components.md, docs/cli.md and docs/compatibility.md from the code; read the diff before you commit
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -m "not e2e" || true
@@ -58,7 +66,7 @@ golden: $(STAMP) ## Rewrite golden files, docs/components.md, docs/cli.md and do
 
 golden-costs: $(STAMP) ## Rewrite the recorded CEL costs from what Kubernetes' packages say (needs: make tools)
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -n0 -m e2e tests/e2e/judges/test_cost_table.py
-	@git status --short -- tests/unit/cel/golden
+	@git status --short -- tests/unit/kubernetes/cel/golden
 
 tools: $(STAMP) ## Build the pinned real binaries into the per-user cache, once (needs Go; about 25 minutes)
 	@$(BIN)/python -m tools.build
@@ -78,7 +86,8 @@ e2e-node: $(STAMP) ## The part of e2e with a real node: kubelet, containerd and 
 	@$(BIN)/pytest -n0 -m e2e tests/e2e/node/test_machine.py
 	@$(BIN)/pytest -n $(E2E_WORKERS) --dist loadfile -m e2e tests/e2e/node --ignore tests/e2e/node/test_machine.py
 
-soak: $(STAMP) ## The same for longer: more pods that come and go, and outages of half a minute (about 15 minutes)
+soak: $(STAMP) ## The same for longer: 100,000 damaged documents, more pods that come and go, outages of half a minute (about 30 minutes)
+	@DRA_INFRA_SOAK=1 $(BIN)/pytest -q -n0 tests/unit/hostile
 	@DRA_INFRA_SOAK=1 $(BIN)/pytest -q -n0 tests/unit/plugin/test_crashes.py
 	@DRA_INFRA_SOAK=1 $(BIN)/pytest -n0 -m e2e tests/e2e/node
 
@@ -94,6 +103,15 @@ parity-mutants: $(STAMP) ## Switch off each rule in turn: each has to be missed 
 
 docs: $(STAMP) ## Build the site of the documentation into .cache/docs/site and check its links
 	@$(BIN)/python -m tools.docs_site
+
+docs-version: docs ## Commit that site to the branch gh-pages of this clone as VERSION=1.2.3, beside the others; pushes nothing
+	@$(BIN)/python -m tools.docs_versions "$(VERSION)"
+
+release-check: $(STAMP) ## Build all that a release has twice to the same bytes, and try it (needs apt); TAG=v1.2.3 holds it to that version
+	@$(BIN)/python -m tools.release $(if $(TAG),--tag "$(TAG)")
+
+advisories: $(STAMP) ## Compare all pins with the advisories in DATABASE=folder, as osv.dev publishes them; asks no network (needs Go)
+	@$(BIN)/python -m tools.advisories "$(DATABASE)"
 
 bench: $(STAMP) ## Speed beside the alternatives, medians in one run
 	@$(BIN)/python -m benchmarks

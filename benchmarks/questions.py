@@ -205,7 +205,7 @@ def indexing() -> Sequence[Candidate]:
     """5,000 nodes of 8 GPUs made, and the pools of each gathered."""
     return [
         Candidate(
-            name="dra_infra.simulation.allocation, 40,000 GPUs",
+            name="dra_infra.kubernetes.scheduler.allocator, 40,000 GPUs",
             command=[sys.executable, str(PROGRAMS / "allocation.py"), "index"],
             goal=3.0,
             memory_goal=600,
@@ -320,7 +320,7 @@ def _allocation(question: str, *, goal: float | None = None, stable: bool = Fals
     program = [sys.executable, str(PROGRAMS / "allocation.py")]
     candidates = [
         Candidate(
-            name=f"dra_infra.simulation.allocation, as {copy}",
+            name=f"dra_infra.kubernetes.scheduler.allocator, as {copy}",
             command=[*program, question, file, *how],
             goal=goal,
             own_clock=True,
@@ -340,7 +340,7 @@ def _allocation(question: str, *, goal: float | None = None, stable: bool = Fals
 
 def _placed(question: str, *, goal: float | None = None) -> Candidate:
     command = [sys.executable, str(PROGRAMS / "allocation.py"), question, "-", "place"]
-    name = "dra_infra.simulation.place, with gathering pools"
+    name = "dra_infra.placement.place, with gathering pools"
     return Candidate(name=name, command=command, goal=goal, own_clock=True)
 
 

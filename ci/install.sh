@@ -2,11 +2,12 @@
 # Makes a virtual environment with this copy of dra-infra in it: `install.sh FOLDER`.
 # What it needs is pinned by hash in requirements/; nothing of this copy is built or run for it.
 #   DRA_INFRA_PYTHON        such as 3.12; else the first of 3.11 to 3.14 on PATH
-#   DRA_INFRA_REQUIREMENTS  a requirements file with what the reviewed program imports besides
 set -euo pipefail
 
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
-venv=$1
+venv=$(mkdir -p -- "$1" && cd -- "$1" && pwd -P)
+# The folder of a job may hold a pull request: a file of it called typing.py, or its settings for uv, are not for this.
+cd "$source"
 
 python=
 for version in ${DRA_INFRA_PYTHON:-3.11 3.12 3.13 3.14}; do
@@ -18,7 +19,7 @@ done
 if [[ -z $python ]] && command -v python3 >/dev/null; then
   wanted=${DRA_INFRA_PYTHON:-3.11}
   # An installed Python is often called python3 only.
-  if python3 -c 'import sys
+  if python3 -I -c 'import sys
 wanted = tuple(map(int, sys.argv[1].split(".")))
 same = sys.version_info[: len(wanted)] == wanted
 sys.exit(not (same or (sys.argv[2] == "" and sys.version_info >= wanted)))' "$wanted" "${DRA_INFRA_PYTHON:-}"; then
@@ -31,14 +32,11 @@ if [[ -z $python ]]; then
   exit 2
 fi
 
-"$python" -m venv --clear "$venv"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$source/requirements/bootstrap.txt"
-"$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --require-hashes -r "$source/requirements/run.txt"
-if [[ -n ${DRA_INFRA_REQUIREMENTS:-} ]]; then
-  "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" -r "$DRA_INFRA_REQUIREMENTS"
-fi
+"$python" -I -m venv --clear "$venv"
+"$venv/bin/python" -I -m pip install --quiet --disable-pip-version-check --require-hashes -r "$source/requirements/bootstrap.txt"
+"$venv/bin/uv" pip install --quiet --compile-bytecode --python "$venv/bin/python" --require-hashes -r "$source/requirements/run.txt"
 # The package alone, by a link: tests and tools of this copy stay out of the program's way.
-packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+packages=$("$venv/bin/python" -I -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 ln -sfn "$source/dra_infra" "$packages/dra_infra"
 # With -P the folder that is reviewed is not on the path: a file of it called yaml.py is not our yaml.
 cat > "$venv/bin/dra-infra" <<'EOF'

@@ -22,14 +22,9 @@ from typing import TYPE_CHECKING, Any
 from dra_infra.release import VERSION
 
 if TYPE_CHECKING:
+    # For type checkers, which cannot read `_HOMES`; tests/contract/test_public_names.py holds these lines to it.
     from dra_infra import testing as testing
-    from dra_infra.cel import Selector as Selector
-    from dra_infra.cel import attribute as attribute
-    from dra_infra.cel import capacity as capacity
-    from dra_infra.cel import cel as cel
-    from dra_infra.cel import driver as driver
-    from dra_infra.cel import gpu as gpu
-    from dra_infra.cel import version as version
+    from dra_infra.advice.objects import validate as validate
     from dra_infra.components.claims import GpuClaim as GpuClaim
     from dra_infra.components.claims import GpuClaimTemplate as GpuClaimTemplate
     from dra_infra.components.device_classes import GpuDeviceClass as GpuDeviceClass
@@ -42,15 +37,24 @@ if TYPE_CHECKING:
     from dra_infra.components.platform_drivers import GpuOperator as GpuOperator
     from dra_infra.components.shared_gpus import SharedGpu as SharedGpu
     from dra_infra.errors import Problem as Problem
-    from dra_infra.model.target import ClusterTarget as ClusterTarget
-    from dra_infra.specs.capabilities import with_capabilities as with_capabilities
+    from dra_infra.selectors.any_attribute import attribute as attribute
+    from dra_infra.selectors.any_attribute import capacity as capacity
+    from dra_infra.selectors.any_attribute import version as version
+    from dra_infra.selectors.gpu_selectors import gpu as gpu
+    from dra_infra.selectors.selector import Selector as Selector
+    from dra_infra.selectors.selector import cel as cel
+    from dra_infra.selectors.selector import driver as driver
     from dra_infra.specs.device_configs import ComputeDomainChannelConfig as ComputeDomainChannelConfig
     from dra_infra.specs.device_configs import DeviceConfig as DeviceConfig
     from dra_infra.specs.device_configs import ExampleGpuConfig as ExampleGpuConfig
     from dra_infra.specs.device_configs import GpuConfig as GpuConfig
     from dra_infra.specs.device_configs import MigDeviceConfig as MigDeviceConfig
+    from dra_infra.specs.device_configs import Mps as Mps
     from dra_infra.specs.device_configs import OpaqueConfig as OpaqueConfig
+    from dra_infra.specs.device_configs import SpacePartitioning as SpacePartitioning
+    from dra_infra.specs.device_configs import TimeSlicing as TimeSlicing
     from dra_infra.specs.device_configs import VfioDeviceConfig as VfioDeviceConfig
+    from dra_infra.specs.products import with_capabilities as with_capabilities
     from dra_infra.specs.requests import Alternative as Alternative
     from dra_infra.specs.requests import ClassRef as ClassRef
     from dra_infra.specs.requests import DeviceRequest as DeviceRequest
@@ -59,17 +63,15 @@ if TYPE_CHECKING:
     from dra_infra.specs.requests import Toleration as Toleration
     from dra_infra.specs.requests import class_ref as class_ref
     from dra_infra.specs.requests import pair as pair
-    from dra_infra.specs.sharing_strategies import Mps as Mps
-    from dra_infra.specs.sharing_strategies import SpacePartitioning as SpacePartitioning
-    from dra_infra.specs.sharing_strategies import TimeSlicing as TimeSlicing
-    from dra_infra.validation import validate as validate
+    from dra_infra.target import ClusterTarget as ClusterTarget
 
 __version__ = VERSION
 
+# The source: a name is public when it stands here.
 _HOMES = {
     "Alternative": "dra_infra.specs.requests",
     "ClassRef": "dra_infra.specs.requests",
-    "ClusterTarget": "dra_infra.model.target",
+    "ClusterTarget": "dra_infra.target",
     "ComputeDomainChannelConfig": "dra_infra.specs.device_configs",
     "DeviceConfig": "dra_infra.specs.device_configs",
     "DeviceRequest": "dra_infra.specs.requests",
@@ -86,42 +88,47 @@ _HOMES = {
     "MatchAttribute": "dra_infra.specs.requests",
     "MigDeviceConfig": "dra_infra.specs.device_configs",
     "MigPartition": "dra_infra.components.mig_partitions",
-    "Mps": "dra_infra.specs.sharing_strategies",
+    "Mps": "dra_infra.specs.device_configs",
     "NodePlugin": "dra_infra.components.node_plugin",
     "NvlinkGroup": "dra_infra.components.nvlink_groups",
     "OpaqueConfig": "dra_infra.specs.device_configs",
     "Problem": "dra_infra.errors",
-    "Selector": "dra_infra.cel",
+    "Selector": "dra_infra.selectors.selector",
     "SharedGpu": "dra_infra.components.shared_gpus",
-    "SpacePartitioning": "dra_infra.specs.sharing_strategies",
-    "TimeSlicing": "dra_infra.specs.sharing_strategies",
+    "SpacePartitioning": "dra_infra.specs.device_configs",
+    "TimeSlicing": "dra_infra.specs.device_configs",
     "Toleration": "dra_infra.specs.requests",
     "VfioDeviceConfig": "dra_infra.specs.device_configs",
-    "attribute": "dra_infra.cel",
-    "capacity": "dra_infra.cel",
-    "cel": "dra_infra.cel",
+    "attribute": "dra_infra.selectors.any_attribute",
+    "capacity": "dra_infra.selectors.any_attribute",
+    "cel": "dra_infra.selectors.selector",
     "class_ref": "dra_infra.specs.requests",
-    "driver": "dra_infra.cel",
-    "gpu": "dra_infra.cel",
+    "driver": "dra_infra.selectors.selector",
+    "gpu": "dra_infra.selectors.gpu_selectors",
     "pair": "dra_infra.specs.requests",
     "testing": "dra_infra.testing",
-    "validate": "dra_infra.validation",
-    "version": "dra_infra.cel",
-    "with_capabilities": "dra_infra.specs.capabilities",
+    "validate": "dra_infra.advice.objects",
+    "version": "dra_infra.selectors.any_attribute",
+    "with_capabilities": "dra_infra.specs.products",
 }
 
-__all__ = sorted(_HOMES)  # noqa: PLE0605  (the table is the one list of public names)
+__all__ = sorted(_HOMES)  # noqa: PLE0605  (the table is the source)
 
 
-def __getattr__(name: str) -> Any:
+def _load(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_suggestion(name)}")
     module = import_module(home)
-    # `testing` is the package itself, and so is `cel`, which can be called (ADR 3).
+    # `testing` is the package itself.
     value = module if home == f"{__name__}.{name}" else getattr(module, name)
     globals()[name] = value
     return value
+
+
+if not TYPE_CHECKING:
+    # Type checkers would take any name for one that there is.
+    __getattr__ = _load
 
 
 def _suggestion(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The stable codes of problems, with what each means; `docs/errors.md` has a section for each."""
+"""The stable codes of problems, with what each means; `docs/errors` has a section for each, which `codes.md` ships."""
 
 from __future__ import annotations
 
@@ -52,6 +52,12 @@ CODES: dict[str, str] = {
     "program-exited": "the program ended itself",
     "program-timeout": "the program did not end in time",
     "program-died": "the process of a program ended without an answer",
+    "wrong-allowance": "--allow names nothing that a program can be allowed",
+    "compiled-unreadable": "a compiled head, or what a program's process answered, is not what this version writes",
+    "compiled-of-another-commit": "a compiled head is of another commit than the one that is reviewed",
+    "compiled-of-another-kind": "a compiled head is of another kind than what the base has at that path",
+    "compiled-of-another-stack": "a compiled head is of another stack than the one that is reviewed",
+    "compiled-of-another-path": "a compiled head is of another folder than the one that is reviewed",
     # engine
     "engine-not-found": "the Pulumi CLI is not on PATH",
     "engine-passphrase": "the engine has no passphrase for the stack, or a wrong one",
@@ -68,6 +74,7 @@ CODES: dict[str, str] = {
     "policy-violated": "a resource breaks a policy",
     "no-repository": "a review was asked for outside a git repository",
     "no-git": "git is not installed",
+    "git-no-answer": "git did not answer within its bounds of time and size",
     "base-not-found": "the base revision of a review is not in the repository",
     "base-not-archived": "git cannot unpack the base revision of a review",
     "values-unreadable": "a file with values of a chart cannot be read",
@@ -160,12 +167,14 @@ CODES: dict[str, str] = {
     "chart-template-fails": "the templates of a chart refuse values that exclude or need each other",
     "helm-not-found": "charts are to be rendered, and there is no helm",
     "chart-not-rendered": "helm cannot get a chart, or its templates or schema refuse the values",
+    "chart-leads-out": "a chart of the repository holds a link that leads out of it, or into its .git",
     "chart-value-unused": "nothing reads a value of a chart, because another one turns its reader off",
     "gpu-resources-consent": "the DRA driver gives out GPUs, and nobody says that the device plugin is off",
     "device-plugin-beside-dra": "the device plugin and the DRA driver both give out the GPUs of a node",
     "platform-conflict": "parts of a platform exclude each other, or look for something in different places",
     "version-matrix": "versions of Kubernetes, chart, driver or kernel driver do not go together",
     "namespace-refused": "a driver cannot run in a namespace: it is default, or lets no privileged pods in",
+    "image-not-pinned": "the image of the node plugin is named by a tag, which can become another image",
     "eviction-label": "the operator cannot evict the DRA driver before it unloads the kernel driver",
     "node-labels-missing": "nodes of a pool lack labels that an installation looks for",
     "chart-upgrade": "an upgrade of the DRA driver fails on its way, or leaves old CRDs behind",
@@ -184,6 +193,7 @@ CODES: dict[str, str] = {
     "extended-resource-not-served": "a pod asks for nvidia.com/gpu where no class and no device plugin serves it",
     # review
     "file-unreadable": "a file or folder is not there, may not be read, or holds nothing to read",
+    "api-version-missing": "an object has a kind and no apiVersion",
     "nothing-checked": "the input holds no object, so there is no answer",
     "lfs-pointer": "a file stands for one that Git LFS did not fetch",
     "duplicate-object": "an object is written twice in the manifests of a review",
@@ -191,7 +201,7 @@ CODES: dict[str, str] = {
     "yaml-syntax": "a text is not YAML, or holds values that JSON does not know",
     "yaml-duplicate-key": "a key is written twice in one YAML mapping",
     "yaml-too-large": "a YAML text is too long, nested too deep, or unfolds into too many values",
-    "yaml-not-an-object": "a YAML document is a list or a single value instead of an object",
+    "yaml-not-an-object": "a YAML document is no object, or does not say in a text what it is",
     "claim-spec-immutable": "the spec of a claim or claim template changes under a name that stays",
     "pod-claims-immutable": "the resourceClaims of a bare pod change, which the API server refuses",
     "no-longer-fits": "a workload that fitted the fleet no longer fits",
@@ -225,6 +235,7 @@ CODES: dict[str, str] = {
     "folder-not-usable": "a new project cannot be written where it was asked for",
     "fleet-without-gpus": "a new project was asked for on a fleet without whole GPUs",
     # comments on forges
+    "pull-request-not-found": "no open pull request, or more than one, has the commit as its newest",
     "forge-settings": "repository, number, token or address of a forge is missing or malformed",
     "comment-without-marker": "a file to post is no review: the hidden marker is not its first line",
     "comment-too-long": "a file to post is longer than the forge takes in one comment",
@@ -327,7 +338,9 @@ CODES: dict[str, str] = {
     "sim-told-to-fail": "preparing a claim fails since a command for simulated devices says so",
     "sim-no-devices": "a fleet has nothing for the simulated driver of a node",
     "api-unreachable": "the API server does not answer the node plugin, or is too busy",
+    "api-untrusted": "the API server shows the node plugin a certificate of an authority that it does not have",
     "api-unauthorized": "the API server does not accept the credentials of the node plugin",
+    "api-no-credentials": "the node plugin has no credentials to show to the API server",
     "api-forbidden": "the node plugin lacks a right at the API server",
     "api-refused": "the API server refuses what the node plugin asks for",
     "claim-gone": "the claim that the kubelet asks for is not there any more",

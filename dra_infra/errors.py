@@ -1,8 +1,8 @@
 """Problems as data, and the one error tree.
 
-Every finding of the product is a `Problem`; an exception carries all problems that were found, sorted,
-so that one look fixes all. `codes.CODES` is the complete list of stable codes; `docs/errors.md` has a section for each
-and a contract test compares both.
+Every finding of the product is a `Problem`; an exception carries all problems that were found, sorted, so that one
+look fixes all. `codes.CODES` is the complete list of stable codes; `docs/errors` has a section for each and a
+contract test compares both.
 
     DraInfraError
     ├── InvalidSpecError      a pure spec was given arguments that break rules
@@ -17,87 +17,32 @@ and a contract test compares both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dra_infra.kubernetes.problems import (
+    DraInfraError,
+    InvalidSpecError,
+    Place,
+    Problem,
+    ProblemsError,
+    Severity,
+    in_reading_order,
+)
 
-Severity = Literal["error", "warning"]
-
-
-@dataclass(frozen=True, order=True, kw_only=True, slots=True)
-class Place:
-    """Where in the user's files something is written; `line` and `column` count from 1, 0 means not known."""
-
-    file: str
-    line: int = 0
-    column: int = 0
-
-    def __str__(self) -> str:
-        position = "".join(f":{number}" for number in (self.line, self.column) if number)
-        return f"{self.file}{position}"
-
-
-@dataclass(frozen=True, order=True, kw_only=True, slots=True)
-class Problem:
-    """One thing that the author of a program can fix.
-
-    Args:
-        path: What is wrong, in the user's terms: `GpuClaimTemplate("trainer").count`, or a field path of an object.
-        code: Stable slug from `dra_infra.codes.CODES`.
-        message: What is wrong with which value.
-        hint: What to do, with the line to write where it is known.
-        severity: `error` fails the run, `warning` does not.
-        place: File and line of the user's code, where known.
-    """
-
-    path: str
-    code: str
-    message: str
-    hint: str = ""
-    severity: Severity = "error"
-    place: Place | None = field(default=None, compare=False)
-
-    def __str__(self) -> str:
-        where = f"{self.place}: " if self.place else ""
-        # A program's own error has the file for a path: it is told once.
-        path = "" if self.place and self.place.file == self.path else f"{self.path}: "
-        line = f"{where}{path}{self.message} [{self.code}]"
-        return f"{line}\n  hint: {self.hint}" if self.hint else line
-
-    def at(self, place: Place | None) -> Problem:
-        """The same problem with the place where the user wrote it."""
-        return replace(self, place=place)
-
-    def below(self, prefix: str) -> Problem:
-        """The same problem with its path put below *prefix*."""
-        joint = "" if not self.path or self.path.startswith("[") else "."
-        return replace(self, path=f"{prefix}{joint}{self.path}")
-
-
-def in_reading_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """*problems* without repetitions, as a reader goes through the files; those without a place come last."""
-    return tuple(
-        sorted(
-            dict.fromkeys(problems),
-            key=lambda problem: (problem.place is None, problem.place or Place(file=""), problem),
-        )
-    )
-
-
-class DraInfraError(Exception):
-    """Base of everything that this package raises on purpose."""
-
-
-class ProblemsError(DraInfraError):
-    """An error that carries problems; `problems` is in reading order and never empty."""
-
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = in_reading_order(problems)
-        super().__init__("\n".join(map(str, self.problems)))
-
-
-class InvalidSpecError(ProblemsError):
-    """A spec was given arguments that break one or more rules."""
+__all__ = [
+    "ClusterError",
+    "DraInfraError",
+    "FleetError",
+    "ForgeError",
+    "InvalidSpecError",
+    "Place",
+    "PluginError",
+    "Problem",
+    "ProblemsError",
+    "ProgramError",
+    "ScaffoldError",
+    "SelectorError",
+    "Severity",
+    "in_reading_order",
+]
 
 
 class SelectorError(ProblemsError, TypeError):

@@ -1,4 +1,4 @@
-"""Which release this is, for parts that load nothing else of the package."""
+"""The release number of dra-infra, for parts that load nothing else of the package."""
 
 from __future__ import annotations
 

@@ -8,13 +8,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
 from dra_infra.cli.review import compare, compile_both
 from dra_infra.cli.simulate import describe
-from dra_infra.model import yaml
-from dra_infra.planning import render_html, render_text
-from dra_infra.simulation import place
-from dra_infra.validation import check_program
+from dra_infra.documents import yaml
+from dra_infra.placement.scheduling import place
+from dra_infra.review import render_html, render_text
 
 QUICKSTART = Path(__file__).parent / "00-quickstart"
 FLEET = "hgx-h100 x 4"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -15,3 +16,8 @@ settings.register_profile(
     derandomize=bool(os.environ.get("DRA_INFRA_REPEATABLE")),
 )
 settings.load_profile("dra-infra")
+
+# Under nohup, and behind `&` in a script, SIGINT is ignored, and what tests start inherits that: what they interrupt then
+# would never end. A handler of Python's own is not inherited: programs begin with the default.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -183,7 +183,7 @@ def _hosts() -> list[str]:
     return [host for host in re.findall(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+", settings) if host]
 
 
-def _default_jobs() -> int:
+def default_jobs() -> int:
     """One job per core, but no more than there is memory to link with."""
     free = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
     fitting = int(free[1]) * 1024 // _MEMORY_OF_ONE_LINKER if free else 1
@@ -229,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # What is built only by name is shown too, so that the name can be known.
             rows = inventory.of_cache(chosen if options.only else toolsets.load(), _find)
         else:
-            rows = build(chosen, jobs=options.jobs or _default_jobs(), progress=progress)
+            rows = build(chosen, jobs=options.jobs or default_jobs(), progress=progress)
     except ToolError as error:
         progress.say(f"error: {error}")
         return 1

@@ -23,6 +23,8 @@ from tools.errors import ToolError
 ROOT: Final = Path(__file__).parent.parent
 FOLDER: Final = ROOT / ".cache" / "docs"
 PINS: Final = ROOT / "requirements" / "docs.txt"
+PAGES_VARIABLE: Final = "DRA_INFRA_DOCS_PAGES"
+"""Names the folder of pages to mkdocs.yml."""
 
 _LINK: Final = re.compile(r"(?P<before>\]\()(?P<target>[^)\s#]+)(?P<after>#[^)\s]*)?\)")
 _FENCE: Final = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
@@ -82,7 +84,7 @@ def build(python: Path, folder: Path = FOLDER) -> Path:
         check=False,
         cwd=ROOT,
         # Material advertises its successor otherwise.
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "DRA_INFRA_DOCS_PAGES": str(source)},
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", PAGES_VARIABLE: str(source)},
     )
     if result.returncode:
         raise ToolError(f"mkdocs: {result.stdout}{result.stderr}")

@@ -72,6 +72,13 @@ def write(path: Path, images: Iterable[Image]) -> None:
             _add(archive, f"blobs/{digest.replace(':', '/')}", content)
 
 
+def digests(path: Path) -> tuple[str, ...]:
+    """The digests of the images of an archive, `sha256:...`, by which nothing else can take their place."""
+    with tarfile.open(path) as archive:
+        index = archive.extractfile("index.json")
+        return tuple(each["digest"] for each in json.load(index)["manifests"]) if index else ()
+
+
 def _manifest(image: Image, blobs: dict[str, bytes]) -> dict[str, Any]:
     machine = {"architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()), "os": "linux"}
     layers = [

@@ -1,6 +1,6 @@
 """Allocation: `write QUESTION FILE` puts a question into a file, `QUESTION FILE` answers it as `allocator-bench` does.
 
-With `stable` behind it, under the gates of the stable copy; with `place`, by `dra_infra.simulation.place` for a Deployment.
+With `stable` behind it, under the gates of the stable copy; with `place`, by `dra_infra.placement.place` for a Deployment.
 
 The last line printed is the seconds that count: without reading the file, gathering pools and compiling expressions, as
 in a scheduler that has seen such a pod before. `index` is about the first two, for a built-in fleet.
@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dra_infra.catalog import load_fleet
-from dra_infra.model.device_class import DeviceClass
-from dra_infra.model.fleet import Node
-from dra_infra.model.resource_claim import ResourceClaim
-from dra_infra.model.resource_slice import ResourceSlice
-from dra_infra.model.target import ClusterTarget, Release
-from dra_infra.simulation import place
-from dra_infra.simulation.allocation import Allocated, AllocatedState, Allocator
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.resource_claim import ResourceClaim
+from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, Allocator
+from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.placement.scheduling import place
+from dra_infra.target import ClusterTarget
 
 NEWER = ("DRAConsumableCapacity", "DRADeviceBindingConditions", "DRAFractionalCapacityRange")
 """Gates that only newer copies of the allocator have."""

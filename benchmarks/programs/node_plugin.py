@@ -41,7 +41,7 @@ def preparations(folder: Path) -> tuple[Preparations, list[str]]:
     from dra_infra.plugin.cdi import CdiFolder
     from dra_infra.plugin.checkpoint import Checkpoint
     from dra_infra.plugin.disk import Folder
-    from dra_infra.plugin.turns import Turns
+    from dra_infra.plugin.locks import Turns
 
     for name in ("claims", "cdi"):
         (folder / name).mkdir(exist_ok=True)

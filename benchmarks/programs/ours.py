@@ -5,9 +5,9 @@ import sys
 from templates import CLASS, count_of, memory_of
 
 import dra_infra as dra
-from dra_infra.engine.synth import synth_function
-from dra_infra.model import yaml
-from dra_infra.validation import check_program
+from dra_infra.advice.program import check_program
+from dra_infra.documents import yaml
+from dra_infra.program.synth import synth_function
 
 number, selectors = int(sys.argv[1]), sys.argv[2] == "selectors"
 

@@ -6,7 +6,7 @@
 import sys
 
 from dra_infra.catalog import load_fleet
-from dra_infra.simulation import place
+from dra_infra.placement.scheduling import place
 
 workloads, nodes, claims = map(int, sys.argv[1:4])
 unlike = sys.argv[4] == "unlike"

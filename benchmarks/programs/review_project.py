@@ -66,8 +66,8 @@ def write(folder: Path, number: int, kind: str, *, head: int) -> None:
     (program / "__main__.py").write_text(PROGRAM)
     (program / "change.json").write_text(f'{{"groups": {number // 4}, "head": {head}}}')
     if kind == "manifests":
-        from dra_infra.engine.synth import synth
-        from dra_infra.model import yaml
+        from dra_infra.documents import yaml
+        from dra_infra.program.synth import synth
 
         objects = synth(program).objects
         shutil.rmtree(program)

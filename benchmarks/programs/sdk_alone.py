@@ -8,8 +8,8 @@ import sys
 import pulumi
 from templates import spec_of
 
-from dra_infra.engine.synth import synth_function
-from dra_infra.model import yaml
+from dra_infra.documents import yaml
+from dra_infra.program.synth import synth_function
 
 number, selectors = int(sys.argv[1]), sys.argv[2] == "selectors"
 TYPE = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"

@@ -60,7 +60,7 @@ def templates(*, distinct: bool) -> list[dict[str, Any]]:
 
 def write(folder: Path) -> None:
     """Make the files that the other kinds read."""
-    from dra_infra.model.yaml import write_manifests
+    from dra_infra.documents.yaml import write_manifests
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, distinct in (("warm", False), ("distinct", True)):

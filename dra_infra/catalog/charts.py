@@ -1,16 +1,24 @@
-"""The Helm charts of the DRA driver, the GPU Operator and the example driver: names, addresses, versions, values."""
+"""Helm charts of the DRA driver, the GPU Operator and the example driver, and checks of their values.
+
+A chart has its names, addresses, versions and values. Values are checked for keys that the chart knows and for the
+right types: Helm itself drops unknown keys silently.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from dra_infra.catalog.records import Fact
 from dra_infra.catalog.vocabulary import read_data
+from dra_infra.errors import Problem
 
 Product = Literal["NVIDIA DRA driver", "GPU Operator", "DRA example driver"]
 
@@ -160,3 +168,213 @@ def above_path(path: str) -> list[str]:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in version.split("."))
+
+
+_SAID: Final = {
+    "string": "a string",
+    "bool": "true or false",
+    "int": "a whole number",
+    "number": "a number",
+    "list": "a list",
+    "map": "a mapping",
+}
+_SHOWN = 6
+"""How many keys a hint lists."""
+
+
+def check_values(chart: str, version: str, values: Mapping[str, Any]) -> list[Problem]:
+    """Compare values with those that a version of a chart knows.
+
+    Args:
+        chart: Name of the chart, `dra-driver-nvidia-gpu`.
+        version: With or without a leading v.
+        values: As in a values file. What is no JSON value, such as one that is only known later, is not judged; null
+            is always right, for Helm then takes the default away.
+
+    Returns:
+        Problems whose paths start at the values: `unknown-chart-value`, `chart-value-type`; or one warning
+        `values-not-known` when there is nothing to compare with. Source: `chart_values/*.yaml` and `charts.yaml`.
+    """
+    types = value_types(chart, bare_version(version))
+    if not types:
+        return [_not_known(chart, bare_version(version))]
+    return list(_Check(chart, bare_version(version), types).value("", values))
+
+
+class _Check(NamedTuple):
+    chart: str
+    version: str
+    types: Mapping[str, str]
+
+    def value(self, path: str, value: object) -> Iterator[Problem]:
+        """Problems of what stands at a path that the chart knows."""
+        type_ = self.types.get(path, "map")
+        if not _fits(value, type_):
+            yield self._wrong_type(path, value, type_)
+        elif path not in self.types and isinstance(value, Mapping):
+            for key, inner in value.items():
+                below = f"{path}.{key}" if path else str(key)
+                if "." not in str(key) and _names_below(self.types, below, itself=True):
+                    yield from self.value(below, inner)
+                else:
+                    yield self._unknown(path, below, inner)
+
+    def _wrong_type(self, path: str, value: object, type_: str) -> Problem:
+        wanted = " or ".join(_SAID[each] for each in type_.split("|"))
+        if type_ == "map" and path not in self.types:
+            hint = f"{path or 'the chart'} holds {_listed(_names_below(self.types, path))}"
+        else:
+            hint = _right_value(_last(path), value, type_) or f"give {wanted}"
+        return Problem(
+            path=path,
+            code="chart-value-type",
+            message=f"{_written(value)} is not {wanted}, which {self.chart} {self.version} expects",
+            hint=hint,
+        )
+
+    def _unknown(self, above: str, path: str, value: object) -> Problem:
+        refusal = charts()[self.chart].refused.get(path)
+        return Problem(
+            path=path,
+            code="unknown-chart-value",
+            message=f"{self.chart} {self.version} has no value {path}"
+            + ("" if refusal else ", and Helm drops it without a word"),
+            hint=refusal or self._hint(above, path, value),
+        )
+
+    def _hint(self, above: str, path: str, value: object) -> str:
+        if _names_below(self.types, path, itself=True):
+            return f"a dot in a key is no step into it: write {_nested(path, value)}"
+        elsewhere = _versions_with(self.chart, path)
+        if elsewhere:
+            return f"it is a value of {elsewhere}"
+        near = nearest_values(path, self.types)
+        if len(near) == 1:
+            return f"did you mean {near[0]}? write {_nested(near[0], value)}"
+        if near:
+            return f"did you mean {', '.join(near[:-1])} or {near[-1]}?"
+        where = f"below {above}" if above else "at the top"
+        return f"{where} there are {_listed(_names_below(self.types, above))}"
+
+
+def nearest_values(path: str, types: Mapping[str, str]) -> list[str]:
+    """The paths, of values or of mappings that hold values, that are most likely meant by an unknown one."""
+    known = sorted({*types, *(branch for each in types for branch in above_path(each))})
+    above, _, name = path.rpartition(".")
+    alike = {_letters(each): each for each in known}
+    if _letters(path) in alike:
+        return [alike[_letters(path)]]
+    siblings = {_letters(_last(each)): each for each in known if each.rpartition(".")[0] == above}
+    close = difflib.get_close_matches(_letters(name)[:80], siblings, n=1, cutoff=0.7)
+    if close:
+        return [siblings[close[0]]]
+    same_name = [each for each in known if _letters(_last(each)) == _letters(name)]
+    if same_name:
+        return sorted(difflib.get_close_matches(path[:80], same_name, n=3, cutoff=0.0))
+    elsewhere = set(alike) - set(map(_letters, above_path(path)))
+    close = difflib.get_close_matches(_letters(path)[:80], sorted(elsewhere), n=1, cutoff=0.75)
+    return [alike[each] for each in close]
+
+
+def _fits(value: object, types: str) -> bool:
+    if value is None or types == "any":
+        return True
+    match value:
+        case bool():
+            return "bool" in types.split("|")
+        case int():
+            return not {"int", "number"}.isdisjoint(types.split("|"))
+        case float():
+            return "number" in types.split("|")
+        case str():
+            return "string" in types.split("|")
+        case Mapping():
+            return "map" in types.split("|")
+        case list() | tuple():
+            return "list" in types.split("|")
+    # Not a JSON value: only known later.
+    return True
+
+
+def _right_value(name: str, value: object, types: str) -> str:
+    """The line to write where the value shows what is meant."""
+    if isinstance(value, str) and "bool" in types and value.strip().lower() in ("true", "false"):
+        return f"write {name}: {value.strip().lower()}, without quotes; a template takes any text for true"
+    if isinstance(value, str) and "int" in types and re.fullmatch(r"-?\d{1,18}", value.strip()):
+        return f"write {name}: {value.strip()}, without quotes"
+    if isinstance(value, bool | int | float) and types == "string":
+        return f'write {name}: "{json.dumps(value)}", with quotes'
+    if isinstance(value, str | Mapping) and types == "list":
+        return f"write {name}: [{_written(value)}]"
+    return ""
+
+
+def _not_known(name: str, version: str) -> Problem:
+    chart = charts().get(name)
+    known = [each for each, entry in chart.versions.items() if entry.keys] if chart else []
+    owner = next((other for other, each in charts().items() if version in each.versions), name)
+    near = difflib.get_close_matches(name[:80], charts(), n=1)
+    if owner != name and (chart is None or version not in chart.versions):
+        hint = f"{version} is a version of the chart {owner}"
+    elif known:
+        hint = f"their keys and types are not checked; known are the values of {', '.join(known)}"
+    elif near:
+        hint = f"did you mean the chart {near[0]}?"
+    else:
+        hint = f"known charts are {', '.join(charts())}"
+    return Problem(
+        path="",
+        code="values-not-known",
+        message=f"the values of the chart {name[:80]} {version[:40]} are not known here",
+        hint=hint,
+        severity="warning",
+    )
+
+
+def _versions_with(chart: str, path: str) -> str:
+    """The versions of the same product that know a path, as text."""
+    product = charts()[chart].product
+    found = [
+        f"{name} {version}"
+        for name, each in charts().items()
+        if each.product == product
+        for version in each.versions
+        if _names_below(value_types(name, version), path, itself=True)
+    ]
+    return " to ".join(dict.fromkeys((found[0], found[-1]))) if found else ""
+
+
+def _names_below(types: Mapping[str, str], above: str, *, itself: bool = False) -> list[str]:
+    """The keys in a mapping; with *itself* something also where the path is that of a value."""
+    start = f"{above}." if above else ""
+    names = {path[len(start) :].partition(".")[0] for path in types if path.startswith(start)}
+    return sorted(names) or ([above] if itself and above in types else [])
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _nested(path: str, value: object) -> str:
+    """`{a: {b: value}}` of a path and a value, as one line of YAML."""
+    *mappings, name = path.split(".")
+    return "".join(f"{key}: {{" for key in mappings) + f"{name}: {_written(value)}" + "}" * len(mappings)
+
+
+def _written(value: object) -> str:
+    """A value as JSON, which is YAML too, cut where it is long."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return "..."
+    return text if len(text) <= 60 else "..."
+
+
+def _last(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
+def _letters(path: str) -> str:
+    """What two spellings of one name have in common."""
+    return re.sub(r"[^a-z0-9]", "", path.lower())

@@ -1,7 +1,7 @@
 """The kinds of opaque configs that each release line of a driver decodes, with their fields.
 
-A driver reads `config[].opaque.parameters` when a pod starts on a node, and no server checks it before. What is here is
-what the drivers' decoders and validations say, per release line.
+A driver reads `config[].opaque.parameters` when a pod starts on a node, and no server checks it before. What is here
+is what the drivers' decoders and validations say, per release line.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def _conflicts(line: str, gates: Mapping[str, bool]) -> Iterator[Problem]:
 
 
 def _unknown(name: str, line: str) -> Problem:
-    from dra_infra.model.gates import GATES
+    from dra_infra.kubernetes.api.gates import GATES
 
     every = _file().gates
     near = difflib.get_close_matches(name[:80], gates_of(line), n=1)

@@ -1,16 +1,169 @@
-"""The text of a fleet: `hgx-h100 x 4, a100-80gb mig=1g.10gb*7 driver=0.5`, one term per group of nodes."""
+"""Fleet terms such as `hgx-h100 x 4, a100-80gb mig=1g.10gb*7 driver=0.5`, one per group of nodes.
+
+Texts and files come in one shape, from which a group is made, or a list of everything that is wrong with it: a
+mapping with the keys of `KEYS`, those of the driver's chart where it has one.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
-from dra_infra.catalog.driver_settings import refused
-from dra_infra.catalog.fleet_kinds import fleet_kinds, fleet_names
-from dra_infra.catalog.group_settings import read_group
+from dra_infra.catalog.driver_settings import Where, read_driver_settings, refused, whole_number
+from dra_infra.catalog.drivers import drivers, read_pins
 from dra_infra.catalog.node_groups import NodeGroup
-from dra_infra.errors import FleetError, Problem
+from dra_infra.catalog.records import FleetKind, fleet_kinds, fleet_names
+from dra_infra.errors import FleetError, InvalidSpecError, Problem
+
+MAX_NODES: Final = 100_000
+"""Most nodes of a named fleet; Kubernetes itself is tested to 5,000."""
+
+_GPU_KEYS: Final = ("mig", "featureGates", "consumableShares", "computeDomains")
+_EXAMPLE_KEYS: Final = ("gpuPartitions", "gpuAllowMultipleAllocations")
+_EXAMPLE_MEMORY_GI: Final = 80
+KEYS: Final = ("kind", "count", "driver", "devices", *_GPU_KEYS, *_EXAMPLE_KEYS)
+"""What can be said of a group in a text and in a file."""
+
+
+def read_group(written: Mapping[str, Any], where: Where) -> tuple[NodeGroup | None, list[Problem]]:
+    """Read and check a group.
+
+    Args:
+        written: Values by the keys of `KEYS`; others are not looked at.
+        where: Gives the paths of problems.
+
+    Returns:
+        The group, None when something is wrong, and the problems: `fleet-unknown`, `fleet-count`, `fleet-option`,
+        `unknown-driver-release`, `unknown-driver-gate`, `driver-gate-conflict`, `wrong-type`.
+    """
+    asked = str(written.get("kind", ""))
+    count, problems = _count(written.get("count", 1), asked, where)
+    if asked not in fleet_names():
+        return None, [unknown_kind(asked, where("kind")), *problems]
+    name = fleet_names()[asked]
+    kind = fleet_kinds()[name]
+    problems += _misplaced(written, kind, where)
+    line = _line(written, kind, where, problems)
+    devices = _whole(written, "devices", kind.count, range(1, kind.count + 1), where, problems)
+    values: dict[str, Any] = {}
+    if kind.gpu:
+        values = read_driver_settings(written, kind, line, devices, where, problems)
+    elif not problems:
+        values = _example_values(written, line, where, problems)
+    if problems:
+        return None, problems
+    return NodeGroup(kind_name=name, count=count, name=name, line=line, devices=devices, **values), []
+
+
+def unknown_kind(name: str, path: str) -> Problem:
+    """There is no fleet of that name."""
+    names, every = sorted(fleet_kinds()), fleet_names()
+    near = difflib.get_close_matches(name.lower()[:80], every, n=1, cutoff=0.5)
+    glued = next((name.rpartition(sign) for sign in "x×*" if name.rpartition(sign)[0] in every), None)  # noqa: RUF001
+    if glued and glued[2].isdigit():
+        hint = f"write {glued[0]} x {glued[2]}"
+    elif near:
+        hint = f"did you mean {near[0]}? Known fleets are {', '.join(names)}; a file is named by its path"
+    else:
+        hint = f"known fleets are {', '.join(names)}; a file is named by its path, such as fleet.yaml"
+    return Problem(path=path, code="fleet-unknown", message=f"there is no fleet {name[:80]!r}", hint=hint)
+
+
+def _count(written: Any, name: str, where: Where) -> tuple[int, list[Problem]]:
+    number = whole_number(written)
+    if number >= 1:
+        return number, []
+    problem = Problem(
+        path=where("count"),
+        code="fleet-count",
+        message=f"{str(written)[:40]!r} is not a number of nodes",
+        hint=f"write a whole number from 1 to {MAX_NODES:,}: {name} x 4",
+    )
+    return 0, [problem]
+
+
+def _misplaced(written: Mapping[str, Any], kind: FleetKind, where: Where) -> list[Problem]:
+    """Settings of hardware on pretended devices, and the other way round."""
+    other: tuple[str, ...]
+    if kind.gpu:
+        other, whose = _EXAMPLE_KEYS, "the example driver"
+    elif kind.driver == "gpu.example.com":
+        other, whose = _GPU_KEYS, "the NVIDIA driver"
+    else:
+        other, whose = (*_GPU_KEYS, *_EXAMPLE_KEYS), "GPUs"
+    return [
+        refused(where(key), f"{key} is a setting of {whose}, and {kind.driver} has none", "leave it out")
+        for key in other
+        if key in written
+    ]
+
+
+def _line(written: Mapping[str, Any], kind: FleetKind, where: Where, problems: list[Problem]) -> str:
+    asked = written.get("driver")
+    if asked is None:
+        return kind.line
+    if asked == "newest":
+        return drivers()[kind.driver].newest.line
+    try:
+        return read_pins(f"{kind.driver}={str(asked).replace(',', ' ')}").releases[kind.driver].line
+    except InvalidSpecError as error:
+        problems.extend(
+            Problem(path=where("driver"), code=each.code, message=each.message, hint=each.hint)
+            for each in error.problems
+        )
+        return kind.line
+
+
+def _whole(
+    written: Mapping[str, Any],
+    key: str,
+    default: int,
+    allowed: range,
+    where: Where,
+    problems: list[Problem],
+) -> int:
+    number = whole_number(written.get(key, default))
+    if number in allowed:
+        return number
+    message = f"{key} {str(written[key])[:40]!r} is not a whole number from {allowed[0]} to {allowed[-1]}"
+    problems.append(refused(where(key), message, f"write one, such as {allowed[-1]}"))
+    return default
+
+
+def _example_values(
+    written: Mapping[str, Any], line: str, where: Where, problems: list[Problem]
+) -> dict[str, Any]:
+    known = {"gpuPartitions": ("0.3", "0.4"), "gpuAllowMultipleAllocations": ("0.4",)}
+    problems.extend(
+        refused(
+            where(key), f"the chart of the example driver {line} has no {key}", f"write driver: {lines[0]}"
+        )
+        for key, lines in known.items()
+        if key in written and line not in lines
+    )
+    # The driver takes more: 8 GPUs with more parts would be a slice of more than the 64 devices that have counters.
+    partitions = _whole(written, "gpuPartitions", 0, range(8), where, problems)
+    shareable = written.get("gpuAllowMultipleAllocations", False)
+    if not isinstance(shareable, bool):
+        problems.append(
+            refused(
+                where("gpuAllowMultipleAllocations"),
+                f"{str(shareable)[:40]!r} is neither true nor false",
+                "write true",
+            )
+        )
+    elif shareable and partitions and _EXAMPLE_MEMORY_GI % partitions:
+        problems.append(
+            refused(
+                where("gpuPartitions"),
+                f"the API server refuses shareable devices whose memory is no multiple of 1Gi: 80Gi in {partitions}",
+                "write 2, 4 or 5",
+            )
+        )
+    return {"partitions": partitions, "shareable": shareable}
+
 
 _TERM = re.compile(r"(?P<name>\S+)(?:\s+[x×]\s*(?P<count>\S+))?(?P<options>(?:\s+\S+)*)")  # noqa: RUF001  (people paste the sign)
 

@@ -1,4 +1,4 @@
-"""From what the user wrote to a fleet: `hgx-h100 x 4, a100-80gb`, or the path of a file."""
+"""Loads a fleet as the user names it: `hgx-h100 x 4, a100-80gb`, or the path of a file."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import NamedTuple
 
 from dra_infra.catalog.driver_settings import refused
 from dra_infra.catalog.fleet_files import read_fleet_file
-from dra_infra.catalog.fleet_terms import read_terms
-from dra_infra.catalog.group_settings import MAX_NODES
-from dra_infra.catalog.mig_publication import is_estimated
+from dra_infra.catalog.fleet_terms import MAX_NODES, read_terms
+from dra_infra.catalog.gpu_publication import is_estimated
 from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.catalog.publication import pools_of, publish_alone, publish_nodes, shipped_classes
 from dra_infra.errors import FleetError, Problem
-from dra_infra.model.device_class import DeviceClass
-from dra_infra.model.fleet import Fleet
-from dra_infra.model.resource_slice import ResourceSlice
-from dra_infra.model.target import ClusterTarget, check_target
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.target import ClusterTarget, check_target
 
 MAX_DEVICES = 1_000_000
 """Most devices of a named fleet: what fits the memory of a laptop."""

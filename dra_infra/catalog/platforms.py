@@ -1,4 +1,7 @@
-"""Kubernetes platforms, what charts refuse of their values, and which versions go together: facts for installations."""
+"""Kubernetes platforms, what charts refuse of their values, and which versions go together.
+
+These are facts for installations.
+"""
 
 from __future__ import annotations
 

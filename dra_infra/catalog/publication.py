@@ -1,33 +1,249 @@
-"""The nodes and slices of a group: what the release of its driver would publish there."""
+"""Nodes and ResourceSlices of a node group, as its driver release would publish them.
+
+- `compute-domain.nvidia.com` publishes one channel and one daemon on a node, whatever the fabric.
+- Labels of nodes are those of the kubelet, and those of GPU feature discovery that people select by.
+- The example driver publishes GPUs, network cards or CPUs, by the profile of its chart. Source: internal/profiles in
+  kubernetes-sigs/dra-example-driver v0.3.0 and v0.4.0, internal/discovery before.
+"""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from dra_infra.catalog.compute_domain_publication import compute_domain_release, publish_compute_domains
-from dra_infra.catalog.device_patterns import DevicePattern, PoolPattern, SlicePattern, by_name
-from dra_infra.catalog.example_publication import publish_example
-from dra_infra.catalog.gpu_publication import vfio_device, whole_gpu
-from dra_infra.catalog.mig_publication import publish_dynamic_mig, static_mig_devices
-from dra_infra.catalog.node_groups import NodeGroup
-from dra_infra.catalog.node_labels import group_labels, rack_labels
-from dra_infra.model.device_class import (
+from dra_infra.catalog.drivers import DeviceType, DriverRelease, drivers
+from dra_infra.catalog.gpu_publication import publish_dynamic_mig, static_mig_devices, vfio_device, whole_gpu
+from dra_infra.catalog.gpus import systems
+from dra_infra.catalog.node_groups import (
+    DevicePattern,
+    NodeGroup,
+    PoolPattern,
+    Seeded,
+    SlicePattern,
+    attributes_of,
+    by_name,
+    capacity_of,
+    short_name,
+)
+from dra_infra.catalog.records import gpu_products
+from dra_infra.kubernetes.api.device_class import (
     CELDeviceSelector,
     DeviceClass,
     DeviceClassSpec,
     DeviceSelector,
 )
-from dra_infra.model.fleet import Node
-from dra_infra.model.metadata import ObjectMeta
-from dra_infra.model.resource_slice import (
+from dra_infra.kubernetes.api.metadata import ObjectMeta
+from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.api.resource_slice import (
+    CapacityRequestPolicy,
+    CapacityRequestPolicyRange,
+    Counter,
+    CounterSet,
     Device,
     DeviceAttribute,
+    DeviceCapacity,
+    DeviceCounterConsumption,
     ResourcePool,
     ResourceSlice,
     ResourceSliceSpec,
 )
+from dra_infra.kubernetes.scheduler.fleet import Node
+
+COMPUTE_DOMAIN_DRIVER: Final = "compute-domain.nvidia.com"
+
+
+def compute_domain_release(line: str) -> DriverRelease:
+    """The driver's part for ComputeDomains in a release line; it comes with that for GPUs."""
+    return drivers()[COMPUTE_DOMAIN_DRIVER].by_line[line]
+
+
+def publish_compute_domains(line: str) -> PoolPattern:
+    """The pool of a node whose IMEX daemons are the driver's; where the host has its own, there is no daemon-0."""
+    devices = [
+        DevicePattern(Device(name=type_.device_name.format(id=0), attributes=attributes_of(type_, {})))
+        for type_ in compute_domain_release(line).devices.values()
+    ]
+    return PoolPattern(COMPUTE_DOMAIN_DRIVER, (SlicePattern(by_name(devices)),))
+
+
+def group_labels(group: NodeGroup) -> dict[str, str]:
+    """The labels that all nodes of the group have."""
+    kind = group.kind
+    labels = {
+        "kubernetes.io/arch": systems()[kind.system].architecture if kind.system else "amd64",
+        "kubernetes.io/os": "linux",
+    }
+    if not kind.gpu:
+        return labels
+    product = gpu_products()[kind.gpu]
+    major, minor, _ = product.cuda_compute_capability.split(".")
+    found = {
+        "nvidia.com/cuda.driver-version.full": kind.kernel_driver.driver_version
+        if kind.kernel_driver
+        else "",
+        "nvidia.com/gpu.compute.major": major,
+        "nvidia.com/gpu.compute.minor": minor,
+        "nvidia.com/gpu.count": str(group.devices),
+        "nvidia.com/gpu.family": product.architecture.lower().replace(" ", "-"),
+        "nvidia.com/gpu.memory": str(product.memory_mib or ""),
+        "nvidia.com/gpu.present": "true",
+        "nvidia.com/gpu.product": kind.gpu.replace(" ", "-"),
+        "nvidia.com/mig.capable": str(product.mig_capable).lower(),
+    }
+    return labels | {name: value for name, value in found.items() if value}
+
+
+def rack_labels(group: NodeGroup, namespace: uuid.UUID, *, first: int, index: int) -> dict[str, str]:
+    """The NVLink domain of a node of a rack: a cluster UUID and a clique id, both made up; empty where there is none.
+
+    Args:
+        group: The nodes.
+        namespace: Of the UUIDs of the fleet.
+        first: Number of the first node of the group.
+        index: Number of the node within the group.
+    """
+    if not group.rack_nodes:
+        return {}
+    rack = first + index // group.rack_nodes * group.rack_nodes
+    cluster = uuid.uuid5(namespace, f"{group.name}/rack/{rack}")
+    return {"nvidia.com/gpu.clique": f"{cluster}.{group.kind.invented.clique}"}
+
+
+_COUNTED = {"memory": "80Gi", "compute": "100"}
+"""Counters of a GPU that is published with partitions."""
+
+_STEPS = {"memory": "1Gi", "compute": "1"}
+"""The least amount of a shareable GPU that a request takes, and its steps."""
+
+_CPUS_PER_NUMA_NODE = "4"
+
+
+def publish_example(group: NodeGroup) -> PoolPattern:
+    """The pool of a node with the example driver."""
+    slices = {"gpu": _gpu_slices, "nic": _nic_slices, "numa": _numa_slices}
+    (type_,) = group.release.devices.values()
+    return PoolPattern(type_.driver, slices[type_.name](group, type_))
+
+
+def _gpu_slices(group: NodeGroup, type_: DeviceType) -> tuple[SlicePattern, ...]:
+    if not group.partitions:
+        devices = (_gpu(group, type_, index, f"gpu-{index}", 1, {}) for index in range(group.devices))
+        return (SlicePattern(tuple(devices)),)
+    counters = tuple(
+        CounterSet(name=f"gpu-{index}-counters", counters=_counters(1)) for index in range(group.devices)
+    )
+    partitions = tuple(
+        device for index in range(group.devices) for device in _partitions(group, type_, index)
+    )
+    # The layout of Kubernetes 1.35, on older ones too.
+    return SlicePattern(counters=counters), SlicePattern(partitions)
+
+
+def _partitions(group: NodeGroup, type_: DeviceType, index: int) -> list[DevicePattern]:
+    parts = group.partitions
+    devices = [
+        _gpu(group, type_, index, f"gpu-{index}-partition-{number}", parts, {"partition": number})
+        for number in range(parts)
+    ]
+    return [*devices, _gpu(group, type_, index, f"gpu-{index}-full", 1, {"full": True})]
+
+
+def _gpu(
+    group: NodeGroup, type_: DeviceType, index: int, name: str, parts: int, values: Mapping[str, Any]
+) -> DevicePattern:
+    seeded = (Seeded("uuid", "gpu-", f"gpu-{index}"),)
+    amounts = {
+        name: _share(entry.sample, parts)
+        for name, entry in ((short_name(each, type_), entry) for each, entry in type_.capacity.items())
+    }
+    partitioned = {"partitionable": True, **values} if group.partitions else {}
+    device = Device(
+        name=name,
+        attributes=attributes_of(type_, {"index": index, **partitioned}, seeded=seeded),
+        capacity=capacity_of(type_, {key: _amount(key, amount, group) for key, amount in amounts.items()}),
+    )
+    added: dict[str, Any] = {"allow_multiple_allocations": True} if group.shareable else {}
+    if group.partitions:
+        consumed = DeviceCounterConsumption(counter_set=f"gpu-{index}-counters", counters=_counters(parts))
+        added["consumes_counters"] = [consumed]
+    return DevicePattern(device.changed(added) if added else device, seeded)
+
+
+def _amount(name: str, amount: str, group: NodeGroup) -> str | DeviceCapacity:
+    if not group.shareable:
+        return amount
+    step = _STEPS[name]
+    return DeviceCapacity(
+        value=amount,
+        request_policy=CapacityRequestPolicy(
+            default=amount, valid_range=CapacityRequestPolicyRange(min=step, max=amount, step=step)
+        ),
+    )
+
+
+def _counters(parts: int) -> dict[str, Counter]:
+    return {name: Counter(value=_share(amount, parts)) for name, amount in _COUNTED.items()}
+
+
+def _share(amount: str, parts: int) -> str:
+    """An equal part of an amount, as Go prints a whole number of it."""
+    whole = int(Quantity.parse(amount).value) // parts
+    if not amount.endswith("i"):
+        return str(whole)
+    suffixes = ("", "Ki", "Mi", "Gi")
+    power = max(each for each in range(len(suffixes)) if whole % 1024**each == 0)
+    return f"{whole // 1024**power}{suffixes[power]}"
+
+
+def _nic_slices(group: NodeGroup, type_: DeviceType) -> tuple[SlicePattern, ...]:
+    one = CapacityRequestPolicy(default="1", valid_values=["1"])
+    bandwidth = DeviceCapacity(
+        value="100G",
+        request_policy=CapacityRequestPolicy(
+            default="1G", valid_range=CapacityRequestPolicyRange(min="100M", max="100G", step="1M")
+        ),
+    )
+    capacity = {
+        "vfs": DeviceCapacity(value="100", request_policy=one),
+        "ingressBandwidth": bandwidth,
+        "egressBandwidth": bandwidth,
+    }
+    devices = []
+    for index in range(group.devices):
+        seeded = (Seeded("uuid", "net-", f"nic-{index}"),)
+        values = {"index": index, "driverVersion": "1.0.0"}
+        devices.append(
+            DevicePattern(
+                Device(
+                    name=type_.device_name.format(index=index),
+                    allow_multiple_allocations=True,
+                    attributes=attributes_of(type_, values, seeded=seeded),
+                    capacity=capacity_of(type_, capacity),
+                ),
+                seeded,
+            )
+        )
+    return (SlicePattern(tuple(devices)),)
+
+
+def _numa_slices(group: NodeGroup, type_: DeviceType) -> tuple[SlicePattern, ...]:
+    # That its CPUs are the node's is an alpha field, which servers drop: it is left out.
+    cpus = {
+        f"{type_.driver}/{name}": capacity
+        for name, capacity in capacity_of(type_, {"cpu": _CPUS_PER_NUMA_NODE}).items()
+    }
+    devices = (
+        Device(
+            name=type_.device_name.format(index=index),
+            allow_multiple_allocations=True,
+            attributes=attributes_of(type_, {"numaNodeID": index}),
+            capacity=cpus,
+        )
+        for index in range(group.devices)
+    )
+    return (SlicePattern(tuple(map(DevicePattern, devices))),)
+
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "fleets.dra-infra")
 _TEXT = DeviceAttribute(string="")

@@ -1,19 +1,35 @@
-"""Snapshots of clusters: plain objects, as `kubectl get -o yaml` or `-o json` prints them."""
+"""Cluster snapshots: plain objects, as `kubectl get -o yaml` or `-o json` prints them.
+
+A snapshot is a cluster as it was read: its fleet, and the objects that run on it.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.catalog.fleet_files import gather_fleet
+from dra_infra.documents.yaml import iterate_manifests
 from dra_infra.errors import FleetError, Problem, ProblemsError
-from dra_infra.model.fleet import Fleet
-from dra_infra.model.program import SECRET
-from dra_infra.model.snapshot import Snapshot
-from dra_infra.model.yaml import iterate_manifests
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.program_objects import SECRET
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Snapshot:
+    """What `kubectl get -o yaml` printed, each object once.
+
+    Args:
+        fleet: Its Nodes, ResourceSlices and DeviceClasses; without nodes nothing can be placed.
+        objects: Everything else, as plain data by kind, namespace and name. Values of Secrets are not in it.
+    """
+
+    fleet: Fleet
+    objects: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+
 
 NAME: Final = "the snapshot"
 MOST_DEVICES: Final = 128

@@ -1,4 +1,4 @@
-"""Names and numbers that hints draw on: GPU products, MIG profiles, and what people write by mistake.
+"""Names and numbers that hints draw on: GPU products, MIG profiles, and common mistakes in writing them.
 
 Plain classes on purpose: validation loads this on every start, and an unknown key of a data file fails all the same.
 """

@@ -1,36 +1,122 @@
-"""The `dra-infra` program: which commands there are. Each is loaded when it is called, so that none pays for another."""
+"""The `dra-infra` program and its list of commands.
+
+Each command is loaded when it is called, so that none pays for another. `dra-infra --install-completion` and
+`--show-completion` have the shell complete commands, options and names.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from dra_infra.cli.completion_install import install_option, show_option
 from dra_infra.errors import ProblemsError
-from dra_infra.interruption import EXIT_INTERRUPTED, unwind
+from dra_infra.process import EXIT_INTERRUPTED, unwind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-EXIT_NO_ANSWER = 2
+SHELLS: Final = ("bash", "zsh", "fish")
+_VARIABLE: Final = "_DRA_INFRA_COMPLETE"
+_PROGRAM: Final = "dra-infra"
+_OF_THE_USER: Final = "current"
 
-COMMANDS: Final = (
-    "init",
-    "synth",
-    "simulate",
-    "explain",
-    "review",
-    "comment",
-    "validate",
-    "catalog",
-    "snapshot",
-    "status",
-    "doctor",
+
+def _install(context: click.Context, parameter: click.Parameter, shell: str | None) -> None:
+    if shell is None or context.resilient_parsing:
+        return
+    name = _shell(shell, parameter)
+    script = _script(context, name)
+    home = Path.home()
+    if name == "fish":
+        file = home / ".config" / "fish" / "completions" / f"{_PROGRAM}.fish"
+    elif name == "zsh":
+        file = home / ".zfunc" / f"_{_PROGRAM}"
+        _add_line(home / ".zshrc", "fpath+=~/.zfunc; autoload -Uz compinit; compinit")
+    else:
+        file = home / ".bash_completions" / f"{_PROGRAM}.sh"
+        _add_line(home / ".bashrc", f"source '{file}'")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(script)
+    click.echo(f"{name} completion installed in {file}; it works in a new shell.")
+    context.exit()
+
+
+def _show(context: click.Context, parameter: click.Parameter, shell: str | None) -> None:
+    if shell is None or context.resilient_parsing:
+        return
+    click.echo(_script(context, _shell(shell, parameter)), nl=False)
+    context.exit()
+
+
+def _shell(asked: str, parameter: click.Parameter) -> str:
+    name = Path(os.environ.get("SHELL", "")).name if asked == _OF_THE_USER else asked
+    if name not in SHELLS:
+        shown = repr(name[:80]) if name else "the shell"
+        raise click.BadParameter(
+            f"{shown} is none of {', '.join(SHELLS)}; name one, as {parameter.opts[0]} bash"
+        )
+    return name
+
+
+def _script(context: click.Context, shell: str) -> str:
+    from click.shell_completion import get_completion_class
+
+    maker = get_completion_class(shell)
+    if maker is None:  # pragma: no cover  (click knows all of SHELLS)
+        raise click.BadParameter(f"no completion for {shell}")
+    return maker(context.command, {}, _PROGRAM, _VARIABLE).source()
+
+
+def _add_line(file: Path, line: str) -> None:
+    """Write *line* at the end of a dotfile that does not have it."""
+    before = file.read_text() if file.exists() else ""
+    if line not in before.splitlines():
+        file.write_text(f"{before}{'' if not before or before.endswith(chr(10)) else chr(10)}{line}\n")
+
+
+install_option = click.option(
+    "--install-completion",
+    metavar="[SHELL]",
+    is_flag=False,
+    flag_value=_OF_THE_USER,
+    is_eager=True,
+    expose_value=False,
+    callback=_install,
+    help="Teach bash, zsh or fish to complete; else the shell of $SHELL.",
 )
-"""In the order of the help; each is the command of that name in the module of that name in `dra_infra.cli.commands`."""
+show_option = click.option(
+    "--show-completion",
+    metavar="[SHELL]",
+    is_flag=False,
+    flag_value=_OF_THE_USER,
+    is_eager=True,
+    expose_value=False,
+    callback=_show,
+    help="Print what --install-completion would install.",
+)
+
+
+COMMANDS: Final = {
+    "init": "Lay out a project that works, with its CI.",
+    "synth": "Print the objects of a program as YAML.",
+    "simulate": "Say where the pods of a program fit.",
+    "explain": "Say why a pod or claim gets no devices.",
+    "review": "Compare objects with what they were.",
+    "compile": "Write the objects of a pull request to a file.",
+    "comment": "Post a review on a pull request.",
+    "pull-request": "Ask GitHub which pull request a commit is of.",
+    "validate": "Check manifests as the API server does.",
+    "catalog": "Print what is known of GPUs, drivers and fleets.",
+    "snapshot": "Read a live cluster into one file.",
+    "status": "Show the claims of a live cluster.",
+    "doctor": "Look for what is wrong with devices in a cluster.",
+}
+"""In the order of the help, with what it says of each; each is the command of that name in the module of that name in `dra_infra.cli.commands`, which is loaded for it alone."""
 
 
 class LazyCommands(click.Group):
@@ -44,9 +130,15 @@ class LazyCommands(click.Group):
         """The command of a name; nothing else is loaded."""
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"dra_infra.cli.commands.{cmd_name}")
-        command: click.Command = getattr(module, cmd_name)
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"dra_infra.cli.commands.{name}"), name)
+        command.short_help = COMMANDS[cmd_name]
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the table of commands, without loading one."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -92,11 +184,12 @@ def app(context: click.Context, *, version: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program; problems are printed, never a traceback of ours."""
+    from dra_infra.cli.printing import EXIT_NO_ANSWER, guard_streams, print_problems
+
+    guard_streams()
     try:
         app(arguments, prog_name="dra-infra")
     except ProblemsError as error:
-        from dra_infra.cli.printing import print_problems
-
         print_problems(error.problems)
         sys.exit(EXIT_NO_ANSWER)
 

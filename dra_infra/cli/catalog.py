@@ -1,15 +1,13 @@
-"""`dra-infra catalog`."""
+"""The `dra-infra catalog` command: prints the catalogue with the source of each fact."""
 
 from __future__ import annotations
 
 import difflib
-import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.cli.catalog_sections import SECTIONS, Entry, NameNotKnownError, Section
-from dra_infra.cli.printing import write_output
+from dra_infra.cli.printing import say, write_json, write_lines
 
 _LINE: Final = 80
 """Length of a list that still stands on the line of its field."""
@@ -32,24 +30,29 @@ def run(section: str | None, name: str | None, *, as_json: bool) -> int:
     """
     if section is None:
         overview = {each: {"holds": chosen.title} for each, chosen in SECTIONS.items()}
-        write_output(_json(overview) if as_json else "\n".join(_table(overview, ("holds",))))
+        _write(overview, _table(overview, ("holds",)), as_json=as_json)
         return 0
     if section not in SECTIONS:
         raise NameNotKnownError(f"there is no section {section[:80]!r}; {_nearest(section, list(SECTIONS))}")
     chosen = SECTIONS[section]
     if name is None:
         entries = chosen.entries()
-        write_output(_json(entries) if as_json else "\n".join(_table(entries, chosen.columns)))
+        _write(entries, _table(entries, chosen.columns), as_json=as_json)
         if section in _LEGENDS and not as_json:
-            print(_LEGENDS[section], file=sys.stderr)
+            for line in _LEGENDS[section].splitlines():
+                say(line)
         return 0
     found = _found(chosen, section, name)
-    write_output(
-        _json(found)
-        if as_json
-        else "\n\n".join(_details(key, _readable(entry)) for key, entry in found.items())
-    )
+    _write(found, _all_details(found), as_json=as_json)
     return 0
+
+
+def _write(entries: Mapping[str, Entry], lines: Iterable[str], *, as_json: bool) -> None:
+    """JSON of a stable shape, of which `version` counts the changes; or *lines*."""
+    if as_json:
+        write_json({"version": 1, "entries": entries}, sort_keys=False, letters=True)
+    else:
+        write_lines(lines)
 
 
 def _readable(entry: Entry) -> Entry:
@@ -75,11 +78,6 @@ def _nearest(name: str, known: Sequence[str]) -> str:
     return f"known are {', '.join(known)}"
 
 
-def _json(entries: Mapping[str, Entry]) -> str:
-    """JSON of a stable shape; `version` counts its changes."""
-    return json.dumps({"version": 1, "entries": entries}, indent=2, ensure_ascii=False)
-
-
 def _table(entries: Mapping[str, Entry], columns: Sequence[str]) -> Iterator[str]:
     rows = [["name", *columns]]
     rows += [[name, *(_cell(entry.get(column, "")) for column in columns)] for name, entry in entries.items()]
@@ -89,8 +87,12 @@ def _table(entries: Mapping[str, Entry], columns: Sequence[str]) -> Iterator[str
         yield "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _details(name: str, entry: Entry) -> str:
-    return "\n".join([name, *_lines(entry, "  ")])
+def _all_details(found: Mapping[str, Entry]) -> Iterator[str]:
+    for number, (name, entry) in enumerate(found.items()):
+        if number:
+            yield ""
+        yield name
+        yield from _lines(_readable(entry), "  ")
 
 
 def _lines(entry: Entry, indent: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What each section of `dra-infra catalog` shows: entries as plain data, columns of the table, and names that are meant."""
+"""Sections of `dra-infra catalog`: entries as plain data, table columns, and the names that are meant."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from pydantic import BaseModel
 from dra_infra.catalog.charts import bare_version, charts, value_types
 from dra_infra.catalog.driver_gates import driver_needs, gate_rules_of, gates_of
 from dra_infra.catalog.drivers import DeviceType, DriverRelease, drivers
-from dra_infra.catalog.fleet_kinds import fleet_kinds, fleet_names
-from dra_infra.catalog.gpus import capabilities_of, find_products
+from dra_infra.catalog.gpus import capabilities_of, find_products, systems
 from dra_infra.catalog.mig import mig_products, mig_profiles_of
-from dra_infra.catalog.records import gpu_products
-from dra_infra.catalog.systems import systems
+from dra_infra.catalog.records import fleet_kinds, fleet_names, gpu_products
 
 Entry = Mapping[str, Any]
 

@@ -1,13 +1,12 @@
-"""`dra-infra comment`."""
+"""The `dra-infra comment` command: posts a review on a pull request."""
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
 
-from dra_infra.cli.printing import print_problems, write_output
+from dra_infra.cli.printing import EXIT_NO_ANSWER, print_problems, write_json, write_lines
 from dra_infra.errors import ForgeError
 from dra_infra.forge import (
     Destination,
@@ -21,11 +20,8 @@ from dra_infra.forge import (
     read_message,
 )
 from dra_infra.forge.comments import Account, Forge
-from dra_infra.forge.github import HEADERS, GitHub
-from dra_infra.forge.gitlab import GitLab
-from dra_infra.planning.wording import count_of
-
-EXIT_NO_ANSWER = 2
+from dra_infra.forge.forges import HEADERS, GitHub, GitLab
+from dra_infra.output.wording import count_of
 
 
 def run(
@@ -59,9 +55,12 @@ def run(
     except ForgeError as error:
         print_problems(error.problems)
         if as_json:
-            write_output(_as_json(None, None, error))
+            write_json(_as_json(None, None, error))
         return EXIT_NO_ANSWER
-    write_output(_as_json(where, outcome) if as_json else _as_text(where, outcome))
+    if as_json:
+        write_json(_as_json(where, outcome))
+    else:
+        write_lines([_as_text(where, outcome)])
     return 0
 
 
@@ -81,8 +80,10 @@ def _as_text(where: Destination, outcome: Outcome) -> str:
     return f"{said}: {place}{removed}"
 
 
-def _as_json(where: Destination | None, outcome: Outcome | None, error: ForgeError | None = None) -> str:
-    record: dict[str, object] = {
+def _as_json(
+    where: Destination | None, outcome: Outcome | None, error: ForgeError | None = None
+) -> dict[str, object]:
+    return {
         "action": outcome.action if outcome else "none",
         "comment": outcome.identifier if outcome and outcome.identifier else None,
         "url": outcome.url if outcome and outcome.url else None,
@@ -95,4 +96,3 @@ def _as_json(where: Destination | None, outcome: Outcome | None, error: ForgeErr
             for each in (error.problems if error else ())
         ],
     }
-    return json.dumps(record, indent=2, sort_keys=True)

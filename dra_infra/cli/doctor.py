@@ -1,21 +1,19 @@
-"""`dra-infra doctor`."""
+"""The `dra-infra doctor` command: checks the devices and drivers of a live cluster."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dra_infra.cli.live import open_reader
-from dra_infra.cli.printing import write_output
-from dra_infra.cli.progress import progress
+from dra_infra.cli.printing import progress, write_json, write_lines
+from dra_infra.client.refusals import nothing_seen
 from dra_infra.cluster.doctor import Diagnosis, diagnose
 from dra_infra.cluster.evidence import gather
-from dra_infra.cluster.refusals import nothing_seen
+from dra_infra.cluster.reading import open_reader
 from dra_infra.errors import Problem
-from dra_infra.planning.wording import count_of, show_hidden
+from dra_infra.output.wording import count_of
 
 
 def run(kubeconfig: Path | None, *, context: str | None, driver: str, as_json: bool) -> int:
@@ -30,9 +28,9 @@ def run(kubeconfig: Path | None, *, context: str | None, driver: str, as_json: b
         raise nothing_seen(evidence.problems)
     found = diagnose(evidence, driver=driver)
     if as_json:
-        write_output(json.dumps(_to_json(found), indent=2, sort_keys=True))
+        write_json(_to_json(found))
     else:
-        write_output("\n".join(map(show_hidden, describe(found))))
+        write_lines(describe(found))
     return 0 if found.is_healthy else 1
 
 

@@ -1,20 +1,31 @@
-"""`dra-infra explain`."""
+"""The `dra-infra explain` command: says why a pod or claim gets no devices, and what the code of a problem means.
+
+The texts of codes are those of docs/errors, which a contract test writes into `codes.md` of the package.
+"""
 
 from __future__ import annotations
 
-import json
+import difflib
+import re
+import textwrap
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
+from typing import Final
 
-from dra_infra.cli.explain_live import read_live
-from dra_infra.cli.explain_offline import read_offline
+from dra_infra.cli.explain_questions import read_live, read_offline
 from dra_infra.cli.explain_report import Report, describe, to_json
-from dra_infra.cli.printing import print_problems, write_output
-from dra_infra.cli.progress import progress
-from dra_infra.planning.wording import show_hidden
-from dra_infra.simulation.explaining import explain
-from dra_infra.simulation.explaining.causes import find_causes
+from dra_infra.cli.printing import print_problems, progress, write_json, write_lines
+from dra_infra.codes import CODES
+from dra_infra.errors import ProblemsError
+from dra_infra.explanation import explain
+from dra_infra.explanation.causes import find_causes
+
+_COLUMNS: Final = 100
+_CODE: Final = "    "
+"""What lines of code in a text begin with."""
 
 
 def run(
@@ -42,9 +53,12 @@ def run(
     is_live = path is None and fleet is None and snapshot is None
     with progress() as tell:
         if is_live:
-            found = read_live(
-                name, namespace, kubeconfig, context, kubernetes=kubernetes, gates=gates, tell=tell
-            )
+            try:
+                found = read_live(
+                    name, namespace, kubeconfig, context, kubernetes=kubernetes, gates=gates, tell=tell
+                )
+            except ProblemsError as error:
+                raise _with_nearest_code(error, name) from None
         else:
             found = read_offline(
                 name,
@@ -71,7 +85,69 @@ def run(
     )
     print_problems(found.not_seen, with_count=False)
     if as_json:
-        write_output(json.dumps(to_json(report, found.not_seen), indent=2, sort_keys=True))
+        write_json(to_json(report, found.not_seen))
     else:
-        write_output("\n".join(map(show_hidden, describe(report))))
+        write_lines(describe(report))
     return 0 if report.fits else 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CodeText:
+    """What is known of a code.
+
+    Args:
+        area: The page of docs/errors that has it.
+        text: What it means and what to do; Markdown without links.
+    """
+
+    area: str
+    text: str
+
+
+def read_codes() -> dict[str, CodeText]:
+    """All codes with their texts, as the package ships them."""
+    shipped = files("dra_infra").joinpath("codes.md").read_text(encoding="utf-8")
+    _, *areas = re.split(r"^# ([a-z-]+)$", shipped, flags=re.MULTILINE)
+    found = {}
+    for area, sections in zip(areas[::2], areas[1::2], strict=True):
+        _, *parts = re.split(r"^## `([a-z0-9-]+)`$", sections, flags=re.MULTILINE)
+        for code, text in zip(parts[::2], parts[1::2], strict=True):
+            found[code] = CodeText(area=area, text=text.strip())
+    return found
+
+
+def tell_code(code: str, *, as_json: bool) -> int:
+    """Print what *code* means and what to do; returns 0."""
+    told = read_codes()[code]
+    page = f"docs/errors/{told.area}.md#{code}"
+    if as_json:
+        write_json({"code": code, "meaning": CODES[code], "page": page, "text": told.text})
+    else:
+        write_lines([f"{code}: {CODES[code]}", "", *_wrapped(told.text), "", f"more of its kind: {page}"])
+    return 0
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    """The lines of a Markdown *text* for a terminal: paragraphs wrapped, code indented."""
+    is_code = False
+    for line in text.splitlines():
+        if line.startswith("```"):
+            is_code = not is_code
+        elif is_code:
+            yield f"{_CODE}{line}".rstrip()
+        else:
+            below = "  " if line.startswith("- ") else ""
+            yield from textwrap.wrap(
+                line, _COLUMNS, subsequent_indent=below, break_long_words=False, break_on_hyphens=False
+            ) or [""]
+
+
+def _with_nearest_code(error: ProblemsError, name: str) -> ProblemsError:
+    """*error*, whose hint names the code that *name* may be a slip of."""
+    near = difflib.get_close_matches(name[:80], CODES, n=1, cutoff=0.8)
+    if not near or "/" in name:
+        return error
+    also = f"or did you mean the code: dra-infra explain {near[0]}"
+    return type(error)(
+        [replace(each, hint=f"{each.hint}; {also}" if each.hint else also) for each in error.problems]
+    )

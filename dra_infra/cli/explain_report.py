@@ -1,18 +1,16 @@
-"""The answer of `explain` for people, and as JSON."""
+"""The answer of `explain` for people and as JSON."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from dra_infra.errors import Problem
-from dra_infra.planning.asking import Asking
-from dra_infra.planning.wording import compress_names, count_of
-from dra_infra.simulation.explaining import Explanation, RequestTree, Step, Suggestion
+from dra_infra.explanation import Explanation, RequestTree, Step, Suggestion
+from dra_infra.explanation.asking import Asking
+from dra_infra.output.wording import compress_names, count_of
 
 _NODES: Final = 6
 """Reasons of nodes that are told."""
@@ -97,16 +95,18 @@ def _verdict(report: Report) -> str:
     answer, asking = report.answer, report.asking
     if answer is None:
         if asking.settled:
-            return f"{_mark('✓' if report.fits else '✗')} {asking.subject}: {asking.settled}"
-        return f"{_mark('✓' if report.fits else '✗')} {asking.subject} {'has its devices' if report.fits else 'waits'}"
+            return f"{'✓' if report.fits else '✗'} {asking.subject}: {asking.settled}"
+        return (
+            f"{'✓' if report.fits else '✗'} {asking.subject} {'has its devices' if report.fits else 'waits'}"
+        )
     nodes = count_of(answer.nodes, "node")
     of = f"{answer.placed} of {answer.pods} pods fit" if answer.pods > 1 else ""
     where = f"{report.where}, Kubernetes {answer.kubernetes}"
     if answer.verdict == "fits":
-        return f"{_mark('✓')} {asking.subject}{f': {of}' if of else ' fits'} ({where})"
+        return f"✓ {asking.subject}{f': {of}' if of else ' fits'} ({where})"
     if answer.verdict == "not-decided":
-        return f"{_mark('?')} {asking.subject}: not known whether it fits ({where})"
-    return f"{_mark('✗')} {asking.subject}: {of or f'fits on none of {nodes}'} ({where})"
+        return f"? {asking.subject}: not known whether it fits ({where})"
+    return f"✗ {asking.subject}: {of or f'fits on none of {nodes}'} ({where})"
 
 
 def _refused_nodes(report: Report) -> Iterator[str]:
@@ -183,12 +183,6 @@ def _devices(names: Sequence[str]) -> str:
         pool, _, device = name.rpartition("/")
         pools.setdefault(pool, []).append(device)
     return "; ".join(f"{pool}/{compress_names(devices)}" for pool, devices in pools.items())
-
-
-def _mark(sign: str) -> str:
-    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
-        return sign
-    return f"\x1b[{ {'✓': 32, '✗': 31, '?': 33}[sign] }m{sign}\x1b[0m"
 
 
 def to_json(report: Report, not_seen: Sequence[Problem]) -> dict[str, Any]:

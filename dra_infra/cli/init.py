@@ -1,17 +1,59 @@
-"""`dra-infra init`."""
+"""The `dra-infra init` command: lays out a new project.
+
+Names of new projects follow Pulumi's rule.
+"""
 
 from __future__ import annotations
 
-import json
 import os
+import re
+import unicodedata
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
-from dra_infra.cli.init_fleet import starting_point
-from dra_infra.cli.init_names import project_name
-from dra_infra.cli.init_project import NewProject, files_of
-from dra_infra.cli.init_writing import write_whole
-from dra_infra.cli.printing import write_output
+from dra_infra.cli.init_project import NewProject, files_of, starting_point, write_whole
+from dra_infra.cli.printing import write_json, write_lines
+from dra_infra.errors import Problem, ScaffoldError
+
+LONGEST: Final = 100
+"""Characters of a project's name: `ValidateProjectName` in Pulumi's sdk/go/common/tokens/project.go."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+def project_name(name: str | None, *, folder: Path) -> str:
+    """The *name* that was asked for, else that of the *folder*.
+
+    Raises:
+        ScaffoldError: `project-name`, with the nearest name that Pulumi takes.
+    """
+    chosen = folder.name if name is None else name
+    if _NAME.fullmatch(chosen) and len(chosen) <= LONGEST:
+        return chosen
+    why = "is empty" if not chosen else f"{_spelt(chosen)} is not a name that Pulumi takes"
+    raise ScaffoldError(
+        [
+            Problem(
+                path="DIR" if name is None else "--name",
+                code="project-name",
+                message=f"{why}: up to {LONGEST} ASCII letters, digits, hyphens, underscores and periods",
+                hint=f"write --name {nearest_name(chosen)}",
+            )
+        ]
+    )
+
+
+def nearest_name(text: str) -> str:
+    """What is left of *text* when it is made a good name; `infra` where nothing is."""
+    plain = unicodedata.normalize("NFKD", text[: 10 * LONGEST]).encode("ascii", "ignore").decode()
+    return _NOT_IN_NAMES.sub("-", plain).strip("-.")[:LONGEST].rstrip("-.") or "infra"
+
+
+def _spelt(text: str) -> str:
+    # What cannot be seen, or steers a terminal, is spelled out.
+    return ascii(text if len(text) <= LONGEST else f"{text[:60]}...")
+
 
 DEFAULT_FLEET = "hgx-h100 x 4"
 
@@ -48,7 +90,10 @@ def run(
         "replaced": [_shown(path) for path in written.replaced],
         "unchanged": [_shown(path) for path in written.same],
     }
-    write_output(json.dumps(shown, indent=2) if as_json else "\n".join(_lines(project, directory, shown)))
+    if as_json:
+        write_json(shown, sort_keys=False)
+    else:
+        write_lines(_lines(project, directory, shown))
     return 0
 
 

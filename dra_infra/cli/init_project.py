@@ -1,9 +1,15 @@
-"""The files of a new project."""
+"""Files of a new project, and how they are written: all of them, or none.
+
+What the program of a new project asks for is chosen so that it fits on its fleet.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -13,7 +19,122 @@ from typing import Final, Literal
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dra_infra import __version__
-from dra_infra.cli.init_fleet import StartingPoint
+from dra_infra.advice.objects import validate
+from dra_infra.catalog import load_fleet
+from dra_infra.catalog.fleet_terms import read_terms
+from dra_infra.errors import Problem, ScaffoldError
+from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.selectors.gpu_selectors import gpu
+
+_NVIDIA: Final = "gpu.nvidia.com"
+_FILE_ENDINGS: Final = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartingPoint:
+    """What the first program asks for.
+
+    Args:
+        fleet: The fleet as the stack file names it.
+        file: Text of the fleet's file; empty where the fleet is named.
+        device_driver: The DRA driver of the class.
+        memory: Whole GiB that GPUs of the class have at least, as `79Gi`; empty for other drivers than NVIDIA's.
+        driver: Release line of NVIDIA's driver; empty where the fleet does not say it.
+        replicas: Pods that fit.
+    """
+
+    fleet: str
+    file: str
+    device_driver: str
+    memory: str
+    driver: str
+    replicas: int
+
+
+def starting_point(fleet: str, *, kubernetes: str) -> StartingPoint:
+    """Read *fleet*, and choose what fits on it.
+
+    Raises:
+        FleetError: When it cannot be read.
+        ScaffoldError: `fleet-without-gpus`.
+    """
+    loaded = load_fleet(fleet, kubernetes=kubernetes)
+    text = fleet.strip()
+    is_file = text.lower().endswith(_FILE_ENDINGS) or "/" in text
+    found = list(_whole_devices(loaded))
+    if not found:
+        raise ScaffoldError(
+            [
+                Problem(
+                    path="--fleet",
+                    code="fleet-without-gpus",
+                    message=f"{loaded.name} has no whole GPU, and the first program asks for one",
+                    hint="start with --fleet 'hgx-h100 x 4'; docs/mig.md shows how to ask for parts of GPUs",
+                )
+            ]
+        )
+    driver, first = found[0]
+    name, content = _as_setting(text) if is_file else (text, "")
+    return StartingPoint(
+        fleet=name,
+        file=content,
+        device_driver=driver,
+        memory=_round_amount(first) if driver == _NVIDIA else "",
+        driver="" if is_file else _release_of(text),
+        replicas=min(2, len(found)),
+    )
+
+
+def _whole_devices(fleet: Fleet) -> Iterator[tuple[str, Device]]:
+    """NVIDIA's GPUs first, then devices of other drivers that a class can take without a selector."""
+    others: list[tuple[str, Device]] = []
+    for each in fleet.slices:
+        for device in each.spec.devices or []:
+            attributes = device.attributes or {}
+            if each.spec.driver == _NVIDIA:
+                if "type" in attributes and attributes["type"].string == "gpu" and _memory(device):
+                    yield each.spec.driver, device
+            elif not each.spec.driver.endswith(".nvidia.com"):
+                others.append((each.spec.driver, device))
+    yield from others
+
+
+def _memory(device: Device) -> str:
+    capacity = (device.capacity or {}).get("memory")
+    gibibytes = Quantity.parse(str(capacity.value)).nanos // (10**9 * 2**30) if capacity else 0
+    return f"{gibibytes}Gi" if gibibytes else ""
+
+
+def _round_amount(device: Device) -> str:
+    """The most that is advised of: cards of one size report amounts that differ a little."""
+    most = int(_memory(device).removesuffix("Gi"))
+    return next((f"{each}Gi" for each in range(most, 0, -1) if not _advised(each)), f"{most}Gi")
+
+
+def _advised(gibibytes: int) -> bool:
+    selector = gpu.memory >= f"{gibibytes}Gi"
+    manifest = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "gpus"},
+        "spec": {"selectors": [{"cel": {"expression": selector.expression()}}]},
+    }
+    return bool(validate([manifest]))
+
+
+def _release_of(text: str) -> str:
+    lines = {group.line for group in read_terms(text) if group.kind.driver == _NVIDIA}
+    return lines.pop() if len(lines) == 1 else ""
+
+
+def _as_setting(text: str) -> tuple[str, str]:
+    """The file of a fleet moves into the project, for the stack file must not name a file of one machine alone."""
+    content = Path(text).read_text(encoding="utf-8")
+    suffix = ".json" if text.lower().endswith(".json") else ".yaml"
+    return f"fleet{suffix}", content
+
 
 _PLACES: Final[Mapping[str, str]] = {
     "Pulumi.yaml": "Pulumi.yaml",
@@ -117,3 +238,127 @@ def _templates() -> Environment:
 def _quoted(text: str) -> str:
     """A text as Python, YAML and JSON all write it."""
     return json.dumps(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was done with each file."""
+
+    new: tuple[Path, ...]
+    replaced: tuple[Path, ...]
+    same: tuple[Path, ...]
+
+
+def write_whole(files: Mapping[Path, str], *, force: bool) -> Written:
+    """Write *files*; those that hold the same already are left alone.
+
+    A run that fails takes away what it wrote, and puts back what it replaced.
+
+    Args:
+        files: Text by path.
+        force: Whether files with other content are replaced.
+
+    Raises:
+        ScaffoldError: `files-differ` with each of them, or `folder-not-usable`; then nothing is changed.
+    """
+    states = {path: _state(path, text) for path, text in files.items()}
+    new, differ, same, odd = (
+        tuple(path for path, state in states.items() if state == each)
+        for each in ("new", "differs", "same", "no file")
+    )
+    refused = [_differs(path) for path in differ if not force] + [_no_file(path) for path in odd]
+    if refused:
+        raise ScaffoldError(refused)
+    _write({path: files[path] for path in (*new, *differ)})
+    return Written(new, differ, same)
+
+
+def _state(path: Path, text: str) -> str:
+    for folder in path.parents:
+        if folder.exists() and not folder.is_dir():
+            raise _unusable(folder, NotADirectoryError(20, "it is a file"))
+    if not os.path.lexists(path):
+        return "new"
+    # A link may lead out of the project: what it points at is not ours to write.
+    if path.is_symlink() or not path.is_file():
+        return "no file"
+    try:
+        return "same" if path.read_bytes() == text.encode() else "differs"
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def _write(files: Mapping[Path, str]) -> None:
+    """Write beside each place first, so that what can fail fails before anything is in place."""
+    folders: list[Path] = []
+    beside: dict[Path, Path] = {}
+    kept: dict[Path, Path] = {}
+    placed: list[Path] = []
+    done = False
+    path = Path()
+    try:
+        for path, text in files.items():
+            _make_folders(path.parent, folders)
+            beside[path] = _free_name(path)
+            beside[path].write_bytes(text.encode())
+        for path, written in beside.items():
+            if path.exists():
+                kept[path] = _free_name(path)
+                path.rename(kept[path])
+            placed.append(path)
+            written.rename(path)
+        done = True
+    except OSError as error:
+        raise _unusable(path, error) from error
+    finally:
+        # Also when the user interrupts.
+        if not done:
+            for each in placed:
+                each.unlink(missing_ok=True)
+            for each, old in kept.items():
+                old.rename(each)
+        for each in (*beside.values(), *(kept.values() if done else ())):
+            each.unlink(missing_ok=True)
+        for folder in () if done else reversed(folders):
+            # Somebody else may have put a file there by now.
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _make_folders(folder: Path, made: list[Path]) -> None:
+    missing = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
+    for each in reversed(missing):
+        each.mkdir()
+        made.append(each)
+
+
+def _free_name(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+
+
+def _differs(path: Path) -> Problem:
+    return Problem(
+        path=os.path.relpath(path),
+        code="files-differ",
+        message="is there already, and holds something else; nothing was written",
+        hint="name another folder, or replace it with --force",
+    )
+
+
+def _no_file(path: Path) -> Problem:
+    return Problem(
+        path=os.path.relpath(path),
+        code="folder-not-usable",
+        message="is there already, and is no plain file; nothing was written",
+        hint="name another folder",
+    )
+
+
+def _unusable(path: Path, error: OSError) -> ScaffoldError:
+    problem = Problem(
+        path=os.path.relpath(path),
+        code="folder-not-usable",
+        message=f"cannot be written: {error.strerror or error}; nothing was changed",
+        hint="name a folder that you may write to",
+    )
+    return ScaffoldError([problem])

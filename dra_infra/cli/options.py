@@ -1,14 +1,67 @@
-"""Options that several commands share, and the kinds of values that options have."""
+"""Options that several commands share, their kinds of values, and shell completion of these.
+
+Behind an option the shell offers names that the catalogue knows. Nothing is loaded before the shell asks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from dra_infra.cli import completion
+if TYPE_CHECKING:
+    import click
+
+Offer = Callable[["click.Context", "click.Parameter", str], list[str]]
+
+
+def offered(names: Callable[[str], list[str]]) -> Offer:
+    """What click asks with, of a function that wants the typed text alone."""
+    return lambda _context, _parameter, incomplete: names(incomplete)
+
+
+def fleets(incomplete: str) -> list[str]:
+    """Fleets by name; of several terms the last is completed."""
+    from dra_infra.catalog.records import fleet_names
+
+    before, comma, last = incomplete.rpartition(",")
+    space = " " if comma else ""
+    return [f"{before}{comma}{space}{name}" for name in _beginning(last.strip(), fleet_names())]
+
+
+def minors(incomplete: str) -> list[str]:
+    """Kubernetes minors that are supported."""
+    from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+
+    return _beginning(incomplete, SUPPORTED_MINORS)
+
+
+def drivers(incomplete: str) -> list[str]:
+    """Release lines of NVIDIA's driver, and `newest`."""
+    from dra_infra.catalog.drivers import drivers as known
+
+    return _beginning(incomplete, [*known()["gpu.nvidia.com"].by_line, "newest"])
+
+
+def gate_values(incomplete: str) -> list[str]:
+    """Feature gates of Kubernetes that decide something about DRA, with both values."""
+    from dra_infra.kubernetes.api.gates import GATES
+
+    return _beginning(incomplete, [f"{name}={value}" for name in GATES for value in ("true", "false")])
+
+
+def sections(incomplete: str) -> list[str]:
+    """Sections of the catalogue."""
+    from dra_infra.cli.catalog_sections import SECTIONS
+
+    return _beginning(incomplete, SECTIONS)
+
+
+def _beginning(text: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith(text)]
+
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any] | click.Command)
 
@@ -104,7 +157,7 @@ def kubernetes(text: str) -> Callable[[FunctionT], FunctionT]:
         "-k",
         metavar="MINOR",
         help=text,
-        shell_complete=completion.offered(completion.minors),
+        shell_complete=offered(minors),
     )
 
 
@@ -116,7 +169,7 @@ gates = click.option(
     multiple=True,
     callback=by_gate,
     help="A feature gate that the cluster sets itself; may be repeated.",
-    shell_complete=completion.offered(completion.gates),
+    shell_complete=offered(gate_values),
 )
 fleet = click.option(
     "--fleet",
@@ -124,7 +177,7 @@ fleet = click.option(
     metavar="FLEET",
     help="Hardware to place on: 'hgx-h100 x 4', 'a100-80gb x 2, example', or a file of Kubernetes objects. "
     "Else the stack's dra-infra:fleet.",
-    shell_complete=completion.offered(completion.fleets),
+    shell_complete=offered(fleets),
 )
 snapshot = click.option(
     "--snapshot",
@@ -136,6 +189,12 @@ charts = click.option(
     "--charts",
     is_flag=True,
     help="Also what Helm releases make, rendered by helm; it may fetch their charts.",
+)
+allow = click.option(
+    "--allow",
+    metavar="WHAT",
+    multiple=True,
+    help="What the program may besides: env:NAME, read:PATH, write:PATH, network or all; may be repeated.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 kubeconfig = click.option(

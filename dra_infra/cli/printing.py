@@ -1,44 +1,243 @@
-"""What goes to a terminal: data on standard output, everything said about it on standard error."""
+"""Terminal output: data on standard output, messages and progress on standard error.
+
+Nothing that a stranger wrote steers the terminal, for two reasons. Every function here makes its text safe at the
+last step. And both streams are `SafeStream`s for the whole of a run, through which a forgotten `print`, an error of
+click, a warning and a traceback go too. Only this module writes past them: what it paints itself.
+
+Progress of what takes long is one line of a terminal that goes away at the end; there is none where there is no
+terminal.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import re
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from dra_infra.errors import Problem
-from dra_infra.model.secrets import SecretMask, secret_texts
+from dra_infra.output.escaping import (
+    block,
+    json_text,
+    log_block,
+    log_line,
+    one_line,
+    paragraph,
+    without_commands,
+)
+from dra_infra.output.secret_detector import report_mask
+from dra_infra.output.secrets import secret_texts
 
 if TYPE_CHECKING:
-    from dra_infra.model.program import NotSeen
+    from typing_extensions import Buffer
 
-_RED, _YELLOW, _DIM, _RESET = "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
+    from dra_infra.program_objects import NotSeen
+
+EXIT_NO_ANSWER: Final = 2
+"""The exit code of every command that has no answer, with the problems that say why."""
+
+_RED, _GREEN, _YELLOW, _DIM, _RESET = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
+_MARKS: Final = {"✗": _RED, "✓": _GREEN, "!": _YELLOW, "?": _YELLOW}
+"""Colours of the marks that lines begin with."""
+
+_OUR_COLOURS: Final = re.compile(r"(\x1b\[[0-9;]{0,12}m)")
+_CLEAR_LINE: Final = "\r\x1b[K"
+_CLEAR_SCREEN: Final = "\x1b[H\x1b[2J"
+
+
+class SafeStream(io.TextIOBase):
+    """A stream on which everything hidden is spelled out, and no line is a command of a runner.
+
+    It knows the end of what was written, for a text may come in parts.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._line = ""
+
+    def write(self, text: str, /) -> int:
+        """Write *text*, made safe."""
+        whole = self._line + text
+        self._pass(log_block(whole)[len(log_block(self._line)) :])
+        line = whole[whole.rfind("\n") + 1 :].lstrip(" \t")
+        # Whether its line has begun, and the last letters, are all that what follows can hang on.
+        self._line = line if line in ("", ":") else f"x{line[-2:]}"
+        return len(text)
+
+    def write_ours(self, text: str) -> None:
+        """Write *text* as it is: what others wrote in it was made safe before."""
+        self._pass(text)
+        self._line = ""
+
+    def _pass(self, text: str) -> None:
+        _write(self._stream, text)
+
+    def flush(self) -> None:
+        """Flush the stream below."""
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Leave the stream below open: it is the process's."""
+
+    def isatty(self) -> bool:
+        """Whether the stream below is a terminal."""
+        return self._stream.isatty()
+
+    @property
+    def buffer(self) -> io.RawIOBase:
+        """A stream of bytes that are made safe likewise, so that there is no way around it."""
+        return _Bytes(self)
+
+    def fileno(self) -> int:
+        """The file descriptor of the stream below."""
+        return self._stream.fileno()
+
+    def writable(self) -> bool:
+        """Always true: it is for writing."""
+        return True
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # a property there too, which the stubs do not say
+        """Encoding of the stream below."""
+        return self._stream.encoding
+
+
+class _Bytes(io.RawIOBase):
+    """Writes bytes as the text that they are."""
+
+    def __init__(self, stream: SafeStream) -> None:
+        self._stream = stream
+
+    def write(self, data: Buffer, /) -> int:
+        """Write *data*; what is no UTF-8 is spelled out."""
+        content = bytes(data)
+        self._stream.write(content.decode("utf-8", "surrogateescape"))
+        return len(content)
+
+    def writable(self) -> bool:
+        """Always true: it is for writing."""
+        return True
+
+
+def guard_streams() -> None:
+    """Put a `SafeStream` in the place of standard output and of standard error."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not None and not isinstance(stream, SafeStream):
+            setattr(sys, name, SafeStream(stream))
 
 
 def print_problems(problems: Sequence[Problem], *, with_count: bool = True) -> None:
-    """Every problem with its hint on standard error, and how many there are."""
-    colours = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-    mask = SecretMask(secret_texts(os.environ))
+    """Print every problem with its hint on standard error, and how many there are."""
+    mask = report_mask(secret_texts(os.environ))
+    colours = _has_colours(sys.stderr)
     for problem in map(mask.problem, problems):
         mark = "✗" if problem.severity == "error" else "!"
-        colour = _RED if problem.severity == "error" else _YELLOW
-        line, _, hint = str(problem).partition("\n")
-        print(f"{colour}{mark}{_RESET} {line}" if colours else f"{mark} {line}", file=sys.stderr)
+        # Where it is and what it is called are names: the message alone may have lines.
+        told = f"{mark} {one_line(problem.where)}{paragraph(problem.message)} [{one_line(problem.code)}]"
+        hint = f"  hint: {paragraph(problem.hint)}" if problem.hint else ""
+        _send(sys.stderr, f"{_paint(without_commands(told), colours)}\n")
         if hint:
-            print(f"{_DIM}{hint}{_RESET}" if colours else hint, file=sys.stderr)
+            shown = without_commands(hint)
+            _send(sys.stderr, f"{_DIM}{shown}{_RESET}\n" if colours else f"{shown}\n")
     errors = sum(problem.severity == "error" for problem in problems)
     if errors and with_count:
-        print("1 problem" if errors == 1 else f"{errors} problems", file=sys.stderr)
+        say("1 problem" if errors == 1 else f"{errors} problems")
 
 
 def print_not_seen(not_seen: Iterable[NotSeen]) -> None:
-    """What the answer leaves out, on standard error."""
+    """Print what the answer leaves out on standard error."""
+    mask = report_mask(secret_texts(os.environ))
     for each in not_seen:
-        print(f"not seen: {each}", file=sys.stderr)
+        say(f"not seen: {mask.text(str(each))}")
+
+
+def say(line: str) -> None:
+    """Write one line on standard error."""
+    _send(sys.stderr, f"{log_line(line)}\n")
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Write lines on standard output, of which each stays one; a mark at the beginning has its colour."""
+    colours = _has_colours(sys.stdout)
+    _send(sys.stdout, "".join(f"{_paint(log_line(line), colours)}\n" for line in lines))
+    sys.stdout.flush()
+
+
+def write_json(data: Any, *, indent: int | None = 2, sort_keys: bool = True, letters: bool = False) -> None:
+    """Write data on standard output as JSON."""
+    write_output(json_text(data, indent=indent, sort_keys=sort_keys, letters=letters))
 
 
 def write_output(text: str) -> None:
-    """Data on standard output, ending with a line break."""
-    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+    """Write a text of several lines on standard output, ending with a line break."""
+    _send(sys.stdout, log_block(text if text.endswith("\n") else f"{text}\n"))
     sys.stdout.flush()
+
+
+def write_commands(commands: Iterable[str], *, end: str) -> None:
+    """Write commands that `workflow_command` made, each in its line, and a last line that is none."""
+    _send(sys.stdout, "".join(f"{one_line(each)}\n" for each in commands) + f"{log_line(end)}\n")
+    sys.stdout.flush()
+
+
+def write_painted(text: str) -> None:
+    """Write a report on standard output: its colours are ours, its texts were made safe before they were painted."""
+    parts = _OUR_COLOURS.split(text)
+    # Even then nothing but colours passes.
+    parts[::2] = map(block, parts[::2])
+    _send(sys.stdout, without_commands("".join(parts)))
+    sys.stdout.flush()
+
+
+def write_over(text: str) -> None:
+    """Put a line in the place of the one before on standard error; an empty text takes it away."""
+    _send(sys.stderr, f"{_CLEAR_LINE}{log_line(text)}")
+    sys.stderr.flush()
+
+
+def write_screen(lines: Iterable[str]) -> None:
+    """Put lines in the place of all that the terminal shows."""
+    _send(sys.stdout, _CLEAR_SCREEN + "".join(f"{log_line(line)}\n" for line in lines))
+    sys.stdout.flush()
+
+
+def _send(stream: TextIO, text: str) -> None:
+    if isinstance(stream, SafeStream):
+        stream.write_ours(text)
+    else:
+        _write(stream, text)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write *text* with what the stream's encoding does not hold spelled out."""
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def _has_colours(stream: TextIO) -> bool:
+    return stream.isatty() and "NO_COLOR" not in os.environ
+
+
+def _paint(line: str, colours: bool) -> str:  # noqa: FBT001  (one of two arguments)
+    mark, space, rest = line.partition(" ")
+    return f"{_MARKS[mark]}{mark}{_RESET}{space}{rest}" if colours and mark in _MARKS else line
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """A function that replaces the line on standard error."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield lambda _text: None
+        return
+
+    def tell(text: str) -> None:
+        write_over(f"{text}...")
+
+    try:
+        yield tell
+    finally:
+        write_over("")

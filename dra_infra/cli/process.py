@@ -1,4 +1,4 @@
-"""Where the `dra-infra` process begins: what holds for the whole of it, before anything else is loaded."""
+"""Entry point of the `dra-infra` process: sets up what holds for the whole of it, before anything else loads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import atexit
 import gc
 import sys
 
-from dra_infra.interruption import EXIT_INTERRUPTED, end_quietly
+from dra_infra.process import EXIT_INTERRUPTED, end_quietly
 
 
 def main() -> None:

@@ -1,35 +1,98 @@
-"""`dra-infra review`."""
+"""The `dra-infra review` command: compares objects with what they were.
+
+When there is no review, a text without one is written for the comment: an older review must not look like this one's
+answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
-from dra_infra.cli.progress import progress
+from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.cli.printing import EXIT_NO_ANSWER, progress, say
 from dra_infra.cli.review_engine import EngineAsked, previewing
-from dra_infra.cli.review_manifests import Locate
-from dra_infra.cli.review_missing import write_no_review
-from dra_infra.cli.review_reports import print_report, write_reports
-from dra_infra.cli.review_sides import Asked, compile_both, read_sides
-from dra_infra.cli.review_source import Source, find_source
-from dra_infra.cli.settings import FLEET_SETTING, choose_fleet, load_checked
-from dra_infra.cli.snapshots import read_snapshot
+from dra_infra.cli.review_reports import print_report, put_in_place, write_reports
+from dra_infra.cli.settings import FLEET_SETTING, choose_fleet, load_checked, read_snapshot
 from dra_infra.errors import Problem, ProblemsError
-from dra_infra.model.engine_preview import EnginePreview
-from dra_infra.model.fleet import Fleet
-from dra_infra.model.gates import SUPPORTED_MINORS
-from dra_infra.model.program import Program
-from dra_infra.model.snapshot import Snapshot
-from dra_infra.planning import Review, review
-from dra_infra.planning.immutability import LocateField
-from dra_infra.planning.place_sides import place_sides
-from dra_infra.planning.reviews import FailOn
-from dra_infra.simulation import Placement
-from dra_infra.validation import check_program
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.placement.placement import Placement
+from dra_infra.program.confinement import describe
+from dra_infra.program.program_json import load_head
+from dra_infra.program.project import load_project
+from dra_infra.program_objects import EnginePreview, Program
+from dra_infra.review import Review, review
+from dra_infra.review.capacity import place_sides
+from dra_infra.review.immutability import LocateField
+from dra_infra.review.markdown_report import marker_of
+from dra_infra.review.reviews import FailOn
+from dra_infra.sources.manifests import Locate
+from dra_infra.sources.repository import find_repository
+from dra_infra.sources.sides import Asked, compile_both, existing, label_of, named_by, read_sides
+from dra_infra.sources.subject import Source, find_source, source_beside, trusted_source
 
-__all__ = ["compare", "compile_both", "run"]
+if TYPE_CHECKING:
+    from dra_infra.review.reviews import FailOn
+
+__all__ = ["compare", "compile_both", "run", "write_no_review"]
+
+
+def write_no_review(
+    source: Source, asked: Asked, file: Path, problems: Sequence[Problem], *, compiled: bool = False
+) -> None:
+    """Write Markdown with the marker that the review would have had; nothing where that is not known.
+
+    It names the codes alone: messages are for the log, which not everybody sees who sees a comment.
+
+    Args:
+        source: What was to be reviewed.
+        asked: What the user said about the sides.
+        file: Where it goes.
+        problems: Why there is no review.
+        compiled: Whether the head was compiled elsewhere; its name is what the tree here says then.
+    """
+    name = _name(source, asked, compiled=compiled)
+    if name is None:
+        return
+    codes = ", ".join(f"`{code}`" for code in sorted({each.code for each in problems}))
+    lines = [
+        marker_of(*name),
+        "### ❔ There is no review",
+        "",
+        f"It could not be made ({codes}): see the log of the job. An older review is out of date.",
+    ]
+    with suppress(OSError):
+        put_in_place(file, ("\n".join(lines) + "\n").encode())
+
+
+def _name(source: Source, asked: Asked, *, compiled: bool) -> tuple[str, str] | None:
+    """Project and stack of the review."""
+    with suppress(ProblemsError):
+        if source.kind == "program" and not compiled:
+            project = load_project(source.root, asked.stack, asked.config)
+            return project.name, project.stack
+        label = label_of(source, None if asked.base_path else find_repository(existing(source)))
+        return named_by(source, asked, label) if source.kind == "program" else (label, "")
+    return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HeadFile:
+    """What another job compiled.
+
+    Args:
+        file: What it left.
+        commit: The commit that it has to be of; None takes any.
+    """
+
+    file: Path
+    commit: str | None = None
 
 
 def run(
@@ -42,15 +105,21 @@ def run(
     fail_on: FailOn,
     output: str,
     files: Mapping[str, Path | None],
+    head: HeadFile | None = None,
     engine: EngineAsked | None = None,
 ) -> int:
     """Print the review; 1 when the gate is closed, 2 when the engine was asked for and gave no preview.
 
     Raises:
-        ProblemsError: When there is no answer: the head or the base cannot be had, or the fleet, or a file not be written.
+        ProblemsError: When there is no answer: the head or the base cannot be had, or the fleet, or a file not be written. The
+            Markdown that is asked for says so then.
     """
-    source = find_source(path, kind)
+    source = _expected(path, kind) if head else find_source(path, kind)
     try:
+        if head is not None:
+            compiled = load_head(head.file, head.commit)
+            asked = replace(asked, head=compiled)
+            source = source_beside(path, compiled, kind)
         return _run(
             source,
             asked,
@@ -64,7 +133,7 @@ def run(
     except ProblemsError as error:
         markdown = files.get("markdown")
         if markdown is not None:
-            write_no_review(source, asked, markdown, error.problems)
+            write_no_review(source, asked, markdown, error.problems, compiled=head is not None)
         raise
 
 
@@ -81,7 +150,7 @@ def _run(
 ) -> int:
     with progress() as tell, previewing(source, asked, engine) as wait_for_preview:
         cluster = read_snapshot(snapshot) if snapshot else None
-        if cluster and source.kind == "program":
+        if cluster and source.kind == "program" and asked.head is None:
             load_checked(source.root, asked.stack, asked.config)
         chosen = cluster.fleet if cluster else _choose_fleet(fleet, source, asked)
         sides = read_sides(source, asked, tell)
@@ -99,13 +168,21 @@ def _run(
             opaque=sides.opaque,
             engine=preview,
         )
-        result = replace(result, source=source.kind, notes=(*sides.notes, *result.notes))
+        notes = (*sides.notes, *_note_on_fleet(source, asked, named=fleet), *result.notes)
+        result = replace(result, source=source.kind, notes=notes)
         tell("writing")
         write_reports(result, files)
     print_report(result, output)
+    if sides.in_force is not None:
+        say(describe(sides.in_force, asked.allowance))
     if preview is not None and preview.failure is not None:
-        return 2
+        return EXIT_NO_ANSWER
     return 1 if result.gate(fail_on) else 0
+
+
+def _expected(path: Path, kind: str | None) -> Source:
+    """What a compiled head is compared with, as far as that is known before the head is read."""
+    return trusted_source(path, kind) or Source(kind="program", root=path.absolute(), shown=str(path))
 
 
 def compare(
@@ -167,8 +244,28 @@ def _check(program: Program, fleet: Fleet | None, locate: Locate | None) -> tupl
 
 
 def _choose_fleet(fleet: str | None, source: Source, asked: Asked) -> Fleet | None:
-    if source.kind == "program":
+    if source.kind == "program" and (asked.head is None or _has_project(source)):
         return choose_fleet(fleet, source.root, stack=asked.stack, config=asked.config)
     name = fleet or asked.config.get(FLEET_SETTING)
     minor = asked.config.get("dra-infra:kubernetes")
     return load_fleet(name, kubernetes=minor if minor in SUPPORTED_MINORS else None) if name else None
+
+
+def _has_project(source: Source) -> bool:
+    """True where the trusted tree has the program; a pull request may be the first to add it."""
+    return source.root.exists() and any(
+        (each / "Pulumi.yaml").is_file() for each in (source.root, *source.root.parents)
+    )
+
+
+def _note_on_fleet(source: Source, asked: Asked, *, named: str | None) -> tuple[str, ...]:
+    """A note where the head names hardware of its own, for it is placed on what the base names."""
+    if asked.head is None or named or source.kind != "program":
+        return ()
+    trusted = ""
+    if _has_project(source):
+        trusted = load_project(source.root, asked.stack, asked.config).config.get(FLEET_SETTING, "")
+    if not asked.head.fleet or asked.head.fleet == trusted:
+        return ()
+    placed = f"it is placed on {trusted!r}, as the base says" if trusted else "nothing is placed"
+    return (f"The head sets {FLEET_SETTING} to {asked.head.fleet[:200]!r}; {placed}.",)

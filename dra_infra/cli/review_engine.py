@@ -1,4 +1,4 @@
-"""The engine's preview beside the two sides of a review: it runs while they are made."""
+"""The Pulumi engine's preview for a review: it runs while the two sides of the review are made."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from dra_infra.cli.review_sides import Asked
-from dra_infra.cli.review_source import Source
-from dra_infra.engine.preview import RunningPreview
-from dra_infra.engine.project import load_project, secret_texts_of
 from dra_infra.errors import Problem, ProblemsError, ProgramError
-from dra_infra.model.engine_preview import EnginePreview
-from dra_infra.model.secrets import SecretMask, secret_texts
+from dra_infra.output.secret_detector import report_mask
+from dra_infra.output.secrets import secret_texts
+from dra_infra.program.preview import RunningPreview
+from dra_infra.program.project import load_project, secret_texts_of
+from dra_infra.program_objects import EnginePreview
+from dra_infra.sources.sides import Asked
+from dra_infra.sources.subject import Source
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,7 +49,7 @@ def previewing(
     if source.kind != "program":
         raise ProgramError([_not_a_program(source)])
     project = load_project(source.root, asked.stack, asked.config)
-    mask = SecretMask([*secret_texts(os.environ), *secret_texts(asked.config), *secret_texts_of(project)])
+    mask = report_mask([*secret_texts(os.environ), *secret_texts(asked.config), *secret_texts_of(project)])
     with _ending_by_signal() as listen:
         try:
             running = RunningPreview(

@@ -1,4 +1,4 @@
-"""Where the forms of a review go: standard output and files."""
+"""Destinations of a review's reports: standard output and files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from dra_infra.cli.printing import say, write_output, write_painted
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.planning import (
+from dra_infra.review import (
     Review,
     render_html,
     render_json,
@@ -38,29 +40,53 @@ def write_reports(result: Review, files: Mapping[str, Path | None]) -> None:
         ProgramError: `report-not-written`.
     """
     for form, file in files.items():
-        if file is None:
-            continue
-        partial = file.with_name(f".{file.name}.partial")
-        text = RENDERERS[form](result).encode("utf-8", "backslashreplace")
-        try:
-            if file.exists() and not file.is_file():
-                # A device or a pipe, such as /dev/stdout: there is nothing to put in its place.
-                file.write_bytes(text)
-            else:
-                partial.write_bytes(text)
-                partial.replace(file)
-        except OSError as error:
-            partial.unlink(missing_ok=True) if file.parent.is_dir() else None
-            raise ProgramError([_not_written(form, file, error.strerror or str(error))]) from error
-        print(f"wrote {file}", file=sys.stderr)
+        if file is not None:
+            write_file(form, file, RENDERERS[form](result).encode("utf-8", "backslashreplace"))
+
+
+def write_file(option: str, file: Path, content: bytes) -> None:
+    """Write the file that an option names, whole or not at all, and say so.
+
+    Raises:
+        ProgramError: `report-not-written`.
+    """
+    try:
+        if file.exists() and not file.is_file():
+            # A device or a pipe, such as /dev/stdout: there is nothing to put in its place.
+            file.write_bytes(content)
+        else:
+            put_in_place(file, content)
+    except OSError as error:
+        raise ProgramError([_not_written(option, file, error.strerror or str(error))]) from error
+    say(f"wrote {file}")
+
+
+def put_in_place(file: Path, content: bytes) -> None:
+    """Write *file*, whole or not at all. Links that lie there, a pull request's own perhaps, are replaced and not followed.
+
+    Raises:
+        OSError: Of the system.
+    """
+    partial = file.with_name(f".{file.name}.partial")
+    partial.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        with os.fdopen(os.open(partial, flags, 0o666), "wb") as stream:
+            stream.write(content)
+        partial.replace(file)
+    except OSError:
+        with suppress(OSError):
+            partial.unlink()
+        raise
 
 
 def print_report(result: Review, form: str) -> None:
-    """One form on standard output, whatever characters that can show."""
+    """One form on standard output."""
     text = RENDERERS[form](result)
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    sys.stdout.flush()
+    if form == "text" and _has_colour():
+        write_painted(text)
+    else:
+        write_output(text)
 
 
 def _not_written(form: str, file: Path, why: str) -> Problem:

@@ -1,4 +1,8 @@
-"""What commands read from the stack: its settings, held to those that there are, and its fleet."""
+"""Reads what commands work on: stack settings, the fleet, the program, and the file of `--snapshot`.
+
+Settings of the stack are held to those that there are. The program that a question is about is a Pulumi program or
+manifests; the fleet is named hardware or a snapshot.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,19 @@ from pathlib import Path
 from typing import Final
 
 from dra_infra.catalog import load_fleet
+from dra_infra.catalog.snapshots import Snapshot, load_snapshot
 from dra_infra.cli.printing import print_problems
-from dra_infra.engine.project import Project, load_project, stacks_with_file
-from dra_infra.errors import Problem, ProgramError
-from dra_infra.model.fleet import Fleet
-from dra_infra.model.gates import SUPPORTED_MINORS
+from dra_infra.documents.json_texts import MAX_BYTES
+from dra_infra.errors import FleetError, Problem, ProgramError
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.program.paths import nearest_path
+from dra_infra.program.project import Project, load_project, stacks_with_file
+from dra_infra.program.synth import DEFAULT_TIMEOUT, synth
+from dra_infra.program_objects import Program
+from dra_infra.sources.files import SUFFIXES
+from dra_infra.sources.manifests import read_side
+from dra_infra.sources.subject import Source, find_source
 
 FLEET_SETTING = "dra-infra:fleet"
 SETTINGS: Final = ("driver", "fleet", "kubernetes")
@@ -94,3 +106,107 @@ def _bare_names(project: Project, config: Mapping[str, str], without: Project) -
                 hint=f"for the stack's {key} write --config dra-infra:{key}=...",
                 severity="warning",
             )
+
+
+def read_program(
+    path: Path, *, stack: str | None, config: Mapping[str, str], timeout: float = DEFAULT_TIMEOUT
+) -> tuple[Source, Program]:
+    """The objects of a Pulumi program, or of a folder or file of manifests.
+
+    Raises:
+        ProgramError: When there is nothing to read, for a chart, and what `synth` raises.
+    """
+    source = _find_source(path)
+    if source.kind == "chart":
+        problem = Problem(
+            path=str(path),
+            code="no-project",
+            message="a chart has no objects before it is rendered",
+            hint=f"helm template {path} > rendered.yaml, and name that file",
+        )
+        raise ProgramError([problem])
+    if source.kind == "program":
+        return source, synth(source.root, stack=stack, config=config, timeout=timeout)
+    root = source.root
+    side = read_side(
+        root,
+        inside=root if root.is_dir() else root.parent,
+        shown=source.shown,
+        label=root.stem or "manifests",
+        config=config,
+    )
+    if not side.program.objects and not side.program.problems:
+        left_out = "; ".join(str(each.name) + ": " + each.reason for each in side.program.not_seen[:3])
+        problem = Problem(
+            path=source.shown,
+            code="no-project",
+            message=f"holds neither a Pulumi program nor a manifest{f' ({left_out})' if left_out else ''}",
+            hint="name the folder with Pulumi.yaml, or YAML and JSON files of objects",
+        )
+        raise ProgramError([problem])
+    return source, side.program
+
+
+def _find_source(path: Path) -> Source:
+    """What lies at *path*; a folder of a project that holds manifests and no Python is manifests."""
+    is_plain = path.is_dir() and not any(path.glob("*.py")) and not (path / "Pulumi.yaml").exists()
+    has_manifests = is_plain and any(each.suffix in SUFFIXES for each in path.iterdir())
+    return find_source(path, "manifests" if has_manifests and not (path / "Chart.yaml").exists() else None)
+
+
+def find_fleet(
+    name: str | None,
+    source: Source,
+    *,
+    stack: str | None,
+    config: Mapping[str, str],
+    driver: str | None = None,
+) -> Fleet:
+    """The fleet that was named, else the stack's.
+
+    Raises:
+        FleetError: `no-fleet` when none is named, and what `load_fleet` raises.
+    """
+    chosen: Fleet | None = None
+    if source.kind == "program":
+        chosen = choose_fleet(name, source.root, stack=stack, config=config, driver=driver)
+    elif named := name or config.get(FLEET_SETTING):
+        minor = config.get("dra-infra:kubernetes")
+        known = minor if minor in SUPPORTED_MINORS else None
+        chosen = load_fleet(named, kubernetes=known, driver=driver)
+    if chosen is None:
+        problem = Problem(
+            path="--fleet",
+            code="no-fleet",
+            message="no hardware is named to place on",
+            hint=f"add --fleet 'hgx-h100 x 4' or --snapshot cluster.yaml, or set {FLEET_SETTING} in the stack file",
+        )
+        raise FleetError([problem])
+    return chosen
+
+
+def read_snapshot(file: Path) -> Snapshot:
+    """What `dra-infra snapshot` or kubectl wrote to *file*.
+
+    Raises:
+        FleetError: `fleet-unreadable`, and the codes of `load_snapshot`.
+    """
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+        return load_snapshot([data.decode("utf-8-sig")])
+    except OSError as error:
+        why = error.strerror or str(error)
+    except UnicodeDecodeError as error:
+        why = f"byte {error.start} is not UTF-8"
+    raise FleetError(
+        [
+            Problem(
+                path="--snapshot",
+                code="fleet-unreadable",
+                message=f"{file} cannot be read: {why}",
+                hint=(not file.exists() and nearest_path(file))
+                or "name a file that `dra-infra snapshot` or `kubectl get -o yaml` wrote",
+            )
+        ]
+    )

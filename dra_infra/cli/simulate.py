@@ -1,31 +1,27 @@
-"""`dra-infra simulate`."""
+"""The `dra-infra simulate` command: says where the pods of a program fit on a fleet or cluster."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
-from dra_infra.cli.printing import print_not_seen, print_problems, write_output
-from dra_infra.cli.program_source import find_fleet, read_program
-from dra_infra.cli.progress import progress
-from dra_infra.cli.settings import load_checked
-from dra_infra.cli.snapshots import read_snapshot
+from dra_infra.cli.printing import print_not_seen, print_problems, progress, write_json, write_lines
+from dra_infra.cli.settings import find_fleet, load_checked, read_program, read_snapshot
 from dra_infra.errors import InvalidSpecError, in_reading_order
-from dra_infra.model.target import ClusterTarget, Release, check_target
-from dra_infra.planning.device_names import DeviceNames
-from dra_infra.planning.placements import describe_placement
-from dra_infra.planning.running import find_taken
-from dra_infra.simulation import Placement, WorkloadPlacement, place
-from dra_infra.simulation.placement import Headroom, Room
-from dra_infra.simulation.scaling import scale
-from dra_infra.simulation.taken import NOTHING
-from dra_infra.simulation.what_if import WhatIf, change_fleet
-from dra_infra.validation import check_program
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING
+from dra_infra.placement.placement import Headroom, Placement, Room, WorkloadPlacement
+from dra_infra.placement.scheduling import place
+from dra_infra.placement.what_if import WhatIf, change_fleet, scale
+from dra_infra.review.capacity import DeviceNames
+from dra_infra.review.placements import describe_placement
+from dra_infra.review.running import find_taken
+from dra_infra.target import ClusterTarget, check_target
 
 _MARKS = {"fits": "✓", "does-not-fit": "✗", "not-decided": "?"}
 
@@ -118,9 +114,9 @@ def run(
         )
         placement = replace(placement, notes=(*placement.notes, *notes))
     if as_json:
-        write_output(json.dumps(_to_json(placement, release), indent=2, sort_keys=True))
+        write_json(_to_json(placement, release))
     else:
-        write_output("\n".join(describe(placement)))
+        write_lines(describe(placement))
     return 0 if placement.fits_count == len(placement.workloads) else 1
 
 

@@ -1,21 +1,22 @@
-"""`dra-infra snapshot`."""
+"""The `dra-infra snapshot` command: reads a live cluster once into one file."""
 
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from dra_infra import __version__
-from dra_infra.cli.live import open_reader
-from dra_infra.cli.printing import print_problems, write_output
-from dra_infra.cli.progress import progress
+from dra_infra.cli.printing import print_problems, progress, say, write_output
 from dra_infra.cluster.capture import capture
+from dra_infra.cluster.reading import open_reader
+from dra_infra.documents.json_texts import are_lines
 from dra_infra.errors import ClusterError, Problem
-from dra_infra.model.secrets import SecretMask, secret_texts
-from dra_infra.planning.wording import count_of, join_words
+from dra_infra.output.escaping import escape_json
+from dra_infra.output.secret_detector import report_mask
+from dra_infra.output.secrets import secret_texts
+from dra_infra.output.wording import count_of, join_words
 
 
 def run(kubeconfig: Path | None, *, context: str | None, namespaces: Sequence[str], output: str) -> int:
@@ -28,17 +29,18 @@ def run(kubeconfig: Path | None, *, context: str | None, namespaces: Sequence[st
         reader = open_reader(kubeconfig, context, namespaces=namespaces, tell=tell)
         taken = capture(
             reader,
-            mask=SecretMask(secret_texts(os.environ)),
+            mask=report_mask(secret_texts(os.environ)),
             made_by=f"dra-infra {__version__}",
             tell=tell,
         )
     print_problems(taken.problems, with_count=False)
     if output == "-":
-        write_output(taken.text)
+        # Lines are JSON, and a terminal gets no character that hides: above U+FFFF only a pair of escapes is JSON.
+        write_output(escape_json(taken.text) if are_lines(taken.text) else taken.text)
         return 0
     write_private(Path(output), taken.text)
     parts = join_words((count_of(number, kind) for kind, number in taken.counts.items()), most=5)
-    print(f"wrote {output}: {parts}", file=sys.stderr)
+    say(f"wrote {output}: {parts}")
     return 0
 
 

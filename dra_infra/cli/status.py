@@ -1,30 +1,35 @@
-"""`dra-infra status`."""
+"""The `dra-infra status` command: shows the claims of a live cluster."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.cli.live import open_reader
-from dra_infra.cli.printing import print_problems, write_output
-from dra_infra.cli.progress import progress
-from dra_infra.cluster.kinds import CLAIMS, EVENTS, PODS, SLICES, Kind
-from dra_infra.cluster.object_graph import draw_dot, draw_mermaid, draw_tree, find_graph
-from dra_infra.cluster.reading import Listing, Reader
-from dra_infra.cluster.refusals import nothing_seen
-from dra_infra.cluster.status import ClaimStatus, Seen, Status, find_status
+from dra_infra.cli.printing import print_problems, progress, write_lines, write_screen
+from dra_infra.client.kinds import CLAIMS, EVENTS, PODS, SLICES, Kind
+from dra_infra.client.refusals import nothing_seen
+from dra_infra.cluster.reading import Listing, Reader, open_reader
+from dra_infra.cluster.status import (
+    ClaimStatus,
+    Seen,
+    Status,
+    draw_dot,
+    draw_mermaid,
+    draw_tree,
+    find_graph,
+    find_status,
+)
 from dra_infra.cluster.watching import Watch
-from dra_infra.planning.wording import count_of, join_words, show_hidden
+from dra_infra.output.escaping import json_text, one_line
+from dra_infra.output.wording import count_of, join_words
 
 FORMS: Final = ("text", "json", "graph", "dot", "mermaid")
 _KINDS: Final = (CLAIMS, PODS, SLICES, EVENTS)
 _WARNINGS: Final[Mapping[Kind, str]] = {EVENTS: "type=Warning"}
-_CLEAR: Final = "\x1b[H\x1b[2J"
 _TICK: Final = 1.0
 """Seconds after which a waiting main thread looks for signals."""
 
@@ -46,7 +51,7 @@ def run(
     if not watch:
         print_problems(problems, with_count=False)
         found = {each.kind: each.items for each in listings}
-        write_output(_form(_seen(found), form))
+        write_lines(_form(_seen(found), form))
         return 0
     try:
         _watch(reader, listings, form)
@@ -59,7 +64,8 @@ def run(
 def _watch(reader: Reader, listings: Sequence[Listing], form: str) -> None:
     unseen = [problem for each in listings for problem in each.problems]
     is_terminal = sys.stdout.isatty() and form != "json"
-    last, changes = "", -1
+    last: list[str] = []
+    changes = -1
     with Watch(reader, listings, field_selectors=_WARNINGS) as following:
         while True:
             count = following.wait(changes, _TICK) if changes >= 0 else 0
@@ -68,34 +74,38 @@ def _watch(reader: Reader, listings: Sequence[Listing], form: str) -> None:
                 said = [f"! {problem.message}" for problem in (*unseen, *following.problems)]
                 shown = _form(_seen({kind: following.items(kind) for kind in _KINDS}), form)
                 if form != "json":
-                    shown = "\n".join([*map(show_hidden, said), shown])
+                    shown = [*said, *shown]
                 if shown != last:
                     last = shown
-                    write_output(f"{_CLEAR}{_fit(shown)}" if is_terminal else shown)
+                    if is_terminal:
+                        write_screen(_fit(shown))
+                    else:
+                        write_lines(shown)
 
 
-def _fit(shown: str) -> str:
+def _fit(shown: Sequence[str]) -> list[str]:
     """As much as the screen shows."""
     columns, rows = shutil.get_terminal_size()
-    lines = [line if len(line) <= columns else f"{line[: columns - 1]}…" for line in shown.splitlines()]
+    # Spelled out before it is cut: that takes more room.
+    lines = [line if len(line) <= columns else f"{line[: columns - 1]}…" for line in map(one_line, shown)]
     more = len(lines) - rows + 2
-    return "\n".join([*lines[: rows - 2], f"... {count_of(more, 'more line')}"] if more > 0 else lines)
+    return [*lines[: rows - 2], f"... {count_of(more, 'more line')}"] if more > 0 else lines
 
 
 def _seen(items: Mapping[Kind, Sequence[Mapping[str, Any]]]) -> Seen:
     return Seen(claims=items[CLAIMS], pods=items[PODS], slices=items[SLICES], events=items[EVENTS])
 
 
-def _form(seen: Seen, form: str) -> str:
+def _form(seen: Seen, form: str) -> list[str]:
     status = find_status(seen)
     if form == "json":
         # On one line, so that a watch prints one line for each state.
-        return json.dumps(dataclasses.asdict(status), sort_keys=True)
+        return [json_text(dataclasses.asdict(status), indent=None, sort_keys=True)]
     if form == "text":
-        return "\n".join(map(show_hidden, describe(status)))
+        return list(describe(status))
     graph = find_graph(status, seen.pods)
     drawn = {"graph": draw_tree, "dot": draw_dot, "mermaid": draw_mermaid}[form](graph)
-    return "\n".join(map(show_hidden, drawn))
+    return list(drawn)
 
 
 def describe(status: Status) -> Iterator[str]:

@@ -1,19 +1,18 @@
-"""`dra-infra synth`."""
+"""The `dra-infra synth` command: runs a program in process and prints its objects as YAML."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from dra_infra.cli.printing import print_not_seen, print_problems, write_output
+from dra_infra.advice.program import check_program
+from dra_infra.cli.printing import print_not_seen, print_problems, write_json, write_output
 from dra_infra.cli.settings import load_checked
-from dra_infra.engine.charts import with_charts
-from dra_infra.engine.isolated import program_to_json
-from dra_infra.engine.project import find_root
-from dra_infra.engine.synth import synth
-from dra_infra.model import yaml
-from dra_infra.validation import check_program
+from dra_infra.documents import yaml
+from dra_infra.program.charts import with_charts
+from dra_infra.program.program_json import program_to_json
+from dra_infra.program.project import find_root
+from dra_infra.program.synth import synth
 
 
 def run(
@@ -41,7 +40,7 @@ def run(
     if any(problem.severity == "error" for problem in problems):
         return 1
     if as_json:
-        write_output(json.dumps(program_to_json(program), indent=2, sort_keys=True))
+        write_json(program_to_json(program))
     else:
         write_output(yaml.write_manifests(each.manifest for each in program.objects))
     return 0

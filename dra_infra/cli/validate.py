@@ -1,17 +1,167 @@
-"""`dra-infra validate`."""
+"""The `dra-infra validate` command: checks manifests as the API server does.
+
+Its report gives what was found in the formats that people and machines read.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from dra_infra.cli.printing import print_problems, write_output
-from dra_infra.cli.sources import NOTHING_CHECKED, SourceObject, read_sources
-from dra_infra.cli.validation_report import RENDERERS, ValidationReport
+from dra_infra.advice.objects import check_objects, is_checked, reference_to
+from dra_infra.cli.printing import EXIT_NO_ANSWER, print_problems, progress, say, write_commands, write_output
 from dra_infra.errors import Place, Problem
-from dra_infra.model.target import ClusterTarget
-from dra_infra.validation.objects import GROUP, check_objects, reference_to
+from dra_infra.output.escaping import json_text, one_line, workflow_command
+from dra_infra.output.finding_formats import Finding, TestCase, write_junit, write_sarif
+from dra_infra.output.secret_detector import report_mask
+from dra_infra.output.secrets import secret_texts
+from dra_infra.process import collector_paused
+from dra_infra.sources.files import NOTHING_CHECKED, UNANSWERED, SourceObject, read_sources
+from dra_infra.target import ClusterTarget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationReport:
+    """The findings of one run.
+
+    Args:
+        problems: Sorted by place; every one has one.
+        checked: Number of objects that were checked.
+        objects: Returns (place, name) of each of them; called by the formats that need it, for it takes its time.
+        passed: Number of objects of other kinds.
+        kubernetes: The minors that were checked.
+    """
+
+    problems: Sequence[Problem]
+    checked: int
+    objects: Callable[[], Sequence[tuple[Place, str]]]
+    passed: int
+    kubernetes: Sequence[str]
+
+    @property
+    def errors(self) -> int:
+        """Number of problems that a server refuses."""
+        return sum(problem.severity == "error" for problem in self.problems)
+
+    @property
+    def summary(self) -> str:
+        """One line: what was checked and what was found."""
+        others = f", {_count(self.passed, 'other')} passed through" if self.passed else ""
+        warnings = len(self.problems) - self.errors
+        return (
+            f"checked {_count(self.checked, 'object')} on Kubernetes {' and '.join(self.kubernetes)}{others}: "
+            f"{_count(self.errors, 'error')}, {_count(warnings, 'warning')}"
+        )
+
+
+def render_json(report: ValidationReport) -> str:
+    """JSON of a stable shape; `version` counts its changes."""
+    problems = [
+        {
+            **_place(problem.place),
+            "path": problem.path,
+            "code": problem.code,
+            "severity": problem.severity,
+            "message": problem.message,
+            "hint": problem.hint,
+        }
+        for problem in report.problems
+    ]
+    data = {
+        "version": 1,
+        "kubernetes": list(report.kubernetes),
+        "checked": report.checked,
+        "passed": report.passed,
+        "errors": report.errors,
+        "warnings": len(report.problems) - report.errors,
+        "problems": problems,
+    }
+    return json_text(data)
+
+
+def render_sarif(report: ValidationReport) -> str:
+    """SARIF 2.1.0, for code scanning."""
+    return write_sarif(
+        [
+            Finding(
+                code=problem.code,
+                level=problem.severity,
+                message=_told(problem),
+                place=problem.place or Place(file=""),
+            )
+            for problem in report.problems
+        ]
+    )
+
+
+def render_junit(report: ValidationReport) -> str:
+    """JUnit XML: a test case for each object and each file that could not be read."""
+    cases: dict[tuple[Place, str], list[Problem]] = {each: [] for each in report.objects()}
+    starts = sorted({place for place, _ in cases})
+    for problem in report.problems:
+        place = problem.place or Place(file="")
+        near = [start for start in starts if start.file == place.file and start <= place]
+        key = next((each for each in cases if near and each[0] == near[-1]), (place, "document"))
+        cases.setdefault(key, []).append(problem)
+    return write_junit(
+        "dra-infra validate",
+        [
+            TestCase(
+                group=place.file,
+                name=name,
+                failures=[
+                    (each.code, f"{one_line(str(each.place))}: {_told(each)}")
+                    for each in found
+                    if each.severity == "error"
+                ],
+                remarks=[_remark(each) for each in found if each.severity != "error"],
+            )
+            for (place, name), found in sorted(cases.items())
+        ],
+    )
+
+
+def workflow_commands(report: ValidationReport) -> Iterator[str]:
+    """A command for each problem, which the forge shows beside the lines of a pull request."""
+    for problem in report.problems:
+        place = problem.place or Place(file="")
+        parts = {"file": place.file, "line": place.line, "col": place.column, "title": problem.code}
+        yield workflow_command(problem.severity, _told(problem), parts)
+
+
+RENDERERS: Final[Mapping[str, Callable[[ValidationReport], str]]] = {
+    "json": render_json,
+    "sarif": render_sarif,
+    "junit": render_junit,
+}
+"""The formats that are one text; `workflow_commands` writes the other."""
+
+
+def _told(problem: Problem) -> str:
+    # Names are of one line. Messages may have several, such as those of a compiler, with a mark below the place.
+    line = f"{one_line(problem.path)}: {problem.message}"
+    return f"{line}\nhint: {problem.hint}" if problem.hint else line
+
+
+def _remark(problem: Problem) -> str:
+    line = f"{one_line(problem.where)}{problem.message} [{problem.code}]"
+    return f"{line}\n  hint: {problem.hint}" if problem.hint else line
+
+
+def _place(place: Place | None) -> dict[str, Any]:
+    place = place or Place(file="")
+    return {"file": place.file, "line": place.line, "column": place.column}
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+_TOLD: Final = 5_000
+"""Objects between two updates of the line of progress: a second or less."""
 
 
 def run(
@@ -24,42 +174,68 @@ def run(
     strict: bool,
     output: str,
 ) -> int:
-    """Check every object in *paths*; 1 when there is a problem (with *strict*: any advice), 2 when nothing was checked.
+    """Check every object in *paths*; 1 when there is a problem (with *strict*: any advice), 2 without an answer.
 
     Raises:
         InvalidSpecError: When the target or the driver release is not one.
     """
     target = ClusterTarget(kubernetes=kubernetes, gates=gates, serves=frozenset({"v1", *serves}))
-    report = check(paths, target, driver=driver)
+    with progress() as tell, collector_paused():
+        report = _without_secrets(check(paths, target, driver=driver, tell=tell))
     if output == "text":
         print_problems(report.problems, with_count=False)
-        print(report.summary, file=sys.stderr)
+        say(report.summary)
+    elif output == "github":
+        write_commands(workflow_commands(report), end=report.summary)
     else:
         write_output(RENDERERS[output](report))
-    if any(problem.code == NOTHING_CHECKED for problem in report.problems):
-        return 2
+    if any(problem.code in UNANSWERED for problem in report.problems):
+        return EXIT_NO_ANSWER
     return 1 if report.errors or (strict and report.problems) else 0
 
 
-def check(paths: Sequence[str], target: ClusterTarget, *, driver: str) -> ValidationReport:
+def check(
+    paths: Sequence[str],
+    target: ClusterTarget,
+    *,
+    driver: str,
+    tell: Callable[[str], None] = lambda _text: None,
+) -> ValidationReport:
     """Read and check; the releases of *target* are resolved first, so that a wrong one reads nothing."""
     releases = target.releases
     problems: list[Problem] = []
     sources: list[SourceObject] = []
     for found in read_sources(paths, sys.stdin.buffer):
-        (sources if isinstance(found, SourceObject) else problems).append(found)  # type: ignore[arg-type]
+        if isinstance(found, Problem):
+            problems.append(found)
+            continue
+        if len(sources) % _TOLD == 0:
+            tell(f"reading {found.file} ({len(sources):,} objects)")
+        sources.append(found)
     if not sources and not problems:
         problems.append(_nothing(paths))
     manifests = [source.manifest for source in sources]
+    tell(f"checking {len(sources):,} objects")
     for index, problem in check_objects(manifests, target, driver=driver):
         place = sources[index].place(problem.path)
         problems.append(problem.below(str(reference_to(manifests[index]))).at(place))
-    ours = [source for source in sources if _is_checked(source.manifest)]
+    ours = [source for source in sources if is_checked(source.manifest)]
     return ValidationReport(
         problems=sorted(problems, key=_by_place),
-        objects=[(source.start, str(reference_to(source.manifest))) for source in ours],
+        checked=len(ours),
+        objects=lambda: [(source.start, str(reference_to(source.manifest))) for source in ours],
         passed=len(sources) - len(ours),
         kubernetes=[release.minor for release in releases],
+    )
+
+
+def _without_secrets(report: ValidationReport) -> ValidationReport:
+    # Messages quote values, and whoever may read the log of a CI reads them.
+    mask = report_mask(secret_texts(os.environ))
+    return replace(
+        report,
+        problems=[mask.problem(problem) for problem in report.problems],
+        objects=lambda: [(place, mask.text(name)) for place, name in report.objects()],
     )
 
 
@@ -75,19 +251,3 @@ def _nothing(paths: Sequence[str]) -> Problem:
         hint="name a file that holds one",
         place=Place(file=paths[0]),
     )
-
-
-def _is_checked(manifest: Mapping[str, object]) -> bool:
-    group, _, _ = str(manifest.get("apiVersion") or "").rpartition("/")
-    if group == GROUP:
-        return True
-    from dra_infra.model.pods import decode_pod_claims
-
-    return decode_pod_claims(manifest) is not None
-
-
-def stream_of_bytes() -> None:
-    """Let standard streams carry what a hostile file holds, such as half of a character pair."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure") and "PYTHONIOENCODING" not in os.environ:
-            stream.reconfigure(errors="backslashreplace")

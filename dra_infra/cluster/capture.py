@@ -1,19 +1,20 @@
-"""A cluster, read once, as one text that `load_snapshot` reads."""
+"""Captures a cluster, read once, as one text that `load_snapshot` reads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_infra.cluster.kinds import CRD_GROUPS, DEFINITIONS, EXTRA, NODES, SLICES, SNAPSHOT
+from dra_infra.client.kinds import CRD_GROUPS, DEFINITIONS, EXTRA, NODES, SLICES, SNAPSHOT
+from dra_infra.client.refusals import nothing_seen
 from dra_infra.cluster.pruning import prune
 from dra_infra.cluster.reading import Listing, Reader
-from dra_infra.cluster.refusals import nothing_seen
+from dra_infra.documents.json_texts import MAX_BYTES, without_half_pairs, write_lines
+from dra_infra.documents.yaml import write_manifest
 from dra_infra.errors import Problem
-from dra_infra.model.object_lines import MAX_BYTES, write_lines
-from dra_infra.model.secrets import SecretMask
-from dra_infra.model.yaml import write_manifest
+from dra_infra.output.escaping import one_line
+from dra_infra.output.secrets import SecretMask
 
 MOST_PRETTY: Final = 2_000
 """Objects that are written for people to read; more are lines of JSON, which are read back 40 times as fast."""
@@ -65,12 +66,21 @@ def capture(
             if kept is not None:
                 objects.append(kept)
                 counts[listing.kind.name] = counts.get(listing.kind.name, 0) + 1
-    header = "".join(f"{line}\n" for line in _header(reader, listings, made_by))
+    # Versions are the server's word: none of them ends the comment that it stands in.
+    header = "".join(f"{one_line(line)}\n" for line in _header(reader, listings, made_by))
     if _is_large(listings):
         text = write_lines(objects, header=header)
     else:
-        text = "---\n".join([header, *map(write_manifest, objects)])
+        text = "---\n".join([header, *map(_write, objects)])
     return Capture(text=text, counts=counts, problems=(*problems, *_size(text)))
+
+
+def _write(manifest: Mapping[str, Any]) -> str:
+    try:
+        return write_manifest(manifest)
+    except UnicodeEncodeError:
+        # JSON can hold half of a character pair, YAML cannot.
+        return write_manifest(without_half_pairs(manifest))
 
 
 def _is_large(listings: Sequence[Listing]) -> bool:

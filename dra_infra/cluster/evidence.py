@@ -1,4 +1,4 @@
-"""What `doctor` looks at: the API server's own words about itself, and the objects that decide about devices."""
+"""Evidence for `doctor`: what the API server says about itself, and the objects that decide about devices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dra_infra.cluster.kinds import (
+from dra_infra.client.kinds import (
     CLAIMS,
     CLASSES,
     DAEMON_SETS,
@@ -18,11 +18,11 @@ from dra_infra.cluster.kinds import (
     SLICES,
     Kind,
 )
-from dra_infra.cluster.objects import mapping, mappings, text
+from dra_infra.client.objects import mapping, mappings, text
+from dra_infra.client.session import Session
 from dra_infra.cluster.reading import Listing, Reader
-from dra_infra.cluster.session import Session
 from dra_infra.errors import Problem
-from dra_infra.model.gates import GATES
+from dra_infra.kubernetes.api.gates import GATES
 
 KINDS: Final = (NODES, SLICES, CLASSES, CLAIMS, PODS, DAEMON_SETS, DEFINITIONS)
 

@@ -1,7 +1,7 @@
-"""What a snapshot keeps of an object: named fields and no others, so that nothing secret comes along.
+"""Prunes objects for a snapshot: named fields are kept and no others, so that nothing secret comes along.
 
-Environment variables, commands, arguments, images, files and annotations of pods are not among them; no placement reads
-them. Texts that are kept go through the mask of `model.secrets` once more.
+Environment variables, commands, arguments, images, files and annotations of pods are not among them; no placement
+reads them. Texts that are kept go through the mask of `SecretMask` once more.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dra_infra.model.secrets import SecretMask
+from dra_infra.output.secrets import SecretMask
 
 Fields = Mapping[str, Any]
 """What is kept: True for all of a value, a mapping for fields of it or of each item of a list."""

@@ -1,20 +1,37 @@
-"""Lists of whole kinds: by pages, in the best version that is served, and what could not be seen."""
+"""Lists of whole kinds: by pages, in the best version that is served, and what could not be seen.
+
+The cluster is the one that `--kubeconfig` and `--context` mean.
+"""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.cluster.kinds import RESOURCE_GROUP, Kind
-from dra_infra.cluster.refusals import shorten, strange_answer
-from dra_infra.cluster.session import Session
+from dra_infra.client.kinds import RESOURCE_GROUP, Kind
+from dra_infra.client.kubeconfig import find_account
+from dra_infra.client.objects import is_object
+from dra_infra.client.refusals import shorten, strange_answer
+from dra_infra.client.session import Session
 from dra_infra.errors import Problem
-from dra_infra.model.decoding import can_decode
-from dra_infra.model.versions import convert
+from dra_infra.kubernetes.api.decoding import can_decode
+from dra_infra.kubernetes.api.versions import convert
 
 PAGE: Final = 500
 """Objects of one request, as kubectl asks for them."""
+
+MOST_PAGES: Final = 20_000
+"""Of everything that one reader lists: ten million objects."""
+
+MOST_BYTES: Final = 4 * 1024 * 1024 * 1024
+"""Likewise, of bodies: a snapshot of 40,000 GPUs takes a hundredth."""
+
+MOST_SECONDS: Final = 1_800.0
+"""Likewise, from the first list on: a server that has not told everything by then never will."""
 
 _RESTARTS: Final = 2
 """Times that a list is begun again by pages; then it is asked for in one piece, which cannot run out (client-go's pager)."""
@@ -57,6 +74,7 @@ class Reader:
         session: Asks it.
         namespaces: Those that are read; empty for all.
         tell: Is told what is read.
+        clock: Seconds that only grow.
     """
 
     def __init__(
@@ -65,8 +83,14 @@ class Reader:
         *,
         namespaces: Sequence[str] = (),
         tell: Callable[[str], None] = lambda _text: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.session = session
+        self._clock = clock
+        self._began: float | None = None
+        self._pages = 0
+        # A session lasts for all polls of a watch, and each has a reader of its own.
+        self._read_before = session.bytes_read
         self.namespaces = tuple(dict.fromkeys(namespaces))
         self._tell = tell
 
@@ -135,6 +159,7 @@ class Reader:
         more: dict[str, str] = {}
         while True:
             self._tell(f"reading {kind.plural}{f' ({len(items):,})' if items else ''}")
+            self._count_page(path)
             accept = _NAMES_ONLY if names_only else "application/json"
             status, body = self.session.get_json(path, {**query, **more}, accept=accept)
             if status == 410:
@@ -145,12 +170,39 @@ class Reader:
                 raise strange_answer(
                     self.session.account.server, path, f"{status} {body if status != 200 else 'and no list'}"
                 )
-            items.extend(each for each in body.get("items") or [] if isinstance(each, dict))
+            page = body.get("items") or []
+            if not all(map(is_object, page)):
+                raise strange_answer(
+                    self.session.account.server, path, "a list with items that are no objects"
+                )
+            items.extend(page)
             metadata = body.get("metadata")
             metadata = metadata if isinstance(metadata, dict) else {}
             if not metadata.get("continue"):
                 return status, items, str(metadata.get("resourceVersion", ""))
-            more = {"continue": str(metadata["continue"])}
+            following = {"continue": str(metadata["continue"])}
+            if following == more:
+                raise strange_answer(self.session.account.server, path, "a page that is followed by itself")
+            more = following
+
+    def _count_page(self, path: str) -> None:
+        """One more page, within the bounds of everything that is read.
+
+        Raises:
+            ClusterError: `cluster-answer`.
+        """
+        now = self._clock()
+        if self._began is None:
+            self._began = now
+        self._pages += 1
+        spent, read = now - self._began, self.session.bytes_read - self._read_before
+        for is_over, bound in (
+            (self._pages > MOST_PAGES, f"more than {MOST_PAGES:,} pages"),
+            (read > MOST_BYTES, f"more than {MOST_BYTES >> 20:,} MiB of lists"),
+            (spent > MOST_SECONDS, f"lists that do not end in {MOST_SECONDS:g} s"),
+        ):
+            if is_over:
+                raise strange_answer(self.session.account.server, path, bound)
 
 
 def as_object(item: Mapping[str, Any], kind: Kind, version: str) -> dict[str, Any]:
@@ -196,3 +248,25 @@ def _served_hint(kind: Kind) -> str:
 
 def _not_seen(kind: Kind, code: str, message: str, hint: str) -> Problem:
     return Problem(path=kind.plural, code=code, message=message, hint=hint, severity="warning")
+
+
+def open_reader(
+    kubeconfig: Path | None,
+    context: str | None,
+    *,
+    namespaces: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda _text: None,
+) -> Reader:
+    """What lists the cluster's objects.
+
+    Args:
+        kubeconfig: File; else as kubectl finds it.
+        context: Its context; else the current one.
+        namespaces: Those that are read; empty for all.
+        tell: Is told what is read.
+
+    Raises:
+        ClusterError: `kubeconfig-unreadable`, `context-not-known`, `cluster-credentials`.
+    """
+    account = find_account(kubeconfig, context, os.environ)
+    return Reader(Session(account), namespaces=namespaces, tell=tell)

@@ -5,15 +5,15 @@ Who may list and not watch is served too: the kind is then read again every few 
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Final, Self
 
-from dra_infra.cluster.kinds import Kind
-from dra_infra.cluster.objects import mapping, name_of, namespace_of, text
+from dra_infra.client.kinds import Kind
+from dra_infra.client.objects import is_object, mapping, name_of, namespace_of, text
 from dra_infra.cluster.reading import Listing, Reader, as_object
+from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.errors import ClusterError, Problem
 
 _SECONDS: Final = 290
@@ -125,14 +125,16 @@ class Watch:
                 if self._ended.is_set():
                     break
                 try:
-                    event = mapping(json.loads(line))
-                except (ValueError, RecursionError):
+                    event = mapping(read_foreign_json(line))
+                except ForeignJsonError:
                     return 410, since
                 if event.get("type") == "ERROR":
                     return 410, since
                 item = mapping(event.get("object"))
                 since = text(mapping(item.get("metadata")).get("resourceVersion")) or since
                 if event.get("type") != "BOOKMARK":
+                    if not is_object(item):
+                        return 410, since
                     self._apply(kind, as_object(item, kind, version), is_gone=event.get("type") == "DELETED")
         return 200, since
 

@@ -7,18 +7,14 @@ from typing import Any
 
 import pulumi
 
-from dra_infra.cel import Selector
-from dra_infra.components.component import (
-    Replace,
-    present,
-    reports_unknown_arguments,
-)
+from dra_infra.components.component import Replace, present, reports_unknown_arguments
 from dra_infra.components.device_claims import CommonArguments, DeviceClaimComponent
 from dra_infra.errors import Problem
-from dra_infra.model.target import ClusterTarget
+from dra_infra.selectors.selector import Selector
 from dra_infra.specs.claims import SHORTHAND_REQUEST
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.requests import Alternative, Constraint, Count, DeviceRequest, NamedClass, Toleration
+from dra_infra.target import ClusterTarget
 
 
 class _AskedComponent(DeviceClaimComponent):
@@ -60,7 +56,7 @@ class _AskedComponent(DeviceClaimComponent):
             "admin_access": admin_access,
         }
         asked, problems = _choose_requests(requests, shorthand)
-        self.make(
+        self._make(
             asked,
             constraints,
             configs,

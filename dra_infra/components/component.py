@@ -1,4 +1,4 @@
-"""What every component shares: its type token, its target, and how it reports problems."""
+"""The base of every component: its type token, its target, and how it reports problems."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any, Literal, TypeVar
 
 import pulumi
 
-from dra_infra.catalog.pins import Pins, read_pins
-from dra_infra.components.object_options import take_object_options
+from dra_infra.advice.objects import check_object
+from dra_infra.catalog.drivers import Pins, read_pins
+from dra_infra.components.kubernetes_object import take_object_options
 from dra_infra.components.report import judged_at_end, report, targets_of_run
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.model.program import UNKNOWN
-from dra_infra.model.target import ClusterTarget, check_target
-from dra_infra.specs.arguments import wrong_type
-from dra_infra.specs.shared_arguments import (
+from dra_infra.program_objects import UNKNOWN
+from dra_infra.specs.arguments import (
     check_annotations,
     check_driver,
     check_labels,
     check_namespace,
     check_resource_name,
     is_text,
+    wrong_type,
 )
-from dra_infra.validation import check_object
+from dra_infra.target import ClusterTarget, check_target
 
 Replace = Literal["delete-first"]
 """How an object with an explicit name is changed: the old one is deleted before the new one is made."""
@@ -95,7 +95,7 @@ class Component(pulumi.ComponentResource):
         super().__init__(f"dra-infra:index:{type(self).__name__}", registered, _sendable(inputs), opts)
         self.resources = {}
         self._problems: list[Problem] = [*self._misspelt]
-        self.report(refused)
+        self._report(refused)
         self._target = self._resolve_target(target, opts)
 
     @property
@@ -104,7 +104,7 @@ class Component(pulumi.ComponentResource):
         return label_of(self, self._component_name)
 
     @property
-    def broken(self) -> bool:
+    def _broken(self) -> bool:
         """Whether the component has reported problems and therefore has no children."""
         return bool(self._problems)
 
@@ -113,30 +113,30 @@ class Component(pulumi.ComponentResource):
         """The cluster that this component compiles for."""
         return self._target
 
-    def report(self, problems: Sequence[Problem]) -> None:
+    def _report(self, problems: Sequence[Problem]) -> None:
         """Report *problems*, whose paths are arguments of this component."""
         named = [problem.below(self.label) for problem in problems]
         self._problems += named
         report(named)
 
-    def pins(self, driver_release: str | None) -> Pins:
+    def _pins(self, driver_release: str | None) -> Pins:
         """The driver releases that are meant: the argument, else the stack's `dra-infra:driver`, else the newest.
 
         Raises:
             InvalidSpecError: `unknown-driver-release`.
         """
         try:
-            return read_pins(driver_release or self.stack_setting("driver") or "newest")
+            return read_pins(driver_release or self._stack_setting("driver") or "newest")
         except InvalidSpecError as error:
             raise InvalidSpecError(
                 [replace(problem, path="driver_release") for problem in error.problems]
             ) from error
 
-    def stack_setting(self, name: str) -> str | None:
+    def _stack_setting(self, name: str) -> str | None:
         """The stack's `dra-infra:<name>`."""
         return pulumi.Config("dra-infra").get(name)
 
-    def is_accepted(self, manifest: Mapping[str, Any]) -> bool:
+    def _is_accepted(self, manifest: Mapping[str, Any]) -> bool:
         """Whether an API server of the target takes *manifest*: what it refuses is reported, advice is logged.
 
         Outputs count as not known. Runs that judge all objects at their end, `synth` for one, are not asked twice.
@@ -148,10 +148,10 @@ class Component(pulumi.ComponentResource):
             if problem.severity == "warning":
                 pulumi.log.warn(str(problem.below(self.label)), self)
         errors = [problem for problem in problems if problem.severity == "error"]
-        self.report(errors)
+        self._report(errors)
         return not errors
 
-    def check_inputs(
+    def _check_inputs(
         self,
         *,
         namespace: object = None,
@@ -167,7 +167,7 @@ class Component(pulumi.ComponentResource):
         return problems
 
     def _resolve_target(self, target: object, opts: pulumi.ResourceOptions | None) -> ClusterTarget:
-        of_stack = ClusterTarget(kubernetes=self.stack_setting("kubernetes"))
+        of_stack = ClusterTarget(kubernetes=self._stack_setting("kubernetes"))
         found = self._find_target(target, opts, of_stack)
         if found != of_stack:
             targets_of_run()[self.label] = found
@@ -179,7 +179,7 @@ class Component(pulumi.ComponentResource):
         if isinstance(target, ClusterTarget):
             found = target
         elif target is not None:
-            self.report([wrong_type("target", target, "a ClusterTarget")])
+            self._report([wrong_type("target", target, "a ClusterTarget")])
             return ClusterTarget()
         else:
             parent = opts.parent if opts else None
@@ -188,7 +188,7 @@ class Component(pulumi.ComponentResource):
             found = of_stack
         problems = check_target(found)
         if problems:
-            self.report([problem.below("target") for problem in problems])
+            self._report([problem.below("target") for problem in problems])
             return ClusterTarget()
         return found
 

@@ -1,4 +1,4 @@
-"""What all claims are made of: the object from what is asked for, and its place in pods."""
+"""The base of all claim components: makes the object from what is asked for, and places it in pods."""
 
 from __future__ import annotations
 
@@ -9,19 +9,13 @@ from typing import Any, TypeVar
 
 import pulumi
 
-from dra_infra.catalog.pins import newest
+from dra_infra.catalog.drivers import newest
 from dra_infra.components import pod_specs
-from dra_infra.components.component import (
-    Component,
-    Replace,
-    depending_on,
-    has_outputs,
-    present,
-)
+from dra_infra.components.component import Component, Replace, depending_on, has_outputs, present
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.report import failing_output, warn
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.model.device_class import API_VERSION
+from dra_infra.kubernetes.api.device_class import API_VERSION
 from dra_infra.specs.attachments import choose_containers
 from dra_infra.specs.claims import SHORTHAND_REQUEST, compile_claim, leaves_of
 from dra_infra.specs.device_configs import DeviceConfig
@@ -46,7 +40,7 @@ class CommonArguments:
 
 
 class DeviceClaimComponent(Component):
-    """What all claims and claim templates share; a subclass takes the arguments and calls `make`."""
+    """What all claims and claim templates share; a subclass takes the arguments and calls `_make`."""
 
     _shared: bool = False
     """Whether pods share one ResourceClaim; else each pod gets a claim of its own from a template."""
@@ -54,7 +48,7 @@ class DeviceClaimComponent(Component):
     object_name: str | pulumi.Output[str]
     namespace: str | pulumi.Output[str]
 
-    def make(
+    def _make(
         self,
         asked: Sequence[DeviceRequest],
         constraints: Sequence[Constraint] = (),
@@ -85,7 +79,7 @@ class DeviceClaimComponent(Component):
         self.namespace = namespace if namespace is not None else ""  # type: ignore[assignment]  # Input is wider
         found: list[Problem] = [
             *check_component_name(name),
-            *self.check_inputs(
+            *self._check_inputs(
                 namespace=namespace,
                 labels=common.labels,
                 annotations=common.annotations,
@@ -98,7 +92,7 @@ class DeviceClaimComponent(Component):
         found += self._object_options.check(self._kinds, named_by_content=object_name is None)
         self._requests = tuple(str(getattr(request, "name", "")) for request in asked)
         try:
-            pins = self.pins(common.driver_release)
+            pins = self._pins(common.driver_release)
         except InvalidSpecError as error:
             found += error.problems
             pins = newest()
@@ -116,8 +110,8 @@ class DeviceClaimComponent(Component):
             )
         except InvalidSpecError as error:
             found += [_in_terms_of(arguments, problem) for problem in error.problems]
-        if found or self.broken:
-            self.report(found)
+        if found or self._broken:
+            self._report(found)
             self.register_outputs({})
             return
         claim_spec = _put_inputs(spec.to_manifest(), asked, configs)
@@ -125,7 +119,7 @@ class DeviceClaimComponent(Component):
         if object_name is None:
             self.object_name = _named(name, immutable)
         if wrong := self._object_options.check_import(self.object_name, namespace):
-            self.report(wrong)
+            self._report(wrong)
             self.register_outputs({})
             return
         metadata = present(
@@ -137,7 +131,7 @@ class DeviceClaimComponent(Component):
             }
         )
         manifest = {"apiVersion": API_VERSION, "kind": self._kind, "metadata": metadata, "spec": immutable}
-        if not self.is_accepted(manifest):
+        if not self._is_accepted(manifest):
             self.register_outputs({})
             return
         if common.driver_release is not None:
@@ -192,7 +186,7 @@ class DeviceClaimComponent(Component):
             pod, in_template = pod_specs.pod_spec_of(pod_spec)
             view = pod_specs.view_pod(pod)
         except InvalidSpecError as error:
-            self.report([problem.below("attach") for problem in error.problems])
+            self._report([problem.below("attach") for problem in error.problems])
             return pod_spec
         try:
             names = choose_containers(
@@ -204,13 +198,13 @@ class DeviceClaimComponent(Component):
             )
         except InvalidSpecError as error:
             # From here on the component counts as broken: the entry fails, so that no pod without devices is made.
-            self.report([problem.below("attach") for problem in error.problems])
+            self._report([problem.below("attach") for problem in error.problems])
             names = ()
         present_entry = pod_specs.find_entry(pod, entry)
         if present_entry is None:
             pod = pod_specs.add_entry(pod, {"name": entry, self._entry_field: self._name_for_pods()})
         elif not self._is_own(present_entry):
-            self.report([_entry_taken(entry)])
+            self._report([_entry_taken(entry)])
         pod = pod_specs.add_container_claims(pod, names, present({"name": entry, "request": request}))
         # `replaced` copies the type that it is given.
         return pod_specs.replaced(pod_spec, "spec", pod) if in_template else pod  # type: ignore[no-any-return]
@@ -221,7 +215,7 @@ class DeviceClaimComponent(Component):
         return named is not None and (not isinstance(named, str) or named == self.object_name)
 
     def _name_for_pods(self) -> str | pulumi.Output[str]:
-        if self.broken:
+        if self._broken:
             return failing_output()
         if self._delete_first:
             return self.object_name

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 
-from dra_infra.cel import Selector
 from dra_infra.components.component import Component, present, reports_unknown_arguments
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.report import warn
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.model.device_class import DeviceClass
-from dra_infra.model.target import ClusterTarget
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.selectors.selector import Selector
 from dra_infra.specs.device_classes import NVIDIA_DRIVER, compile_class
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.requests import NamedClass
+from dra_infra.target import ClusterTarget
 
 
 class GpuDeviceClass(Component, NamedClass):
@@ -71,7 +71,7 @@ class GpuDeviceClass(Component, NamedClass):
     ) -> None:
         super().__init__(name, inputs={"driver": driver}, target=target, opts=opts)
         self.object_name = object_name if object_name is not None else name  # type: ignore[assignment]  # Input is wider
-        problems: list[Problem] = self.check_inputs(labels=labels, annotations=annotations)
+        problems: list[Problem] = self._check_inputs(labels=labels, annotations=annotations)
         if object_name is None:
             problems += check_object_name(name, path="name")
         elif not isinstance(object_name, pulumi.Output):
@@ -85,14 +85,14 @@ class GpuDeviceClass(Component, NamedClass):
                 driver=driver,
                 configs=configs,
                 extended_resource_name=extended_resource_name,
-                pins=self.pins(driver_release),
+                pins=self._pins(driver_release),
                 gates=driver_gates,
                 warnings=warnings,
             )
         except InvalidSpecError as error:
             problems += error.problems
-        if problems or self.broken:
-            self.report(problems)
+        if problems or self._broken:
+            self._report(problems)
             self.register_outputs({})
             return
         self.selects = (driver, "gpu") if driver == NVIDIA_DRIVER else None
@@ -101,7 +101,7 @@ class GpuDeviceClass(Component, NamedClass):
             **DeviceClass(spec=spec).to_manifest(),
             "metadata": present({"name": self.object_name, "labels": labels, "annotations": annotations}),
         }
-        if not self.is_accepted(manifest):
+        if not self._is_accepted(manifest):
             self.register_outputs({})
             return
         if driver_release is not None:

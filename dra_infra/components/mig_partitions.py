@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 
-from dra_infra.cel import Selector
 from dra_infra.components.component import Replace, reports_unknown_arguments
 from dra_infra.components.device_claims import CommonArguments, DeviceClaimComponent
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.model.target import ClusterTarget
+from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.mig_partitions import MigRequests, compile_mig_partition
-from dra_infra.specs.mig_wishes import MIG_REQUEST, MigWish, Profiles, read_profiles
+from dra_infra.specs.mig_profiles import MIG_REQUEST, MigWish, Profiles, read_profiles
 from dra_infra.specs.requests import NamedClass, Toleration
+from dra_infra.target import ClusterTarget
 
 
 class MigPartition(DeviceClaimComponent):
@@ -114,9 +114,9 @@ class MigPartition(DeviceClaimComponent):
         if not isinstance(shared, bool):
             problems.append(wrong_type("shared", shared, "True or False"))
         try:
-            pins = self.pins(driver_release)
+            pins = self._pins(driver_release)
         except InvalidSpecError:
-            # `make` reports it; the rest is still checked.
+            # `_make` reports it; the rest is still checked.
             pins = None
         asked = MigRequests((), ())
         try:
@@ -133,7 +133,7 @@ class MigPartition(DeviceClaimComponent):
             driver_gates=driver_gates,
         )
         # Without requests, nothing can be said of the configs.
-        self.make(
+        self._make(
             *asked, configs if asked.requests else (), common=common, problems=problems, shared=shared is True
         )
         if not asked.requests:

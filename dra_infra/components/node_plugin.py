@@ -1,4 +1,4 @@
-"""NodePlugin: the plugin of dra-infra on the nodes of a cluster."""
+"""NodePlugin: the dra-infra node plugin on the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from dra_infra.components.component import Component, reports_unknown_arguments
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.platform_arguments import NodePluginArgs, takes
 from dra_infra.components.platform_charts import InstalledClass, InstalledClasses, NamespaceObject
+from dra_infra.components.report import warn
 from dra_infra.errors import InvalidSpecError
-from dra_infra.model.target import ClusterTarget
 from dra_infra.specs.node_plugin.plan import NodePluginPlan, compile_node_plugin
+from dra_infra.target import ClusterTarget
 
 
 class NodePlugin(Component):
@@ -28,7 +29,8 @@ class NodePlugin(Component):
             pretended GPUs of `gpu.example.com`. For `sim` alone.
         driver: Name of the driver; else the fleet's, and `gpu.nvidia.com` for `nvml`.
         image: The image, else the one that `make image` builds, `localhost/dra-infra-plugin:<version>`, which has to be
-            imported on each node: there is none in any registry.
+            imported on each node: there is none in any registry. One of a registry is named by its digest,
+            `registry.example.com/dra-infra-plugin@sha256:...`: a tag alone is a warning.
         image_pull_secrets: Names of Secrets.
         object_name: Name of the objects.
         namespace: Where it runs, else `dra-infra-plugin`.
@@ -44,7 +46,8 @@ class NodePlugin(Component):
             be had once, so an update then stops the old pod before the new one starts.
         log_level: What is logged.
         metrics_port: Port of `/metrics`, else 8080.
-        health_port: Port of liveness and readiness over gRPC, else 51515.
+        health_port: Port of liveness and readiness over gRPC, else 51515. A NetworkPolicy keeps all pods from it.
+        metrics_namespaces: Names of the namespaces whose pods may read metrics, else all; `[]` is none.
         kubelet_root: The kubelet's folder on nodes, else `/var/lib/kubelet`.
         cdi_folder: Where the container runtime reads CDI specs, else `/var/run/cdi`.
         nvidia_driver_root: Where NVIDIA's kernel driver is on nodes, else `/`. For `nvml` alone.
@@ -87,11 +90,12 @@ class NodePlugin(Component):
         try:
             plan = compile_node_plugin(name, arguments, join=joined)
         except InvalidSpecError as error:
-            self.report(error.problems)
+            self._report(error.problems)
             plan = None
-        if plan is None or self.broken or not all(map(self.is_accepted, plan.classes)):
+        if plan is None or self._broken or not all(map(self._is_accepted, plan.classes)):
             self.register_outputs({})
             return
+        warn(self, self.label, plan.warnings)
         self.resources = make_objects(self, name, plan)
         self.driver_name, self.namespace = plan.hardware.driver, plan.namespace
         self.device_classes = classes_of(plan, self.resources)

@@ -7,16 +7,16 @@ from typing import Any, Final, Literal, TypeVar
 
 import pulumi
 
-from dra_infra.catalog.pins import newest
-from dra_infra.cel import Selector
-from dra_infra.components import pod_specs, pod_templates
+from dra_infra.catalog.drivers import newest
+from dra_infra.components import pod_specs
+from dra_infra.components import pod_specs as pod_templates
 from dra_infra.components.component import Replace, depending_on, present, reports_unknown_arguments
 from dra_infra.components.device_claims import CommonArguments, DeviceClaimComponent
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.report import failing_output, warn
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.model import names
-from dra_infra.model.target import ClusterTarget
+from dra_infra.kubernetes.api import names
+from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.attachments import choose_containers
 from dra_infra.specs.claims import SHORTHAND_REQUEST
@@ -27,10 +27,17 @@ from dra_infra.specs.compute_domains import (
     check_options,
     compile_compute_domain,
 )
-from dra_infra.specs.nvlink_groups import NvlinkPlan, plan_group
-from dra_infra.specs.nvlink_workloads import GROUP_LABEL, WorkloadView, affinity_term, check_workload
+from dra_infra.specs.nvlink_groups import (
+    GROUP_LABEL,
+    NvlinkPlan,
+    WorkloadView,
+    affinity_term,
+    check_workload,
+    plan_group,
+)
 from dra_infra.specs.object_names import name_by_content
 from dra_infra.specs.requests import DeviceRequest, NamedClass, Toleration
+from dra_infra.target import ClusterTarget
 
 Workload = TypeVar("Workload")
 
@@ -82,7 +89,7 @@ class NvlinkGroup(DeviceClaimComponent):
     Example:
         ```python
         pretrain = dra.NvlinkGroup("pretrain", gpus=72, on="gb200-nvl72", namespace="ml")
-        job = {"parallelism": 18, "completions": 18, "completionMode": "Indexed", "template": template}
+        job = {"parallelism": 18, "completions": 18, "completion_mode": "Indexed", "template": template}
         k8s.batch.v1.Job("pretrain", metadata={"namespace": "ml"}, spec=pretrain.attach(job))
         ```
     """
@@ -142,8 +149,8 @@ class NvlinkGroup(DeviceClaimComponent):
         )
         self.pods, self.channel_template, self._group = 0, None, ""
         constraints = plan.constraints if plan else ()
-        self.make([asked], constraints, common=common, problems=problems, shorthand=True)
-        if plan is None or self.broken:
+        self._make([asked], constraints, common=common, problems=problems, shorthand=True)
+        if plan is None or self._broken:
             return
         self.pods, self._plan = plan.pods, plan
         warn(self, self.label, plan.warnings)
@@ -175,24 +182,24 @@ class NvlinkGroup(DeviceClaimComponent):
         path = pod_templates.template_path(pod_spec)
         if path is None:
             return self._attach_to_pod(pod_spec, containers, request=request)
-        template = pod_templates.read(pod_spec, path)
+        template = pod_templates.read_template(pod_spec, path)
         if self.channel_template is not None:
             try:
                 template = self._tied(template, pod_templates.view_workload(pod_spec, path) if path else None)
             except InvalidSpecError as error:
-                self.report([problem.below("attach") for problem in error.problems])
+                self._report([problem.below("attach") for problem in error.problems])
         attached = super().attach(template, containers, request=request)
-        if self.channel_template is not None and not self.broken:
+        if self.channel_template is not None and not self._broken:
             attached = self._with_channel(attached, containers, self.channel_template)
         # `replaced` copies the type that it is given.
-        return pod_templates.replaced(pod_spec, path, attached)  # type: ignore[no-any-return]
+        return pod_templates.template_replaced(pod_spec, path, attached)  # type: ignore[no-any-return]
 
     def _attach_to_pod(
         self, pod_spec: Workload, containers: str | Sequence[str] | None, *, request: str | None
     ) -> Workload:
         if self.channel_template is not None:
             hint = "give the spec of the Job, Deployment or StatefulSet, or the pod template: the pods get a label too"
-            self.report([wrong_type("attach.pod_spec", pod_spec, "a workload or a pod template", hint)])
+            self._report([wrong_type("attach.pod_spec", pod_spec, "a workload or a pod template", hint)])
         return super().attach(pod_spec, containers, request=request)
 
     def _tied(self, template: Any, view: WorkloadView | None) -> Any:
@@ -213,7 +220,7 @@ class NvlinkGroup(DeviceClaimComponent):
         if pod_specs.find_entry(pod, entry) is None:
             pod = pod_specs.add_entry(pod, {"name": entry, self._entry_field: self._for_pods(named, KIND)})
         pod = pod_specs.add_container_claims(pod, chosen, {"name": entry})
-        return pod_templates.replaced(template, ("spec",), pod)
+        return pod_templates.template_replaced(template, ("spec",), pod)
 
     def _make_compute_domain(self, common: CommonArguments, line: str, allocation_mode: str | None) -> None:
         name = self._component_name
@@ -243,15 +250,15 @@ class NvlinkGroup(DeviceClaimComponent):
 
     def _for_pods(self, named: str | pulumi.Output[str], kind: str) -> str | pulumi.Output[str]:
         """A name as pods carry it: with a dependency on the object, so that the engine makes that first."""
-        if self.broken:
+        if self._broken:
             return failing_output()
         return named if self._delete_first else depending_on(named, self.resources[kind])
 
     def _line(self, driver_release: str | None) -> str:
         try:
-            pins = self.pins(driver_release)
+            pins = self._pins(driver_release)
         except InvalidSpecError:
-            # `make` says so; everything else is looked at all the same.
+            # `_make` says so; everything else is looked at all the same.
             pins = newest()
         return pins.releases["gpu.nvidia.com"].line
 

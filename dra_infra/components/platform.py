@@ -1,4 +1,4 @@
-"""GpuPlatform: what a cluster needs before it has GPUs to claim."""
+"""GpuPlatform: everything that a cluster needs before it has GPUs to claim."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from dra_infra.components.platform_charts import (
     InstalledClasses,
 )
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.model.target import ClusterTarget
 from dra_infra.specs.node_plugin.plan import NodePluginPlan, compile_node_plugin, read_node_plugin
-from dra_infra.specs.platform.whole import PARTS, WholePlatform, compile_platform, read_part
+from dra_infra.specs.platform.platform import PARTS, WholePlatform, compile_platform, read_part
+from dra_infra.target import ClusterTarget
 
 PlatformName = Literal["aks", "gke", "eks", "kubeadm", "kind"]
 
@@ -90,16 +90,16 @@ class GpuPlatform(ChartComponent):
         crds: dict[str, Definitions] = {}
         for part, given in zip(PARTS, (operator, driver, example), strict=True):
             parts[part], wrong = read_part(part, given)
-            crds[part], unread = self.read_crds(parts[part] or {})
+            crds[part], unread = self._read_crds(parts[part] or {})
             problems += [*wrong, *(problem.below(part) for problem in unread)]
         plugin, wrong = self._compile_plugin(node_plugin)
         problems += wrong
-        if wrong:
+        if plugin is None and wrong:
             # A plugin that is wrong is wanted all the same: that nothing is installed is no second problem.
             parts.setdefault("node_plugin", {})
         whole: WholePlatform | None = None
         try:
-            line = self.pins(None).releases["gpu.nvidia.com"].line
+            line = self._pins(None).releases["gpu.nvidia.com"].line
             whole = compile_platform(
                 platform, parts, target=self.target, line=line, gpu_pools=gpu_pools, node_plugin=plugin
             )
@@ -107,9 +107,9 @@ class GpuPlatform(ChartComponent):
             problems += error.problems
         problems += whole.warnings if whole else ()
         errors = [problem for problem in problems if problem.severity == "error"]
-        self.warn([problem for problem in problems if problem.severity == "warning"])
-        if errors or self.broken or whole is None:
-            self.report(errors)
+        self._warn([problem for problem in problems if problem.severity == "warning"])
+        if errors or self._broken or whole is None:
+            self._report(errors)
             self.register_outputs({})
             return
         self._install(whole, parts, crds, plugin)
@@ -119,7 +119,8 @@ class GpuPlatform(ChartComponent):
         if arguments is None:
             return None, problems
         try:
-            return compile_node_plugin(self._plugin_name, arguments, join=joined), []
+            plan = compile_node_plugin(self._plugin_name, arguments, join=joined)
+            return plan, [problem.below("node_plugin") for problem in plan.warnings]
         except InvalidSpecError as error:
             return None, [problem.below("node_plugin") for problem in error.problems]
 
@@ -139,7 +140,7 @@ class GpuPlatform(ChartComponent):
         before: list[pulumi.Resource] = [each for part in made.values() for each in part]
         installed: dict[str, Installed] = {}
         for part, installation in whole.parts.items():
-            installed[part] = self.install(
+            installed[part] = self._install_chart(
                 f"{self._component_name}-{part}",
                 installation,
                 parts[part] or {},
@@ -188,4 +189,6 @@ class GpuPlatform(ChartComponent):
             tuple(each for each in crds[part].objects if each["metadata"]["name"] not in taken),
             crds[part].addresses,
         )
-        return self.make_crds(f"{self._component_name}-{part}", own, keep=arguments.get("keep_crds", True))
+        return self._make_definitions(
+            f"{self._component_name}-{part}", own, keep=arguments.get("keep_crds", True)
+        )

@@ -1,4 +1,7 @@
-"""The arguments of GpuOperator, DraDriver, ExampleDriver and NodePlugin, also as entries of `GpuPlatform(driver={...})`."""
+"""Arguments of GpuOperator, DraDriver, ExampleDriver and NodePlugin.
+
+They are also entries of `GpuPlatform(driver={...})`.
+"""
 
 from __future__ import annotations
 
@@ -137,6 +140,7 @@ class NodePluginArgs(TypedDict, total=False):
     log_level: Literal["error", "warning", "info", "debug"]
     metrics_port: int
     health_port: int
+    metrics_namespaces: Sequence[pulumi.Input[str]]
     kubelet_root: str
     cdi_folder: str
     nvidia_driver_root: str

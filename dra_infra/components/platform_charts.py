@@ -1,4 +1,4 @@
-"""What makes a component out of a chart: its release, its namespace, its CRDs, and the classes that it brings."""
+"""The base of chart components: the Helm release, its namespace, its CRDs, and the classes that it brings."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dra_infra.components.kubernetes_object import KubernetesObject, provider_ve
 from dra_infra.components.report import warn
 from dra_infra.errors import Problem
 from dra_infra.specs.arguments import is_list
-from dra_infra.specs.platform.definitions import read_definitions
 from dra_infra.specs.platform.installations import Installation
+from dra_infra.specs.platform.namespaces import read_definitions
 from dra_infra.specs.requests import ClassRef
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -106,11 +106,11 @@ class Definitions:
 class ChartComponent(Component):
     """Base of components that install charts."""
 
-    def warn(self, problems: Sequence[Problem]) -> None:
+    def _warn(self, problems: Sequence[Problem]) -> None:
         """Show problems that stop nothing; their paths are arguments of this component."""
         warn(self, self.label, problems)
 
-    def read_crds(self, arguments: Mapping[str, Any]) -> tuple[Definitions, list[Problem]]:
+    def _read_crds(self, arguments: Mapping[str, Any]) -> tuple[Definitions, list[Problem]]:
         """The CRDs that an argument `crds` points at; an address is left to the provider, so that nothing is fetched here."""
         crds = arguments.get("crds")
         asked = [each for each in (crds if is_list(crds) else [crds]) if isinstance(each, str) and each]  # type: ignore[union-attr]
@@ -128,7 +128,7 @@ class ChartComponent(Component):
         addresses = tuple(each for each in asked if "://" in each)
         return Definitions(tuple(objects), addresses), problems
 
-    def make_crds(self, name: str, crds: Definitions, *, keep: bool) -> list[pulumi.Resource]:
+    def _make_definitions(self, name: str, crds: Definitions, *, keep: bool) -> list[pulumi.Resource]:
         """Children for CRDs: upgraded with the program, and left in the cluster when they go, as Helm does."""
         made: list[pulumi.Resource] = []
         for each in crds.objects:
@@ -141,7 +141,7 @@ class ChartComponent(Component):
             made.append(ConfigFile(f"{name}-crds-{number}", file=address, opts=options))
         return made
 
-    def install(
+    def _install_chart(
         self,
         name: str,
         installation: Installation,

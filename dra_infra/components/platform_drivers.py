@@ -12,15 +12,15 @@ from dra_infra.components.component import present, reports_unknown_arguments
 from dra_infra.components.platform_arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs, takes
 from dra_infra.components.platform_charts import ChartComponent, InstalledClass, InstalledClasses
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.model.target import ClusterTarget
 from dra_infra.specs.arguments import wrong_type
+from dra_infra.specs.platform.compatibility import check_together, follows_for_driver
 from dra_infra.specs.platform.installations import (
     Installation,
     compile_driver,
     compile_example_driver,
     compile_operator,
 )
-from dra_infra.specs.platform.together import check_together, follows_for_driver
+from dra_infra.target import ClusterTarget
 
 
 class ChartInstallation(ChartComponent):
@@ -37,7 +37,7 @@ class ChartInstallation(ChartComponent):
     namespace: str | pulumi.Output[str]
     version: str
     device_classes: Mapping[str, InstalledClass]
-    installation: Installation | None = None
+    _installation: Installation | None = None
 
     def _make(
         self,
@@ -54,7 +54,7 @@ class ChartInstallation(ChartComponent):
             InstalledClasses(),
         )
         given = present(arguments)
-        crds, problems = self.read_crds(given)
+        crds, problems = self._read_crds(given)
         found: Installation | None = None
         try:
             found = compile_(given)
@@ -63,14 +63,14 @@ class ChartInstallation(ChartComponent):
         if found:
             problems += [*found.warnings, *check(found)]
         errors = [problem for problem in problems if problem.severity == "error"]
-        self.warn([problem for problem in problems if problem.severity == "warning"])
-        if errors or self.broken or found is None:
-            self.report(errors)
+        self._warn([problem for problem in problems if problem.severity == "warning"])
+        if errors or self._broken or found is None:
+            self._report(errors)
             self.register_outputs({})
             return
-        self.installation = found
-        made = self.make_crds(self._component_name, crds, keep=given.get("keep_crds", True))
-        installed = self.install(
+        self._installation = found
+        made = self._make_definitions(self._component_name, crds, keep=given.get("keep_crds", True))
+        installed = self._install_chart(
             self._component_name, found, given, before=[*made, *after], skip_crds=bool(made)
         )
         self.resources = installed.resources
@@ -214,7 +214,8 @@ class DraDriver(ChartInstallation):
         **arguments: Unpack[DraDriverArgs],
     ) -> None:
         super().__init__(name, inputs={}, target=target, opts=opts)
-        theirs = operator.installation if isinstance(operator, GpuOperator) else None
+        # Hidden from users, not from the driver that is checked together with it.
+        theirs = operator._installation if isinstance(operator, GpuOperator) else None  # noqa: SLF001
         follows: Mapping[str, Any] = {}
         if theirs:
             follows = follows_for_driver(theirs)
@@ -222,7 +223,7 @@ class DraDriver(ChartInstallation):
             # The operator has told its own problems; what would follow from it is none of the driver's.
             follows = {"gpu_resources_enabled_override": True}
         elif operator is not None:
-            self.report([wrong_type("operator", operator, "a GpuOperator")])
+            self._report([wrong_type("operator", operator, "a GpuOperator")])
 
         def check(found: Installation) -> Sequence[Problem]:
             return [
@@ -235,7 +236,7 @@ class DraDriver(ChartInstallation):
             lambda given: compile_driver(
                 given,
                 target=self.target,
-                line=self.pins(None).releases["gpu.nvidia.com"].line,
+                line=self._pins(None).releases["gpu.nvidia.com"].line,
                 otherwise=follows,
             ),
             after=list(operator.resources.values()) if isinstance(operator, GpuOperator) else (),

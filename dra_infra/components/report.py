@@ -20,7 +20,7 @@ import pulumi
 from pulumi.runtime import get_root_directory, get_root_resource
 
 from dra_infra.errors import Place, Problem
-from dra_infra.model.target import ClusterTarget
+from dra_infra.target import ClusterTarget
 
 _OWN_PACKAGE = Path(__file__).resolve().parent.parent
 _SDK_PACKAGE = Path(pulumi.__file__).resolve().parent

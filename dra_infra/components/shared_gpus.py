@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 import pulumi
 
-from dra_infra.cel import Selector
 from dra_infra.components.component import Replace, reports_unknown_arguments
 from dra_infra.components.device_claims import CommonArguments, DeviceClaimComponent
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.model.target import ClusterTarget
+from dra_infra.selectors.selector import Selector
 from dra_infra.specs.device_classes import NVIDIA_DRIVER
+from dra_infra.specs.device_configs import Mps, TimeSlicing
 from dra_infra.specs.requests import NamedClass
 from dra_infra.specs.shared_gpus import Across, compile_shared_gpu
-from dra_infra.specs.sharing_strategies import Mps, TimeSlicing
+from dra_infra.target import ClusterTarget
 
 
 class SharedGpu(DeviceClaimComponent):
@@ -91,14 +91,14 @@ class SharedGpu(DeviceClaimComponent):
                 sharing=sharing,
                 memory=memory,
                 shares=shares,
-                pins=self.pins(driver_release),
+                pins=self._pins(driver_release),
                 gates=driver_gates,
             )
         except InvalidSpecError as error:
             problems += error.problems
             # The rest of the arguments is still checked: one look fixes all.
             asked = compile_shared_gpu(device_class=device_class, select=select)
-        self.make(
+        self._make(
             [asked.request],
             configs=asked.configs,
             common=CommonArguments(

@@ -14,8 +14,7 @@ The only package that talks to a network on its own; nothing else of ours runs i
 
 from dra_infra.forge.comments import Outcome, keep_one, look
 from dra_infra.forge.destinations import Destination, destination_of
-from dra_infra.forge.masking import Mask
-from dra_infra.forge.messages import Message, read_message
+from dra_infra.forge.messages import Mask, Message, read_message
 from dra_infra.forge.session import Session
 
 __all__ = [

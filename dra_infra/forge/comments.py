@@ -1,4 +1,7 @@
-"""Exactly one comment of a review on a pull request: found again, created or updated, never doubled for long."""
+"""Keeps exactly one comment of a review on a pull request: found again, created or updated.
+
+It is never doubled for long.
+"""
 
 from __future__ import annotations
 

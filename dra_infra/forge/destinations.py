@@ -1,4 +1,4 @@
-"""Which pull request of which forge: options first, else what the CI says in its environment."""
+"""The forge and pull request to comment on: options first, else what the CI says in its environment."""
 
 from __future__ import annotations
 
@@ -66,6 +66,7 @@ def destination_of(
     number: int | None = None,
     token_variable: str | None = None,
     with_token: bool = True,
+    with_number: bool = True,
 ) -> Destination:
     """Where to post. What an option does not say is read from the variables that GitHub Actions or GitLab CI sets.
 
@@ -82,8 +83,8 @@ def destination_of(
         (environment[key] for key in _REPOSITORY_VARIABLES[chosen] if environment.get(key)), ""
     )
     problems += _check_repository(chosen, name)
-    found = number if number is not None else _number_of(chosen, environment)
-    if found is None or found < 1:
+    found = number if number is not None else _number_of(chosen, environment) if with_number else 0
+    if with_number and (found is None or found < 1):
         said = "no pull request is named" if found is None else f"{found} is not the number of a pull request"
         hint = f"write --number 42, or run where the CI sets {_NUMBER_PLACES[chosen]} (on pull or merge requests)"
         problems.append(_problem("--number", said, hint))

@@ -1,15 +1,70 @@
-"""What is posted: the Markdown of a review with the hidden marker in its first line."""
+"""The posted message: the Markdown of a review with the hidden marker in its first line, and secrets masked.
+
+Secrets are taken out of everything that is posted or printed: those of this process, and what looks like one.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from dra_infra.errors import ForgeError, Problem
-from dra_infra.forge.masking import Mask
-from dra_infra.planning.markdown_report import marker_of
+from dra_infra.output.escaping import one_line
+from dra_infra.output.secret_detector import report_mask
+from dra_infra.output.secret_names import says_secret
+from dra_infra.review.markdown_report import marker_of
+
+MASKED: Final = "***"
+
+_SHORTEST: Final = 8
+"""Shorter values (`true`, a version) are in every text; taking them out would say what they are."""
+
+_QUOTED: Final = 300
+"""Most characters of a foreign text that are shown."""
+
+
+class Mask:
+    """Takes the token, and what the environment holds under a name that says so, out of texts.
+
+    They are found as they are, and as addresses, JSON and HTTP's basic authentication write them. So is what is a secret
+    by how it is written or by its form, whoever wrote it into what is posted.
+    """
+
+    def __init__(self, token: str = "", environment: Mapping[str, str] | None = None) -> None:
+        values = [token] if token else []
+        for name, value in (environment or {}).items():
+            if says_secret(name) and len(value.strip()) >= _SHORTEST:
+                values += [value, *(line for line in value.splitlines() if len(line.strip()) >= _SHORTEST)]
+        forms = {form for value in values for form in _forms(value.strip())}
+        # The longest first, or a part of a secret would be taken out and the rest stay.
+        ordered = sorted(forms, key=lambda form: (-len(form), form))
+        self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        self._any = report_mask()
+
+    def hide(self, text: str) -> str:
+        """*text* without secrets."""
+        return self._any.text(self._pattern.sub(MASKED, text) if self._pattern else text)
+
+    def quote(self, text: str) -> str:
+        """A foreign text in one short line that steers no terminal and holds no secret."""
+        # Masked before it is cut: half a secret at the end would not be found any more.
+        line = " ".join(self.hide(text).split())
+        return one_line(line if len(line) <= _QUOTED else f"{line[:_QUOTED]}…")
+
+
+def _forms(value: str) -> Iterable[str]:
+    yield value
+    yield quote(value, safe="")
+    yield json.dumps(value)[1:-1]
+    if len(value) >= _SHORTEST:
+        yield base64.b64encode(value.encode("utf-8", "surrogateescape")).decode().rstrip("=")
+
 
 LIMITS: Final = {"github": 65_536, "gitlab": 1_000_000}
 """Most characters of one comment: GitHub's answer 422 says the first, GitLab's application limits the second."""

@@ -1,4 +1,7 @@
-"""Requests to one host within one time bound. The token goes to that host only, and into no message."""
+"""Requests to one host within one time bound.
+
+The token goes to that host only, and into no message.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,17 @@ from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
 import requests
+import requests.adapters
 import requests.auth
 import urllib3.exceptions
 
+from dra_infra.client.deadline import Deadline, with_deadlines
+from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.errors import DraInfraError, ForgeError
 from dra_infra.forge import refusals
 from dra_infra.forge.destinations import Destination
-from dra_infra.forge.masking import Mask
-from dra_infra.forge.waiting import FIRST_PAUSE, is_rate_limit, pause_before_next
+from dra_infra.forge.messages import Mask
+from dra_infra.forge.refusals import FIRST_PAUSE, is_rate_limit, pause_before_next
 
 TOTAL: Final = 300.0
 """Seconds that everything together may take, waiting included."""
@@ -70,6 +76,17 @@ class _Token(requests.auth.AuthBase):
         return request
 
 
+class _Adapter(requests.adapters.HTTPAdapter):
+    """Connections that are cut when the time for everything is over: a server may send its headers byte by byte."""
+
+    def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
+        super().init_poolmanager(*arguments, **options)
+        with_deadlines(self.poolmanager)
+
+    def proxy_manager_for(self, *arguments: Any, **options: Any) -> Any:
+        return with_deadlines(super().proxy_manager_for(*arguments, **options))
+
+
 class Session:
     """Asks one forge.
 
@@ -102,6 +119,8 @@ class Session:
         self._ends = clock() + total
         self._total = total
         self._http = requests.Session()
+        for scheme in ("http://", "https://"):
+            self._http.mount(scheme, _Adapter())
         self._http.auth = _Token(destination.token)
         # As it is, and not packed: what is read is what is counted against the limit.
         self._http.headers.update({"User-Agent": "dra-infra", "Accept-Encoding": "identity"})
@@ -188,17 +207,22 @@ class Session:
         if self.left <= 0:
             raise refusals.unreachable(self.destination, f"the work is not done after {self._total:g} s")
         try:
-            with self._http.request(
-                method,
-                address,
-                json=body,
-                stream=True,
-                allow_redirects=False,
-                timeout=(min(_CONNECT, self.left), min(_READ, self.left)),
-            ) as response:
-                return Answer(
-                    status=response.status_code, headers=response.headers, text=self._read(response)
-                )
+            with (
+                Deadline(self.left) as deadline,
+                self._http.request(
+                    method,
+                    address,
+                    json=body,
+                    stream=True,
+                    allow_redirects=False,
+                    timeout=(min(_CONNECT, self.left), min(_READ, self.left)),
+                ) as response,
+            ):
+                text = self._read(response)
+                if deadline.is_over:
+                    # A connection that was cut looks like the end of an answer that does not tell its length.
+                    return Answer(status=0, headers={}, text="no whole answer in time")
+                return Answer(status=response.status_code, headers=response.headers, text=text)
         except requests.exceptions.SSLError:
             raise refusals.unreachable(
                 self.destination, "the certificate of the server is not trusted"
@@ -232,8 +256,8 @@ class Session:
         if not answer.text.strip():
             return None
         try:
-            return json.loads(answer.text)
-        except (ValueError, RecursionError):
+            return read_foreign_json(answer.text)
+        except ForeignJsonError:
             if not repeatable:
                 raise OutcomeNotKnownError(FIRST_PAUSE, accepted=True) from None
             kind = "HTML" if answer.text.lstrip()[:1] == "<" else "text that is not JSON"
@@ -249,8 +273,8 @@ class Session:
     def _words(self, answer: Answer) -> str:
         """What the forge says itself; of pages for people, nothing."""
         try:
-            said = json.loads(answer.text)
-        except (ValueError, RecursionError):
+            said = read_foreign_json(answer.text)
+        except ForeignJsonError:
             return ""
         if not isinstance(said, dict):
             return ""

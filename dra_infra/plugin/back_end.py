@@ -1,4 +1,7 @@
-"""What a driver has to know of its hardware, and nothing else: the rest of the plugin is the same for all of them."""
+"""The back end interface: what a driver knows of its hardware, and nothing else.
+
+The rest of the plugin is the same for all drivers. `Devices` is the part of a back end that makes devices ready.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from dra_infra.model.device import CounterSet, Device
+from dra_infra.kubernetes.api.resource_slice import CounterSet, Device
 from dra_infra.plugin.claims import Claim, Edits
 
 
@@ -75,4 +78,16 @@ class BackEnd(Protocol):
 
     def close(self) -> None:
         """Stop watching; what is prepared stays so."""
+        ...
+
+
+class Devices(Protocol):
+    """The part of `BackEnd` that prepares."""
+
+    def prepare(self, claim: Claim) -> Sequence[Edits]:
+        """As `BackEnd.prepare`."""
+        ...
+
+    def release(self, claim: Claim) -> None:
+        """As `BackEnd.release`."""
         ...

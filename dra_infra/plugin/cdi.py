@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.claims import DeviceNode, Edits, Record, check_uid, is_uid
-from dra_infra.plugin.disk import LARGEST, Folder
+from dra_infra.plugin.disk import Folder, may_be_parsed
 
 VERSION: Final = "0.5.0"
 """The oldest that takes device names which start with a digit, as UIDs do: older runtimes refuse newer versions."""
@@ -212,7 +212,7 @@ class CdiFolder:
     def names(self, uid: str) -> tuple[str, ...]:
         """The devices' names for CDI in a claim's spec; none where it is not there, or not as we write it."""
         content = self._folder.read(self._name(uid))
-        if content is None or len(content) > LARGEST:
+        if content is None or not may_be_parsed(content):
             return ()
         try:
             spec = json.loads(content)

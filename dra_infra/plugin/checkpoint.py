@@ -1,12 +1,12 @@
-"""What was prepared on this node, two files per claim.
+"""Checkpoint of the claims prepared on this node, two files per claim.
 
 <uid>.started      the record with which its preparation began; it stays until the claim is released
 <uid>.json         the record of what is prepared
 <uid>.releasing    the same, of a claim that is being released
 <uid>.unreadable   a damaged or newer file, set aside until there is a record again; it is read at each start
 
-The first is on the disk before a device is touched. The others are not waited for: after a crash of the machine they may be
-cut or gone, and the first has all that undoing needs.
+The first is on the disk before a device is touched. The others are not waited for: after a crash of the machine they
+may be cut or gone, and the first has all that undoing needs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.claims import Claim, Record, check_uid, is_uid
-from dra_infra.plugin.disk import LARGEST, Folder
+from dra_infra.plugin.disk import LARGEST, MOST_PARTS, Folder, may_be_parsed
 from dra_infra.plugin.record_format import DamagedError, NewerError, decode, encode
 
 _STARTED: Final = ".started"
@@ -52,7 +52,7 @@ class Checkpoint:
 
     @property
     def unreadable(self) -> frozenset[str]:
-        """Claims that have a file that was set aside, and no record."""
+        """Claims that have a file that was set aside or could not be read, and no record."""
         return frozenset(self._aside - self._records.keys())
 
     def sharing(self, claim: Claim) -> Iterator[Record]:
@@ -67,21 +67,28 @@ class Checkpoint:
             boot_id: Of the machine. Of a claim of another boot only the first file is sure to be whole.
 
         Returns:
-            `checkpoint-unreadable` and `checkpoint-newer` for each file that was set aside, now or earlier.
+            `checkpoint-unreadable` and `checkpoint-newer` for each file that was set aside, now or earlier, and
+            `plugin-folder-not-usable` for each that could not be read just now, or not be moved.
         """
         self._clear()
         self._folder.remove_temporary(lambda name: _split(name) is not None)
         files = [found for found in map(_split, self._folder.names()) if found]
-        problems = []
+        problems: list[Problem] = []
         for uid, end in sorted(files, key=lambda file: _ENDS.index(file[1])):
-            if end == _ASIDE and uid in self._records:
-                # A crash came between the record and the end of what was set aside.
-                self._folder.remove(uid + _ASIDE)
-                continue
-            known = uid in self._records or (end == _STARTED and uid in self._aside)
-            if not known and (problem := self._load(uid, end, boot_id)):
-                problems.append(problem)
+            try:
+                problems += self._load(uid, end, boot_id)
+            except PluginError as error:
+                # Of this file alone. What it says is not known now, so it counts as one that was set aside: without it, what
+                # the preparation began with would be taken for all that there is, and undone.
+                self._aside.add(uid)
+                with suppress(PluginError):
+                    self._keep_beginning(uid, boot_id)
+                problems += error.problems
         return tuple(problems)
+
+    def began(self, uid: str) -> Record | None:
+        """What the preparation of an unreadable claim began with, where that can be read."""
+        return self._began.get(uid)
 
     def begin(self, record: Record) -> None:
         """Note that a preparation begins: it is on the disk when this returns, for devices are touched next."""
@@ -110,12 +117,14 @@ class Checkpoint:
             self._having[each.pool, each.device].discard(uid)
         self._releasing.discard(uid)
         self._aside.discard(uid)
+        self._began.pop(uid, None)
 
     def _clear(self) -> None:
         self._records: dict[str, Record] = {}
         self._having: dict[tuple[str, str], set[str]] = {}
         self._releasing: set[str] = set()
         self._aside: set[str] = set()
+        self._began: dict[str, Record] = {}
 
     def _keep(self, record: Record) -> None:
         uid = record.claim.uid
@@ -125,45 +134,59 @@ class Checkpoint:
 
     def _write(self, record: Record, end: str, *, settle: bool) -> None:
         content = encode(record)
-        if len(content) > LARGEST:
+        if not may_be_parsed(content):
             # It would be called damaged when it is read again.
             raise _too_large(record, len(content))
         uid = check_uid(record.claim.uid)
         self._folder.replace(uid + end, content, settle=settle)
         self._keep(record)
         if end == _RECORD and uid in self._aside:
-            # It says no more than the record, and would be counted as a claim that is lost.
-            self._folder.remove(uid + _ASIDE)
+            # They say no more than the record, and the first would be counted as a claim that is lost.
+            self._folder.remove(uid + _ASIDE, uid + _RELEASING)
             self._aside.discard(uid)
 
-    def _load(self, uid: str, end: str, boot_id: str) -> Problem | None:
+    def _load(self, uid: str, end: str, boot_id: str) -> tuple[Problem, ...]:
+        if end == _ASIDE and uid in self._records:
+            # A crash came between the record and the end of what was set aside.
+            self._folder.remove(uid + _ASIDE)
+        if uid in self._records or (end in (_ASIDE, _STARTED) and uid in self._aside):
+            return ()
         try:
             record = self._read(uid, end)
         except (DamagedError, NewerError) as error:
-            if end != _STARTED and (started := self._of_another_boot(uid, boot_id)):
-                self._keep(started)
-                return None
-            if end != _ASIDE:
-                self._folder.rename(uid + end, uid + _ASIDE)
-            self._aside.add(uid)
-            return _set_aside(str(self._folder.path / (uid + _ASIDE)), error)
+            if end != _STARTED:
+                self._keep_beginning(uid, boot_id)
+            return () if uid in self._records else self._put_aside(uid, end, error)
         if record is None:
-            return None
+            return ()
         self._keep(record)
         if end == _ASIDE:
             # A newer release is back, or somebody repaired the file.
             self._folder.rename(uid + _ASIDE, uid + _RECORD)
         if end == _RELEASING:
             self._releasing.add(uid)
-        return None
+        return ()
 
-    def _of_another_boot(self, uid: str, boot_id: str) -> Record | None:
-        """What a claim's preparation began with, where that was in another boot."""
+    def _put_aside(self, uid: str, end: str, why: DamagedError | NewerError) -> tuple[Problem, ...]:
+        self._aside.add(uid)
+        name = uid + _ASIDE
+        try:
+            if end != _ASIDE:
+                self._folder.rename(uid + end, name)
+        except PluginError as error:
+            return (_set_aside(str(self._folder.path / (uid + end)), why), *error.problems)
+        return (_set_aside(str(self._folder.path / name), why),)
+
+    def _keep_beginning(self, uid: str, boot_id: str) -> None:
+        """Keep the first file of a claim without a readable record: as its record, to be undone, if it is of another boot."""
+        if uid in self._records:
+            return
         with suppress(DamagedError, NewerError):
-            started = self._read(uid, _STARTED)
-            if started and started.boot_id != boot_id:
-                return started
-        return None
+            if started := self._read(uid, _STARTED):
+                if started.boot_id != boot_id:
+                    self._keep(started)
+                else:
+                    self._began[uid] = started
 
     def _read(self, uid: str, end: str) -> Record | None:
         content = self._folder.read(uid + end)
@@ -188,7 +211,7 @@ def _too_large(record: Record, size: int) -> PluginError:
     problem = Problem(
         path=str(record.claim),
         code="claim-too-large",
-        message=f"its record has {size} bytes, and at most {LARGEST} are read again",
+        message=f"its record has {size} bytes, and at most {LARGEST} with {MOST_PARTS} objects and lists are read again",
         hint="each device has all configs that are for it: give the claim fewer or shorter ones, or fewer devices",
     )
     return PluginError([problem])

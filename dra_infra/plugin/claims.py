@@ -1,4 +1,4 @@
-"""What the plugin knows of a claim: the devices that it was given, and what was prepared for it."""
+"""Claims as the plugin knows them: the devices that each was given, and what was prepared for it."""
 
 from __future__ import annotations
 

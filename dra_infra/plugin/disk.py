@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from dra_infra.errors import PluginError, Problem
 
@@ -19,6 +19,9 @@ TEMPORARY: Final = ".tmp"
 LARGEST: Final = 8 * 1024 * 1024
 """Bytes of a file that is read. A claim of 32 devices takes one or two where each has a hundred mounts and long configs."""
 
+MOST_PARTS: Final = 200_000
+"""Objects and lists of JSON that is parsed: an object of seven bytes takes 200 in memory, of which the plugin's pod has 256 MiB."""
+
 _HINTS: Final = {
     errno.ENOSPC: "make room on the file system; what was prepared before stays prepared",
     errno.EDQUOT: "raise the quota; what was prepared before stays prepared",
@@ -26,6 +29,20 @@ _HINTS: Final = {
     errno.EACCES: "run the plugin as a user that may write there",
     errno.EPERM: "run the plugin as a user that may write there",
 }
+
+
+_OF_ONE_FILE: Final = frozenset(
+    {
+        *(errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.EISDIR),
+        *(errno.EACCES, errno.EPERM, errno.EIO, errno.EBADMSG, errno.EUCLEAN),
+    }
+)
+"""Why one file cannot be read where others can: no plain file, another user's, on a bad place of the disk."""
+
+
+def may_be_parsed(content: bytes) -> bool:
+    """True where JSON has neither so many bytes nor so many parts that reading it would take the plugin's memory."""
+    return len(content) <= LARGEST and content.count(b"{") + content.count(b"[") <= MOST_PARTS
 
 
 class Disk:
@@ -83,24 +100,21 @@ class Folder:
     def read(self, name: str) -> bytes | None:
         """Content of a plain file, cut where it is too large; None where there is none.
 
-        A link, a folder or a pipe in its place is not followed and has no content.
+        A link, a folder, a pipe or the like in its place is neither followed nor opened, and has no content; nor has a
+        file that cannot be read while others can.
         """
         path = self.path / name
         with explained("cannot be read", path):
             try:
-                # Not to wait for a writer where somebody put a pipe.
-                handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                if not stat.S_ISREG(path.lstat().st_mode):
+                    return b""
+                return _read(path)
             except FileNotFoundError:
                 return None
             except OSError as error:
-                if error.errno == errno.ELOOP:
+                if error.errno in _OF_ONE_FILE:
                     return b""
                 raise
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                os.close(handle)
-                return b""
-            with os.fdopen(handle, "rb") as file:
-                return file.read(LARGEST + 1)
 
     def replace(self, name: str, content: bytes, *, sync: bool = False, settle: bool = False) -> None:
         """Put *content* into the place of a file, so that nobody ever reads a part of it.
@@ -115,6 +129,7 @@ class Folder:
                 self._disk.write_new(beside, content, self._mode)
                 if sync or settle:
                     self._disk.settle(beside)
+                self._make_way(path)
                 self._disk.rename(beside, path)
             except OSError:
                 with suppress(OSError):
@@ -126,6 +141,7 @@ class Folder:
     def rename(self, old: str, new: str) -> None:
         """Give a file another name; it takes no room, so that it works on a full disk."""
         with explained("cannot be renamed", self.path / old):
+            self._make_way(self.path / new)
             self._disk.rename(self.path / old, self.path / new)
 
     def remove(self, *names: str, settle: bool = False) -> None:
@@ -135,6 +151,7 @@ class Folder:
             path = self.path / name
             # Asked first: on a read-only mount the kernel refuses to remove what is not there.
             with explained("cannot be removed", path), suppress(FileNotFoundError):
+                self._make_way(path)
                 if os.path.lexists(path):
                     self._disk.remove(path)
                     removed = True
@@ -144,15 +161,51 @@ class Folder:
 
     def remove_temporary(self, is_ours: Callable[[str], bool]) -> None:
         """Take away what a crash left half-written. *is_ours* is asked for the name that a file would have got."""
-        self.remove(
-            *(
-                name
-                for name in self.names()
-                if name.startswith(".")
+        for name in self.names():
+            if (
+                name.startswith(".")
                 and name.endswith(TEMPORARY)
                 and is_ours(name[1 : -len(TEMPORARY)].rpartition(".")[0])
-            )
-        )
+            ):
+                # Nobody reads it: one that cannot be removed may stay.
+                with suppress(PluginError):
+                    self.remove(name)
+
+    def _make_way(self, path: Path) -> None:
+        """Remove a folder that is in the place of a file, or rename it where it is not empty.
+
+        What is in it is not ours to delete, and may be on another file system.
+        """
+        with suppress(FileNotFoundError):
+            if not stat.S_ISDIR(path.lstat().st_mode):
+                return
+            try:
+                path.rmdir()
+            except OSError:
+                self._disk.rename(path, self.path / f".{path.name}.{secrets.token_hex(4)}.folder")
+
+
+def _read(path: Path) -> bytes:
+    with open_plain(path) as file:
+        return file.read(LARGEST + 1) if file else b""
+
+
+@contextmanager
+def open_plain(path: Path, *, follow: bool = False) -> Iterator[BinaryIO | None]:
+    """Open a plain file to read it; None where something else is in its place, for whose writer nobody waits.
+
+    With *follow*, a link in its place leads to the file; without it, it is refused as `OSError`.
+    """
+    # Somebody may put a link or a pipe there at any moment: the type is asked of what was opened.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
+    try:
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                yield file
+        else:
+            yield None
+    finally:
+        os.close(handle)
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""The parts of the plugin that the kubelet and the API server see, started and stopped in the order in which neither is misled."""
+"""Starts and stops the parts of the plugin that the kubelet and the API server see.
+
+The order is one in which neither is misled.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,8 @@ from dra_infra.plugin.observing import Observer, Silent
 from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.service.health import HealthService
 from dra_infra.plugin.service.node import NodeService
-from dra_infra.plugin.service.registration import Registration
 from dra_infra.plugin.service.serving import Pool, Server
-from dra_infra.plugin.service.sockets import Sockets
+from dra_infra.plugin.service.sockets import Registration, Sockets
 
 THREADS: Final = 16
 """Calls at work. Preparing is one at a time; what they do at the same time is to read claims from the API server."""

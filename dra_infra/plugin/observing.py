@@ -1,4 +1,4 @@
-"""What the plugin tells of its work: logs, metrics and tests listen."""
+"""Observers of the plugin's work: logs, metrics and tests listen."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Prepares and releases claims, so that a crash at any step leaves nothing that the next start cannot put right.
 
-The order of the steps, and why each is safe, is in docs/adr/0009.
+The order of the steps, and why each is safe, is in docs/node-plugin.md.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin import refusals
+from dra_infra.plugin import failures
+from dra_infra.plugin.back_end import Devices
 from dra_infra.plugin.cdi import CdiFolder, device_ids, device_names
 from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.claims import Claim, ClaimDevice, Record, check_uid, find_holder
-from dra_infra.plugin.devices import Devices
-from dra_infra.plugin.turns import Turns
-from dra_infra.plugin.unexpected import expected
+from dra_infra.plugin.failures import expected
+from dra_infra.plugin.locks import Turns
 
 _CDI_NAME: Final = re.compile(r"[-0-9a-f]{36}-(?P<preparation>[0-9a-f]{8})-\d+-(?P<device>.+)")
 
@@ -212,7 +212,7 @@ class Preparations:
             known = None
         if known:
             if known.claim.devices != claim.devices:
-                raise refusals.prepared_otherwise(claim, known.claim)
+                raise failures.prepared_otherwise(claim, known.claim)
             self._specs.write(known)
             return known
         self._refuse_held(claim)
@@ -261,8 +261,8 @@ class Preparations:
         return self._checkpoint.unreadable | (self._specs.uids() - self._checkpoint.records.keys())
 
     def _restore(self, claim: Claim) -> Record | None:
-        """The record of a claim of which only the spec is left: its names tell which preparation it was."""
-        names = self._specs.names(claim.uid) if claim.uid in self._lost() else ()
+        """The record of a claim that has none any more: names of its devices tell which preparation it was."""
+        names = self._names(claim.uid) if claim.uid in self._lost() else ()
         first = _CDI_NAME.fullmatch(names[0]) if names else None
         if not first:
             return None
@@ -270,7 +270,7 @@ class Preparations:
             claim=claim, state="completed", preparation=first["preparation"], boot_id=self._boot_id
         )
         if names != device_names(record):
-            raise refusals.prepared_otherwise(claim, replace(claim, devices=self._devices_of(claim.uid)))
+            raise failures.prepared_otherwise(claim, replace(claim, devices=self._devices_of(claim.uid)))
         # The back end is asked again: it may have begun to undo it.
         restored = replace(record, edits=tuple(self._devices.prepare(claim)))
         self._unsure = True
@@ -279,23 +279,30 @@ class Preparations:
         self._unsure = False
         return restored
 
+    def _names(self, uid: str) -> tuple[str, ...]:
+        """Names for CDI of the devices of a claim without a record: those in its spec, else those that it was to get."""
+        began = self._checkpoint.began(uid)
+        return self._specs.names(uid) or (device_names(began) if began else ())
+
     def _devices_of(self, uid: str) -> tuple[ClaimDevice, ...]:
-        """Devices by the names in a spec, which tell no pool."""
-        found = map(_CDI_NAME.fullmatch, self._specs.names(uid))
+        """Devices by their names for CDI, which tell no pool."""
+        found = map(_CDI_NAME.fullmatch, self._names(uid))
         return tuple(ClaimDevice(pool="", device=each["device"], request="") for each in found if each)
 
     def _refuse_held(self, claim: Claim) -> None:
         if held := find_holder(claim, self._checkpoint.sharing(claim)):
             device, record = held
-            raise refusals.held(claim, device, str(record.claim))
+            raise failures.held(claim, device, str(record.claim))
         alone = [each for each in claim.devices if not each.admin_access]
-        for uid in sorted(self._lost() - {claim.uid}) if alone else ():
+        lost = self._lost() if alone else frozenset()
+        for uid in sorted(lost - {claim.uid}):
             names = {each.device for each in self._devices_of(uid)}
-            if not names:
-                raise refusals.not_restored(claim, uid)
+            # Of two that are lost each would wait for the other for ever. They had their devices beside each other.
+            if not names and claim.uid not in lost:
+                raise failures.not_restored(claim, uid)
             for device in alone:
                 if device.device in names:
-                    raise refusals.held(
+                    raise failures.held(
                         claim, device, f"the claim with the UID {uid}, which was not restored yet"
                     )
 

@@ -1,4 +1,6 @@
-"""Format 1 of the checkpoint's files. A release that changes it counts on, and reads every format that was released.
+"""Format 1 of the checkpoint's files.
+
+A release that changes it counts on, and reads every format that was released.
 
     {"format": 1, "checksum": "sha256:...", "record": {...}}
 
@@ -13,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from dra_infra.plugin.claims import Claim, ClaimDevice, DeviceNode, Edits, Hook, Mount, Record
-from dra_infra.plugin.disk import LARGEST
+from dra_infra.plugin.disk import LARGEST, MOST_PARTS, may_be_parsed
 
 FORMAT: Final = 1
 
@@ -47,24 +49,25 @@ def decode(content: bytes, *, uid: str) -> Record:
         DamagedError: It is cut, was changed, or is another claim's.
         NewerError: A later release wrote it.
     """
-    if len(content) > LARGEST:
-        raise DamagedError(f"it has more than {LARGEST} bytes")
+    if not may_be_parsed(content):
+        raise DamagedError(f"it has more than {LARGEST} bytes, or {MOST_PARTS} objects and lists")
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise DamagedError("it is no JSON" if content else "it is empty") from error
+        said = "it is no JSON" if content else "it is empty, or no file that can be read"
+        raise DamagedError(said) from error
     number = document.get("format") if isinstance(document, dict) else None
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise DamagedError("it has no format")
     if number > FORMAT:
-        raise NewerError(f"it has format {number}, and this release reads up to {FORMAT}")
+        raise NewerError(f"it has format {str(number)[:20]}, and this release reads up to {FORMAT}")
     plain = document.get("record")
-    if document.get("checksum") != _checksum(plain):
-        raise DamagedError("the checksum is of something else")
     try:
-        record = _record(plain)
-    except (KeyError, TypeError, ValueError) as error:
+        record = _record(plain) if document.get("checksum") == _checksum(plain) else None
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise DamagedError("it lacks something, or has a value of another type") from error
+    if record is None:
+        raise DamagedError("the checksum is of something else")
     if record.claim.uid != uid:
         raise DamagedError("it is the file of another claim")
     return record
@@ -142,7 +145,7 @@ def _plain(record: Record) -> dict[str, Any]:
     }
 
 
-def _record(plain: Mapping[str, Any]) -> Record:
+def _record(plain: Any) -> Record:
     claim = plain["claim"]
     state = _typed(plain["state"], str)
     # One text in memory for all devices that have the same config.

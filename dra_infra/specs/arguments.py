@@ -1,12 +1,18 @@
-"""What is wrong with arguments whatever they are for: their type, and how many there are."""
+"""Checks of the arguments that components share: types, counts, names, labels, driver and its gates.
+
+Types and counts are checked whatever the arguments are for. Formats are as in k8s.io/apimachinery:
+pkg/util/validation and pkg/api/validation/objectmeta.go.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from dra_infra.errors import Problem
-from dra_infra.model.literals import literal
+from dra_infra.kubernetes.api import names
+from dra_infra.output.escaping import literal
 
 PLAIN_HINT: Final = "this decides the structure: give a plain value, not a Pulumi Output"
 """What to do about a Pulumi Output where the value must be known while the program runs."""
@@ -41,3 +47,129 @@ def shorten(value: object) -> str:
     """The literal of *value* in bounded length."""
     # An Output has no literal but its address, which is another one in each run.
     return "a Pulumi Output" if is_output(value) else literal(value)
+
+
+_NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_NAME_LENGTH: Final = 63
+"""Most characters of a label's value, and of the name behind the prefix of a key."""
+
+MAX_ANNOTATIONS: Final = 256 * 1024
+"""Bytes of all keys and values (TotalAnnotationSizeLimitB)."""
+
+
+def check_resource_name(name: object) -> list[Problem]:
+    """The name of a component, as far as the engine asks something of it: `wrong-type`, `invalid-name`."""
+    if not isinstance(name, str):
+        return [wrong_type("name", name, "a string", 'write a name such as "trainer"')]
+    if name and is_text(name):
+        return []
+    message = f"{name!r:.80} cannot name a resource"
+    hint = 'write a text that is not empty, such as "trainer"'
+    return [Problem(path="name", code="invalid-name", message=message, hint=hint)]
+
+
+def check_driver(release: object, gates: object) -> Iterator[Problem]:
+    """The types of `driver_release` and `driver_gates`: `wrong-type`."""
+    if release is not None and not isinstance(release, str):
+        yield wrong_type("driver_release", release, "a release", 'write driver_release="25.8"')
+    hint = 'write driver_gates={"DynamicMIG": True}'
+    if gates is not None and not isinstance(gates, Mapping):
+        yield wrong_type("driver_gates", gates, "a mapping of gates to True or False", hint)
+    elif gates is not None:
+        for name, on in gates.items():
+            if not isinstance(name, str):
+                yield wrong_type("driver_gates", name, "the name of a gate", hint)
+            elif not isinstance(on, bool):
+                yield wrong_type(f"driver_gates[{name!r}]", on, "True or False", hint)
+
+
+def check_namespace(namespace: object) -> Iterator[Problem]:
+    """The name of a namespace, a DNS label: `wrong-type`, `invalid-name`."""
+    if namespace is None or is_output(namespace):
+        return
+    if not isinstance(namespace, str):
+        yield wrong_type("namespace", namespace, "a string")
+    elif not names.is_dns_label(namespace):
+        message = f"{shorten(namespace)} is not the name of a namespace"
+        hint = "use at most 63 lower-case letters, digits and '-'"
+        yield Problem(path="namespace", code="invalid-name", message=message, hint=hint)
+
+
+def check_labels(labels: object, path: str = "labels") -> Iterator[Problem]:
+    """Labels of an object: `wrong-type`, `invalid-label`. Outputs are not known, and not judged."""
+    for key, value in _entries(labels):
+        yield from _check_key(key, path, key)
+        if isinstance(value, str) and not is_label_value(value):
+            message = f"{shorten(value)} cannot be the value of a label"
+            hint = "use at most 63 letters, digits, '-', '_' and '.', or an annotation"
+            yield Problem(path=f"{path}[{key!r:.80}]", code="invalid-label", message=message, hint=hint)
+    yield from _check_strings(labels, path)
+
+
+def check_annotations(annotations: object, path: str = "annotations") -> Iterator[Problem]:
+    """Annotations of an object, in whose keys case does not count: `wrong-type`, `invalid-label`, `value-too-long`."""
+    total = 0
+    for key, value in _entries(annotations):
+        yield from _check_key(key.lower(), path, key)
+        for each in (key, value):
+            total += len(each.encode(errors="replace")) if isinstance(each, str) else 0
+    if total > MAX_ANNOTATIONS:
+        message = f"{total} bytes, the API server takes at most {MAX_ANNOTATIONS}"
+        hint = "keep long texts in a ConfigMap"
+        yield Problem(path=path, code="value-too-long", message=message, hint=hint)
+    yield from _check_strings(annotations, path)
+
+
+def is_label_key(text: str) -> bool:
+    """A name behind a DNS subdomain and a slash, or without them."""
+    prefix, slash, name = text.partition("/")
+    return (not slash or names.is_dns_subdomain(prefix)) and _is_name(name if slash else text)
+
+
+def is_label_value(text: str) -> bool:
+    """Empty, or a name."""
+    return not text or _is_name(text)
+
+
+def is_text(text: str) -> bool:
+    """Whether *text* can be sent: Python knows lone surrogates, UTF-8 does not."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _entries(mapping: object) -> list[tuple[str, Any]]:
+    if not isinstance(mapping, Mapping):
+        return []
+    return [(key, value) for key, value in mapping.items() if isinstance(key, str)]
+
+
+def _check_strings(mapping: object, path: str) -> Iterator[Problem]:
+    if mapping is None or is_output(mapping):
+        return
+    hint = f'write {path}={{"team": "ml"}}'
+    if not isinstance(mapping, Mapping):
+        yield wrong_type(path, mapping, "a mapping of strings", hint)
+        return
+    for key, value in mapping.items():
+        if not isinstance(key, str):
+            yield wrong_type(path, key, "a string", hint)
+        elif not is_output(value) and not (isinstance(value, str) and is_text(value)):
+            yield wrong_type(f"{path}[{key!r:.80}]", value, "a string", hint)
+
+
+def _check_key(key: str, path: str, written: str) -> Iterator[Problem]:
+    if is_label_key(key):
+        return
+    yield Problem(
+        path=path,
+        code="invalid-label",
+        message=f"{shorten(written)} cannot be a key",
+        hint="write a name of at most 63 letters, digits, '-', '_' and '.', behind a domain or not: \"acme.example/team\"",
+    )
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= _NAME_LENGTH and _NAME.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""How a claim gets into a pod: one entry of the pod, and one line per container that uses it."""
+"""Attaches a claim to a pod: one entry of the pod, and one line per container that uses it."""
 
 from __future__ import annotations
 

@@ -1,25 +1,200 @@
-"""The spec of claims and claim templates from what people ask for."""
+"""The spec of claims and claim templates from what people ask for, with constraints and gate checks.
+
+A claim may ask for what needs a feature gate: a server whose gate is off clears the field without a word. Constraints
+go from what people ask for to their records.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from dra_infra.catalog.drivers import DeviceType
-from dra_infra.catalog.pins import Pins, newest
+from dra_infra.catalog.drivers import DeviceType, Pins, newest
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.model.resource_claim import DeviceClaim, ResourceClaimSpec
-from dra_infra.model.resource_claim import DeviceRequest as RequestRecord
-from dra_infra.model.target import ClusterTarget
-from dra_infra.specs.arguments import is_list, too_many, wrong_type
-from dra_infra.specs.claim_gates import check_gates
+from dra_infra.kubernetes.api import names
+from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS
+from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceConstraint, ResourceClaimSpec
+from dra_infra.kubernetes.api.resource_claim import DeviceRequest as RequestRecord
+from dra_infra.selectors.attributes import Attribute
+from dra_infra.specs.arguments import is_list, shorten, too_many, wrong_type
 from dra_infra.specs.config_checks import check_claim_configs
-from dra_infra.specs.config_encoding import compile_claim_configs
-from dra_infra.specs.config_matching import ConfiguredRequest
-from dra_infra.specs.constraint_records import compile_constraints
+from dra_infra.specs.config_matching import ConfiguredRequest, compile_claim_configs
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.request_records import check_names, class_name_of, compile_request
-from dra_infra.specs.requests import Alternative, Constraint, DeviceRequest, NamedClass
+from dra_infra.specs.requests import (
+    Alternative,
+    Constraint,
+    DeviceRequest,
+    DistinctAttribute,
+    MatchAttribute,
+    NamedClass,
+)
+from dra_infra.target import ClusterTarget
+
+_ARGUMENTS: Final = {
+    "first_available": "DRAPrioritizedList",
+    "tolerations": "DRADeviceTaints",
+    "capacity": "DRAConsumableCapacity",
+    "admin_access": "DRAAdminAccess",
+}
+
+
+def check_gates(
+    requests: Sequence[object], constraints: object, target: ClusterTarget, *, shorthand: bool
+) -> Iterator[Problem]:
+    """Arguments whose gate is off on a target that names its minor: `needs-newer-kubernetes`.
+
+    Without a minor nothing is said here: the verdict on the object tells what the oldest one clears.
+    """
+    if target.kubernetes is None:
+        return
+    for index, request in enumerate(requests):
+        prefix = "" if shorthand else f"requests[{index}]."
+        if isinstance(request, DeviceRequest):
+            yield from _check(request, prefix, target)
+            alternatives: object = request.first_available
+            for place, each in enumerate(alternatives if is_list(alternatives) else ()):  # type: ignore[arg-type, var-annotated]  # a list, as asked
+                yield from _check(each, f"{prefix}first_available[{place}].", target)
+    for index, constraint in enumerate(constraints if isinstance(constraints, Sequence) else ()):
+        if isinstance(constraint, DistinctAttribute):
+            yield from check_gate(
+                f"constraints[{index}]", "distinctAttribute", "DRAConsumableCapacity", target
+            )
+
+
+def _check(asked: DeviceRequest | Alternative, prefix: str, target: ClusterTarget) -> Iterator[Problem]:
+    for argument, gate in _ARGUMENTS.items():
+        # Whatever is neither a list, a mapping nor True is told where it is compiled.
+        value = getattr(asked, argument, None)
+        if value is True or (isinstance(value, (Mapping, Sequence)) and len(value)):
+            yield from check_gate(f"{prefix}{argument}", argument, gate, target)
+
+
+def check_gate(path: str, what: str, gate: str, target: ClusterTarget) -> Iterator[Problem]:
+    """Whether a target that names its minor has a gate on: `needs-newer-kubernetes`.
+
+    Args:
+        path: The argument that needs it.
+        what: What a server without the gate clears.
+        gate: Name of the gate.
+        target: The cluster; nothing is said of one without a minor.
+    """
+    release = target.releases[0]
+    if target.kubernetes is None or release.enabled(gate):
+        return
+    newer = next(
+        (
+            minor
+            for minor in SUPPORTED_MINORS
+            if minor > release.minor and (state := GATES[gate].get(minor)) and state.default
+        ),
+        "",
+    )
+    on = f"gates={{{gate!r}: True}} where the cluster has it on"
+    yield Problem(
+        path=path,
+        code="needs-newer-kubernetes",
+        message=f"{what} is cleared without a word by Kubernetes {release.minor}: the gate {gate} is off",
+        hint=f'set target=dra.ClusterTarget(kubernetes="{newer}") or newer, {on}, or leave it out'
+        if newer
+        else f"set {on}, or leave it out",
+    )
+
+
+MAX_REQUESTS: Final = 32
+"""Most requests that a constraint names (DeviceRequestsMaxSize of resource/v1 types.go)."""
+
+
+def compile_constraints(
+    constraints: object, known: Sequence[str]
+) -> tuple[list[Problem], list[DeviceConstraint]]:
+    """The records of *constraints*, and what is wrong with them.
+
+    Args:
+        constraints: As the user gave them.
+        known: Names of the claim's requests, alternatives as `request/alternative`.
+    """
+    if not isinstance(constraints, Sequence) or not is_list(constraints):
+        hint = "constraints decide the structure: give a plain list"
+        return [wrong_type("constraints", constraints, "a list of constraints", hint)], []
+    problems: list[Problem] = []
+    records = []
+    for index, constraint in enumerate(constraints):
+        path = f"constraints[{index}]"
+        if not isinstance(constraint, (MatchAttribute, DistinctAttribute)):
+            hint = "write dra.MatchAttribute(dra.gpu.product)"
+            problems.append(wrong_type(path, constraint, "a constraint", hint))
+            continue
+        name = attribute_name(constraint.attribute)
+        parts = names.split_qualified_name(name) if isinstance(name, str) else None
+        # Up to 1.34 the server took capitals in the domain; no driver has any.
+        if parts is None or not parts[0] or parts[0] != parts[0].lower():
+            problems.append(
+                Problem(
+                    path=f"{path}.attribute",
+                    code="invalid-attribute-name",
+                    message=f"{shorten(name)} is not an attribute name with its domain",
+                    hint='write "gpu.nvidia.com/productName", or dra.gpu.product',
+                )
+            )
+        wanted = constraint.requests
+        found = _check_requests(wanted, path, known)
+        problems += found
+        if found:
+            continue
+        records.append(
+            DeviceConstraint(
+                requests=list(wanted) or None,
+                match_attribute=str(name) if isinstance(constraint, MatchAttribute) else None,
+                distinct_attribute=str(name) if isinstance(constraint, DistinctAttribute) else None,
+            )
+        )
+    return problems, records
+
+
+def _check_requests(requests: object, path: str, known: Sequence[str]) -> list[Problem]:
+    """What is wrong with the names of requests in a constraint."""
+    if not isinstance(requests, Sequence) or not is_list(requests):
+        hint = f"write requests={list(known[:2])!r}"
+        return [wrong_type(f"{path}.requests", requests, "a list of names", hint)]
+    problems = [
+        _unknown_request(f"{path}.requests[{position}]", wanted, known)
+        for position, wanted in enumerate(requests)
+        if not isinstance(wanted, str) or wanted not in known
+    ]
+    if len(requests) > MAX_REQUESTS:
+        problems.append(
+            too_many(f"{path}.requests", len(requests), MAX_REQUESTS, "leave requests out for all of them")
+        )
+    seen: set[str] = set()
+    for position, wanted in enumerate(each for each in requests if isinstance(each, str)):
+        if wanted in seen:
+            message = f"{shorten(wanted)} is named twice"
+            problems.append(
+                Problem(
+                    path=f"{path}.requests[{position}]",
+                    code="duplicate-item",
+                    message=message,
+                    hint="leave it out",
+                )
+            )
+        seen.add(wanted)
+    return problems
+
+
+def attribute_name(attribute: object) -> object:
+    """The name with its domain behind `attribute=`."""
+    return attribute.qualified_name if isinstance(attribute, Attribute) else attribute
+
+
+def _unknown_request(path: str, wanted: object, known: Sequence[str]) -> Problem:
+    return Problem(
+        path=path,
+        code="unknown-request",
+        message=f"{shorten(wanted)} is not a request of this claim",
+        hint=f"its requests are {', '.join(map(repr, known))}",
+    )
+
 
 SHORTHAND_REQUEST: Final = "gpu"
 """Name of the one request of a claim that was asked for by `device_class=`, `count=`, `select=`."""

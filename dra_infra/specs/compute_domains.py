@@ -1,8 +1,9 @@
 """ComputeDomains of the NVIDIA DRA driver: nodes of a rack whose GPUs share memory over NVLink.
 
-A ComputeDomain names a claim template that the driver's controller makes beside it; a pod that has a claim from it gets
-channel 0 of the node, and the node joins the domain. Upstream: `api/nvidia.com/resource/v1beta1/computedomain.go` and
-`cmd/compute-domain-controller` of the NVIDIA DRA driver, v25.3.2 to v0.4.1, and main at 95932046 before v0.5.0.
+A ComputeDomain names a claim template that the driver's controller makes beside it; a pod that has a claim from it
+gets channel 0 of the node, and the node joins the domain. Upstream:
+`api/nvidia.com/resource/v1beta1/computedomain.go` and `cmd/compute-domain-controller` of the NVIDIA DRA driver,
+v25.3.2 to v0.4.1, and main at 95932046 before v0.5.0.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dra_infra.catalog.device_configs import lines_with
 from dra_infra.catalog.driver_gates import gate_states, gates_of
 from dra_infra.catalog.drivers import drivers
 from dra_infra.errors import Problem
-from dra_infra.model.program import SECRET, UNKNOWN
+from dra_infra.program_objects import SECRET, UNKNOWN
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.claims import compile_claim
 from dra_infra.specs.device_configs import ComputeDomainChannelConfig
@@ -167,7 +168,7 @@ def check_template_names(objects: Sequence[Mapping[str, Any]]) -> Iterator[tuple
         Pairs of an object's position and a problem whose path begins inside the object.
     """
     own = {
-        (_namespace(each), _mapping(each.get("metadata")).get("name"))
+        (_namespace(each), str(_mapping(each.get("metadata")).get("name")))
         for each in objects
         if each.get("kind") == "ResourceClaimTemplate"
     }

@@ -1,19 +1,27 @@
-"""Which configs are for which devices.
+"""Matches device configs with devices, and encodes them as they stand in claims and classes.
 
 A config that names a request must be of the kind for what the request gets. One that names none is for those devices
-that its kind fits. Source: `validateDeviceConfigType` and `matchesDeviceType` in cmd/gpu-kubelet-plugin/device_state.go
-of the NVIDIA DRA driver, 25.3 to 0.5.
+that its kind fits. Source: `validateDeviceConfigType` and `matchesDeviceType` in
+cmd/gpu-kubelet-plugin/device_state.go of the NVIDIA DRA driver, 25.3 to 0.5.
+
+Values of a config that cannot be written as JSON are found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 from dra_infra.catalog.device_configs import ConfigKind, configs_of
-from dra_infra.catalog.drivers import DeviceType
-from dra_infra.catalog.pins import Pins
+from dra_infra.catalog.drivers import DeviceType, Pins
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.device_class import DeviceClassConfiguration, OpaqueDeviceConfiguration
+from dra_infra.kubernetes.api.resource_claim import DeviceClaimConfiguration
+from dra_infra.program_objects import UNKNOWN
+from dra_infra.specs.arguments import is_output, is_text
 from dra_infra.specs.device_configs import DeviceConfig, OpaqueConfig
 
 
@@ -102,3 +110,59 @@ def _kind_for(config: DeviceConfig, devices: Sequence[DeviceType]) -> str:
         return ""
     (kind,) = own
     return f"write kind: {kind}" if isinstance(config, OpaqueConfig) else f"write dra.{kind}(...)"
+
+
+def compile_claim_configs(configs: Sequence[DeviceConfig]) -> list[DeviceClaimConfiguration]:
+    """The `config` of a claim; `UNKNOWN` stands for Pulumi Outputs in the parameters."""
+    return [
+        DeviceClaimConfiguration(requests=list(config.requests) or None, opaque=_opaque(config))
+        for config in configs
+    ]
+
+
+def compile_class_configs(configs: Sequence[DeviceConfig]) -> list[DeviceClassConfiguration]:
+    """The `config` of a class; `UNKNOWN` stands for Pulumi Outputs in the parameters."""
+    return [DeviceClassConfiguration(opaque=_opaque(config)) for config in configs]
+
+
+def known_parameters(config: DeviceConfig) -> Any:
+    """The parameters as plain data, with `UNKNOWN` for each Pulumi Output."""
+    return _known(config.to_parameters())
+
+
+def _opaque(config: DeviceConfig) -> OpaqueDeviceConfiguration:
+    # A round trip, so that tuples are lists and keys are texts, as in the object.
+    parameters = json.loads(json.dumps(known_parameters(config)))
+    return OpaqueDeviceConfiguration(driver=config.driver, parameters=parameters)
+
+
+def _known(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _known(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_known(each) for each in value]
+    return UNKNOWN if is_output(value) else value
+
+
+_LARGEST: Final = 2**63
+"""What readers of JSON in Go hold in a whole number."""
+
+
+def find_odd(value: Any, at: tuple[str, ...] = ()) -> tuple[tuple[str, ...], Any] | None:
+    """The first value that JSON cannot hold, with its place; None where there is none. Outputs are not judged."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            if isinstance(key, bool) or not isinstance(key, str | int) or not is_text(str(key)):
+                return (at, key)
+            if found := find_odd(each, (*at, str(key))):
+                return found
+        return None
+    if isinstance(value, list | tuple):
+        return next(filter(None, (find_odd(each, at) for each in value)), None)
+    if isinstance(value, str):
+        return None if is_text(value) else (at, value)
+    if isinstance(value, float):
+        return None if math.isfinite(value) else (at, value)
+    if isinstance(value, int):
+        return None if abs(value) <= _LARGEST else (at, value)
+    return None if value is None or is_output(value) else (at, value)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dra_infra.catalog.drivers import DeviceType
-from dra_infra.catalog.pins import Pins, newest
-from dra_infra.cel import driver as driver_is
-from dra_infra.cel import gpu
+from dra_infra.catalog.drivers import DeviceType, Pins, newest
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.model import names
-from dra_infra.model.device_class import CELDeviceSelector, DeviceClassSpec, DeviceSelector
-from dra_infra.specs.arguments import is_list, shorten, wrong_type
+from dra_infra.kubernetes.api import names
+from dra_infra.kubernetes.api.device_class import CELDeviceSelector, DeviceClassSpec, DeviceSelector
+from dra_infra.selectors.gpu_selectors import gpu
+from dra_infra.selectors.selector import driver as driver_is
+from dra_infra.specs.arguments import is_label_key, is_list, shorten, wrong_type
 from dra_infra.specs.config_checks import check_class_configs
-from dra_infra.specs.config_encoding import compile_class_configs
+from dra_infra.specs.config_matching import compile_class_configs
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.request_records import compile_selectors
-from dra_infra.specs.shared_arguments import is_label_key
 
 NVIDIA_DRIVER = "gpu.nvidia.com"
 

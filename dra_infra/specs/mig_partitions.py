@@ -1,26 +1,233 @@
-"""Requests for MIG devices from what people ask for: profiles, or so much memory and compute."""
+"""Requests for MIG devices from what people ask for: profiles, or so much memory and compute.
+
+For an amount of memory and compute the requests are a ladder: the smallest MIG profiles with at least so much, per
+GPU, as alternatives in one order. Placement checks tell whether the MIG devices of a claim fit one GPU, and what of
+them does.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from fractions import Fraction
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 from dra_infra.catalog.driver_gates import check_gates as check_driver_gates
 from dra_infra.catalog.driver_gates import gate_states, gates_of
-from dra_infra.catalog.pins import Pins, newest
-from dra_infra.cel import Selector, gpu
-from dra_infra.cel.check import check_expression
+from dra_infra.catalog.drivers import Pins, newest
+from dra_infra.catalog.mig import MigProfile, fitting_parts, mig_products, mig_profiles_of, placements_of
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.model.target import ClusterTarget
-from dra_infra.specs.claim_gates import check_gate, check_gates
-from dra_infra.specs.mig_ladders import check_found, check_size, smallest_profiles
-from dra_infra.specs.mig_placements import check_placement
-from dra_infra.specs.mig_profiles import check_profile, products_of, products_with_mig, profile_test
-from dra_infra.specs.mig_wishes import MIG_REQUEST, AskedProfile, MigWish, check_wish, read_profiles
-from dra_infra.specs.request_records import class_name_of, compile_request
+from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.cel.check import check_expression
+from dra_infra.selectors.gpu_selectors import gpu
+from dra_infra.selectors.selector import Selector
+from dra_infra.specs.arguments import PLAIN_HINT, is_output, wrong_type
+from dra_infra.specs.claims import check_gate, check_gates
+from dra_infra.specs.mig_profiles import (
+    MIG_REQUEST,
+    AskedProfile,
+    MigWish,
+    check_profile,
+    check_wish,
+    products_of,
+    products_with_mig,
+    profile_test,
+    read_profiles,
+)
+from dra_infra.specs.request_records import MAX_ALTERNATIVES, class_name_of, compile_request
 from dra_infra.specs.requests import Alternative, DeviceRequest, MatchAttribute, NamedClass
+from dra_infra.target import ClusterTarget
+
+_MIB: Final = 2**20
+
+
+def check_size(memory: object, compute: object) -> list[Problem]:
+    """Whether these are an amount of memory and a number of compute slices: `wrong-type`, `count-below-one`."""
+    problems = []
+    if memory is not None and (not isinstance(memory, str) or _mib(memory) is None):
+        hint = PLAIN_HINT if is_output(memory) else 'write memory="20Gi"'
+        problems.append(wrong_type("memory", memory, "an amount of memory", hint))
+    if compute is not None and (not isinstance(compute, int) or isinstance(compute, bool)):
+        hint = PLAIN_HINT if is_output(compute) else "write compute=2"
+        problems.append(wrong_type("compute", compute, "a number of compute slices", hint))
+    elif isinstance(compute, int) and compute < 1:
+        message, hint = f"{compute} is below 1", "leave it out where any will do"
+        problems.append(Problem(path="compute", code="count-below-one", message=message, hint=hint))
+    return problems
+
+
+@lru_cache(maxsize=1024)
+def smallest_profiles(
+    memory: str | None, compute: int | None, products: tuple[str, ...], *, count: int, same_gpu: bool
+) -> tuple[tuple[str, ...], ...]:
+    """The profiles to try one after the other; those at one place share no product.
+
+    Each product has the smallest profile, without media or graphics extensions, that is large enough. Where its memory
+    is not known, NVML may report less than its name says, and larger ones follow until one is large enough even so:
+    what is reported decides. Small ones come first.
+
+    Args:
+        memory: An amount such as `20Gi`.
+        compute: Compute slices, of the 7 or 4 of a GPU.
+        products: NVML names.
+        count: How many devices are wanted.
+        same_gpu: Whether they must fit one GPU.
+    """
+    wanted = (_mib(memory) if memory else None) or Fraction(0)
+    found: dict[str, MigProfile] = {}
+    for product in products:
+        for profile in _large_enough(product, wanted, compute or 1):
+            if not same_gpu or placements_of([profile.name] * count, product) is not None:
+                found.setdefault(profile.name, profile)
+    order = sorted(found.values(), key=lambda each: (_named_mib(each), each.compute_slices, each.name))
+    return _merged([(profile.name,) for profile in order], products)
+
+
+def check_found(
+    memory: str | None,
+    compute: int | None,
+    products: tuple[str, ...],
+    *,
+    count: int,
+    same_gpu: bool,
+    gpu: str,
+) -> Problem:
+    """What to say where no product has such a profile: `mig-none-large-enough`."""
+    alone = same_gpu and smallest_profiles(memory, compute, products, count=1, same_gpu=False)
+    largest = max(
+        (profile for product in products for profile in mig_profiles_of(product)),
+        key=lambda each: (_named_mib(each), each.compute_slices),
+    )
+    wish = " and ".join(
+        filter(
+            None, (f"{memory} of memory" if memory else "", f"{compute} compute slices" if compute else "")
+        )
+    )
+    if alone:
+        message = f"no {gpu or 'GPU'} has room for {count} MIG devices with {wish} each"
+        hint = "leave same_gpu out, or ask for fewer or smaller ones"
+    else:
+        message = f"no MIG profile of {gpu or 'any GPU that is known here'} has {wish}"
+        hint = f"the largest is {largest.name}; for more, ask for whole GPUs: dra.GpuClaimTemplate"
+    path = "count" if alone else "memory" if memory else "compute"
+    return Problem(path=path, code="mig-none-large-enough", message=message, hint=hint)
+
+
+def _large_enough(product: str, memory: Fraction, compute: int) -> Iterator[MigProfile]:
+    plain = [each for each in mig_profiles_of(product) if not each.attributes]
+    slices = 0
+    for profile in sorted(plain, key=lambda each: (each.memory_slices, each.compute_slices)):
+        known = profile.memory_mib if profile.memory_mib is not None else _named_mib(profile)
+        # As many slices are as much memory.
+        if profile.compute_slices < compute or known < memory or profile.memory_slices == slices:
+            continue
+        yield profile
+        slices = profile.memory_slices
+        if profile.memory_mib is not None or known * _least_share() >= memory:
+            return
+
+
+def _merged(places: list[tuple[str, ...]], products: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """As many places as a request may have: from the large end, neighbours that no product has both of are joined."""
+    index = len(places) - 1
+    while len(places) > MAX_ALTERNATIVES and index > 0:
+        before, behind = places[index - 1], places[index]
+        if not {each for name in before for each in products_of(name, products)} & {
+            each for name in behind for each in products_of(name, products)
+        }:
+            places[index - 1 : index + 1] = [before + behind]
+        index -= 1
+    return tuple(places)
+
+
+@cache
+def _least_share() -> Fraction:
+    """The least part of what a name says that NVML is known to report: 16 GiB of 1g.18gb."""
+    known: Mapping[MigProfile, int] = {
+        profile: profile.memory_mib
+        for product in mig_products()
+        for profile in mig_profiles_of(product)
+        if profile.memory_mib is not None
+    }
+    return min(mib / _named_mib(profile) for profile, mib in known.items())
+
+
+def _named_mib(profile: MigProfile) -> Fraction:
+    """The memory that the name says, in MiB."""
+    match = re.search(r"(\d+)gb", profile.name)
+    return Fraction(int(match[1]) if match else 0) * 1024
+
+
+def _mib(memory: str) -> Fraction | None:
+    try:
+        value = Quantity.parse(memory).value
+    except ValueError:
+        return None
+    return value / _MIB if value > 0 else None
+
+
+_MOST_PROFILES: Final = 6
+"""Different profiles of a set up to which its parts that fit are worth listing."""
+
+_MOST_PARTS: Final = 3
+
+
+def check_placement(asked: Sequence[AskedProfile], products: tuple[str, ...], path: str) -> list[Problem]:
+    """Whether all devices fit one GPU of one of *products*: `mig-not-placeable` at *path*.
+
+    Nothing is said where the placements of a profile are not known.
+    """
+    wanted = Counter[str]()
+    for each in asked:
+        wanted[each.profile] += each.number
+    having = {profile: products_of(profile, products) for profile in wanted}
+    if not all(having.values()):
+        return []
+    common = [product for product in products if all(product in each for each in having.values())]
+    if not common:
+        message = f"no GPU has all of these profiles: {', '.join(wanted)}"
+        hint = "; ".join(f"{profile} is of {', '.join(on)}" for profile, on in having.items())
+        return [Problem(path=path, code="mig-not-placeable", message=message, hint=hint)]
+    every = list(wanted.elements())
+    if any(placements_of(every, product) is not None for product in common):
+        return []
+    one = common[0] if len(common) == 1 else "GPU"
+    return [
+        Problem(
+            path=path,
+            code="mig-not-placeable",
+            message=f"{_said(wanted)} does not fit one {one}",
+            hint=f"{_what_fits(wanted, common)}leave same_gpu out to take several GPUs of a node",
+        )
+    ]
+
+
+def _what_fits(wanted: Counter[str], products: Sequence[str]) -> str:
+    if len(wanted) > _MOST_PROFILES:
+        return ""
+    every = list(wanted.elements())
+    parts: dict[tuple[str, ...], str] = {}
+    for product in products:
+        for part in fitting_parts(every, product):
+            parts.setdefault(part, product)
+    fits = [_placed(part, product) for part, product in list(parts.items())[:_MOST_PARTS]]
+    return f"of these, {' or '.join(fits)} fits; "
+
+
+def _placed(part: Sequence[str], product: str) -> str:
+    slices = ", ".join(
+        f"{each.start}-{each.start + each.size - 1}" if each.size > 1 else str(each.start)
+        for each in placements_of(part, product) or ()
+    )
+    return f"{_said(Counter(part))} (memory slices {slices} of {product})"
+
+
+def _said(counts: Counter[str]) -> str:
+    return "+".join(f"{profile}*{count}" for profile, count in counts.items())
+
 
 _NVIDIA: Final = "gpu.nvidia.com"
 _DYNAMIC: Final = "DynamicMIG"

@@ -1,16 +1,26 @@
-"""MIG profiles by name: which GPUs have them, what else they are called, and the test for their devices."""
+"""MIG profiles by name: which GPUs have them, what else they are called, and the test for their devices.
+
+`MigWish` is what people ask for when they want MIG devices, with checks of what is wrong with that whatever the GPU.
+"""
 
 from __future__ import annotations
 
 import difflib
 import operator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, reduce
+from typing import Any, Final, NamedTuple
 
 from dra_infra.catalog.mig import find_mig_profile, mig_products, mig_profiles_of
 from dra_infra.catalog.vocabulary import mig_profiles
-from dra_infra.cel import Selector, gpu
 from dra_infra.errors import Problem
-from dra_infra.specs.product_names import read_products
+from dra_infra.kubernetes.api import names
+from dra_infra.selectors.gpu_selectors import gpu
+from dra_infra.selectors.selector import Selector
+from dra_infra.specs.arguments import PLAIN_HINT, is_list, is_output, wrong_type
+from dra_infra.specs.claims import MAX_LIST
+from dra_infra.specs.products import read_products
 
 
 def products_with_mig(written: object) -> tuple[list[Problem], tuple[str, ...]]:
@@ -115,3 +125,159 @@ def _is_only_a_name(profile: str) -> bool:
         for product in mig_products()
         for each in mig_profiles_of(product)
     )
+
+
+MIG_REQUEST: Final = "mig"
+"""Name of the one request of a partition; those of several without names of their own are `mig-0`, `mig-1`."""
+
+Profiles = Sequence[str] | Mapping[str, int] | Mapping[str, str]
+"""`["3g.40gb", "1g.10gb"]`, one request each; `{"1g.10gb": 7}`, with counts; `{"train": "3g.40gb"}`, with names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MigWish:
+    """A wish for MIG devices as the user gave it: nothing is sure of the types.
+
+    Args:
+        profile: Name of a profile, `1g.10gb`.
+        profiles: Several, see `Profiles`.
+        memory: At least so much memory, `20Gi`, instead of profiles.
+        compute: At least so many compute slices, of the 7 or 4 of a GPU, instead of profiles.
+        count: How many of the one profile, or of the size that was asked for; 1 when left out.
+        gpu: A product by its NVML name or a short one; None for all.
+        same_gpu: Whether all devices are on one GPU.
+        dynamic: Whether MIG devices are made when they are allocated (DynamicMIG); None where that is not known.
+        device_class: A class of MIG devices; None for the one that the driver ships.
+        select: What each device must pass beyond that.
+        tolerations: Taints of devices that do not matter.
+    """
+
+    profile: Any = None
+    profiles: Any = None
+    memory: Any = None
+    compute: Any = None
+    count: Any = None
+    gpu: Any = None
+    same_gpu: Any = False
+    dynamic: Any = None
+    device_class: Any = None
+    select: Any = None
+    tolerations: Any = ()
+
+    @property
+    def names_profiles(self) -> bool:
+        """Whether it is for profiles by name, not for a size."""
+        return self.profile is not None or self.profiles is not None
+
+
+class AskedProfile(NamedTuple):
+    """Devices of one profile.
+
+    Args:
+        path: Where it is written.
+        request: Name of their request.
+        profile: Name of the profile.
+        number: How many.
+    """
+
+    path: str
+    request: str
+    profile: str
+    number: int
+
+
+def check_wish(wish: MigWish) -> Iterator[Problem]:
+    """Whether arguments go together and have the right types.
+
+    Codes `missing-argument`, `arguments-exclude`, `wrong-type`, `count-below-one`, `too-many-devices`.
+    """
+    given = [name for name in ("profile", "profiles", "memory", "compute") if getattr(wish, name) is not None]
+    if not given:
+        hint = 'write profile="1g.10gb", or memory="20Gi" for the smallest one that has it'
+        yield Problem(
+            path="profile", code="missing-argument", message="no MIG device is asked for", hint=hint
+        )
+    for name in given[1:]:
+        if (given[0], name) != ("memory", "compute"):
+            yield _excluded(name, given[0], f"leave one of them out: {name}, or {given[0]}")
+    if wish.profiles is not None and wish.count is not None:
+        yield _excluded("count", "profiles", 'write profiles={"1g.10gb": 2} for counts')
+    for name in ("same_gpu", "dynamic"):
+        value = getattr(wish, name)
+        if not isinstance(value, bool) and not (name == "dynamic" and value is None):
+            yield wrong_type(name, value, "True or False", PLAIN_HINT if is_output(value) else "")
+    if wish.count is not None:
+        yield from _check_count(wish.count, "count")
+
+
+def read_profiles(wish: MigWish) -> tuple[list[Problem], list[AskedProfile]]:
+    """The profiles that are named, and what is wrong with how: as `check_wish`, `invalid-name`."""
+    if wish.profiles is None:
+        number = wish.count if isinstance(wish.count, int) else 1
+        return _check_type(wish.profile, "profile"), [
+            AskedProfile("profile", MIG_REQUEST, wish.profile, number)
+        ]
+    problems: list[Problem] = []
+    asked = []
+    if isinstance(wish.profiles, Mapping):
+        for index, (key, value) in enumerate(wish.profiles.items()):
+            path = f"profiles[{key!r}]"
+            named = isinstance(value, str)
+            problems += _check_request(key, path) if named else _check_type(key, path)
+            problems += () if named else _check_count(value, path)
+            request, profile, number = (key, value, 1) if named else (f"{MIG_REQUEST}-{index}", key, value)
+            asked.append(AskedProfile(path, request, profile, number))
+    elif is_list(wish.profiles):
+        for index, profile in enumerate(wish.profiles):
+            path = f"profiles[{index}]"
+            problems += _check_type(profile, path)
+            asked.append(AskedProfile(path, f"{MIG_REQUEST}-{index}", profile, 1))
+    else:
+        hint = PLAIN_HINT if is_output(wish.profiles) else 'write profiles=["3g.40gb", "1g.10gb"]'
+        return [wrong_type("profiles", wish.profiles, "a list or mapping of MIG profiles", hint)], []
+    if not asked:
+        message, hint = "no MIG device is asked for", 'write profiles=["3g.40gb", "1g.10gb"]'
+        problems.append(Problem(path="profiles", code="missing-argument", message=message, hint=hint))
+    total = 0 if problems else sum(each.number for each in asked)
+    if total > MAX_LIST:
+        problems.append(_too_many("profiles", total))
+    return problems, asked
+
+
+def _check_type(profile: object, path: str) -> list[Problem]:
+    if isinstance(profile, str):
+        return []
+    hint = PLAIN_HINT if is_output(profile) else 'write "1g.10gb"'
+    return [wrong_type(path, profile, "the name of a MIG profile", hint)]
+
+
+def _check_request(name: object, path: str) -> list[Problem]:
+    if isinstance(name, str) and names.is_dns_label(name):
+        return []
+    message = f"{name!r:.80} cannot be the name of a request: it is not a DNS label"
+    hint = 'write profiles={"train": "3g.40gb"}: lower-case letters, digits and \'-\', at most 63'
+    return [Problem(path=path, code="invalid-name", message=message, hint=hint)]
+
+
+def _check_count(count: object, path: str) -> Iterator[Problem]:
+    # bool is an int in Python, and True devices is never meant.
+    if not isinstance(count, int) or isinstance(count, bool):
+        yield wrong_type(path, count, "a number", PLAIN_HINT if is_output(count) else "write a plain int")
+    elif count < 1:
+        message, hint = f"{count} is below 1", "ask for 1 or more devices"
+        yield Problem(path=path, code="count-below-one", message=message, hint=hint)
+    elif count > MAX_LIST:
+        yield _too_many(path, count)
+
+
+def _too_many(path: str, total: int) -> Problem:
+    return Problem(
+        path=path,
+        code="too-many-devices",
+        message=f"{total} devices are asked for, a claim holds at most {MAX_LIST}",
+        hint="the scheduler refuses such a claim (AllocationResultsMaxSize): use several claims or pods",
+    )
+
+
+def _excluded(path: str, other: str, hint: str) -> Problem:
+    return Problem(path=path, code="arguments-exclude", message=f"{path} is given beside {other}", hint=hint)

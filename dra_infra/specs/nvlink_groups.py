@@ -1,34 +1,40 @@
-"""How n GPUs joined by NVLink can be promised: on one board, as a fabric partition, or across the nodes of a rack.
+"""Plans for n GPUs joined by NVLink: on one board, as a fabric partition, or across the nodes of a rack.
 
 No attribute that a driver publishes says which GPUs NVLink joins, but for the partitions of Fabric Manager. So the
 promise comes from the system: where NVSwitch joins all GPUs of a node any of them will do, and across nodes the label
 `nvidia.com/gpu.clique` tells. What cannot be promised is refused, with the nearest that can.
+
+A workload must be such that its pods are one group: how many run, and what keeps them on one NVLink domain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from dra_infra.catalog.driver_gates import check_gates, gate_states
-from dra_infra.catalog.systems import System
-from dra_infra.cel import Selector, gpu
+from dra_infra.catalog.gpus import System
 from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.selectors.gpu_selectors import gpu
+from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import PLAIN_HINT, is_output, wrong_type
-from dra_infra.specs.nvlink_refusals import (
+from dra_infra.specs.compute_domains import CLIQUE_LABEL
+from dra_infra.specs.nvlink_targets import (
     PARTITION_GATE,
+    NvlinkTarget,
     larger_than_group,
+    largest_pod,
     no_partitions_known,
     not_a_partition,
     not_measured,
     not_only_boards,
     part_of_a_node,
+    read_target,
     refusal,
     too_large_or_many,
     uneven,
 )
-from dra_infra.specs.nvlink_targets import NvlinkTarget, largest_pod, read_target
 from dra_infra.specs.requests import Constraint, MatchAttribute
 
 NvlinkPromise = Literal["count", "partition", "compute-domain"]
@@ -179,3 +185,84 @@ def _read_gates(line: str, gates: object) -> tuple[Mapping[str, bool], list[Prob
     named = {str(name): value for name, value in gates.items()}
     wrong = [each.below("driver_gates") for each in check_gates(line, named) if each.severity == "error"]
     return ({} if wrong else gate_states(line, named)), wrong
+
+
+GROUP_LABEL: Final = "dra-infra/nvlink-group"
+"""Label of the pods of a group, by which they find each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadView:
+    """What a workload says of the number of its pods; None where it says nothing."""
+
+    replicas: object = None
+    parallelism: object = None
+    completions: object = None
+    completion_mode: object = None
+
+
+def check_workload(view: WorkloadView, plan: NvlinkPlan) -> list[Problem]:
+    """Whether a workload runs the pods of the group, all at once: `nvlink-group-shape`, `wrong-type`.
+
+    A workload that is scaled to 0 is right too. Paths are fields of the workload, in snake_case.
+    """
+    given = {
+        name: getattr(view, name)
+        for name in ("replicas", "parallelism", "completions", "completion_mode")
+        if getattr(view, name) is not None
+    }
+    problems = [
+        wrong_type(name, value, "a plain value", PLAIN_HINT)
+        for name, value in given.items()
+        if is_output(value) or (name != "completion_mode" and not _is_number(value))
+    ]
+    return problems or list(_check_numbers(given, plan))
+
+
+def affinity_term(group: str) -> dict[str, Any]:
+    """The term of a required podAffinity: on nodes of the NVLink domain where the other pods of the group are.
+
+    It also keeps the first pod off nodes without the label, for the scheduler takes no node that lacks the topology key
+    (`satisfyPodAffinity` of the plugin InterPodAffinity).
+
+    Args:
+        group: Value of the label `GROUP_LABEL`.
+    """
+    return {"labelSelector": {"matchLabels": {GROUP_LABEL: group}}, "topologyKey": CLIQUE_LABEL}
+
+
+def _check_numbers(given: dict[str, Any], plan: NvlinkPlan) -> Iterator[Problem]:
+    pods, size = plan.pods, plan.gpus_per_pod
+    if not given:
+        yield _shape(
+            "",
+            f"neither parallelism nor replicas is written, so it is 1 pod of {size} GPUs, and the group has {pods} pods",
+            f"write parallelism={pods}, completions={pods} in a Job, replicas={pods} in other workloads",
+        )
+        return
+    number = "replicas" if "replicas" in given else "parallelism"
+    runs = given.get(number, 1)
+    if runs not in (0, pods):
+        yield _shape(
+            number,
+            f"{runs} pods of {size} GPUs are {runs * size}, and the group has {pods * size}",
+            f"write {number}={pods}, or gpus={runs * size}" if runs > 1 else f"write {number}={pods}",
+        )
+    completions = given.get("completions")
+    indexed = given.get("completion_mode") == "Indexed"
+    if completions is None and not indexed:
+        return
+    if completions != pods:
+        yield _shape(
+            "completions",
+            f"{'no' if completions is None else completions} completions of a group with {pods} pods, which run together",
+            f"write completions={pods}",
+        )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _shape(path: str, message: str, hint: str) -> Problem:
+    return Problem(path=path, code="nvlink-group-shape", message=message, hint=hint)

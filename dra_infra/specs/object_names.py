@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dra_infra.errors import Problem
-from dra_infra.model import names
+from dra_infra.kubernetes.api import names
 from dra_infra.specs.arguments import shorten, wrong_type
 
 _HASH_LENGTH = 8

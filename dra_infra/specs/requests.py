@@ -1,4 +1,4 @@
-"""What people ask for: device requests, constraints between them, and classes by name."""
+"""Device requests, constraints between them, and classes by name, as people ask for them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final, Literal
 
-from dra_infra.cel import Attribute, Selector
 from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.selectors.attributes import Attribute
+from dra_infra.selectors.selector import Selector
 from dra_infra.specs.device_configs import DeviceConfig
 
 Count = int | Literal["all"]

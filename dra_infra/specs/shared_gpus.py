@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from dra_infra.catalog.driver_gates import gate_states, gates_of
-from dra_infra.catalog.drivers import drivers
-from dra_infra.catalog.pins import Pins, newest
-from dra_infra.cel import Selector
+from dra_infra.catalog.drivers import Pins, drivers, newest
 from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.claims import SHORTHAND_REQUEST
 from dra_infra.specs.device_classes import NVIDIA_DRIVER
-from dra_infra.specs.device_configs import DeviceConfig, GpuConfig
+from dra_infra.specs.device_configs import DeviceConfig, GpuConfig, Mps, TimeSlicing
 from dra_infra.specs.requests import DeviceRequest, NamedClass
-from dra_infra.specs.sharing_strategies import Mps, TimeSlicing
 
 Across = Literal["containers", "pods"]
 """Who shares a whole GPU: the containers of a pod, or pods on one node through one claim."""

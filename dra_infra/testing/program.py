@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
-from dra_infra.engine import synth as engine
 from dra_infra.errors import Problem
-from dra_infra.model.fleet import Fleet
-from dra_infra.model.metadata import ObjectRef
-from dra_infra.model.program import Program, ProgramObject
-from dra_infra.simulation import WorkloadPlacement, place, place_claim
-from dra_infra.validation import check_program
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.placement.placement import WorkloadPlacement
+from dra_infra.placement.scheduling import place, place_claim
+from dra_infra.program import synth as engine
+from dra_infra.program_objects import Program, ProgramObject
 
 _CLAIM_KINDS = ("ResourceClaim", "ResourceClaimTemplate")
 

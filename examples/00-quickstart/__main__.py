@@ -26,7 +26,7 @@ k8s.apps.v1.Deployment(
     metadata={"name": "inference", "namespace": namespace},
     spec={
         "replicas": 2,
-        "selector": {"matchLabels": app},
+        "selector": {"match_labels": app},
         "template": server.attach(
             {
                 "metadata": {"labels": app},
@@ -43,7 +43,7 @@ k8s.batch.v1.Job(
         "template": {
             "spec": trainer.attach(
                 {
-                    "restartPolicy": "Never",
+                    "restart_policy": "Never",
                     "containers": [{"name": "train", "image": "registry.example/trainer:1.0"}],
                 }
             )

@@ -7,7 +7,7 @@ import dra_infra as dra
 gpus = dra.GpuDeviceClass("gpus")
 shared = dra.GpuClaimTemplate("shared", device_class=gpus)
 
-pod_spec = {
+pod_spec: k8s.core.v1.PodSpecArgsDict = {
     "containers": [
         {"name": "model", "image": "registry.example/model:1.0"},
         {"name": "metrics", "image": "registry.example/metrics:1.0"},

@@ -13,7 +13,7 @@ pair = dra.GpuClaimTemplate(
     ],
 )
 
-pod_spec = {
+pod_spec: k8s.core.v1.PodSpecArgsDict = {
     "containers": [
         {"name": "prefill", "image": "registry.example/server:1.0"},
         {"name": "decode", "image": "registry.example/server:1.0"},

@@ -9,5 +9,8 @@ devices = dra.GpuDeviceClass("devices", driver="gpu.example.com")
 cache = dra.GpuClaim("cache", device_class=devices)
 
 for name in ("writer", "reader"):
-    pod_spec = {"containers": [{"name": name, "image": "registry.example/cache:1.0"}]}
-    k8s.core.v1.Pod(name, metadata={"name": name}, spec=cache.attach(pod_spec))
+    k8s.core.v1.Pod(
+        name,
+        metadata={"name": name},
+        spec=cache.attach({"containers": [{"name": name, "image": "registry.example/cache:1.0"}]}),
+    )

@@ -14,7 +14,7 @@ k8s.apps.v1.Deployment(
     metadata={"name": "embedder"},
     spec={
         "replicas": 4,
-        "selector": {"matchLabels": labels},
+        "selector": {"match_labels": labels},
         "template": large.attach(
             {
                 "metadata": {"labels": labels},

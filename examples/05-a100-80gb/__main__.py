@@ -18,7 +18,7 @@ k8s.batch.v1.Job(
         "template": {
             "spec": tuner.attach(
                 {
-                    "restartPolicy": "Never",
+                    "restart_policy": "Never",
                     "containers": [{"name": "tune", "image": "registry.example/tuner:1.0"}],
                 }
             )

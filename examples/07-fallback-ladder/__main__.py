@@ -20,7 +20,7 @@ k8s.apps.v1.Deployment(
     metadata={"name": "server"},
     spec={
         "replicas": 2,
-        "selector": {"matchLabels": labels},
+        "selector": {"match_labels": labels},
         "template": ladder.attach(
             {
                 "metadata": {"labels": labels},

@@ -12,7 +12,7 @@ k8s.apps.v1.Deployment(
     metadata={"name": "jupyter"},
     spec={
         "replicas": 3,
-        "selector": {"matchLabels": labels},
+        "selector": {"match_labels": labels},
         "template": notebook.attach(
             {
                 "metadata": {"labels": labels},

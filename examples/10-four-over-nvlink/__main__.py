@@ -12,7 +12,7 @@ k8s.apps.v1.Deployment(
     metadata={"name": "server"},
     spec={
         "replicas": 1,
-        "selector": {"matchLabels": labels},
+        "selector": {"match_labels": labels},
         "template": four.attach(
             {
                 "metadata": {"labels": labels},

@@ -22,7 +22,7 @@ k8s.apps.v1.Deployment(
     metadata={"name": "assistant"},
     spec={
         "replicas": 1,
-        "selector": {"matchLabels": labels},
+        "selector": {"match_labels": labels},
         "template": shared.attach(
             {
                 "metadata": {"labels": labels},

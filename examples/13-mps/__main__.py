@@ -19,7 +19,7 @@ k8s.apps.v1.Deployment(
     metadata={"name": "server"},
     spec={
         "replicas": 4,
-        "selector": {"matchLabels": labels},
+        "selector": {"match_labels": labels},
         "template": quarters.attach(
             {
                 "metadata": {"labels": labels},

@@ -15,10 +15,10 @@ k8s.batch.v1.Job(
         {
             "parallelism": PODS,
             "completions": PODS,
-            "completionMode": "Indexed",
+            "completion_mode": "Indexed",
             "template": {
                 "spec": {
-                    "restartPolicy": "Never",
+                    "restart_policy": "Never",
                     "containers": [{"name": "train", "image": "registry.example/trainer:1.0-arm64"}],
                 }
             },

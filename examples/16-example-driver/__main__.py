@@ -7,16 +7,19 @@ import dra_infra as dra
 gpu_class = dra.class_ref("gpu.example.com")
 
 
-def pod_template(app, *containers):
+def pod_template(app: str, *containers: str) -> k8s.core.v1.PodTemplateSpecArgsDict:
     return {
         "metadata": {"labels": {"app": app}},
         "spec": {"containers": [{"name": each, "image": "ubuntu:24.04"} for each in containers]},
     }
 
 
-def deploy(app, template, replicas=1):
-    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": app}}, "template": template}
-    k8s.apps.v1.Deployment(app, metadata={"name": app}, spec=spec)
+def deploy(app: str, template: k8s.core.v1.PodTemplateSpecArgsDict, replicas: int = 1) -> None:
+    k8s.apps.v1.Deployment(
+        app,
+        metadata={"name": app},
+        spec={"replicas": replicas, "selector": {"match_labels": {"app": app}}, "template": template},
+    )
 
 
 # Each pod gets a GPU of its own.

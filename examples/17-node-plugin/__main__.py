@@ -15,7 +15,7 @@ server = dra.GpuClaimTemplate(
     count=2,
 )
 labels = {"app": "inference"}
-container = {
+container: k8s.core.v1.ContainerArgsDict = {
     "name": "main",
     "image": "busybox:1.37",
     "command": ["sh", "-c", "env | grep GPU_DEVICE; sleep infinity"],
@@ -25,7 +25,7 @@ k8s.apps.v1.Deployment(
     metadata={"name": "inference"},
     spec={
         "replicas": 2,
-        "selector": {"matchLabels": labels},
+        "selector": {"match_labels": labels},
         "template": server.attach({"metadata": {"labels": labels}, "spec": {"containers": [container]}}),
     },
 )

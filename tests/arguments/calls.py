@@ -14,10 +14,11 @@ from typing import Any
 import pulumi
 
 import dra_infra as dra
-from dra_infra.cel import Attribute, Selector
 from dra_infra.components.report import judged_at_end
-from dra_infra.engine.synth import synth_function
-from dra_infra.model.program import Program
+from dra_infra.program.synth import synth_function
+from dra_infra.program_objects import Program
+from dra_infra.selectors.attributes import Attribute
+from dra_infra.selectors.selector import Selector
 
 Path = tuple[Any, ...]
 

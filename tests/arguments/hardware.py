@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from dra_infra.catalog.systems import systems
+from dra_infra.catalog.gpus import systems
 from tests.arguments import values
 from tests.arguments.calls import Call
 from tests.arguments.claims import class_names, common

@@ -56,6 +56,7 @@ _NODE_PLUGIN = {
     "log_level": st.sampled_from(("debug", "info")),
     "kubelet_root": st.sampled_from(("/var/lib/kubelet", "/var/lib/k0s/kubelet")),
     "metrics_port": st.integers(1024, 65535),
+    "metrics_namespaces": st.sampled_from(([], ["monitoring"])),
     "settings": st.sampled_from(({}, {"mig_delay": "2s"})),
     "env": st.sampled_from(({}, {"KUBERNETES_SERVICE_HOST": "10.0.0.1"})),
     "host_network": st.booleans(),

@@ -57,6 +57,14 @@ PROBLEMS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
             'dra.GpuClaim("c", device_class="h100", tolerations=[dra.Toleration(value="1")])',
         ),
         (
+            "unsupported-value",
+            'dra.GpuClaim("c", device_class="h100", tolerations=[dra.Toleration(key="gpu", effect="NoRun")])',
+        ),
+        (
+            "invalid-label",
+            'dra.GpuClaim("c", device_class="h100", tolerations=[dra.Toleration(key="my gpu")])',
+        ),
+        (
             "too-many-tolerations",
             'dra.GpuClaim("c", device_class="h100", tolerations=[dra.Toleration()] * 17)',
         ),
@@ -324,6 +332,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "nvlink-not-measured": "a warning of the catalogue's likely facts, in the log",
     "config-overridden": "a warning about several configs",
     "values-not-known": "a warning",
+    "image-not-pinned": "a warning",
     "version-not-served": "needs a target that does not serve resource.k8s.io/v1",
     "not-a-crd": "needs a file",
     "not-utf-8": "needs a file",
@@ -333,15 +342,23 @@ ELSEWHERE: Final[Mapping[str, str]] = {
 """Codes that modules of components have, and no call above gets: why."""
 
 OWN_MODULES: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
-    "every component": (["components/component.py", "model/target.py"], []),
-    "selectors": (["cel/check.py", "cel/selector.py", "cel/attributes.py", "cel/amount.py"], []),
+    "every component": (["components/component.py", "target.py"], []),
+    "selectors": (
+        [
+            "kubernetes/cel/check.py",
+            "selectors/selector.py",
+            "selectors/attributes.py",
+            "selectors/any_attribute.py",
+        ],
+        [],
+    ),
     "configs": (["specs/config_*.py"], []),
     "attach": (["specs/attachments.py", "components/pod_specs.py", "components/device_claims.py"], []),
     "GpuDeviceClass": (["specs/device_classes.py", "components/device_classes.py"], ["configs"]),
     "GpuClaimTemplate": (
         [
-            *("specs/claims.py", "specs/claim_gates.py", "specs/request_records.py", "specs/requests.py"),
-            *("specs/constraint_records.py", "specs/object_names.py", "components/claims.py"),
+            *("specs/claims.py", "specs/claims.py", "specs/request_records.py", "specs/requests.py"),
+            *("specs/claims.py", "specs/object_names.py", "components/claims.py"),
         ],
         ["every claim", "configs"],
     ),
@@ -352,7 +369,7 @@ OWN_MODULES: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
             "specs/nvlink_*.py",
             "specs/compute_domains.py",
             "components/nvlink_groups.py",
-            "components/pod_templates.py",
+            "components/pod_specs.py",
         ],
         [],
     ),

@@ -23,7 +23,9 @@ ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "errors").glob("*.md")),
     *sorted((ROOT / "examples").glob("*/README.md")),
 )
 MARKERS: Final = ("given", "project", "files", "runs in", "exits", "made by")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dra_infra.planning.markdown_report import marker_of
+from dra_infra.review.markdown_report import marker_of
 from tests.contract.command_reference import commands, examples_of, rendered
 from tests.contract.conftest import ENVIRONMENT
 from tests.contract.documents import ROOT
@@ -22,6 +22,7 @@ EXAMPLES = [(name, example) for name, command in commands().items() for example 
 
 ELSEWHERE = {
     "comment": "tests/unit/forge",
+    "pull-request": "tests/e2e/forge/test_two_jobs.py",
     "snapshot": "tests/e2e/cluster",
     "status": "tests/e2e/cluster",
     "doctor": "tests/e2e/cluster",
@@ -55,9 +56,15 @@ def test_an_example_runs(name: str, example: str, repository: Path, tmp_path: Pa
         "HTTP_PROXY": "http://127.0.0.1:9",
         "HOME": str(tmp_path),
         "KUBECONFIG": str(tmp_path / "no-such-file"),
+        # What a step of a workflow has.
+        "HEAD_SHA": "a" * 40,
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
     }
     # Not to wait for a forge that is not there.
     line = f"{example} --timeout 1" if name == "comment" else example
+    if "--head" in example:
+        # What the other job leaves.
+        line = f"dra-infra compile infra/ --output head.json && {line}"
     result = subprocess.run(
         ["bash", "-o", "pipefail", "-c", line],
         cwd=folder,

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import dra_infra as dra
+from dra_infra.advice.program import check_program
 from dra_infra.codes import CODES
-from dra_infra.engine.synth import synth_function
 from dra_infra.errors import ProgramError
-from dra_infra.validation import check_program
+from dra_infra.program.synth import synth_function
 from tests.contract.component_problems import ELSEWHERE, OWN_MODULES, PROBLEMS
 from tests.contract.component_reference import (
     COMPONENTS,
@@ -23,6 +23,7 @@ from tests.contract.component_reference import (
     parts_of,
     rendered,
 )
+from tests.contract.problem_pages import area_of
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "components.md"
@@ -45,7 +46,9 @@ def tables() -> dict[str, str]:
         lines = ["| Problem | At |\n| --- | --- |\n"]
         for code, call in rows:
             at = reported(call)[code]
-            lines.append(f"| [`{code}`](errors.md#{code}) | {f'`{at}`' if at else 'the call itself'} |\n")
+            lines.append(
+                f"| [`{code}`](errors/{area_of(code)}.md#{code}) | {f'`{at}`' if at else 'the call itself'} |\n"
+            )
         found[group] = "".join(lines)
     return found
 

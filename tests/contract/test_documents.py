@@ -16,11 +16,11 @@ import pytest
 import yaml
 
 import dra_infra as dra
+from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
-from dra_infra.engine.synth import synth_function
 from dra_infra.plugin.back_ends.sim_commands import read_commands
 from dra_infra.plugin.command.settings_reading import read_settings
-from dra_infra.validation import check_program
+from dra_infra.program.synth import synth_function
 from tests.contract.conftest import ENVIRONMENT
 from tests.contract.documents import (
     MARKERS,
@@ -138,13 +138,15 @@ def test_json_is_json(block: Block):
 def test_the_commands_of_a_page_run_and_print_what_is_shown(page: Path, workplace: Callable[[Path], Path]):
     folder = workplace(page)
     targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    script = ["exec 2>&1"]
+    # A CI says which commit it reviews.
+    script = ["exec 2>&1", "export COMMIT=$(git rev-parse HEAD 2> /dev/null)"]
     expected: list[tuple[Block, str, int, list[str]]] = []
     for block in blocks_of(page):
         if block.language == "diff":
             file = folder.parent / f"{block.line}.diff"
             file.write_text(block.text)
-            script += [f"git apply --recount {file} || exit 99"]
+            # Python's cache takes a program that was changed within a second, to one of the same size, for the old one.
+            script += [f"git apply --recount {file} || exit 99", "rm -rf __pycache__"]
         if block.language != "console" or "made by" in block.markers:
             continue
         commands = block.commands

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dra_infra.engine.synth import synth
-from dra_infra.model import yaml
-from dra_infra.validation import check_program
+from dra_infra.advice.program import check_program
+from dra_infra.documents import yaml
+from dra_infra.program.synth import synth
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/Pulumi.yaml"))

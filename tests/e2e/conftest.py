@@ -19,10 +19,26 @@ from tools.errors import ToolError
 from tools.pulumi_home import WARM_MODULES, PulumiHome, assemble, choose_provider
 from tools.warm_python import warm_python
 
+ATTACKER_GOT = "the attacker got"
+"""Name of the property by which tests of `attacks/` say what their attacker got."""
+
 
 def pytest_report_header() -> str:
     """Say which Kubernetes provider the engine uses: a stand-in is named as one."""
     return f"kubernetes provider: {choose_provider(os.environ)}"
+
+
+# Here and not beside the attacks: a run in several processes loads only this file where it prints.
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the attacker of each attack got."""
+    reports = [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]
+    told = [
+        (each.nodeid, got) for each in reports for name, got in each.user_properties if name == ATTACKER_GOT
+    ]
+    if told:
+        terminalreporter.section("attacks")
+    for nodeid, got in sorted(told):
+        terminalreporter.line(f"{nodeid.partition('attacks/')[2] or nodeid}: the attacker got {got}")
 
 
 DEVICES = 128

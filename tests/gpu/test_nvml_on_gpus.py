@@ -12,8 +12,8 @@ import pytest
 
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.records import gpu_products
-from dra_infra.model.device import Device
-from dra_infra.model.quantity import Quantity
+from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
 from dra_infra.plugin.back_ends.nvml_gpus import version
 from dra_infra.plugin.cdi import make_spec
@@ -123,9 +123,10 @@ def test_healthy_gpus_are_watched(back_end: NvmlBackEnd):
 
 @pytest.mark.parametrize("minor", ["1.34", "1.35", "1.36", "1.37"])
 def test_slices_are_accepted_by_our_own_judge(back_end: NvmlBackEnd, minor: str):
-    verdict = pytest.importorskip("dra_infra.validation.verdict", reason="the plugin is installed alone")
-    from dra_infra.model.gates import GATES
-    from dra_infra.model.target import Release
+    verdict = pytest.importorskip(
+        "dra_infra.kubernetes.apiserver.verdict", reason="the plugin is installed alone"
+    )
+    from dra_infra.kubernetes.api.gates import GATES, Release
 
     gates = frozenset(gate for gate, states in GATES.items() if minor in states)
     for manifest in manifests(back_end, int(minor.partition(".")[2])):

@@ -1,4 +1,4 @@
-"""Read by mypy, not run: the types that users see. A wrong line must carry an ignore that is needed."""
+"""Read by mypy and pyright, not run: the types that users see. A wrong line must carry an ignore of each that is needed."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ assert_type(trainer.attach(pod), dict[str, Any])
 spec = k8s.core.v1.PodSpecArgs(containers=[])
 assert_type(trainer.attach(spec), k8s.core.v1.PodSpecArgs)
 
-dra.GpuClaimTemplate("t", device_class=h100, cuont=4)  # type: ignore[call-arg]
-dra.GpuClaimTemplate("t", device_class=h100, count="some")  # type: ignore[arg-type]
-dra.GpuClaimTemplate("t", device_class=h100, replace="later")  # type: ignore[arg-type]
-dra.GpuClaimTemplate("t", h100)  # type: ignore[call-arg]
+dra.GpuClaimTemplate("t", device_class=h100, cuont=4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+dra.GpuClaimTemplate("t", device_class=h100, count="some")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+dra.GpuClaimTemplate("t", device_class=h100, replace="later")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+dra.GpuClaimTemplate("t", h100)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 platform = dra.GpuPlatform(
     "gpus",
@@ -47,10 +47,16 @@ assert_type(plugin.driver_name, str)
 dra.GpuPlatform("p", driver=None, node_plugin="sim")
 dra.GpuPlatform("p", driver=None, node_plugin={"back_end": "nvml", "nvidia_driver_root": "/"})
 
-dra.NodePlugin("n", back_end="simulated")  # type: ignore[arg-type]
-dra.NodePlugin("n", back_end="sim", fleets="hgx-h100")  # type: ignore[call-arg]
-dra.GpuPlatform("p", platform="azure")  # type: ignore[arg-type]
-dra.GpuPlatform("p", platform="aks", driver={"compute_domain": False})  # type: ignore[arg-type]
-dra.GpuOperator("o", device_plugins=False)  # type: ignore[call-arg]
-dra.DraDriver("d", imex_mode="driver")  # type: ignore[arg-type]
-dra.ExampleDriver("e", devices_per_node="four")  # type: ignore[arg-type]
+dra.NodePlugin("n", back_end="simulated")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+dra.NodePlugin("n", back_end="sim", fleets="hgx-h100")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+dra.GpuPlatform("p", platform="azure")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+dra.GpuPlatform("p", platform="aks", driver={"compute_domain": False})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+dra.GpuOperator("o", device_plugins=False)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+dra.DraDriver("d", imex_mode="driver")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+dra.ExampleDriver("e", devices_per_node="four")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+# These names are not there, and what is not there has no type.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+misspelt_attribute = dra.gpu.memry  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+misspelt_name = dra.GpuClaimTemplat  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+hidden = trainer.make  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from dra_infra.interruption import EXIT_INTERRUPTED, end_quietly, unwind
+from dra_infra.process import EXIT_INTERRUPTED, end_quietly, unwind
 
 
 def main() -> None:

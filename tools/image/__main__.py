@@ -45,7 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{built.name}: {archive} ({archive.stat().st_size / 1e6:.0f} MB{'' if built.is_fresh else ', as built before'})"
     )
     print(f"on each node: ctr --namespace k8s.io images import {archive.name}")
-    print(f"for a registry: skopeo copy oci-archive:{archive.name} docker://YOUR-REGISTRY/dra-infra-plugin")
+    registry = "YOUR-REGISTRY/dra-infra-plugin"
+    print(
+        f"for a registry: skopeo copy --preserve-digests oci-archive:{archive.name} docker://{registry}:{built.name.rpartition(':')[2]}"
+    )
+    print(f'and in the program: image="{registry}@{built.digest}"')
     return 0
 
 

@@ -100,7 +100,7 @@ def _find() -> tuple[str, list[Package]]:
     own = [f"python{python}-minimal", f"libpython{python}-minimal", f"libpython{python}-stdlib"]
     known = set(_run(["apt-cache", "pkgnames"]).split())
     names = own + [next((each for each in several if each in known), several[0]) for several in LIBRARIES]
-    printed = _run(["apt-get", "--print-uris", "download", *names])
+    printed = _run(["apt-get", "--option", "Acquire::ForceHash=SHA256", "--print-uris", "download", *names])
     packages = sorted(map(_package, _LINE.finditer(printed)))
     if missing := set(names) - {each.name for each in packages}:
         raise ToolError(f"apt knows no {', '.join(sorted(missing))}", hint="run apt-get update")

@@ -59,11 +59,13 @@ class Built:
         archive: The OCI archive.
         name: Name of the image, with its tag.
         is_fresh: Whether it was built now, and not taken from the cache.
+        digest: Of the image's manifest, `sha256:...`: a registry has it under that too, if it is copied as it is.
     """
 
     archive: Path
     name: str
     is_fresh: bool
+    digest: str
 
 
 def image_name() -> str:
@@ -87,7 +89,8 @@ def build() -> Built:
         is_there = archive.is_file()
         if not is_there:
             _make(archive, name, python, packages)
-    return Built(archive, name, is_fresh=not is_there)
+    (digest,) = oci_archive.digests(archive)
+    return Built(archive, name, is_fresh=not is_there, digest=digest)
 
 
 def _make(archive: Path, name: str, python: str, packages: Sequence[debian.Package]) -> None:

@@ -22,16 +22,21 @@ FORBIDDEN: Final = ("pulumi", "pulumi_kubernetes", "cel_expr_python", "click", "
 """Packages that authoring needs and no plugin: what is in the image can be attacked on every node."""
 
 AUTHORING: Final = (
-    "cel",
+    "advice",
     "cli",
     "components",
-    "engine",
+    "explanation",
     "forge",
-    "planning",
-    "simulation",
+    "kubernetes.apiserver",
+    "kubernetes.cel",
+    "kubernetes.scheduler.allocator",
+    "placement",
+    "program",
+    "review",
+    "selectors",
+    "sources",
     "specs",
     "testing",
-    "validation",
 )
 """Parts of our wheel that the plugin may not import, by the contract in pyproject.toml; their packages are not there either."""
 
@@ -75,7 +80,7 @@ def install(folder: Path, python: str) -> None:
     ]:
         path.unlink()
     for name in AUTHORING:
-        shutil.rmtree(folder / "dra_infra" / name)
+        shutil.rmtree(folder / "dra_infra" / Path(*name.split(".")))
     if (folder / "bin").is_dir():
         (folder / "bin").rmdir()
     if present := [name for name in FORBIDDEN if (folder / name).exists()]:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import click
 
-from dra_infra.cli import completion, options
+from dra_infra.cli import options
 
 
-@click.command(short_help="Print what is known of GPUs, drivers and fleets.")
+@click.command()
 @click.argument(
     "section",
     required=False,
     help="gpus, mig, drivers, fleets, charts or systems; else what there is.",
-    shell_complete=completion.offered(completion.sections),
+    shell_complete=options.offered(options.sections),
 )
 @click.argument(
     "name",

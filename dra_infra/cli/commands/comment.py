@@ -9,7 +9,7 @@ import click
 from dra_infra.cli import options
 
 
-@click.command(short_help="Post a review on a pull request.")
+@click.command()
 @click.argument(
     "file", metavar="FILE", type=options.FILE, help="What `dra-infra review --markdown FILE` wrote."
 )

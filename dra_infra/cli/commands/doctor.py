@@ -9,7 +9,7 @@ import click
 from dra_infra.cli import options
 
 
-@click.command(short_help="Look for what is wrong with devices in a cluster.")
+@click.command()
 @options.kubeconfig
 @options.cluster_context
 @click.option(

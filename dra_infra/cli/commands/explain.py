@@ -10,8 +10,12 @@ import click
 from dra_infra.cli import options
 
 
-@click.command(short_help="Say why a pod or claim gets no devices.")
-@click.argument("name", metavar="NAME", help="pod/x, deployment/x, claim/x, template/x, or x alone.")
+@click.command()
+@click.argument(
+    "name",
+    metavar="NAME",
+    help="pod/x, deployment/x, claim/x, template/x, or x alone; or the code of a problem.",
+)
 @click.argument(
     "path",
     type=options.FILE,
@@ -54,22 +58,28 @@ def explain(
     as_json: bool,
 ) -> int:
     """Say why a pod or claim gets no devices: what keeps each device away, counted, and the smallest changes that fit.
+    Or say what the code of a problem means, and what to do.
 
-    With a path, a fleet or a snapshot nothing but files is read; else the cluster of the kubeconfig is, and only read.
+    With a path, a fleet or a snapshot nothing but files is read; else the cluster of the kubeconfig is, and only read. A
+    name alone that is a code is taken for the code, and nothing is read; an object of that name is called pod/NAME.
 
     \b
     Examples:
       dra-infra explain job/train infra/ --fleet "hgx-h100 x 4"
       dra-infra explain deployment/inference manifests/ --snapshot cluster.yaml -n ml
       dra-infra explain job/train manifests/ --fleet fleet.yaml --kubernetes 1.36 --deep --json
+      dra-infra explain count-below-one
     \b
     Of a live cluster: dra-infra explain pod/train-0 -n ml --context prod
     \b
-    Exits with 0 when it fits, 1 when it does not, 2 when there is no answer.
-    """  # noqa: D301  (click reads the character)
-    from dra_infra.cli.explain import run
+    Exits with 0 when it fits or a code is told, 1 when it does not fit, 2 when there is no answer.
+    """  # noqa: D205, D301  (help in one paragraph; click reads the character)
+    from dra_infra.cli.explain import run, tell_code
+    from dra_infra.codes import CODES
 
     options.refuse_both(fleet, snapshot)
+    if name in CODES and not (path or fleet or snapshot or kubeconfig or context or namespace):
+        return tell_code(name, as_json=as_json)
     if (kubeconfig or context) and (path or fleet or snapshot):
         raise click.BadParameter("files are read or a cluster, not both", param_hint="--kubeconfig")
     return run(

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dra_infra.cli import completion, options
+from dra_infra.cli import options
 
 if TYPE_CHECKING:
     from dra_infra.cli.init import CI
 
 
-@click.command(short_help="Lay out a project that works, with its CI.")
+@click.command()
 @click.argument(
     "directory",
     metavar="[DIR]",
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     metavar="FLEET",
     default="hgx-h100 x 4",
     help="Hardware to place on, by name or a file, which is copied.",
-    shell_complete=completion.offered(completion.fleets),
+    shell_complete=options.offered(options.fleets),
 )
 @click.option(
     "--ci",
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     metavar="MINOR",
     default="1.37",
     help="Kubernetes of the cluster, 1.34 to 1.37.",
-    shell_complete=completion.offered(completion.minors),
+    shell_complete=options.offered(options.minors),
 )
 @click.option("--force", is_flag=True, help="Replace files that are there with other content.")
 @options.as_json

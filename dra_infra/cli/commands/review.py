@@ -11,10 +11,10 @@ import click
 from dra_infra.cli import options
 
 if TYPE_CHECKING:
-    from dra_infra.planning.reviews import FailOn
+    from dra_infra.review.reviews import FailOn
 
 
-@click.command(short_help="Compare objects with what they were.")
+@click.command()
 @click.argument(
     "path",
     type=options.FILE,
@@ -27,6 +27,15 @@ if TYPE_CHECKING:
     metavar="PATH",
     type=options.FILE,
     help="Folder or file to compare with, in place of a revision.",
+)
+@click.option(
+    "--head",
+    metavar="FILE",
+    type=options.FILE,
+    help="The head as `dra-infra compile` wrote it; nothing of it is run. Else the working tree.",
+)
+@click.option(
+    "--head-commit", metavar="COMMIT", help="With --head: refuse one that was compiled of another commit."
 )
 @click.option(
     "--source",
@@ -47,6 +56,7 @@ if TYPE_CHECKING:
 @options.config
 @options.timeout
 @options.charts
+@options.allow
 @click.option(
     "--engine", is_flag=True, help="Join the preview of the real engine; needs the stack's backend."
 )
@@ -84,6 +94,8 @@ def review(
     *,
     base: str | None,
     base_path: Path | None,
+    head: Path | None,
+    head_commit: str | None,
     source: str | None,
     fleet: str | None,
     snapshot: Path | None,
@@ -92,6 +104,7 @@ def review(
     config: Mapping[str, str],
     timeout: float,
     charts: bool,
+    allow: Sequence[str],
     engine: bool,
     policy_packs: Sequence[Path],
     refresh: bool,
@@ -101,7 +114,9 @@ def review(
 ) -> int:
     """Compare objects with what they were: what changes, whether it fits, and what breaks.
 
-    The base is taken from git, the head is the working tree. Secrets are in no report; a changed one is marked.
+    The base is taken from git, the head is the working tree. Programs run confined: they get environment variables by name,
+    read their repository, and have no network, as far as the kernel can hold that. What a field, a name, its form or the
+    environment tells to be a secret is hidden in every report; a changed one is marked.
 
     \b
     Examples:
@@ -111,16 +126,22 @@ def review(
       dra-infra review charts/inference --values prod.yaml --base v1.4
       dra-infra review rendered/ --base-path rendered-main/
       dra-infra review --base origin/main --html review.html --fail-on danger
+      dra-infra review infra/ --base origin/main --head head.json
     \b
     Exits with 0 when the gate is open, 1 when it is closed (--fail-on), 2 when there is no answer.
     """  # noqa: D301  (click reads the character)
-    from dra_infra.cli.review import run
+    from dra_infra.cli.review import HeadFile, run
     from dra_infra.cli.review_engine import EngineAsked
-    from dra_infra.cli.review_sides import Asked
+    from dra_infra.program.confinement import read_allowance
+    from dra_infra.sources.sides import Asked
 
     if (policy_packs or refresh) and not engine:
         option = "--policy-pack" if policy_packs else "--refresh"
         raise click.BadParameter("needs --engine", param_hint=option)
+    if head is not None and engine:
+        raise click.BadParameter("does not go with --head", param_hint="--engine")
+    if head_commit is not None and head is None:
+        raise click.BadParameter("needs --head", param_hint="--head-commit")
     if base is not None and base_path is not None:
         raise click.BadParameter("give --base or --base-path, not both", param_hint="--base-path")
     options.refuse_both(fleet, snapshot)
@@ -134,7 +155,9 @@ def review(
             timeout=timeout,
             charts=charts,
             values=values,
+            allowance=read_allowance(allow),
         ),
+        head=HeadFile(file=head, commit=head_commit) if head else None,
         kind=source,
         fleet=fleet,
         snapshot=snapshot,

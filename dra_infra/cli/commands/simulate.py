@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dra_infra.cli import completion, options
+from dra_infra.cli import options
 
 
 def _numbers(
@@ -22,7 +22,7 @@ def _numbers(
     return {name: int(value) for name, value in found.items()}
 
 
-@click.command(short_help="Say where the pods of a program fit.")
+@click.command()
 @click.argument(
     "path",
     type=options.FILE,
@@ -37,14 +37,14 @@ def _numbers(
     "--driver",
     metavar="RELEASE",
     help="NVIDIA's driver, for the program and for fleets by name: 25.3, 25.8, 25.12, 0.4 or 0.5.",
-    shell_complete=completion.offered(completion.drivers),
+    shell_complete=options.offered(options.drivers),
 )
 @click.option(
     "--add",
     metavar="FLEET",
     multiple=True,
     help="What if this hardware were there too? May be repeated.",
-    shell_complete=completion.offered(completion.fleets),
+    shell_complete=options.offered(options.fleets),
 )
 @click.option(
     "--remove",

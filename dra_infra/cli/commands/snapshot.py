@@ -10,7 +10,7 @@ import click
 from dra_infra.cli import options
 
 
-@click.command(short_help="Read a live cluster into one file.")
+@click.command()
 @options.kubeconfig
 @options.cluster_context
 @options.namespaces

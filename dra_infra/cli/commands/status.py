@@ -10,7 +10,7 @@ import click
 from dra_infra.cli import options
 
 
-@click.command(short_help="Show the claims of a live cluster.")
+@click.command()
 @options.kubeconfig
 @options.cluster_context
 @options.namespaces

@@ -10,7 +10,7 @@ import click
 from dra_infra.cli import options
 
 
-@click.command(short_help="Print the objects of a program as YAML.")
+@click.command()
 @options.directory
 @options.stack
 @options.config

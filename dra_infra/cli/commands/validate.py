@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from dra_infra.cli import completion, options
-from dra_infra.errors import InvalidSpecError
+from dra_infra.cli import options
 
 
-@click.command(short_help="Check manifests as the API server does.")
+@click.command()
 @click.argument(
     "paths", metavar="PATH...", nargs=-1, required=True, help="Files, folders, or - for standard input."
 )
@@ -28,7 +27,7 @@ from dra_infra.errors import InvalidSpecError
     metavar="RELEASE",
     default="newest",
     help="NVIDIA's driver: 25.3, 25.8, 25.12, 0.4, 0.5 or newest.",
-    shell_complete=completion.offered(completion.drivers),
+    shell_complete=options.offered(options.drivers),
 )
 @click.option("--strict", is_flag=True, help="Fail on advice too.")
 @click.option(
@@ -62,13 +61,14 @@ def validate(
       helm template chart | dra-infra validate - --gate DRAConsumableCapacity=true
       dra-infra validate . --format sarif > findings.sarif
     \b
-    Exits with 0 when all is clean, 1 on problems, 2 on wrong usage or when there is no object.
+    Exits with 0 when all is clean, 1 on problems, 2 on wrong usage or where there is no answer.
     """  # noqa: D301  (click reads the character)
+    from dra_infra.cli.validate import run
+    from dra_infra.errors import InvalidSpecError
+
     # Looking for plugins of pydantic takes a tenth of the time; no code of a user, who may want them, runs here.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
-    from dra_infra.cli.validate import run, stream_of_bytes
 
-    stream_of_bytes()
     try:
         return run(
             paths,

@@ -1,33 +1,126 @@
-"""Tells the scheduler when devices are ready for the claims that it chose them for (KEP 5007).
+"""Binding conditions: tells the scheduler when devices are ready for the claims it chose them for (KEP 5007).
 
 A device with binding conditions is allocated first and used later: the pod waits in the scheduler until all of these
 conditions of the claim's device are true, or a failure condition is, upon which the scheduler chooses anew.
 
-Rights: get, list, watch of resourceclaims; patch of resourceclaims/status; from 1.36 on also `associated-node:patch` of
-resourceclaims/driver for the driver's name, which a token of a pod on the node has to show.
+Rights: get, list, watch of resourceclaims; patch of resourceclaims/status; from 1.36 on also `associated-node:patch`
+of resourceclaims/driver for the driver's name, which a token of a pod on the node has to show.
+
+Two instances of the plugin may both write the conditions of a claim's status for devices that had to be waited for.
+What was said of a device stays: the scheduler acts on it once, and takes the allocation back, with all that was said,
+or goes on. So two instances that think otherwise of a device do not overwrite each other for ever; the first one
+counts.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, Protocol
 
-from dra_infra.cluster.kinds import CLAIMS
-from dra_infra.cluster.objects import mapping, name_of, namespace_of, text, uid_of
+from dra_infra.client.kinds import CLAIMS
+from dra_infra.client.objects import mapping, mappings, name_of, namespace_of, text, uid_of
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.api_server.client import Api
-from dra_infra.plugin.api_server.conditions import Bound, results_of, to_write
-from dra_infra.plugin.api_server.following import Following
-from dra_infra.plugin.api_server.pauses import pause_after
+from dra_infra.plugin.api_server.client import Api, EventType
+from dra_infra.plugin.api_server.informer import Following
 from dra_infra.plugin.api_server.refusals import ApiError, asked_by
-from dra_infra.plugin.api_server.watch import EventType
+from dra_infra.plugin.api_server.requests import pause_after
 from dra_infra.plugin.back_end import BackEnd
 from dra_infra.plugin.claims import ClaimReference
+from dra_infra.plugin.failures import expected
 from dra_infra.plugin.observing import Observer
-from dra_infra.plugin.unexpected import expected
 
 Item = Mapping[str, Any]
+
+_TYPES: Final = {"met": "bindingConditions", "failed": "bindingFailureConditions"}
+_REASONS: Final = {"met": "DeviceReady", "failed": "DeviceFailed"}
+_LONGEST: Final = 1024
+"""Characters of a message that are written; the server takes 32,768."""
+
+_KEYS: Final = ("driver", "pool", "device", "shareID")
+
+
+class Bound(Protocol):
+    """What is known of a device for a claim."""
+
+    @property
+    def state(self) -> Literal["met", "failed"]:
+        """Whether it is ready, or never will be."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """For a person."""
+        ...
+
+
+def results_of(claim: Item, *, driver: str, pool: str) -> list[Item]:
+    """Devices of a driver's pool in a claim's allocation that have conditions."""
+    allocation = mapping(mapping(claim.get("status")).get("allocation"))
+    return [
+        each
+        for each in mappings(mapping(allocation.get("devices")).get("results"))
+        if each.get("driver") == driver and each.get("pool") == pool and each.get("bindingConditions")
+    ]
+
+
+def to_write(
+    claim: Item, results: Sequence[Item], decided: Callable[[str], Bound | None]
+) -> list[dict[str, Any]]:
+    """Entries of `status.devices` with all that is said of *results*; none where nothing is new.
+
+    What was said before is among it: in server-side apply a manager takes back what it does not repeat.
+
+    Args:
+        claim: As it was read.
+        results: Some of its devices.
+        decided: What is known of a device.
+    """
+    entries = {_key(each): each for each in mappings(mapping(claim.get("status")).get("devices"))}
+    written, new = [], False
+    # A device that is there for two requests, once to watch it, has one entry.
+    for result in {_key(each): each for each in results}.values():
+        said = _said(result, mapping(entries.get(_key(result))))
+        bound = decided(text(result.get("device")))
+        if bound is not None and not said.keys() & _other_types(result, bound):
+            for type_ in _types(result, bound.state):
+                if type_ not in said:
+                    said[type_] = _condition(type_, bound)
+                    new = True
+        if said:
+            place = {key: result[key] for key in _KEYS if key in result}
+            written.append({**place, "conditions": list(said.values())})
+    return written if new else []
+
+
+def _said(result: Item, entry: Item) -> dict[str, Item]:
+    types = {*_types(result, "met"), *_types(result, "failed")}
+    conditions = {text(each.get("type")): each for each in mappings(entry.get("conditions"))}
+    return {key: each for key, each in conditions.items() if key in types and each.get("status") == "True"}
+
+
+def _types(result: Item, state: Literal["met", "failed"]) -> list[str]:
+    return [each for each in result.get(_TYPES[state]) or () if isinstance(each, str)]
+
+
+def _other_types(result: Item, bound: Bound) -> set[str]:
+    return set(_types(result, "failed" if bound.state == "met" else "met"))
+
+
+def _condition(type_: str, bound: Bound) -> Item:
+    return {
+        "type": type_,
+        "status": "True",
+        "reason": _REASONS[bound.state],
+        "message": bound.message[:_LONGEST],
+        "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+
+
+def _key(item: Item) -> tuple[str, ...]:
+    return tuple(text(item.get(key)) for key in _KEYS)
+
 
 _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409

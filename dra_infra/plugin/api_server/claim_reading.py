@@ -1,4 +1,4 @@
-"""From what the kubelet asks for to what the driver is to prepare: the claim's object, read from the API server and checked.
+"""Reads the claim that the kubelet asks for from the API server, checked, as what the driver is to prepare.
 
 The object is data from outside: nothing of it becomes a part of a `Claim` that has not the form it should have.
 """
@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from dra_infra.cluster.kinds import CLAIMS
-from dra_infra.cluster.objects import mapping, mappings, text
+from dra_infra.client.kinds import CLAIMS
+from dra_infra.client.objects import mapping, mappings, text
 from dra_infra.errors import PluginError, Problem
-from dra_infra.model.names import is_dns_label, is_dns_subdomain
+from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.claims import Claim, ClaimDevice, ClaimReference, check_uid, is_uid
 

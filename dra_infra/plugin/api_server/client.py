@@ -1,23 +1,203 @@
-"""The few requests that the plugin makes to the API server, on the connections of `dra_infra.cluster`.
+"""The few requests that the plugin makes to the API server, on the connections of `dra_infra.client`.
 
-Objects go in and come out in the shape of resource.k8s.io/v1, whichever version the server has.
+Objects go in and come out in the shape of resource.k8s.io/v1, whichever version the server has. The server's release,
+and the versions of resource.k8s.io that it has, are asked once, and anew when it may be another. A watch gives what
+happens to objects of one kind, until the server ends it or somebody stops it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Literal
 
-from dra_infra.cluster.accounts import Account
-from dra_infra.cluster.kinds import RESOURCE_GROUP, Kind
-from dra_infra.cluster.objects import mapping, mappings, text
-from dra_infra.plugin.api_server.asking import Answer, Asking
-from dra_infra.plugin.api_server.refusals import ApiError, refused
-from dra_infra.plugin.api_server.served import Served
-from dra_infra.plugin.api_server.watch import Watching
+import urllib3
+
+from dra_infra.client.kinds import RESOURCE_GROUP, Kind
+from dra_infra.client.kubeconfig import Account
+from dra_infra.client.objects import mapping, mappings, text
+from dra_infra.client.wire import Wire
+from dra_infra.errors import ClusterError, Problem
+from dra_infra.plugin.api_server.refusals import ApiError, not_served, of_cluster, refused
+from dra_infra.plugin.api_server.requests import Answer, Asking, Contact, asked_pause
+
+
+class Served:
+    """Remembers what the server said of itself; safe to use from several threads."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+        self._version = ""
+        self._release: Mapping[str, Any] = {}
+
+    def forget(self) -> None:
+        """Find it out anew: it may be another release since it was away."""
+        self._version, self._release = "", {}
+
+    def version(self, kind: Kind) -> str:
+        """The best version of a kind that the server has; of resource.k8s.io it is asked for once."""
+        if kind.group != RESOURCE_GROUP:
+            return kind.versions[0]
+        # What another thread forgets meanwhile is still an answer.
+        found = self._version
+        if not found:
+            found = self._version = self._find_version(kind)
+        return found
+
+    def minor(self) -> int:
+        """The minor release that the server behaves like, 37 for 1.37, asked for once."""
+        release = self._release
+        if not release:
+            answer = self._asking.ask("GET", "/version", asked="get /version")
+            release = mapping(answer.body)
+            if answer.status != 200 or not _minor(release):
+                raise of_cluster("get /version", ClusterError([_no_version(answer.body)]))
+            self._release = release
+        return _minor(release)
+
+    def is_another(self) -> bool:
+        """Whether who answers now is of another release than who was asked last, which is then forgotten.
+
+        One small question; a server that does not answer it is none that changed.
+        """
+        before = self._release
+        if not before:
+            return False
+        try:
+            answer = self._asking.ask("GET", "/version", asked="get /version", once=True)
+        except ApiError:
+            return False
+        if answer.status != 200 or mapping(answer.body) == before:
+            return False
+        self.forget()
+        return True
+
+    def _find_version(self, kind: Kind) -> str:
+        for version in kind.versions:
+            path = f"/apis/{RESOURCE_GROUP}/{version}"
+            answer = self._asking.ask("GET", path, asked=f"get {path}")
+            if answer.status not in (200, 404):
+                asked, said = f"get {path}", str(answer.body)
+                raise refused(
+                    asked, kind, "get", answer.status, said, answer.reason, retry_after=answer.retry_after
+                )
+            served = {text(each.get("name")) for each in mappings(mapping(answer.body).get("resources"))}
+            # Versions are served that hold other kinds alone.
+            if answer.status == 200 and {"resourceslices", "resourceclaims"} <= served:
+                return version
+        raise not_served(kind)
+
+
+def _minor(release: Mapping[str, Any]) -> int:
+    # An emulated one decides what is accepted; clouds write `34+`.
+    digits = (text(release.get("emulationMinor")) or text(release.get("minor"))).rstrip("+")
+    return int(digits) if digits.isdigit() else 0
+
+
+def _no_version(said: object) -> Problem:
+    return Problem(path="/version", code="cluster-answer", message=f"it says no version: {str(said)[:100]}")
+
+
+EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+Event = tuple[EventType, dict[str, Any]]
+
+_TYPES: Final[Mapping[str, EventType]] = {
+    "ADDED": "ADDED",
+    "MODIFIED": "MODIFIED",
+    "DELETED": "DELETED",
+    "BOOKMARK": "BOOKMARK",
+}
+_GONE: Final = 410
+
+
+class Watching:
+    """Iterate over it for the events; it ends without an error where the server ends it, or the connection is lost.
+
+    Iterating raises `ApiError`; status 410 means that its beginning is too old, and that everything has to be listed.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        contact: Contact,
+        path: str,
+        query: Mapping[str, str],
+        *,
+        kind: Kind,
+        seconds: float,
+        shape: Callable[[Mapping[str, Any]], dict[str, Any]],
+    ) -> None:
+        self._wire = wire
+        self._contact = contact
+        self._path = path
+        self._query = query
+        self._kind = kind
+        self._seconds = seconds
+        self._shape = shape
+        self._response: urllib3.BaseHTTPResponse | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End it, from any thread."""
+        self._stopped = True
+        response = self._response
+        if response is not None:
+            try:
+                response.shutdown()
+            except (ValueError, OSError, RuntimeError):
+                # It has ended by itself.
+                return
+
+    def __iter__(self) -> Iterator[Event]:
+        """Each event as it comes."""
+        asked = f"watch {self._kind.plural}"
+        try:
+            with self._wire.ask("GET", self._path, self._query, read=self._seconds) as response:
+                self._response = response
+                if self._stopped:
+                    return
+                if response.status != 200:
+                    said = self._wire.body(response, self._path).decode("utf-8", "replace")
+                    pause = asked_pause(response.headers.get("Retry-After"))
+                    status, words = response.status, _message(said)
+                    raise refused(asked, self._kind, "watch", status, words, retry_after=pause)
+                self._contact.answered()
+                for line in self._wire.lines(response, self._path):
+                    if self._stopped:
+                        return
+                    yield self._event(asked, line)
+        except ClusterError as error:
+            failure = of_cluster(asked, error)
+            self._contact.failed(failure.problems[0].message, ours=failure.may_be_ours)
+            raise failure from error
+        finally:
+            self._response = None
+
+    def _event(self, asked: str, line: bytes) -> Event:
+        try:
+            event = mapping(json.loads(line))
+        except (ValueError, RecursionError):
+            event = {}
+        item = mapping(event.get("object"))
+        type_ = _TYPES.get(text(event.get("type")))
+        if type_ is None:
+            # ERROR, or what is no event at all: from here on nothing is sure.
+            status = item.get("code")
+            said = text(item.get("message")) or "no event"
+            code = status if isinstance(status, int) else _GONE
+            raise refused(asked, self._kind, "watch", code, said)
+        return type_, dict(item) if type_ == "BOOKMARK" else self._shape(item)
+
+
+def _message(said: str) -> str:
+    try:
+        return text(mapping(json.loads(said)).get("message")) or said
+    except (ValueError, RecursionError):
+        return said
+
 
 Object = dict[str, Any]
 
@@ -30,11 +210,11 @@ that began in one moment, behind a restart, shall not all end in one."""
 class Api:
     """One API server, asked as one account; safe to use from several threads.
 
-    Every request raises `ApiError` (`api-unreachable`, `api-unauthorized`, `api-forbidden`, `api-refused`,
-    `kind-not-served`), with what was asked as the path.
+    Every request raises `ApiError` (`api-unreachable`, `api-untrusted`, `api-unauthorized`, `api-no-credentials`,
+    `api-forbidden`, `api-refused`, `kind-not-served`), with what was asked as the path.
 
     Args:
-        account: From `dra_infra.cluster.kubeconfig.find_account`: of a kubeconfig, or of the pod.
+        account: From `dra_infra.client.kubeconfig.find_account`: of a kubeconfig, or of the pod.
         environment: May name proxies.
         clock: As of `Asking`; so is *wait*.
     """
@@ -49,6 +229,7 @@ class Api:
     ) -> None:
         self._asking = Asking(account, environment, clock=clock, wait=wait)
         self._served = Served(self._asking)
+        self.contact = self._asking.contact
         # Parts of this that others do.
         self.close = self._asking.close
         self.forget = self._served.forget
@@ -102,6 +283,7 @@ class Api:
         path = self._path(kind)
         return Watching(
             self._asking.wire,
+            self.contact,
             path,
             query,
             kind=kind,
@@ -186,7 +368,7 @@ def _in_version(kind: Kind, source: str, item: Mapping[str, Any], target: str) -
     if source == target or kind.group != RESOURCE_GROUP:
         return whole
     # Not at the top: servers of 1.34 and newer have v1, and the plugin starts faster without.
-    from dra_infra.model.versions import convert
+    from dra_infra.kubernetes.api.versions import convert
 
     return convert(whole, target).manifest
 

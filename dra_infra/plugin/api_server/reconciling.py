@@ -1,30 +1,66 @@
 """Compares what is prepared on the node with the claims of the API server: at the start, and now and then.
 
-The kubelet owns release: it alone knows whether containers still run, also of pods that are gone from the API server. So
-this releases only what the kubelet cannot, restores what the plugin itself has lost, and tries again to undo what is half-way.
+The kubelet owns release: it alone knows whether containers still run, also of pods that are gone from the API server.
+So this releases only what the kubelet cannot, restores what the plugin itself has lost, and tries again to undo what
+is half-way.
+
+The claims that the kubelet of the node knows are read from the file in which it keeps them. It writes a claim there
+before it asks a driver to prepare it, and takes it away when all drivers have released it, so what is not in it is
+nobody's to release (pkg/kubelet/cm/dra of Kubernetes 1.34 to 1.37: manager.go, state/checkpoint.go).
 """
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.cluster.kinds import CLAIMS
-from dra_infra.cluster.objects import name_of, namespace_of, uid_of
+from dra_infra.client.kinds import CLAIMS
+from dra_infra.client.objects import name_of, namespace_of, uid_of
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.api_server.claim_reading import ClaimReader
 from dra_infra.plugin.api_server.client import Api
-from dra_infra.plugin.api_server.kubelet_state import claims_of_kubelet
-from dra_infra.plugin.api_server.pauses import pause_after
 from dra_infra.plugin.api_server.refusals import asked_by
+from dra_infra.plugin.api_server.requests import pause_after
 from dra_infra.plugin.claims import ClaimReference
+from dra_infra.plugin.disk import open_plain
+from dra_infra.plugin.failures import expected
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.preparations import Preparations
-from dra_infra.plugin.unexpected import expected
+
+NAME: Final = "dra_manager_state"
+"""Of the file, in the kubelet's folder."""
+
+_LARGEST: Final = 64 * 1024 * 1024
+
+
+def claims_of_kubelet(path: Path) -> frozenset[str] | None:
+    """UIDs of the claims that the kubelet has; None where the file cannot be read, or is not as it is known here."""
+    try:
+        # Through links too: the folder is the kubelet's, and whoever set it up may have moved the file.
+        with open_plain(path, follow=True) as file:
+            # The kubelet puts a new file in its place: one that is mounted by itself stays the old one, with no name left.
+            if file is None or not os.fstat(file.fileno()).st_nlink:
+                return None
+            content = file.read(_LARGEST + 1)
+        outer = json.loads(content)
+        data = outer["Data"]
+        if len(content) > _LARGEST or zlib.crc32(data.encode()) != outer["Checksum"]:
+            return None
+        inner = json.loads(data)
+        if inner["kind"] != "DRACheckpoint":
+            return None
+        uids = [each["ClaimUID"] for each in inner["ClaimInfoStateList"] or ()]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return frozenset(uids) if all(isinstance(uid, str) for uid in uids) else None
+
 
 PERIOD: Final = 600.0
 """Seconds between two looks, as NVIDIA's driver tidies up (nvidia driver, gpu-kubelet-plugin cleanup)."""

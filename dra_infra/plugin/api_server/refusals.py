@@ -1,26 +1,30 @@
-"""What an API server does not do for the plugin, each with its code, what was asked, and what to do."""
+"""Refusals of the API server, each with its code, what was asked, and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from dra_infra.cluster.kinds import Kind
-from dra_infra.cluster.refusals import shorten
+from dra_infra.client.kinds import Kind
+from dra_infra.client.refusals import UntrustedError, shorten
 from dra_infra.errors import ClusterError, PluginError, Problem
 
 _CODES: Final = {
     "cluster-unreachable": "api-unreachable",
     "cluster-answer": "api-unreachable",
     "cluster-unauthorized": "api-unauthorized",
-    "cluster-credentials": "api-unauthorized",
-    "kubeconfig-unreadable": "api-unauthorized",
+    "cluster-credentials": "api-no-credentials",
+    "kubeconfig-unreadable": "api-no-credentials",
 }
 
 _HINTS: Final = {
+    "api-untrusted": "give the plugin the authority of that certificate: ca.crt of the pod's account, or certificate-authority of the --kubeconfig. Its file is read again for each request",
     "api-unreachable": "is the API server up, and the network of the node? It is asked again",
     "api-unauthorized": "the plugin's pod needs the token of its service account, or name a --kubeconfig that holds one",
+    "api-no-credentials": "see the file of the token, or the exec plugin, that the --kubeconfig names; the plugin's pod needs the token of its service account",
 }
+
+_MAY_BE_OURS: Final = frozenset({"api-untrusted", "api-unauthorized"})
 
 _GONE: Final = 410
 _FORBIDDEN: Final = 403
@@ -50,6 +54,15 @@ class ApiError(PluginError):
         self.reason = reason
         self.retry_after = retry_after
 
+    @property
+    def may_be_ours(self) -> bool:
+        """True where a server is there, and what this process was started with may be what keeps them apart.
+
+        Not where there are no credentials to show: they are looked for again for each request, so a restart finds no others,
+        and an exec plugin whose cloud is away fails on all nodes at once.
+        """
+        return self.problems[-1].code in _MAY_BE_OURS
+
 
 def asked_by(error: PluginError) -> float:
     """Seconds for which a server wants to be left alone, if it was one that failed, for `pause_after`."""
@@ -68,11 +81,13 @@ def joined(before: PluginError, error: ApiError) -> ApiError:
 
 
 def of_cluster(asked: str, error: ClusterError) -> ApiError:
-    """What `dra_infra.cluster` says, in the words of the plugin."""
+    """Return what `dra_infra.client` raised, in the words of the plugin."""
     first = error.problems[0]
-    code = _CODES.get(first.code, "api-unreachable")
+    code = "api-untrusted" if isinstance(error, UntrustedError) else _CODES.get(first.code, "api-unreachable")
     problem = Problem(path=asked, code=code, message=first.message, hint=_HINTS[code])
-    return ApiError(problem, status=_UNAUTHORIZED if code == "api-unauthorized" else 0)
+    # Without credentials nothing was sent: as behind a 401, nothing was done.
+    refused = code in ("api-unauthorized", "api-no-credentials")
+    return ApiError(problem, status=_UNAUTHORIZED if refused else 0)
 
 
 def refused(

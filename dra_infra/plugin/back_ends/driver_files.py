@@ -1,7 +1,7 @@
-"""The files of NVIDIA's kernel driver that a container needs, found by us where NVIDIA's toolkit is not installed.
+"""Files of NVIDIA's kernel driver that a container needs, for nodes without NVIDIA's toolkit.
 
-Less than the toolkit gives; docs/node-plugin.md says what. Names of files are those that it looks for (pkg/nvcdi/driver-nvml.go
-and common-nvml.go in github.com/NVIDIA/nvidia-container-toolkit).
+Less than the toolkit gives; docs/node-plugin.md says what. Names of files are those that it looks for
+(pkg/nvcdi/driver-nvml.go and common-nvml.go in github.com/NVIDIA/nvidia-container-toolkit).
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.back_ends.links import resolve
-from dra_infra.plugin.back_ends.nvml_library import LIBRARY_FOLDERS
+from dra_infra.plugin.back_ends.nvml_library import LIBRARY_FOLDERS, resolve
 from dra_infra.plugin.claims import DeviceNode, Edits, Mount
 
 VISIBLE_NONE: Final = "NVIDIA_VISIBLE_DEVICES=void"

@@ -1,8 +1,10 @@
-"""The GPUs and MIG devices of a node, as NVML and the kernel tell them.
+"""GPUs and MIG devices of a node, as NVML and the kernel report them.
 
-What is asked, and what each answer is called, is that of NVIDIA's DRA driver (getGpuInfo and getMigDevices in nvlib.go of
-kubernetes-sigs/dra-driver-nvidia-gpu), with the words of go-nvlib (device.go). Unlike there, a GPU that does not answer does
-not keep the others from being found, and what is not answered is left out.
+What is asked, and what each answer is called, is that of NVIDIA's DRA driver (getGpuInfo and getMigDevices in
+nvlib.go of kubernetes-sigs/dra-driver-nvidia-gpu), with the words of go-nvlib (device.go). Unlike there, a GPU that
+does not answer does not keep the others from being found, and what is not answered is left out.
+
+The kernel says in sysfs which root complex and NUMA node a PCI device has.
 """
 
 from __future__ import annotations
@@ -15,7 +17,42 @@ from typing import Any, Final
 from dra_infra.errors import Problem
 from dra_infra.plugin.back_ends.nvml_library import Nvml, left_out
 from dra_infra.plugin.back_ends.nvml_mig import MigDevice, find_mig_devices
-from dra_infra.plugin.back_ends.pci import bus_id, numa_node, pcie_root
+
+_ADDRESS: Final = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
+_LONG_DOMAIN: Final = re.compile(r"0000(?=[0-9a-f]{4}:)")
+
+
+def bus_id(written: str) -> str | None:
+    """An address as the standard attribute `pciBusID` has it; None where it is none.
+
+    NVML writes domains with eight digits (GetPCIBusID of go-nvlib takes four off), Kubernetes wants four
+    (verifyPCIBDFFormat of k8s.io/dynamic-resource-allocation).
+    """
+    address = _LONG_DOMAIN.sub("", written.lower(), count=1)
+    return address if _ADDRESS.fullmatch(address) else None
+
+
+def pcie_root(address: str, sysfs: Path) -> str | None:
+    """The root complex of a device, `pci0000:64`: the first folder of its path, as resolvePCIeRoot of the same has it."""
+    try:
+        path = (sysfs / "bus/pci/devices" / address).readlink()
+    except OSError:
+        return None
+    parts = path.parts
+    if "devices" not in parts or parts[-1] != address:
+        return None
+    root = parts[parts.index("devices") + 1]
+    return root if root.startswith("pci") else None
+
+
+def numa_node(address: str, sysfs: Path) -> int | None:
+    """The NUMA node of a device; None where the kernel says none, which it writes as -1."""
+    try:
+        node = int((sysfs / "bus/pci/devices" / address / "numa_node").read_text())
+    except (OSError, ValueError):
+        return None
+    return node if node >= 0 else None
+
 
 _ARCHITECTURES: Final = {
     "KEPLER": "Kepler",

@@ -1,9 +1,9 @@
-"""Watches GPUs through NVML's events, and says by taints and health what they tell.
+"""Watches GPUs through NVML's events, and reports what they tell by taints and health.
 
-Keys, values and effects are those of NVIDIA's driver (device_health.go in kubernetes-sigs/dra-driver-nvidia-gpu); taints
-stay until the plugin starts anew, as there. Where that driver gives less to go by, this one is more careful: an ignored XID
-does not take back what a critical one said, an XID of a whole GPU counts for each of its MIG devices, and of a lost GPU the
-others are not blamed where NVML can tell which it is.
+Keys, values and effects are those of NVIDIA's driver (device_health.go in kubernetes-sigs/dra-driver-nvidia-gpu);
+taints stay until the plugin starts anew, as there. Where that driver gives less to go by, this one is more careful:
+an ignored XID does not take back what a critical one said, an XID of a whole GPU counts for each of its MIG devices,
+and of a lost GPU the others are not blamed where NVML can tell which it is.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.model.toleration import DeviceTaint
+from dra_infra.kubernetes.api.device_taints import DeviceTaint
 from dra_infra.plugin.back_end import Health
 from dra_infra.plugin.back_ends.nvml_devices import gpu_name, mig_name
 from dra_infra.plugin.back_ends.nvml_gpus import Gpu
 from dra_infra.plugin.back_ends.nvml_library import Nvml
-from dra_infra.plugin.unexpected import expected
+from dra_infra.plugin.failures import expected
 
 IGNORED_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})
 """Errors of applications, after which a GPU is as healthy as before (https://docs.nvidia.com/deploy/xid-errors)."""

@@ -1,4 +1,4 @@
-"""The MIG devices that a GPU has now: NVML numbers profiles and instances, go-nvlib names them."""
+"""MIG devices that a GPU has now: NVML numbers profiles and instances, go-nvlib names them."""
 
 from __future__ import annotations
 

@@ -8,26 +8,27 @@ from typing import Any, Final
 
 from dra_infra.catalog.drivers import drivers
 from dra_infra.errors import Problem
-from dra_infra.model.fleet import Fleet
+from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.back_ends.sim_commands import Binding, Commands, is_for, malformed
 from dra_infra.plugin.back_ends.sim_edits import edits_of, marker_of, uuid_of
 from dra_infra.plugin.back_ends.sim_faults import (
+    WatchedCommands,
     apply,
     devices_like,
     disturb_preparing,
     gone_devices,
     unknown_devices,
 )
-from dra_infra.plugin.back_ends.sim_hardware import Hardware, Use
-from dra_infra.plugin.back_ends.sim_node import simulate_node
-from dra_infra.plugin.back_ends.sim_placement import (
+from dra_infra.plugin.back_ends.sim_hardware import (
+    Hardware,
+    Use,
     config_text,
     refuse_conflicts,
     refuse_partial_partitions,
     refuse_unknown,
 )
-from dra_infra.plugin.back_ends.sim_watch import WatchedCommands
+from dra_infra.plugin.back_ends.sim_node import simulate_node
 from dra_infra.plugin.claims import Claim, ClaimReference, Edits
 from dra_infra.plugin.configs import EffectiveConfig
 from dra_infra.plugin.disk import Disk

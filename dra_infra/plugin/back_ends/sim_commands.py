@@ -1,4 +1,4 @@
-"""What simulated devices are told to do: a YAML or JSON file that a person or `dra-infra-plugin sim` writes.
+"""Commands for simulated devices: a YAML or JSON file that a person or `dra-infra-plugin sim` writes.
 
     devices:
       gpu-3: {xid: 79}                        # unhealthy
@@ -28,7 +28,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from dra_infra.errors import PluginError, Problem, Severity
-from dra_infra.model.names import is_dns_label, is_dns_subdomain
+from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain
 from dra_infra.plugin.claims import ClaimReference, is_uid
 from dra_infra.plugin.disk import LARGEST, Folder, explained
 

@@ -1,7 +1,7 @@
-"""What containers see of simulated devices: the variables of Kubernetes' example driver, and a file.
+"""Container edits for simulated devices: the variables of Kubernetes' example driver, and a file.
 
-Source: nvidia.md 11.4, the table of the example driver's variables; NVIDIA_VISIBLE_DEVICES and CUDA_MPS_PIPE_DIRECTORY are
-those of NVIDIA's driver, which injects device files where we have only names.
+Source: nvidia.md 11.4, the table of the example driver's variables; NVIDIA_VISIBLE_DEVICES and
+CUDA_MPS_PIPE_DIRECTORY are those of NVIDIA's driver, which injects device files where we have only names.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dra_infra.model.quantity import Quantity
+from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.plugin.back_ends.sim_node import NVIDIA, SimulatedNode
 from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Mount
 from dra_infra.plugin.configs import EffectiveConfig

@@ -1,4 +1,4 @@
-"""What a simulated driver has on its node: the devices that the catalogue's driver would publish there."""
+"""Devices of a simulated driver on its node: those that the catalogue's driver would publish there."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.fleets import load_node
 from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.errors import PluginError, Problem
-from dra_infra.model.device import Counter, CounterSet, Device
-from dra_infra.model.fleet import Fleet
-from dra_infra.model.quantity import Quantity
+from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.api.resource_slice import Counter, CounterSet, Device
+from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.plugin.configs import ConfigDecoder
 
 NVIDIA: Final = "gpu.nvidia.com"

@@ -1,11 +1,17 @@
-"""The back end that the settings name. Each is loaded where it is asked for alone."""
+"""Makes the back end that the settings name, ours or one that others write.
+
+Each is loaded where it is asked for alone. A back end of others is named as in `--back-end serial_ports:SerialPorts`.
+"""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
-from typing import Final
+from functools import cache
+from typing import Final, cast
 
-from dra_infra.errors import Problem
+from dra_infra.errors import PluginError, Problem
+from dra_infra.kubernetes.api.names import is_dns_subdomain
 from dra_infra.plugin.back_end import BackEnd
 from dra_infra.plugin.command.places import Places
 from dra_infra.plugin.command.settings import Settings
@@ -21,8 +27,6 @@ def name_of_driver(settings: Settings) -> str:
         PluginError: `sim-no-devices`, `back-end-not-loaded`.
     """
     if ":" in settings.back_end:
-        from dra_infra.plugin.back_ends.own import load
-
         return load(settings.back_end, driver=settings.driver).driver
     if settings.driver:
         return settings.driver
@@ -48,8 +52,6 @@ def make_back_end(
         PluginError: What the back end says.
     """
     if ":" in settings.back_end:
-        from dra_infra.plugin.back_ends.own import load
-
         return load(settings.back_end, driver=settings.driver)
     if settings.back_end == "nvml":
         from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
@@ -72,4 +74,56 @@ def make_back_end(
         commands=places.commands,
         noticed=noticed,
         mig_delay=settings.mig_delay,
+    )
+
+
+_MEMBERS: Final = ("inventory", "watch", "prepare", "release", "close")
+
+
+@cache
+def load(name: str, *, driver: str = "") -> BackEnd:
+    """The back end that a class makes, once: what it opens stays open.
+
+    Args:
+        name: `module:Class`; the module is looked for as every import is, so PYTHONPATH may name its folder.
+        driver: What it is expected to be called; empty where nobody said.
+
+    Raises:
+        PluginError: `back-end-not-loaded`, and what the class says itself.
+    """
+    module, _, kind = name.partition(":")
+    try:
+        # What others wrote may raise anything, and whoever starts the plugin is to read what.
+        made = _class(name, module, kind)()
+    except PluginError:
+        raise
+    except Exception as error:
+        raise _refused(name, f"{type(error).__name__}: {error}", "it is called without arguments") from error
+    if lacking := [each for each in _MEMBERS if not callable(getattr(made, each, None))]:
+        raise _refused(
+            name, f"has no {', '.join(lacking)}", "a back end has all of dra_infra.plugin.back_end.BackEnd"
+        )
+    called = getattr(made, "driver", None)
+    if not isinstance(called, str) or not is_dns_subdomain(called):
+        raise _refused(name, f"its driver is called {called!r}", 'driver = "serial.example.com"')
+    if driver and driver != called:
+        raise _refused(name, f"its driver is called {called}, not {driver}", "leave --driver out")
+    return cast(BackEnd, made)
+
+
+def _class(name: str, module: str, kind: str) -> Callable[[], object]:
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        hint = "name its folder in PYTHONPATH" if error.name == module else "install it where the plugin runs"
+        raise _refused(name, f"there is no module {error.name}", hint) from error
+    made = getattr(found, kind, None)
+    if not callable(made):
+        raise _refused(name, f"{module} has no class {kind}", "write the name of a class behind the colon")
+    return cast("Callable[[], object]", made)
+
+
+def _refused(name: str, message: str, hint: str) -> PluginError:
+    return PluginError(
+        [Problem(path=f"--back-end {name}", code="back-end-not-loaded", message=message, hint=hint)]
     )

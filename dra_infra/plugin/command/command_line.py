@@ -1,4 +1,8 @@
-"""The words behind `dra-infra-plugin`, and its help, both made of the table of settings."""
+"""Command lines of `dra-infra-plugin` and `dra-infra-plugin sim`, and their help.
+
+The words behind `dra-infra-plugin` and its help are both made of the table of settings. `dra-infra-plugin sim` says
+what happens to simulated devices, in the file that the plugin looks at.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ error     something does not work, and will not without somebody
 warning   an answer to the kubelet was an error, or something was set aside; it is tried again
 info      what was prepared, released, published and registered
 debug     that a claim's turn came; what libraries say
+
+All of them are lines of one form, also where Python itself or a library has something to say.
 """
 
 from __future__ import annotations
@@ -12,20 +14,27 @@ import json
 import logging
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import Any, Final, TextIO
 
 from dra_infra.errors import Problem, ProblemsError
-from dra_infra.model.secrets import SecretMask, secret_texts
+from dra_infra.output.secrets import SecretMask, secret_texts
 
 LOG: Final = logging.getLogger("dra_infra.plugin")
 
 _FIELDS: Final = "dra_infra_fields"
 _COLOURS: Final = {"ERROR": "\x1b[31m", "WARNING": "\x1b[33m", "DEBUG": "\x1b[2m"}
 _RESET: Final = "\x1b[0m"
+
+_MOST: Final = 20
+_WINDOW: Final = 60.0
+"""Lines of one kind in so many seconds, where strangers can bring them about."""
 
 _about: ContextVar[Mapping[str, Any]] = ContextVar("dra_infra_plugin_log", default={})  # noqa: B039  (never changed)
 
@@ -44,15 +53,38 @@ def set_up(
     stream = stream or sys.stderr
     mask = SecretMask(secret_texts(environment))
     chosen = log_format or ("text" if stream.isatty() else "json")
+    # The library in C writes lines of its own form, past all of this; what it raises says the same.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     handler = logging.StreamHandler(stream)
     colours = stream.isatty() and "NO_COLOR" not in environment
     handler.setFormatter(_Json(mask) if chosen == "json" else _Text(mask, colours=colours))
     root = logging.getLogger()
+    handler.addFilter(_Sparing())
     root.handlers[:] = [handler]
     # Of libraries only what is wrong, unless everything is asked for.
     root.setLevel(logging.DEBUG if level == "debug" else logging.WARNING)
     LOG.setLevel(level.upper())
     logging.captureWarnings(capture=True)
+    sys.excepthook = _tell_uncaught
+    threading.excepthook = sys.unraisablehook = _tell_uncaught_elsewhere
+
+
+def _tell_uncaught(
+    kind: type[BaseException], error: BaseException | None, trace: TracebackType | None
+) -> None:
+    """Log an exception that nobody caught as one line; Python itself would print many."""
+    if issubclass(kind, SystemExit):
+        return
+    logging.getLogger("python").error(
+        "nobody expected this; please report it",
+        exc_info=(kind, error if error is not None else kind(), trace),
+        extra={_FIELDS: {"error": f"{kind.__name__}: {error}", "thread": threading.current_thread().name}},
+    )
+
+
+def _tell_uncaught_elsewhere(uncaught: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
+    """Log an exception that a thread or a destructor raised."""
+    _tell_uncaught(uncaught.exc_type, uncaught.exc_value, uncaught.exc_traceback)
 
 
 def tell(level: str, message: str, **fields: Any) -> None:
@@ -100,6 +132,36 @@ def about(**fields: Any) -> Iterator[None]:
 def set_about(fields: Mapping[str, Any]) -> None:
     """Put *fields* into each line that this thread writes from now on, in the place of the former ones."""
     _about.set(fields)
+
+
+class _Sparing(logging.Filter):
+    """Lets through some lines a minute of each kind that strangers can bring about: those of libraries, and of peers.
+
+    What it left out is counted in the next line of the kind. What a library says is one kind, whatever it says.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._turn = threading.Lock()
+        self._kinds: dict[tuple[str, int, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        fields = getattr(record, _FIELDS, {})
+        is_ours = record.name.startswith(LOG.name)
+        # Who wants to read what libraries do wants all of it.
+        if record.levelno <= logging.DEBUG or (is_ours and "peer" not in fields):
+            return True
+        kind = (record.name, record.levelno, record.getMessage() if is_ours else "")
+        now = time.monotonic()
+        with self._turn:
+            began, number = self._kinds.get(kind, (now, 0))
+            left_out = max(0, number - _MOST) if now - began >= _WINDOW else 0
+            if now - began >= _WINDOW:
+                began, number = now, 0
+            self._kinds[kind] = began, number + 1
+        if left_out:
+            setattr(record, _FIELDS, {**fields, "left_out": left_out})
+        return number < _MOST
 
 
 class _Formatter(logging.Formatter):

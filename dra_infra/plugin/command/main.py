@@ -1,4 +1,7 @@
-"""Where the process `dra-infra-plugin` begins. What it does is in `program`, which takes a moment to load."""
+"""Entry point of the process `dra-infra-plugin`.
+
+Its work is in `program`, which takes a moment to load.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dra_infra.interruption import EXIT_INTERRUPTED, end_quietly, unwind
+from dra_infra.process import EXIT_INTERRUPTED, end_quietly, unwind
 
 if TYPE_CHECKING:
     from dra_infra.plugin.disk import Disk

@@ -1,9 +1,15 @@
-"""Metrics for Prometheus: what the plugin did, and what there is. Every label has a handful of values."""
+"""Metrics for Prometheus, and a small HTTP server for them.
+
+They tell what the plugin did, and what there is. Every label has a handful of values. The server answers GET /metrics
+and nothing else, one request for each connection.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +18,8 @@ from prometheus_client.core import GaugeMetricFamily
 
 from dra_infra.codes import CODES
 from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.command.open_port import OpenPort, Shared, not_usable
+from dra_infra.plugin.command.settings import Address
 from dra_infra.plugin.observing import DeviceState, Operation
 
 BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -156,3 +164,55 @@ class _Files:
 
 def _codes(problems: Iterable[Problem]) -> Iterable[str]:
     return {each.code if each.code in CODES else _OTHER for each in problems}
+
+
+_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS: Final = 10.0
+"""For a request and its answer: Prometheus waits for ten, if nobody says more."""
+
+
+class MetricsServer:
+    """Serves a text, made at most once a second.
+
+    Args:
+        address: Where to listen; port 0 is any that is free.
+        text: Makes it; called from another thread.
+
+    Raises:
+        PluginError: `plugin-address-not-usable`.
+    """
+
+    def __init__(self, address: Address, text: Callable[[], bytes]) -> None:
+        self._text = Shared(text)
+        try:
+            self._open = OpenPort(address, self._serve, seconds=_SECONDS)
+        except OSError as error:
+            raise not_usable("metricsAddress", address, error) from error
+        self.port = self._open.port
+        self.stop = self._open.stop
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # One that is longer than a port takes, or that never ends, gets no answer.
+        head = await reader.readuntil(b"\r\n\r\n")
+        status = _judged(head.partition(b"\r\n")[0])
+        body = await self._text.get() if status is HTTPStatus.OK else f"{status.phrase}\n".encode()
+        lines = (
+            f"HTTP/1.1 {status.value} {status.phrase}",
+            "Server: dra-infra-plugin",
+            f"Content-Type: {_TYPE if status is HTTPStatus.OK else 'text/plain'}",
+            f"Content-Length: {len(body)}",
+            "Connection: close",
+        )
+        writer.write("\r\n".join((*lines, "", "")).encode() + body)
+        await writer.drain()
+
+
+def _judged(line: bytes) -> HTTPStatus:
+    """The status of the answer, by the first line of the request alone; headers are not looked at."""
+    match line.split(b" "):
+        case [method, target, version] if version.startswith(b"HTTP/1."):
+            if target.partition(b"?")[0] != b"/metrics":
+                return HTTPStatus.NOT_FOUND
+            return HTTPStatus.OK if method == b"GET" else HTTPStatus.METHOD_NOT_ALLOWED
+        case _:
+            return HTTPStatus.BAD_REQUEST

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -11,21 +13,33 @@ from urllib.parse import quote
 import grpc
 import grpc.aio
 
-from dra_infra.errors import PluginError
 from dra_infra.plugin.command.logs import tell
-from dra_infra.plugin.command.metrics_server import held, not_usable
-from dra_infra.plugin.command.setting_values import Address
+from dra_infra.plugin.command.open_port import FRESH, LARGEST, MOST, OpenPort, Shared, not_usable
+from dra_infra.plugin.command.settings import Address
 from dra_infra.plugin.protocol import grpc_health_v1_pb2 as messages
 from dra_infra.plugin.protocol import registration_pb2
-from dra_infra.plugin.service.event_loop import run
+from dra_infra.plugin.service.serving import not_made, run
 
 SERVICE: Final = "grpc.health.v1.Health"
 
 SECONDS: Final = 3.0
 """For an answer of our own; a probe of the kubelet waits for one second, if its author does not say more, as that of `NodePlugin` does."""
 
-_MOST_CALLS: Final = 16
-_THREADS: Final = 2
+_LONGEST: Final = 15.0
+"""Seconds of a connection. The kubelet makes one for each probe, and waits ten seconds for that of `NodePlugin`."""
+
+_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+"""What each connection of HTTP/2 begins with."""
+
+_CALLS: Final = 2
+"""Of one connection at a time."""
+
+_OPTIONS: Final = [
+    ("grpc.max_receive_message_length", 1024),
+    ("grpc.max_concurrent_streams", _CALLS),
+    ("grpc.max_metadata_size", 4096),
+    ("grpc.absolute_max_metadata_size", 8192),
+]
 
 Check = Callable[[], str]
 """Says what keeps it from working; empty where nothing does."""
@@ -34,50 +48,87 @@ Check = Callable[[], str]
 class ProbeServer:
     """Answers probes.
 
+    gRPC serves at a socket of the plugin's own, for it knows no limits for each peer; what comes in at the port goes there.
+
     Args:
         address: Where to listen; port 0 is any that is free.
         checks: What is tried, by the name of the service that a probe asks for.
+        folder: Only our user may open what is in it.
+        fresh: Seconds for which what was found holds for the next probe.
 
     Raises:
-        PluginError: `plugin-address-not-usable`.
+        PluginError: `plugin-address-not-usable`, `socket-not-made`.
     """
 
-    def __init__(self, address: Address, checks: Mapping[str, Check]) -> None:
-        self._checks = checks
+    def __init__(
+        self, address: Address, checks: Mapping[str, Check], *, folder: Path, fresh: float = FRESH
+    ) -> None:
+        self._checks = {name: Shared(check, fresh) for name, check in checks.items()}
         self._told: dict[str, str] = {}
-        self._server, self.port = run(self._start(address))
+        # Named as sockets are while they are made: what a killed instance left is taken away with those (service/sockets.py).
+        self._inside = folder / f".{secrets.token_hex(3)}"
+        try:
+            self._open = OpenPort(address, self._pass_on, seconds=_LONGEST)
+        except OSError as error:
+            raise not_usable("healthAddress", address, error) from error
+        self.port = self._open.port
+        try:
+            self._server = run(self._start())
+        except BaseException:
+            self._open.stop()
+            raise
 
     def stop(self) -> None:
         """Answer no more."""
+        self._open.stop()
         run(self._server.stop(0.2))
+        self._inside.unlink(missing_ok=True)
 
-    async def _start(self, address: Address) -> tuple[grpc.aio.Server, int]:
+    async def _start(self) -> grpc.aio.Server:
         method = grpc.unary_unary_rpc_method_handler(
             self._check,
             messages.HealthCheckRequest.FromString,
             messages.HealthCheckResponse.SerializeToString,
         )
         server = grpc.aio.server(
-            ThreadPoolExecutor(_THREADS, thread_name_prefix="probes"),
             handlers=[grpc.method_handlers_generic_handler(SERVICE, {"Check": method})],
-            options=[("grpc.max_receive_message_length", 1024), ("grpc.so_reuseport", 0)],
-            maximum_concurrent_rpcs=_MOST_CALLS,
+            options=_OPTIONS,
+            # More than there can be: calls that only begin must not keep a probe from its answer.
+            maximum_concurrent_rpcs=_CALLS * MOST * 2,
         )
         try:
-            port = server.add_insecure_port(str(address))
-        except RuntimeError as error:
+            server.add_insecure_port(f"unix:{quote(str(self._inside))}")
+            self._inside.chmod(0o600)
+        except (OSError, RuntimeError) as error:
             await server.stop(None)
-            raise _not_usable(address) from error
+            raise not_made(self._inside, error) from error
         await server.start()
-        return server, port
+        return server
 
-    def _check(
-        self, request: messages.HealthCheckRequest, context: grpc.ServicerContext
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Have gRPC answer a connection that speaks HTTP/2, until either side ends it or it has sent too much."""
+        if await reader.readexactly(len(_PREFACE)) != _PREFACE:
+            return
+        answers, questions = await asyncio.open_unix_connection(str(self._inside), limit=LARGEST)
+        questions.write(_PREFACE)
+        ways = {asyncio.create_task(_copy(reader, questions)), asyncio.create_task(_copy(answers, writer))}
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in ways:
+                each.cancel()
+            questions.transport.abort()
+
+    async def _check(
+        self,
+        request: messages.HealthCheckRequest,
+        context: grpc.aio.ServicerContext[messages.HealthCheckRequest, messages.HealthCheckResponse],
     ) -> messages.HealthCheckResponse:
         name = request.service
         if name not in self._checks:
-            context.abort(grpc.StatusCode.NOT_FOUND, f"services are {', '.join(filter(None, self._checks))}")
-        reason = self._checks[name]()
+            known = ", ".join(filter(None, self._checks))
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"services are {known}")
+        reason = await self._checks[name].get()
         if reason != self._told.get(name, ""):
             # Told when it changes: probes come every few seconds.
             self._told[name] = reason
@@ -87,6 +138,15 @@ class ProbeServer:
                 tell("info", "a probe succeeds again", probe=name)
         status = messages.HealthCheckResponse.NOT_SERVING if reason else messages.HealthCheckResponse.SERVING
         return messages.HealthCheckResponse(status=status)
+
+
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    """Pass on what comes, until it ends or is more than a connection may send."""
+    size = 0
+    with suppress(OSError):
+        while (block := await source.read(4096)) and (size := size + len(block)) <= LARGEST:
+            target.write(block)
+            await target.drain()
 
 
 def ask_itself(registration: Path | None, service: Path) -> str:
@@ -124,14 +184,3 @@ def ask_registration(socket: Path, seconds: float = SECONDS) -> registration_pb2
         )
         info: registration_pb2.PluginInfo = call(registration_pb2.InfoRequest(), timeout=seconds)
         return info
-
-
-def _not_usable(address: Address) -> PluginError:
-    # gRPC does not say why.
-    error = OSError("gRPC cannot, and does not say why")
-    try:
-        with held(address):
-            pass
-    except OSError as why:
-        error = why
-    return not_usable("healthAddress", address, error)

@@ -1,7 +1,13 @@
-"""What the command `dra-infra-plugin` does."""
+"""Runs the command `dra-infra-plugin`.
+
+SIGUSR2 shows where all threads are, for whoever sends it to a plugin that does not get on. The threads are written by
+a handler in C, which needs neither a thread of Python's that is free nor its lock: as text, in many lines. Where the
+first thread is not the one that hangs, a line of the log has the tasks of the event loop besides.
+"""
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import signal
@@ -14,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_infra.errors import ClusterError, FleetError, Problem, ProblemsError
 from dra_infra.plugin.command.command_line import CommandLine, parse
+from dra_infra.plugin.command.logs import tell
 from dra_infra.plugin.command.settings_reading import read_settings
 
 if TYPE_CHECKING:
@@ -67,7 +74,7 @@ def _answered(work: Callable[[], int]) -> int:
 
 def print_problems(problems: Sequence[Problem]) -> None:
     """Each with its hint, on standard error."""
-    from dra_infra.model.secrets import SecretMask, secret_texts
+    from dra_infra.output.secrets import SecretMask, secret_texts
 
     mask = SecretMask(secret_texts(os.environ))
     for problem in map(mask.problem, problems):
@@ -88,10 +95,11 @@ def _serve(
 
     ended = threading.Event()
     _end_on_signals(ended)
+    show_on_signal()
     logs.set_up(log_format=settings.log_format, level=settings.log_level, environment=environment)
     for each in warnings:
         logs.tell_problem("warning", "noticed", each)
-    from dra_infra.plugin.command.joining import Plugin
+    from dra_infra.plugin.command.assembly import Plugin
 
     plugin = Plugin(settings, disk=disk, environment=environment)
     plugin.start()
@@ -127,7 +135,24 @@ def _wait_for(ended: threading.Event) -> None:
 
 
 def _check(settings: Settings, line: CommandLine, environment: Mapping[str, str]) -> int:
-    from dra_infra.plugin.command.findings import show
+    from dra_infra.plugin.command.checks import show
     from dra_infra.plugin.command.self_test import check
 
     return show(check(settings, environment), as_json=line.as_json, write=sys.stdout.write)
+
+
+_STANDARD_ERROR: Final = 2
+
+
+def show_on_signal() -> None:
+    """Write the stacks of all threads to standard error whenever SIGUSR2 comes."""
+    signal.signal(signal.SIGUSR2, lambda _number, _frame: _tell_tasks())
+    faulthandler.register(signal.SIGUSR2, file=_STANDARD_ERROR, all_threads=True, chain=True)
+
+
+def _tell_tasks() -> None:
+    from dra_infra.plugin.service.serving import tasks
+
+    # Not their stacks: those of gRPC's coroutines have no lines, which asyncio cannot print.
+    # At no level that is left out: somebody has asked.
+    tell("error", "tasks of the event loop", tasks=sorted(map(repr, tasks())))

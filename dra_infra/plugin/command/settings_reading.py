@@ -1,4 +1,7 @@
-"""From file, environment and flags to settings: what is nearer to the command wins, and all mistakes are told at once."""
+"""Reads settings from file, environment and flags.
+
+What is nearer to the command wins, and all mistakes are told at once.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_infra.errors import Place, PluginError, Problem
-from dra_infra.plugin.command.setting_values import shortened
-from dra_infra.plugin.command.settings import PREFIX, Setting, Settings, all_settings
+from dra_infra.plugin.command.settings import PREFIX, Setting, Settings, all_settings, shortened
 
 if TYPE_CHECKING:
     import yaml

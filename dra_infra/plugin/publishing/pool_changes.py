@@ -1,4 +1,4 @@
-"""What has to be written so that a pool's slices say what they should, and no scheduler takes an unfinished pool for a whole one.
+"""Writes that bring a pool's slices up to date, without any scheduler taking an unfinished pool for a whole one.
 
 A pool is whole when as many slices of its highest generation are there as each of them says (`resourceSliceCount`).
 So all are written with a higher generation where more than one changes: the last write makes it whole.
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_infra.cluster.objects import mapping, mappings, name_of, text
+from dra_infra.client.objects import mapping, mappings, name_of, text
 from dra_infra.plugin.publishing.pools import Spec
 
 Item = Mapping[str, Any]

@@ -1,6 +1,7 @@
-"""From what a node has to the slices of its pool: how many devices one takes, and where counters go, as the server has it.
+"""Lays a node's devices out as the slices of its pool: how many devices one takes, and where counters go.
 
-Limits: staging/src/k8s.io/api/resource/v1/types.go of the minors, and reference of the API server's validation.
+It is as the server has it. Limits: staging/src/k8s.io/api/resource/v1/types.go of the minors, and reference of the
+API server's validation.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.model.device import CounterSet, Device, DeviceAttribute
+from dra_infra.kubernetes.api.resource_slice import CounterSet, Device, DeviceAttribute
 from dra_infra.plugin.back_end import Inventory
 
 Spec = dict[str, Any]

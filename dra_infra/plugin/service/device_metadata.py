@@ -1,8 +1,8 @@
 """Files that tell a container what its devices are: their attributes, as the driver publishes them (KEP 5304).
 
-Content and place in the container are those of Kubernetes' helper library (`kubeletplugin/metadata.go` and `api/metadata` of
-k8s.io/dynamic-resource-allocation). The copy on the node is named by the claim's UID; there it is by namespace and name, so
-that the end of a claim would take the file of a later one of that name.
+Content and place in the container are those of Kubernetes' helper library (`kubeletplugin/metadata.go` and
+`api/metadata` of k8s.io/dynamic-resource-allocation). The copy on the node is named by the claim's UID; there it is
+by namespace and name, so that the end of a claim would take the file of a later one of that name.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.model.device import Device
-from dra_infra.model.names import is_dns_label, is_dns_subdomain
+from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain
+from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.back_end import BackEnd, Inventory
 from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Mount, check_uid
 from dra_infra.plugin.disk import Folder

@@ -1,4 +1,4 @@
-"""How the devices are, told to the kubelet as it changes: pods show it in their status."""
+"""Reports the health of devices to the kubelet as it changes: pods show it in their status."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import grpc.aio
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.back_end import Health, Inventory
+from dra_infra.plugin.failures import expected
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.protocol import health_v1_pb2 as messages
-from dra_infra.plugin.unexpected import expected
 
 SERVICES: Final = ("v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth")
 """Both versions have the same messages."""

@@ -1,28 +1,114 @@
 """Prepares and releases claims when the kubelet asks, in both versions of its protocol.
 
-Each claim of a request has an answer of its own: one that cannot be prepared keeps no other back.
+Each claim of a request has an answer of its own: one that cannot be prepared keeps no other back. Which claims a
+request names is checked before anything of it reaches a disk or the API server. Errors are written as an event of a
+pod shows them: "NodePrepareResources failed for ResourceClaim NAME: TEXT".
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 import grpc
 import grpc.aio
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.claims import Claim, ClaimDevice, ClaimReference
+from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain
+from dra_infra.plugin.claims import Claim, ClaimDevice, ClaimReference, check_uid
+from dra_infra.plugin.failures import expected
 from dra_infra.plugin.observing import Observer, Operation
 from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.protocol import dra_v1_pb2 as messages
-from dra_infra.plugin.service.answers import explain
-from dra_infra.plugin.service.references import Named, by_uid, check_one, shortened
 from dra_infra.plugin.service.serving import Pool
-from dra_infra.plugin.unexpected import expected
+
+LONGEST: Final = 800
+"""Characters: an event has room for 1,024 with what the kubelet puts around it."""
+
+_GAPS: Final = re.compile(r"\s+")
+
+
+def explain(error: PluginError, claim: ClaimReference) -> str:
+    """All problems of a claim in one line, without the claim's name: the kubelet says it."""
+    text = "; ".join(_line(problem, str(claim)) for problem in error.problems)
+    # Parameters of a claim may have half a letter (JSON's \\ud800), which no message takes: all claims would fail with it.
+    text = _GAPS.sub(" ", text).strip().encode("utf-8", "replace").decode()
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def _line(problem: Problem, claim: str) -> str:
+    path = problem.path.removeprefix(claim).removeprefix(":").strip()
+    where = f"{path}: " if path else ""
+    hint = f" ({problem.hint})" if problem.hint else ""
+    return f"{where}{problem.message} [{problem.code}]{hint}"
+
+
+_LONGEST_LABEL: Final = 63
+_LONGEST_SUBDOMAIN: Final = 253
+"""Characters that an API server lets namespaces and names of claims have; a UID has 36."""
+
+
+class Named(Protocol):
+    """A claim of a request, in any version of the protocol."""
+
+    namespace: str
+    uid: str
+    name: str
+
+
+def by_uid(claims: Iterable[Named]) -> dict[str, tuple[ClaimReference, ...]]:
+    """The claims of a request by UID, as answers are; more than one where the request contradicts itself."""
+    found: dict[str, dict[ClaimReference, None]] = {}
+    for each in claims:
+        reference = ClaimReference(namespace=each.namespace, name=each.name, uid=each.uid)
+        found.setdefault(each.uid, {})[reference] = None
+    return {uid: tuple(references) for uid, references in found.items()}
+
+
+def check_one(references: tuple[ClaimReference, ...]) -> ClaimReference:
+    """The claim that a UID stands for.
+
+    Raises:
+        PluginError: `invalid-claim-uid`, `invalid-claim-name`.
+    """
+    first = references[0]
+    check_uid(first.uid)
+    if len(references) > 1:
+        names = ", ".join(_shown(f"{each.namespace}/{each.name}") for each in references[:3])
+        raise _invalid("claim.uid", f"is that of several claims: {names}")
+    if not is_dns_label(first.namespace):
+        raise _invalid("claim.namespace", f"{_shown(first.namespace)} is no namespace")
+    if not is_dns_subdomain(first.name):
+        raise _invalid("claim.name", f"{_shown(first.name)} is no name of a claim")
+    return first
+
+
+def shortened(reference: ClaimReference) -> ClaimReference:
+    """For logs: what was not checked may be long."""
+    return ClaimReference(
+        namespace=reference.namespace[:_LONGEST_LABEL],
+        name=reference.name[:_LONGEST_SUBDOMAIN],
+        uid=reference.uid[:_LONGEST_LABEL],
+    )
+
+
+def _shown(text: str) -> str:
+    return repr(text[:_LONGEST_LABEL])
+
+
+def _invalid(path: str, message: str) -> PluginError:
+    problem = Problem(
+        path=path,
+        code="invalid-claim-name",
+        message=message,
+        hint="requests come from the kubelet, with the claim's own metadata",
+    )
+    return PluginError([problem])
+
 
 VERSIONS: Final = {
     "k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin": True,

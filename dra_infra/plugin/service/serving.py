@@ -1,14 +1,21 @@
-"""A gRPC server at Unix sockets: who may connect, how much is taken, and how it ends."""
+"""A gRPC server at Unix sockets: who may connect, how much is taken, and how it ends.
+
+gRPC's servers of this process run in one thread, which sleeps until somebody calls. grpc's own servers, one thread
+each, wake five times a second to see whether they are still wanted.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import secrets
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 from urllib.parse import quote
@@ -17,7 +24,27 @@ import grpc
 import grpc.aio
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.service.event_loop import run
+
+_Result = TypeVar("_Result")
+
+
+def run(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Do *work* in that thread, from any other, and wait for what comes of it."""
+    return asyncio.run_coroutine_threadsafe(work, _loop()).result()
+
+
+def tasks() -> set[asyncio.Task[Any]]:
+    """The tasks of the event loop that are not done."""
+    return asyncio.all_tasks(_loop())
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    # One for all servers, and for ever: grpc has one queue of events per process, which it binds to the loops that it sees.
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="event-loop", daemon=True).start()
+    return loop
+
 
 LARGEST_REQUEST: Final = 128 * 1024
 """Bytes; a request with as many claims as one call may have takes less than 100 KiB."""
@@ -107,7 +134,7 @@ class Server:
                 hidden.chmod(0o600)
             except (OSError, RuntimeError) as error:
                 await server.stop(None)
-                raise _not_made(path, error) from error
+                raise not_made(path, error) from error
         await server.start()
         self._running = server
 
@@ -124,7 +151,7 @@ class Server:
             self._hidden[path].rename(path)
         except OSError as error:
             self._shown[path] = before
-            raise _not_made(path, error) from error
+            raise not_made(path, error) from error
 
     def hide(self, path: Path) -> None:
         """Take a socket away, to be shown again. Who is connected goes on.
@@ -140,7 +167,7 @@ class Server:
             os.link(path, self._hidden[path])
             path.unlink()
         except OSError as error:
-            raise _not_made(path, error) from error
+            raise not_made(path, error) from error
         self._shown.pop(path, None)
 
     def withdraw(self, path: Path) -> None:
@@ -182,7 +209,8 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _not_made(path: Path, error: Exception) -> PluginError:
+def not_made(path: Path, error: Exception) -> PluginError:
+    """The error for a path at which no socket can be made."""
     reason = error.strerror if isinstance(error, OSError) else ""
     problem = Problem(
         path=str(path),

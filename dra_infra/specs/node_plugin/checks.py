@@ -1,21 +1,67 @@
-"""What is wrong with the arguments of the plugin, one by one."""
+"""Checks of the arguments of the node plugin, one by one, and of its image.
+
+What runs as root on every node should be an image that somebody looked at, and stay that.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 from dra_infra.errors import Problem
-from dra_infra.model import names
-from dra_infra.specs.arguments import PLAIN_HINT, is_list, is_output, shorten, wrong_type
-from dra_infra.specs.config_values import find_odd
+from dra_infra.kubernetes.api import names
+from dra_infra.release import VERSION
+from dra_infra.specs.arguments import (
+    PLAIN_HINT,
+    check_annotations,
+    check_labels,
+    check_namespace,
+    is_list,
+    is_output,
+    is_text,
+    shorten,
+    wrong_type,
+)
+from dra_infra.specs.config_matching import find_odd
 from dra_infra.specs.node_plugin.daemon_set import PREFIX
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.platform.namespaces import ENFORCE
-from dra_infra.specs.shared_arguments import check_annotations, check_labels, check_namespace, is_text
+
+_NO_REGISTRY: Final = "localhost/"
+
+IMAGE: Final = f"{_NO_REGISTRY}dra-infra-plugin:{VERSION}"
+"""The name that `make image` gives. No registry has it: nobody else's image can take its place on a node without it."""
+
+_PINNED: Final = re.compile(r"[^@\s]+@(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})")
+"""Digests as the image specification has them (opencontainers/image-spec, descriptor.md)."""
+
+_HINT: Final = (
+    'write image="registry.example.com/dra-infra-plugin@sha256:..." with the digest that `make image` prints'
+)
+
+
+def check_image(name: str, value: object) -> Iterator[Problem]:
+    """What is wrong with the argument, of codes `wrong-type` and `unsupported-value`, and the warning `image-not-pinned`."""
+    if is_output(value):
+        return
+    if not isinstance(value, str) or not value or not is_text(value):
+        yield wrong_type(name, value, "a text that is not empty")
+    elif "@" in value and not _PINNED.fullmatch(value):
+        message = f"{shorten(value)} has no whole digest behind its @"
+        yield Problem(path=name, code="unsupported-value", message=message, hint=_HINT)
+    elif "@" not in value and not value.startswith(_NO_REGISTRY):
+        yield Problem(
+            path=name,
+            code="image-not-pinned",
+            message=f"{shorten(value)} is whatever its registry has under that tag when a node pulls it, and runs there as root",
+            hint=_HINT,
+            severity="warning",
+        )
+
 
 LEVELS: Final = ("error", "warning", "info", "debug")
 
@@ -47,7 +93,7 @@ def check_arguments(arguments: Mapping[str, Any]) -> Iterator[Problem]:
     """Problems of everything but the hardware.
 
     Codes: `unknown-argument`, `wrong-type`, `invalid-name`, `invalid-label`, `value-too-long`, `unsupported-value`,
-    `namespace-refused`, `value-set-twice`.
+    `namespace-refused`, `value-set-twice`, and the warning `image-not-pinned`.
     """
     for name, value in arguments.items():
         if name not in _CHECKS:
@@ -94,6 +140,17 @@ def _texts(name: str, value: object) -> Iterator[Problem]:
     names_given: Sequence[object] = value  # type: ignore[assignment]  # a list, as was just asked
     for index, each in enumerate(names_given):
         yield from _text(f"{name}[{index}]", each)
+
+
+def _namespaces(name: str, value: object) -> Iterator[Problem]:
+    if not is_list(value):
+        hint = 'write metrics_namespaces=["monitoring"]'
+        yield wrong_type(name, value, "a list of namespaces", PLAIN_HINT if is_output(value) else hint)
+        return
+    given: Sequence[object] = value  # type: ignore[assignment]  # a list, as was just asked
+    for index, each in enumerate(given):
+        for problem in check_namespace(each):
+            yield replace(problem, path=f"{name}[{index}]")
 
 
 def _flag(name: str, value: object) -> Iterator[Problem]:
@@ -226,7 +283,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], Iterator[Problem]]]] = {
     "back_end": _by_others,
     "fleet": _by_others,
     "driver": _by_others,
-    "image": _text,
+    "image": check_image,
     "image_pull_secrets": _texts,
     "object_name": _object_name,
     "namespace": lambda _name, value: check_namespace(value),
@@ -242,6 +299,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], Iterator[Problem]]]] = {
     "log_level": _level,
     "metrics_port": _port,
     "health_port": _port,
+    "metrics_namespaces": _namespaces,
     "kubelet_root": _folder,
     "cdi_folder": _folder,
     "nvidia_driver_root": _folder,

@@ -1,4 +1,4 @@
-"""From the arguments of the plugin to its objects; pure, and all problems at once."""
+"""Compiles the arguments of the node plugin to its objects; pure, and all problems at once."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.model.device_class import CELDeviceSelector, DeviceClass, DeviceClassSpec, DeviceSelector
-from dra_infra.model.metadata import ObjectMeta
-from dra_infra.release import VERSION
+from dra_infra.kubernetes.api.device_class import (
+    CELDeviceSelector,
+    DeviceClass,
+    DeviceClassSpec,
+    DeviceSelector,
+)
+from dra_infra.kubernetes.api.metadata import ObjectMeta
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.node_plugin import daemon_set, rights
-from dra_infra.specs.node_plugin.checks import check_arguments, check_name
-from dra_infra.specs.node_plugin.hardware import Hardware, choose_hardware
+from dra_infra.specs.node_plugin import rights as network
+from dra_infra.specs.node_plugin.checks import IMAGE, check_arguments, check_name
+from dra_infra.specs.node_plugin.daemon_set import Hardware, choose_hardware
 from dra_infra.specs.platform.namespaces import ALWAYS_THERE, PRIVILEGED
-
-IMAGE: Final = f"localhost/dra-infra-plugin:{VERSION}"
-"""The name that `make image` gives. No registry has it: nobody else's image can take its place on a node without it."""
 
 NAMESPACE: Final = "dra-infra-plugin"
 
@@ -37,6 +39,7 @@ class NodePluginPlan:
         guards: What has to be there before a pod: account, rights, and what limits them.
         daemon_set: The DaemonSet.
         driver_root: Where it is told to look for NVIDIA's kernel driver on nodes; None where nobody said, which is `/`.
+        warnings: What stops nothing, at its argument.
     """
 
     hardware: Hardware
@@ -46,6 +49,7 @@ class NodePluginPlan:
     guards: tuple[Mapping[str, Any], ...]
     daemon_set: Mapping[str, Any]
     driver_root: str | None
+    warnings: tuple[Problem, ...]
 
 
 def compile_node_plugin(
@@ -69,7 +73,7 @@ def compile_node_plugin(
     problems += wrong
     if hardware:
         problems += _check_back_end_only(given, hardware)
-    if problems or hardware is None:
+    if hardware is None or any(each.severity == "error" for each in problems):
         raise InvalidSpecError(problems)
     named = str(given.get("object_name", name))
     namespace = given.get("namespace", NAMESPACE)
@@ -82,6 +86,7 @@ def compile_node_plugin(
         classes=tuple(_classes(hardware, metadata)) if given.get("classes", True) else (),
         guards=tuple(_guards(named, namespace, metadata, hardware, given, join)),
         driver_root=given.get("nvidia_driver_root"),
+        warnings=tuple(problems),
         daemon_set={
             "apiVersion": "apps/v1",
             "kind": "DaemonSet",
@@ -146,6 +151,7 @@ def _guards(
     join: Callable[[Sequence[Any]], Any],
 ) -> list[dict[str, Any]]:
     conditions = arguments.get("binding_conditions", False)
+    reached = network.network_policy(arguments, name=name, metadata={**metadata, "namespace": namespace})
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {**metadata, "namespace": namespace}},
         {
@@ -165,7 +171,13 @@ def _guards(
             "apiVersion": _ADMISSION,
             "kind": "ValidatingAdmissionPolicy",
             "metadata": metadata,
-            "spec": rights.policy(hardware.driver, account=name, namespace=namespace, join=join),
+            "spec": rights.admission_policy(
+                hardware.driver,
+                account=name,
+                namespace=namespace,
+                binding_conditions=conditions,
+                join=join,
+            ),
         },
         {
             "apiVersion": _ADMISSION,
@@ -173,4 +185,5 @@ def _guards(
             "metadata": metadata,
             "spec": {"policyName": name, "validationActions": ["Deny"]},
         },
+        *([reached] if reached else []),
     ]

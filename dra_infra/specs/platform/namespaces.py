@@ -1,15 +1,18 @@
-"""The namespace of a driver: privileged, and not `default`."""
+"""The privileged namespace of a driver, and the CustomResourceDefinitions that go before a chart.
+
+The namespace is never `default`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from dra_infra.errors import Problem
-from dra_infra.model import names
-from dra_infra.specs.arguments import is_output, shorten, wrong_type
+from dra_infra.documents.yaml import read_manifests
+from dra_infra.errors import Problem, ProblemsError
+from dra_infra.kubernetes.api import names
+from dra_infra.specs.arguments import check_labels, is_output, shorten, wrong_type
 from dra_infra.specs.platform.values import Values
-from dra_infra.specs.shared_arguments import check_labels
 
 ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 PRIVILEGED: Final[Mapping[str, str]] = {
@@ -87,3 +90,35 @@ def _check_name(name: object) -> list[Problem]:
             hint="use at most 63 lower-case letters, digits and '-'",
         )
     ]
+
+
+_KIND = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+
+
+def read_definitions(text: str, *, file: str) -> tuple[list[dict[str, Any]], list[Problem]]:
+    """The definitions in a text, and problems at `crds`: those of `read_manifests`, and `not-a-crd`.
+
+    Args:
+        text: YAML of one file.
+        file: Its name, for messages.
+    """
+    try:
+        found = read_manifests(text, file=file)
+    except ProblemsError as error:
+        return [], [problem.below("crds") for problem in error.problems]
+    definitions = [each for each in found if (each.get("apiVersion"), each.get("kind")) == _KIND]
+    return definitions, list(_refuse(found, file))
+
+
+def _refuse(found: tuple[dict[str, Any], ...], file: str) -> Iterator[Problem]:
+    for each in found:
+        metadata = each.get("metadata")
+        named = isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
+        if (each.get("apiVersion"), each.get("kind")) != _KIND or not named:
+            yield Problem(
+                path="crds",
+                code="not-a-crd",
+                message=f"{file} holds a {str(each.get('kind'))[:80]} of {str(each.get('apiVersion'))[:80]}"
+                + ("" if named else " without a name"),
+                hint="point at the folder crds/ of the chart; everything else is installed by the chart",
+            )

@@ -1,4 +1,4 @@
-"""Which chart and version is meant."""
+"""Chooses the chart and version that are meant."""
 
 from __future__ import annotations
 

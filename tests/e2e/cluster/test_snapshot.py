@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from dra_infra.catalog import load_snapshot
-from dra_infra.model.program import Program, ProgramObject
-from dra_infra.model.snapshot import Snapshot
-from dra_infra.planning.place_sides import place_sides
-from dra_infra.planning.running import find_taken
+from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.program_objects import Program, ProgramObject
+from dra_infra.review.capacity import place_sides
+from dra_infra.review.running import find_taken
 from tests.e2e.cluster.conftest import CLAIM, GPUS, NAMESPACE, PLANTED, Grant, Run, deployment, rule, template
 from tools.cluster import Api, ControlPlane
 from tools.cluster.api_server import api_server

@@ -101,9 +101,9 @@ class Watching:
     def end(self) -> tuple[int, str]:
         """Exit code and errors after Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
+        code = self.process.wait(timeout=SECONDS)
         assert self.process.stderr is not None
-        errors = self.process.stderr.read()
-        return self.process.wait(timeout=SECONDS), errors
+        return code, self.process.stderr.read()
 
     def close(self) -> None:
         """End it, however it is."""

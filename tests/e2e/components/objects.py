@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from dra_infra.model.program import SECRET, UNKNOWN
+from dra_infra.program_objects import SECRET, UNKNOWN
 from tools.cluster import Api, ApiError
 
 Manifest = dict[str, Any]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import dra_infra as dra
-from dra_infra.engine.synth import synth, synth_function
+from dra_infra.program.synth import synth, synth_function
 from tests.arguments.calls import Call, Drawn, run
 from tests.arguments.programs import FAMILY, sane
 from tests.e2e.components.objects import CRDS, define, definitions, make_namespaces, refusal
@@ -121,7 +121,7 @@ REQUEST = ("spec", "devices", "requests", 0)
 LEAF = (*REQUEST, "exactly")
 TOLERATION = {"key": "a", "operator": "Exists"}
 DROPPED = ("1.35",)
-"""With its gate off, 1.35 drops tolerations before it looks at them; 1.34 keeps and judges them (model/dropping.py)."""
+"""With its gate off, 1.35 drops tolerations before it looks at them; 1.34 keeps and judges them (kubernetes/api/dropping.py)."""
 EARLIER = ("1.34", "1.35", "1.36")
 """The generated rules have a say from 1.37 on."""
 REFUSED = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,8 @@ from typing import Any
 import yaml
 
 # Only these contexts are known here; a new one fails the test that meets it.
-CONTEXTS = ("inputs", "steps", "github")
+CONTEXTS = ("inputs", "steps", "github", "runner")
+ARTIFACTS = ("actions/upload-artifact", "actions/download-artifact")
 
 
 @dataclass
@@ -52,13 +54,14 @@ def run_action(
     github: Mapping[str, Any],
     environment: Mapping[str, str],
     skip: tuple[str, ...] = (),
+    artifacts: Path | None = None,
 ) -> Run:
-    """Run every step of *action* in *workspace*."""
+    """Run every step of *action* in *workspace*; artefacts are kept in and taken from the folder *artifacts*."""
     definition = yaml.safe_load((action / "action.yml").read_text())
     values = {name: str(each.get("default", "")) for name, each in definition["inputs"].items()}
     assert set(inputs) <= set(values)
     steps: dict[str, Any] = {}
-    contexts = {"inputs": values, "steps": steps, "github": github}
+    contexts = {"inputs": values, "steps": steps, "github": github, "runner": {"temp": str(temp)}}
     values.update({name: evaluate(value, contexts) for name, value in values.items()})
     values.update(inputs)
     run = Run()
@@ -67,8 +70,14 @@ def run_action(
     for step in definition["runs"]["steps"]:
         if "if" in step and evaluate(step["if"], contexts) in ("", "false"):
             continue
+        if run.code and "always()" not in step.get("if", ""):
+            continue
         if "uses" in step:
             run.used.append(step["uses"])
+            if artifacts is not None:
+                options = {name: evaluate(str(value), contexts) for name, value in step["with"].items()}
+                if not hand_over(step["uses"], options, artifacts) and not step.get("continue-on-error"):
+                    run.code, run.failed = run.code or 1, run.failed or step["name"]
             continue
         if step["name"] in skip:
             continue
@@ -99,12 +108,29 @@ def run_action(
         outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
         if "id" in step:
             steps[step["id"]] = {"outputs": outputs}
-        if result.returncode:
+        if result.returncode and not run.code:
             run.code, run.failed = result.returncode, step["name"]
-            break
     run.summary = summary.read_text()
-    run.outputs = {name: evaluate(each["value"], contexts) for name, each in definition["outputs"].items()}
+    run.outputs = {
+        name: evaluate(each["value"], contexts) for name, each in definition.get("outputs", {}).items()
+    }
     return run
+
+
+def hand_over(uses: str, options: Mapping[str, str], artifacts: Path) -> bool:
+    """Do what the two actions for artefacts do; whether there was something to hand over."""
+    assert uses.partition("@")[0] in ARTIFACTS
+    kept = artifacts / options["name"]
+    if uses.startswith(ARTIFACTS[0]):
+        kept.mkdir(parents=True, exist_ok=True)
+        files = [Path(line.strip()) for line in options["path"].splitlines() if Path(line.strip()).is_file()]
+        for file in files:
+            shutil.copy(file, kept)
+        return bool(files)
+    if not kept.is_dir():
+        return False
+    shutil.copytree(kept, options["path"], dirs_exist_ok=True, symlinks=True)
+    return True
 
 
 def evaluate(text: str, contexts: Mapping[str, Any]) -> str:
@@ -120,7 +146,7 @@ def _evaluate(expression: str, contexts: Mapping[str, Any]) -> Any:
         code = re.sub(
             r"[a-z_]+(?:\.[a-z_-]+)+", lambda match: repr(_look_up(match[0], contexts)), parts[position]
         )
-        parts[position] = code.replace("&&", " and ").replace("||", " or ")
+        parts[position] = code.replace("&&", " and ").replace("||", " or ").replace("always()", "True")
     return eval("".join(parts), {"__builtins__": {}})  # noqa: S307  (expressions of our own file)
 
 

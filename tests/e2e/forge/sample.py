@@ -10,8 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 
 _ENVIRONMENT = """
-import os, pathlib
-pathlib.Path({seen!r}).write_text("\\n".join(sorted(os.environ)) + "\\n" + "\\n".join(os.environ.values()))
+import contextlib, os, pathlib
+# Only where a test allows it.
+with contextlib.suppress(PermissionError):
+    pathlib.Path({seen!r}).write_text("\\n".join(sorted(os.environ)) + "\\n" + "\\n".join(os.environ.values()))
 print("::error::from the program")
 """
 
@@ -29,7 +31,7 @@ def git(folder: Path, *arguments: str) -> str:
 def source_of_dra_infra(folder: Path) -> Path:
     """What a forge gives out as dra-infra: the files of this checkout that the action needs, as one commit."""
     folder.mkdir()
-    for name in ("dra_infra", "ci", "requirements"):
+    for name in ("dra_infra", "ci", "compile", "requirements"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "action.yml", folder)
     git(folder, "init", "--quiet")
@@ -87,6 +89,10 @@ def make_sample(folder: Path) -> Sample:
     sample = Sample(folder=folder, seen=folder / "seen.txt")
     sample.work.mkdir(parents=True)
     git(folder, "init", "--quiet", "--bare", "origin.git")
+    # Its address on the forge.
+    (folder / "team").mkdir()
+    (folder / "team" / "infra").symlink_to(folder / "origin.git")
+    (folder / "team" / "infra.git").symlink_to(folder / "origin.git")
     git(sample.work, "init", "--quiet")
     git(sample.work, "remote", "add", "origin", sample.origin)
     (sample.work / "README.md").write_text("infrastructure of a team\n")

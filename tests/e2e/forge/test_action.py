@@ -184,7 +184,8 @@ def test_the_program_sees_no_token_and_cannot_command_the_runner(
     sample: Sample, forge: LocalForge, action: Path, temp: Path
 ):
     _, merge = sample.change("count=4", "count=8")
-    run = review(sample, forge, action, temp, checkout=merge, merge=merge)
+    allow = f"--allow\nwrite:{sample.folder}"
+    run = review(sample, forge, action, temp, checkout=merge, merge=merge, inputs={"arguments": allow})
     seen = sample.seen.read_text()
     assert "PATH" in seen
     assert TOKEN not in seen

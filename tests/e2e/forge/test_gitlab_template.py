@@ -1,30 +1,21 @@
-"""A merge request on a sample repository gets its note and gate from the script of the GitLab template."""
+"""A merge request on a sample repository gets its note and gate from the two jobs of the GitLab template."""
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import yaml
 
+from tests.e2e.forge.jobs import TEMPLATE, GitLab
 from tests.e2e.forge.runner import clean_environment
-from tests.e2e.forge.sample import ROOT, Sample, git, make_sample, source_of_dra_infra
+from tests.e2e.forge.sample import Sample, git, make_sample, source_of_dra_infra
 from tests.unit.forge.local_forge import LocalForge, serving
 
 pytestmark = pytest.mark.e2e
 
 TOKEN = "glpat-planted0123456789"
-JOB = yaml.safe_load((ROOT / "ci" / "gitlab" / "review.yml").read_text())["dra-infra review"]
-
-
-@dataclass
-class Job:
-    code: int
-    log: str
-    folder: Path
 
 
 @pytest.fixture(scope="module")
@@ -45,81 +36,56 @@ def forge() -> Iterator[LocalForge]:
         yield running
 
 
-def run_job(sample: Sample, forge: LocalForge, source: Path, tmp_path: Path, commit: str, **more: str) -> Job:
-    """The script as GitLab's runner joins it: line after line in one shell that stops at the first failure."""
-    checkout = sample.checkout("checkout", commit)
-    variables = {
-        "GITLAB_CI": "true",
-        "CI_PROJECT_DIR": str(checkout),
-        "CI_API_V4_URL": forge.gitlab,
-        "CI_PROJECT_ID": "99",
-        "CI_MERGE_REQUEST_PROJECT_ID": "7",
-        "CI_MERGE_REQUEST_IID": "3",
-        "CI_MERGE_REQUEST_DIFF_BASE_SHA": git(sample.work, "rev-parse", "main"),
-        "CI_COMMIT_SHA": commit,
-        "CI_JOB_TOKEN": "glcbt-planted0123456789",
-        "TMPDIR": str(tmp_path),
-        **{name: str(value) for name, value in JOB["variables"].items()},
-        "DRA_INFRA_SOURCE": f"file://{source}",
-        "DRA_INFRA_REF": "v1",
-        "DRA_INFRA_PATH": "infra",
-        "DRA_INFRA_FLEET": "hgx-h100 x 4",
-        **more,
-    }
-    result = subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", "\n".join(JOB["script"])],
-        cwd=checkout,
-        env=clean_environment(**variables),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    return Job(code=result.returncode, log=result.stdout, folder=checkout)
+@pytest.fixture
+def gitlab(sample: Sample, forge: LocalForge, source: Path, tmp_path: Path) -> GitLab:
+    return GitLab(sample=sample, forge=forge, source=source, folder=tmp_path)
 
 
 def test_a_merge_request_gets_a_note_that_the_next_push_changes(
-    sample: Sample, forge: LocalForge, source: Path, tmp_path: Path
+    gitlab: GitLab, sample: Sample, forge: LocalForge
 ):
     head, _ = sample.change("count=4", "count=8")
-    first = run_job(sample, forge, source, tmp_path, head, GITLAB_TOKEN=TOKEN)
+    compiled = gitlab.compile(head)
+    assert compiled.code == 0, compiled.log
+    first = gitlab.review(head, compiled, GITLAB_TOKEN=TOKEN)
     assert first.code == 0, first.log
     assert "job-replaced" in forge.bodies()[0]
-    for path in JOB["artifacts"]["paths"]:
+    for path in TEMPLATE["dra-infra review"]["artifacts"]["paths"]:
         assert (first.folder / path).stat().st_size
 
-    # With merged results, what is checked out is the merge; and this change closes the gate.
+    # With merged results, what is compiled is the merge; and this change closes the gate.
     _, merge = sample.change("count=8", "count=9")
-    second = run_job(
-        sample,
-        forge,
-        source,
-        tmp_path,
-        merge,
-        GITLAB_TOKEN=TOKEN,
-        CI_MERGE_REQUEST_EVENT_TYPE="merged_result",
-    )
+    merged = {"CI_MERGE_REQUEST_EVENT_TYPE": "merged_result"}
+    compiled = gitlab.compile(merge, **merged)
+    second = gitlab.review(merge, compiled, GITLAB_TOKEN=TOKEN, **merged)
     assert second.code == 1, second.log
     assert len(forge.comments) == 1
     assert "no-longer-fits" in forge.bodies()[0]
-    assert "planted" not in first.log + second.log + sample.seen.read_text()
+    assert "planted" not in first.log + second.log + compiled.log
 
 
 def test_without_a_token_the_review_runs_and_there_is_no_note(
-    sample: Sample, forge: LocalForge, source: Path, tmp_path: Path
+    gitlab: GitLab, sample: Sample, forge: LocalForge
 ):
     head, _ = sample.change("count=4", "count=8")
-    job = run_job(sample, forge, source, tmp_path, head)
+    job = gitlab.review(head, gitlab.compile(head))
     assert (job.code, forge.asked) == (0, []), job.log
     assert "the review is in the artefacts" in job.log
 
 
-def test_a_job_that_does_not_know_where_dra_infra_is_says_so(
-    sample: Sample, forge: LocalForge, source: Path, tmp_path: Path
-):
+def test_a_job_that_left_nothing_is_no_review(gitlab: GitLab, sample: Sample, forge: LocalForge):
     head, _ = sample.change("count=4", "count=8")
-    job = run_job(sample, forge, source, tmp_path, head, DRA_INFRA_SOURCE="")
+    compiled = gitlab.compile(head, DRA_INFRA_PATH="no-such-folder")
+    assert compiled.code == 2, compiled.log
+    job = gitlab.review(head, compiled, GITLAB_TOKEN=TOKEN)
+    assert job.code == 2, job.log
+    assert "the job that compiles left no file" in job.log
+    assert "There is no review" in forge.bodies()[0]
+
+
+def test_a_job_that_does_not_know_where_dra_infra_is_says_so(gitlab: GitLab, sample: Sample):
+    head, _ = sample.change("count=4", "count=8")
+    job = gitlab.compile(head, DRA_INFRA_SOURCE="")
     assert job.code == 2
     assert "DRA_INFRA_SOURCE" in job.log
 
@@ -131,7 +97,8 @@ def test_the_version_of_dra_infra_may_be_a_branch_a_tag_or_a_commit(
     git(source, "tag", "--force", "v1.0")
     commit = git(source, "rev-parse", "HEAD")
     reference = {"branch": "v1", "tag": "v1.0", "commit": commit}[written]
-    lines = JOB["script"][: next(n for n, line in enumerate(JOB["script"]) if "install.sh" in line)]
+    script = TEMPLATE[".dra-infra"]["before_script"]
+    lines = script[: next(n for n, line in enumerate(script) if "install.sh" in line)]
     result = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", "\n".join([*lines, 'git -C "$tools/source" rev-parse HEAD'])],
         cwd=tmp_path,

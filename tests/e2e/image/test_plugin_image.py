@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tools import oci_archive
 from tools.image import debian, plugin_image, python_packages
 
 pytestmark = pytest.mark.e2e
@@ -122,6 +123,8 @@ def test_two_builds_give_the_same_bytes(archive: Path, tmp_path: Path):
     plugin_image.make_root(tmp_path / "root", python, packages, folder)
     plugin_image.write(tmp_path / "again.tar", tmp_path / "root", plugin_image.image_name())
     assert (tmp_path / "again.tar").read_bytes() == archive.read_bytes()
+    # So that a digest in a program says which sources and packages run, and not on which day they were built.
+    assert oci_archive.digests(tmp_path / "again.tar") == (plugin_image.build().digest,)
 
 
 def test_it_is_small(archive: Path):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from dra_infra.simulation.allocation.pools import Pool
-from tests.unit.simulation.allocation.answers import allocator_of, node_of
-from tests.unit.simulation.allocation.cases import Case
+from dra_infra.kubernetes.scheduler.allocator.pools import Pool
+from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, node_of
+from tests.unit.kubernetes.scheduler.allocator.cases import Case
 
 LEAST: Final = 50
 """Cases that each feature has to be in, for each minor that has the feature."""

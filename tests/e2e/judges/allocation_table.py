@@ -11,7 +11,7 @@ from typing import Any
 from tests.e2e.judges.allocation_features import expected_features, features_of
 from tests.e2e.parity.differential import RESULTS
 from tests.e2e.parity.report import ALLOCATION_SECTION
-from tests.unit.simulation.allocation.cases import MINORS, Case
+from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, Case
 
 
 @dataclass
@@ -64,7 +64,7 @@ def section(results: dict[str, Any]) -> str:
             "## Allocation",
             "",
             "What a program around Kubernetes' own allocator of each minor gives for small random clusters, gates, allocated",
-            "devices and claims, beside what `dra_infra.simulation.allocation` gives: the whole of `status.allocation` or the text",
+            "devices and claims, beside what `dra_infra.kubernetes.scheduler.allocator` gives: the whole of `status.allocation` or the text",
             "of the error, byte for byte but for the random ids of shares. Where upstream tries pools in random order (1.34, 1.35,",
             "and the stable copy), our answer is one of those that 50 runs gave, or the one where there is only one.",
             "Each case is answered twice here, by the plain search and by the one that proves in place of trying.",

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dra_infra.simulation.allocation import pruning
+from dra_infra.kubernetes.scheduler.allocator import pruning
 from tests.e2e.judges.allocation_features import LEAST, expected_features
 from tests.e2e.judges.allocation_table import Tally
 from tests.e2e.judges.judge import Judge
 from tests.e2e.parity.plan import VARIABLE
-from tests.unit.simulation.allocation.answers import find_difference
-from tests.unit.simulation.allocation.cases import MANY_RUNS, MINORS, Case, draw_case
-from tests.unit.simulation.allocation.contested import draw_contested
+from tests.unit.kubernetes.scheduler.allocator.answers import find_difference
+from tests.unit.kubernetes.scheduler.allocator.cases import MANY_RUNS, MINORS, Case, draw_case
+from tests.unit.kubernetes.scheduler.allocator.contested import draw_contested
 
 pytestmark = pytest.mark.e2e
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from tests.e2e.judges.judge import Judge
-from tests.unit.simulation.allocation import known
-from tests.unit.simulation.allocation.answers import find_difference
-from tests.unit.simulation.allocation.cases import MANY_RUNS, MINORS, Case, draw_case, to_line
-from tests.unit.simulation.allocation.mutants import NAMES, VARIANTS, mutated
-from tests.unit.simulation.allocation.recorded import PATH, Recorded, read, write
+from tests.unit.kubernetes.scheduler.allocator import known
+from tests.unit.kubernetes.scheduler.allocator.answers import find_difference
+from tests.unit.kubernetes.scheduler.allocator.cases import MANY_RUNS, MINORS, Case, draw_case, to_line
+from tests.unit.kubernetes.scheduler.allocator.mutants import NAMES, VARIANTS, mutated
+from tests.unit.kubernetes.scheduler.allocator.recorded import PATH, Recorded, read, write
 
 pytestmark = pytest.mark.e2e
 

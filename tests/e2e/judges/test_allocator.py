@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from dra_infra.model.fleet import Fleet, Node
-from dra_infra.model.resource_slice import ResourceSlice
-from dra_infra.simulation import place
+from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
+from dra_infra.placement.scheduling import place
 from tests.e2e.judges.judge import Judge
 
 pytestmark = pytest.mark.e2e

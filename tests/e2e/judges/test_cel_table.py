@@ -12,7 +12,9 @@ from tests.e2e.judges.judge import Judge
 
 pytestmark = pytest.mark.e2e
 
-TABLE = json.loads((Path(__file__).parents[2] / "unit" / "cel" / "kubernetes-1.37.1.json").read_text())
+TABLE = json.loads(
+    (Path(__file__).parents[2] / "unit" / "kubernetes" / "cel" / "kubernetes-1.37.1.json").read_text()
+)
 
 
 def test_the_recorded_table_is_what_kubernetes_answers(binaries: Callable[[str], Path]):

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.judges.judge import Judge
-from tests.unit.cel.test_interpreter import ANSWERS
+from tests.unit.kubernetes.cel.test_interpreter import ANSWERS
 
 pytestmark = pytest.mark.e2e
 
-TABLE = json.loads((Path(__file__).parents[2] / "unit" / "cel" / "values-1.37.1.json").read_text())
+TABLE = json.loads(
+    (Path(__file__).parents[2] / "unit" / "kubernetes" / "cel" / "values-1.37.1.json").read_text()
+)
 
 
 def test_the_recorded_values_are_what_kubernetes_answers(binaries: Callable[[str], Path]):

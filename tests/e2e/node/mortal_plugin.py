@@ -20,7 +20,7 @@ from typing import Any
 from dra_infra.plugin.command.main import run
 from dra_infra.plugin.disk import Disk
 from dra_infra.plugin.preparations import Preparations
-from dra_infra.plugin.service import registration
+from dra_infra.plugin.service import sockets
 
 _AT_WORK = threading.local()
 
@@ -80,6 +80,6 @@ if __name__ == "__main__":
         disk = MortalDisk(os.environ["DIES_IN"], int(os.environ["DIES_AT"]))
         disk.watch(os.environ["DIES_IN"])
     if "SPEAKS" in os.environ:
-        assert registration.VERSIONS
-        vars(registration)["VERSIONS"] = tuple(os.environ["SPEAKS"].split(","))
+        assert sockets.VERSIONS
+        vars(sockets)["VERSIONS"] = tuple(os.environ["SPEAKS"].split(","))
     sys.exit(run(sys.argv[1:], os.environ, disk=disk))

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.e2e.node.invariants import DRIVER
@@ -35,6 +35,7 @@ class PluginProcess:
         fleet: What its devices are.
         options: More of its command line.
         prefix: Program that starts it.
+        program: The command itself.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class PluginProcess:
         fleet: str,
         options: tuple[str, ...] = (),
         prefix: tuple[str, ...] = (),
+        program: Sequence[str] = PROGRAM,
     ) -> None:
         self.node = node
         self.path = log
@@ -52,6 +54,7 @@ class PluginProcess:
         self.folder = node.kubelet_root / "plugins" / DRIVER
         self._options = options
         self._prefix = prefix
+        self._program = program
         self._process: subprocess.Popen[bytes] | None = None
         self._lines_before = 0
 
@@ -99,7 +102,7 @@ class PluginProcess:
         self._lines_before = len(self.log.splitlines())
         command = [
             *self._prefix,
-            *PROGRAM,
+            *self._program,
             *("--back-end", "sim"),
             *("--fleet", self.fleet),
             *("--node-name", self.node.name),

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import dra_infra as dra
-from dra_infra.engine.synth import synth_function
 from dra_infra.plugin.claims import ClaimReference
+from dra_infra.program.synth import synth_function
 from tests.e2e.lab import Lab
 from tests.e2e.node.conftest import NODE
 from tests.e2e.node.workloads import CLAIM, Workloads

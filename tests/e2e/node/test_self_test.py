@@ -18,8 +18,8 @@ SECONDS = 120.0
 
 
 PATIENT = """
-from dra_infra.plugin.command import check_kubelet, main
-check_kubelet.ask_kubelet.__kwdefaults__["seconds"] = 60
+from dra_infra.plugin.command import checks, main
+checks.ask_kubelet.__kwdefaults__["seconds"] = 60
 main.main()
 """
 """A busy kubelet may take longer than the check gives it."""

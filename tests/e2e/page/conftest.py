@@ -13,13 +13,12 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import Place, Problem
-from dra_infra.model.engine_preview import EngineMessage
-from dra_infra.model.metadata import ObjectRef
-from dra_infra.model.program import NotSeen
-from dra_infra.planning import Review, render_html, review
-from dra_infra.planning.engine_steps import EngineOnly, EngineSide
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.program_objects import EngineMessage, NotSeen
+from dra_infra.review import Review, render_html, review
+from dra_infra.review.engine_steps import EngineOnly, EngineSide
 from tests.e2e.page.browser import Browser, find_chromium
-from tests.unit.planning import conftest as build
+from tests.unit.review import conftest as build
 from tools import axe_core
 
 HINT = "apt-get install chromium, or name one in $CHROMIUM"

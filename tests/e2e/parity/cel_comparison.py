@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from dra_infra.cel.check import Checked, check_derived, check_expression
-from dra_infra.cel.cost import COST_LIMIT
-from dra_infra.cel.release import NEWEST, Environment
+from dra_infra.kubernetes.cel.check import Checked, check_derived, check_expression
+from dra_infra.kubernetes.cel.cost import COST_LIMIT
+from dra_infra.kubernetes.cel.environment import NEWEST, Environment
 from tests.e2e.judges.judge import Judge
 from tests.e2e.parity.differential import RESULTS
 from tests.e2e.parity.report import CEL_SECTION
@@ -224,7 +224,7 @@ def section(results: Iterable[Path]) -> str:
         [
             "## Expressions",
             "",
-            "What a program around Kubernetes' own CEL package of each minor answers, beside what `dra_infra.cel` says: verdict,",
+            "What a program around Kubernetes' own CEL package of each minor answers, beside what `dra_infra.kubernetes.cel` says: verdict,",
             "kind of refusal, result type, cost and text, for new and stored expressions and all gates.",
             "",
             "| Minor | Expressions | Compared | Accepted | Refused | Equal in everything | Other words | Not decided here | Wrong |",

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dra_infra.model.gates import SUPPORTED_MINORS
-from dra_infra.validation.rules import RULES
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.apiserver.rules import RULES
 from tests.e2e.parity.compare import accepted_details
 from tests.e2e.parity.differential import RESULTS
 from tests.e2e.parity.gate_sets import GATE_SETS
@@ -28,7 +28,7 @@ _INTRODUCTION = """\
 `make parity` writes this page; nothing in it is written by hand.
 
 Every object of the tables below was sent to a real kube-apiserver with `dryRun=All`, once with `fieldValidation=Strict`
-and once with `Warn`, and given to `dra_infra.validation.judge`. Both must agree on whether it is accepted; where it is
+and once with `Warn`, and given to `dra_infra.kubernetes.apiserver.verdict.judge`. Both must agree on whether it is accepted; where it is
 not, on the path, kind, bad value and text of every error (422) or on what cannot be decoded (400); where it is, on the
 stored object with its defaults and without dropped fields; and always on the fields that are unknown.
 

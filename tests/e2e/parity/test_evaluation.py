@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from dra_infra.cel import DeviceView, Failed, Match, check_expression, compile_expression
-from dra_infra.cel.check import check_derived
-from dra_infra.cel.derive import derive_attribute
-from dra_infra.cel.release import Environment
-from dra_infra.model.resource_slice import DeviceAttribute, DeviceCapacity
+from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
+from dra_infra.kubernetes.cel.check import check_derived, check_expression
+from dra_infra.kubernetes.cel.device_view import DeviceView
+from dra_infra.kubernetes.cel.environment import Environment
+from dra_infra.kubernetes.cel.evaluate import Failed, Match, compile_expression, derive_attribute
 from tests.e2e.judges.judge import Judge
 from tests.e2e.parity.evaluation_generator import EvaluationGenerator, devices
 from tests.e2e.parity.plan import VARIABLE

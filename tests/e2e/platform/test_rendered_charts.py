@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from dra_infra.engine.charts import with_charts
-from dra_infra.engine.synth import synth
-from dra_infra.model.program import Program
+from dra_infra.program.charts import with_charts
+from dra_infra.program.synth import synth
+from dra_infra.program_objects import Program
 from tests.e2e.lab import Lab
 from tests.e2e.platform.charts import ChartFolder
 from tools.cluster import Api, ControlPlane

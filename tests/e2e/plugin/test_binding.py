@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from dra_infra.cluster.accounts import Account, User
-from dra_infra.cluster.kinds import CLAIMS
+from dra_infra.client.kinds import CLAIMS
+from dra_infra.client.kubeconfig import Account, User
 from dra_infra.plugin.api_server.binding import Binder
 from dra_infra.plugin.api_server.claim_reading import ClaimReader
 from dra_infra.plugin.api_server.client import Api as PluginApi

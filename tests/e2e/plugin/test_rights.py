@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import dra_infra as dra
-from dra_infra.engine.synth import synth_function
+from dra_infra.program.synth import synth_function
 from tools.cluster import Api, ApiError, ControlPlane, create_fleet, node
 from tools.cluster.api import PATIENCE
 
@@ -22,6 +22,7 @@ pytestmark = pytest.mark.e2e
 DRIVER, NAMESPACE, NAME = "gpu.example.com", "dra-infra-plugin", "node-plugin"
 SLICE, POD = "resource.k8s.io/v1/ResourceSlice", "v1/Pod"
 OURS = ("node-a", "node-b")
+RIGHTS = ("ClusterRole", "ValidatingAdmissionPolicy")
 
 
 @pytest.fixture(scope="module")
@@ -253,14 +254,15 @@ class TestBindingConditions:
 
     @pytest.fixture(autouse=True)
     def _role(self, admin: Api, tokens: Mapping[str, Api]) -> Iterator[None]:
-        roles = {}
-        for more in ({}, {"binding_conditions": True}):
-            (roles[bool(more)],) = [
-                each.manifest for each in component(**more) if each.manifest["kind"] == "ClusterRole"
-            ]
-        admin.apply(roles[True])
+        rights = {
+            bool(more): [each.manifest for each in component(**more) if each.manifest["kind"] in RIGHTS]
+            for more in ({}, {"binding_conditions": True})
+        }
+        for each in rights[True]:
+            admin.apply(each)
         yield
-        admin.apply(roles[False])
+        for each in rights[False]:
+            admin.apply(each)
         # As at the beginning: the authorizer sees it a moment later.
         until(lambda: "forbidden" in refusal(lambda: self.write(tokens["node-a"], "any", "node-a")))
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 import yaml
 
-from dra_infra.model.fleet import Fleet
+from dra_infra.kubernetes.scheduler.fleet import Fleet
 from tests.e2e.platform import charts
 from tests.e2e.recipes.recipe import Recipe
 from tools.cluster import Api, ApiError, Manifest, NodeStandIn
-from tools.engine_cli import Result, Stack
+from tools.engine_cli import Result, Stack, write_program
 from tools.errors import ToolError
 from tools.pulumi_home import PulumiHome
 
@@ -56,11 +56,10 @@ def copy_example(source: Path, target: Path, home: PulumiHome) -> None:
 
 def edit(project: Path, change: tuple[str, str]) -> None:
     """Change the program of *project*; a text that is not there exactly once is a mistake of the test."""
-    program = project / "__main__.py"
-    text = program.read_text()
+    text = (project / "__main__.py").read_text()
     old, new = change
-    assert old in text, f"{old!r} is not in {program}"
-    program.write_text(text.replace(old, new))
+    assert old in text, f"{old!r} is not in the program of {project}"
+    write_program(project, text.replace(old, new))
 
 
 def from_here(name: str, version: str, folder: Path) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner
 
 from dra_infra.cli.app import app
-from dra_infra.engine.synth import synth
+from dra_infra.program.synth import synth
 from tools.cluster import ControlPlane
 from tools.engine_cli import Stack
 from tools.pulumi_home import PulumiHome

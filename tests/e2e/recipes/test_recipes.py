@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from dra_infra.catalog import load_fleet
-from dra_infra.engine.synth import synth
-from dra_infra.model.fleet import Fleet
-from dra_infra.model.program import Program
-from dra_infra.simulation import place
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.placement.scheduling import place
+from dra_infra.program.synth import synth
+from dra_infra.program_objects import Program
 from tests.e2e.recipes import bench
 from tests.e2e.recipes.compute_domains import COMPUTE_DOMAIN, ComputeDomainStandIn, is_made_here
 from tests.e2e.recipes.recipe import RECIPES, Recipe

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from dra_infra.catalog import load_snapshot
-from dra_infra.model.program import Program, ProgramObject
-from dra_infra.model.snapshot import Snapshot
-from dra_infra.planning.changes import compare_programs
-from dra_infra.planning.dangers import find_dangers
-from dra_infra.planning.place_sides import place_sides
-from dra_infra.planning.running import find_taken
+from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.program_objects import Program, ProgramObject
+from dra_infra.review.capacity import place_sides
+from dra_infra.review.changes import compare_programs
+from dra_infra.review.dangers import find_dangers
+from dra_infra.review.running import find_taken
 from tests.e2e.lab import DRIVER
 from tools.cluster import Api
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from tests.e2e.scheduler.objects import DRA, claim, node, pod
 from tests.e2e.scheduler.scenario import Scenario
-from tests.unit.simulation.allocation.cases import defaults_of, draw_case
-from tests.unit.simulation.allocation.claims import claims_of
+from tests.unit.kubernetes.scheduler.allocator.cases import defaults_of, draw_case
+from tests.unit.kubernetes.scheduler.allocator.claims import claims_of
 from tools.cluster import Api, ApiError, Manifest
 
 PODS: Final = 5

@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dra_infra.catalog.fleet_files import gather_fleet
-from dra_infra.model.claim_status import AllocationResult
-from dra_infra.model.fleet import Fleet, Node
-from dra_infra.model.resource_claim import ResourceClaim
-from dra_infra.model.snapshot import Snapshot
-from dra_infra.model.target import ClusterTarget, Release
-from dra_infra.planning.running import find_taken
-from dra_infra.simulation import WorkloadPlacement, place
-from dra_infra.simulation.allocation import Allocated, AllocatedState, Allocator, Outcome
-from dra_infra.simulation.extended_resources import CLAIM_ENTRY, ServedResources
-from dra_infra.simulation.pod_resources import node_amounts, pod_requests
+from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim
+from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, Allocator, Outcome
+from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ENTRY, ServedResources
+from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
+from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_requests
+from dra_infra.placement.placement import WorkloadPlacement
+from dra_infra.placement.scheduling import place
+from dra_infra.review.running import find_taken
+from dra_infra.target import ClusterTarget
 from tests.e2e.scheduler.objects import DRA
 from tests.e2e.scheduler.stage import Stage, Verdict
 from tools.cluster import Api, Manifest

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dra_infra.model.target import Release
-from dra_infra.simulation import Reason
-from dra_infra.simulation.allocation import Failed
-from dra_infra.simulation.extended_resources import CLAIM_ENTRY
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.scheduler.allocator import Failed
+from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ENTRY
+from dra_infra.placement.placement import Reason
 from tests.e2e.scheduler.answers import Seen, devices_of, named_devices, written_by_server, written_by_us
 from tests.e2e.scheduler.scenario import Scenario
 from tests.e2e.scheduler.stage import HOSTNAME, PROBE, Stage, Verdict

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dra_infra.catalog import load_fleet
-from dra_infra.engine.synth import synth
-from dra_infra.model.pods import find_pod_templates
-from dra_infra.model.program import Program
+from dra_infra.kubernetes.api.pods import find_pod_templates
+from dra_infra.program.synth import synth
+from dra_infra.program_objects import Program
 from dra_infra.specs.compute_domains import KIND, channel_template
 from tests.e2e.recipes.recipe import RECIPES, Recipe
 from tests.e2e.scheduler.answers import release_of

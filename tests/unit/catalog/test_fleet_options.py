@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_infra.catalog import load_fleet
-from dra_infra.catalog.fleet_kinds import fleet_kinds
 from dra_infra.catalog.mig import mig_profiles_of, placements_of
+from dra_infra.catalog.records import fleet_kinds
 from dra_infra.errors import FleetError
 
 OPTIONS = [

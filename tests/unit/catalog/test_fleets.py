@@ -9,15 +9,13 @@ from hypothesis import strategies as st
 
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.drivers import drivers
-from dra_infra.catalog.fleet_kinds import fleet_kinds, fleet_names
-from dra_infra.catalog.fleet_terms import OPTIONS
+from dra_infra.catalog.fleet_terms import KEYS, MAX_NODES, OPTIONS
 from dra_infra.catalog.fleets import load_node
-from dra_infra.catalog.group_settings import KEYS, MAX_NODES
-from dra_infra.catalog.records import gpu_products
-from dra_infra.catalog.systems import systems
-from dra_infra.cel import check_expression
+from dra_infra.catalog.gpus import systems
+from dra_infra.catalog.records import fleet_kinds, fleet_names, gpu_products
 from dra_infra.errors import FleetError
-from dra_infra.model.quantity import Quantity
+from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.cel.check import check_expression
 
 NAMES = [
     "a100-40gb",

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from dra_infra.catalog.snapshots import load_snapshot
+from dra_infra.documents.yaml import write_manifests
 from dra_infra.errors import FleetError
-from dra_infra.model.yaml import write_manifests
 
 NODE = {
     "apiVersion": "v1",

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from dra_infra.catalog.gpus import System, systems, systems_with
 from dra_infra.catalog.records import gpu_products
-from dra_infra.catalog.systems import System, systems, systems_with
 
 BY_NVLINK = {
     "board": {"count"},

@@ -275,5 +275,18 @@ def test_a_reader_that_has_enough_is_no_error(project):
 def test_help_shows_what_each_command_does_in_whole_lines(tmp_path: Path):
     result = run("--help", cwd=tmp_path, COLUMNS="80")
     commands = result.stdout.partition("Commands:")[2]
-    assert "  validate  Check manifests" in commands
+    assert "  validate      Check manifests" in commands
     assert "..." not in commands
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["validate", "--help"], ["nonsense"]])
+def test_python_runs_the_package_as_the_command(words: list[str], tmp_path: Path):
+    module = subprocess.run(
+        [sys.executable, "-m", "dra_infra", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    script = run(*words, cwd=tmp_path)
+    assert (module.returncode, module.stdout, module.stderr) == (
+        script.returncode,
+        script.stdout,
+        script.stderr,
+    )

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from dra_infra.planning.markdown_report import marker_of
+from dra_infra.review.markdown_report import marker_of
 from tests.unit.forge.local_forge import LocalForge, Reply, serving
 
 BODY = f"{marker_of('infra', 'prod')}\n### all well\n"

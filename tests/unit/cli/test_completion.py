@@ -10,13 +10,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from dra_infra.catalog.fleet_kinds import fleet_names
-from dra_infra.cli import completion
+from dra_infra.catalog.records import fleet_names
+from dra_infra.cli import options
 from dra_infra.cli.app import app
 from dra_infra.cli.catalog_sections import SECTIONS
 from dra_infra.cli.status import FORMS
-from dra_infra.cli.validation_report import RENDERERS
-from dra_infra.model.gates import SUPPORTED_MINORS
+from dra_infra.cli.validate import RENDERERS
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from tests.contract.command_reference import commands
 
 HOME = Path(sys.executable).parent
@@ -90,15 +90,15 @@ def test_the_script_is_installed_in_the_home_of_the_user(shell: str, tmp_path: P
 
 
 def test_every_name_that_is_offered_begins_with_what_was_typed():
-    assert completion.fleets("") == list(fleet_names())
-    assert "l40s" in completion.fleets("l4")
-    assert "hgx-h100" not in completion.fleets("l4")
-    assert "hgx-h100 x 4, l40s" in completion.fleets("hgx-h100 x 4, l40")
-    assert completion.minors("") == list(SUPPORTED_MINORS)
-    assert completion.sections("") == list(SECTIONS)
-    assert "newest" in completion.drivers("")
-    assert completion.drivers("25.1") == ["25.12"]
-    assert "DRADeviceTaints=true" in completion.gates("DRADeviceT")
+    assert options.fleets("") == list(fleet_names())
+    assert "l40s" in options.fleets("l4")
+    assert "hgx-h100" not in options.fleets("l4")
+    assert "hgx-h100 x 4, l40s" in options.fleets("hgx-h100 x 4, l40")
+    assert options.minors("") == list(SUPPORTED_MINORS)
+    assert options.sections("") == list(SECTIONS)
+    assert "newest" in options.drivers("")
+    assert options.drivers("25.1") == ["25.12"]
+    assert "DRADeviceTaints=true" in options.gate_values("DRADeviceT")
 
 
 CHOICES = [
@@ -128,7 +128,7 @@ def test_a_word_that_is_none_of_a_choice_is_told_with_the_nearest(
 
 def test_the_choices_are_those_of_what_prints_them():
     forms = {name: words for name, option, words in CHOICES if option == "--format"}
-    assert set(forms["validate"]) == {"text", *RENDERERS}
+    assert set(forms["validate"]) == {"text", "github", *RENDERERS}
     assert set(forms["status"]) == set(FORMS)
 
 

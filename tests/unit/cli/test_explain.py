@@ -396,3 +396,52 @@ def test_a_pod_whose_claim_has_devices_elsewhere_is_told_where_it_may_go(command
     said = command("explain", "pod/train", "--snapshot", "c.yaml", cwd=tmp_path)
     assert said.code == 1
     assert "hgx-h100-0: ResourceClaim ml/shared is allocated, and not for this node" in said.out
+
+
+def test_a_code_is_told_without_files_and_without_a_cluster(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    said = command("explain", "too-many-devices", cwd=tmp_path)
+    assert (said.code, said.err) == (0, "")
+    first, *_, last = said.out.splitlines()
+    assert first.startswith("too-many-devices: a claim asks for more devices")
+    assert "32" in said.out
+    assert last.endswith("docs/errors/claims.md#too-many-devices")
+
+
+def test_the_example_of_a_code_is_shown_as_it_is_printed(command, tmp_path):
+    said = command("explain", "count-below-one", cwd=tmp_path)
+    assert '\n      hint: ask for 1 or more devices, or count="all"' in said.out
+    assert "```" not in said.out
+
+
+def test_a_code_as_json(command, tmp_path):
+    found = json.loads(command("explain", "count-below-one", "--json", cwd=tmp_path).out)
+    assert sorted(found) == ["code", "meaning", "page", "text"]
+    assert found["code"] == "count-below-one"
+
+
+@pytest.mark.parametrize("kind", ["", "pod/"])
+def test_a_pod_that_is_called_like_a_code_is_explained_where_files_are_named(command, tmp_path, kind):
+    write(tmp_path, a_class(), a_template(), a_pod("no-fleet"))
+    said = command("explain", f"{kind}no-fleet", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert said.code == 0
+    assert "no-fleet" in said.out
+    assert "docs/errors" not in said.out
+
+
+@pytest.mark.parametrize(
+    "words", [["pod/no-fleet"], ["no-fleet", "-n", "ml"], ["no-fleet", "--context", "c"]]
+)
+def test_a_pod_of_a_cluster_that_is_called_like_a_code_can_be_named(command, tmp_path, monkeypatch, words):
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    said = command("explain", *words, cwd=tmp_path)
+    assert (said.code, said.codes) == (2, {"kubeconfig-unreadable"})
+
+
+@pytest.mark.parametrize(("name", "code"), [("count-belw-one", "count-below-one"), ("train", None)])
+def test_a_slip_of_a_code_is_told_with_the_code(command, tmp_path, monkeypatch, name, code):
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    said = command("explain", name, cwd=tmp_path)
+    assert said.code == 2
+    assert ("did you mean the code" in said.err) == bool(code)
+    assert code is None or f"dra-infra explain {code}" in said.err

@@ -11,12 +11,12 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from dra_infra.cli import init_writing
+from dra_infra.cli import init_project
 from dra_infra.cli.app import app
-from dra_infra.cli.init_names import nearest_name, project_name
-from dra_infra.cli.init_writing import write_whole
+from dra_infra.cli.init import nearest_name, project_name
+from dra_infra.cli.init_project import write_whole
 from dra_infra.errors import ProblemsError, ScaffoldError
-from dra_infra.model.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.testing import synth
 
 MAIN = "from dra_infra.cli.app import main; main()"
@@ -134,7 +134,7 @@ def test_the_ci_file_goes_where_the_forge_looks_for_it(here: Path):
     assert [step["with"]["path"] for step in steps if "path" in step.get("with", {})] == ["gpus/infra"]
     init("other", "--ci", "gitlab")
     template = yaml.safe_load((here / ".gitlab-ci.yml").read_text())
-    assert template["dra-infra review"]["variables"]["DRA_INFRA_PATH"] == "other"
+    assert template[".dra-infra"]["variables"]["DRA_INFRA_PATH"] == "other"
     init("plain", "--ci", "none")
     assert not {".github", ".gitlab-ci.yml"} & {path.name for path in (here / "plain").iterdir()}
 
@@ -226,7 +226,7 @@ def test_a_run_that_breaks_off_leaves_the_folder_as_it_was(
             raise error
         return rename(self, target)
 
-    monkeypatch.setattr(init_writing.Path, "rename", break_off)
+    monkeypatch.setattr(init_project.Path, "rename", break_off)
     files = {here / name: f"{name}\n" for name in ("a", "b", "c/d/e", "c/f", "g", "h", "i")}
     with pytest.raises(ScaffoldError if isinstance(error, OSError) else KeyboardInterrupt):
         write_whole(files, force=True)

@@ -24,6 +24,7 @@ def heed_interrupts() -> None:
         ("click", ["-c", "from dra_infra.cli.process import main; main()", "--version"]),
         # When it knows which command it is.
         ("dataclasses", ["-c", "from dra_infra.cli.process import main; main()", "catalog"]),
+        ("click", ["-m", "dra_infra", "--version"]),
         ("argparse", ["-m", "dra_infra.plugin.command.main", "--version"]),
         # In the middle of its work.
         ("yaml", ["-m", "dra_infra.plugin.command.main", "--config", "/dev/null"]),
@@ -58,7 +59,7 @@ def test_an_interrupt_while_a_program_loads_ends_it_without_a_word(
 def test_who_ignores_interrupts_goes_on_to_do_so():
     program = (
         "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        "from dra_infra.interruption import end_quietly, unwind\nend_quietly()\nunwind()\n"
+        "from dra_infra.process import end_quietly, unwind\nend_quietly()\nunwind()\n"
         "assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN\n"
     )
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -114,6 +116,24 @@ def test_a_submodule_is_unpacked_from_its_clone(submodule, review):
     assert names(review("k", "--format", "json")) == ["inner", "changed"]
 
 
+def test_a_change_in_a_submodule_is_told_in_a_note(submodule, review):
+    submodule.write("k/c.yaml", CONFIG % "c")
+    submodule.commit()
+    submodule.write("k/inner/b.yaml", CONFIG % "changed")
+    (note,) = json.loads(review("k", "--base", "HEAD~1", "--format", "json").out)["notes"]
+    assert "1 file not committed (k/inner)" in note
+
+
+def test_a_submodule_whose_repository_lies_in_its_own_folder_is_not_read(submodule, review):
+    (submodule.root / "k/inner/.git").unlink()
+    (submodule.root / ".git/modules/k/inner").rename(submodule.root / "k/inner/.git")
+    submodule.git("config", "--file", "k/inner/.git/config", "--unset", "core.worktree")
+    assert "git submodule absorbgitdirs" in left_out(review("k", "--format", "json"))["k/inner"]
+    # And where the user stands in it, it is the user's.
+    submodule.git("submodule", "absorbgitdirs")
+    assert left_out(review("k", "--format", "json")) == {}
+
+
 def test_a_submodule_without_a_clone_is_told(submodule, review):
     submodule.git("submodule", "deinit", "--force", "k/inner")
     assert "git submodule update --init" in left_out(review("k", "--format", "json"))["k/inner"]
@@ -168,8 +188,15 @@ def test_a_folder_outside_a_repository_is_told(command, tmp_path: Path):
     assert (answer.code, "no-repository" in answer.codes, "--base-path" in answer.err) == (2, True, True)
 
 
-def test_a_repository_of_another_user_is_told_with_the_command(manifests, review, monkeypatch):
-    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+def test_a_repository_of_another_user_is_told_with_the_command(
+    manifests, review, monkeypatch, tmp_path: Path
+):
+    # A variable would not reach git.
+    wrapper = tmp_path / "bin" / "git"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {shutil.which("git")} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{wrapper.parent}:{os.environ['PATH']}")
     answer = review("k")
     assert (answer.code, "no-repository" in answer.codes) == (2, True)
     assert "git config --global --add safe.directory" in answer.err

@@ -113,3 +113,31 @@ def test_without_helm_there_is_no_answer(chart, review, monkeypatch: pytest.Monk
     (tmp_path / "bin" / "helm").unlink()
     answer = review("charts/inference")
     assert (answer.code, "helm-not-found" in answer.codes) == (2, True)
+
+
+def test_a_base_whose_dependencies_are_not_there_is_no_answer_beside_a_compiled_head(
+    chart, command, tmp_path
+):
+    chart.write("charts/inference/Chart.lock", "digest: sha256:1\n")
+    chart.write("charts/inference/values.yaml", "a: 1\n")
+    chart.commit()
+    head = tmp_path / "head.json"
+    values = ("--values", "prod.yaml")
+    assert command("compile", "charts/inference", *values, "--output", str(head), cwd=chart.root).code == 0
+    # The stand-in fails as helm does where a dependency is not in charts/.
+    chart.write("prod.yaml", "fail: found in Chart.yaml, but missing in charts/ directory\n")
+    chart.commit()
+    asked = ("review", "charts/inference", *values, "--base", "HEAD", "--head", str(head))
+    answer = command(*asked, cwd=chart.root)
+    assert (answer.code, answer.codes) == (2, {"chart-not-rendered"})
+
+
+def test_values_that_are_a_link_out_of_the_repository_are_not_read(chart, command, tmp_path):
+    (tmp_path / "config.json").write_text('{"auths": "planted"}')
+    (chart.root / "prod.yaml").unlink()
+    (chart.root / "prod.yaml").symlink_to(tmp_path / "config.json")
+    head = tmp_path / "head.json"
+    answer = command(
+        *("compile", "charts/inference", "--values", "prod.yaml", "--output", str(head)), cwd=chart.root
+    )
+    assert (answer.code, answer.codes, "planted" in head.read_text()) == (2, {"values-unreadable"}, False)

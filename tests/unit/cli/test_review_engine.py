@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from dra_infra.cli import review_engine
-from dra_infra.cli.review_sides import Asked
-from dra_infra.cli.review_source import Source
+from dra_infra.sources.sides import Asked
+from dra_infra.sources.subject import Source
 
 MAIN = "from dra_infra.cli.app import main; main()"
 SETTINGS = (

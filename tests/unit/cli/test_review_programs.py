@@ -60,7 +60,7 @@ def test_what_a_program_starts_ends_with_it(project, review, tmp_path: Path):
     start = f"import subprocess\nchild = subprocess.Popen(['sleep', '600'])\nopen({str(mark)!r}, 'w').write(str(child.pid))\n"
     project.write("__main__.py", start + OBJECT % "new")
     started = time.monotonic()
-    assert review().code == 0
+    assert review("--allow", f"write:{tmp_path}").code == 0
     assert time.monotonic() - started < 300
     pid = int(mark.read_text())
     deadline = time.monotonic() + 10
@@ -86,7 +86,11 @@ def test_what_a_program_writes_beside_itself_is_told_and_the_base_is_left_alone(
     project.write("__main__.py", "open('written.txt', 'w').write('x')\n" + OBJECT % "old")
     project.commit()
     project.write("__main__.py", "open('written.txt', 'w').write('x')\n" + OBJECT % "new")
-    answer = review("--format", "json")
+    refused = review("--format", "json")
+    assert (refused.code, refused.codes) == (2, {"program-raised"})
+    assert "--allow write:PATH" in refused.err
+    assert not (project.root / "written.txt").exists()
+    answer = review("--format", "json", "--allow", "write:.")
     assert answer.code == 0, answer.err
     (note,) = json.loads(answer.out)["notes"]
     assert "written.txt" in note
@@ -108,3 +112,27 @@ def test_a_project_above_the_repository_is_not_ours(project, command):
     (inner / "a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
     answer = command("review", "--base-path", "/dev/null", "--format", "json", cwd=inner)
     assert json.loads(answer.out)["source"] == "manifests"
+
+
+@pytest.mark.parametrize("program", [OBJECT % "new", "raise ValueError('boom')\n"], ids=["a review", "none"])
+def test_reports_are_written_through_no_link(project, review, tmp_path: Path, program: str):
+    victim = tmp_path / "bashrc"
+    victim.write_text("mine")
+    project.write("__main__.py", program)
+    for name in ("review.md", ".review.md.partial", ".review.html.partial", "review.html"):
+        (project.root / name).symlink_to(victim)
+    review("--markdown", "review.md", "--html", "review.html")
+    assert victim.read_text() == "mine"
+    assert not (project.root / "review.md").is_symlink()
+    assert "dra-infra review app/dev" in (project.root / "review.md").read_text()
+
+
+def test_a_link_out_of_the_repository_is_no_program_of_it(project, command, tmp_path: Path):
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (other / "Pulumi.yaml").write_text("name: other\nruntime: python\n")
+    (other / "__main__.py").write_text(OBJECT % "of another repository")
+    (project.root / "out").symlink_to(other)
+    for arguments in (("review", "out", "--base", "HEAD"), ("compile", "out")):
+        answer = command(*arguments, cwd=project.root)
+        assert (answer.code, answer.codes) == (2, {"no-repository"})

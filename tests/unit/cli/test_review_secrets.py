@@ -19,6 +19,7 @@ ENVIRONMENT = {
     "PULUMI_CONFIG": '{"app:database": "env-config-5e08"}',
     "PULUMI_CONFIG_SECRET_KEYS": '["app:database"]',
 }
+ALLOWED = [f"--allow=env:{name}" for name in ENVIRONMENT]
 MANIFESTS = """\
 apiVersion: v1
 kind: Secret
@@ -170,7 +171,7 @@ def project(tree):
 def test_no_form_shows_a_secret_of_a_program(project, review, secrets, tree):
     project("new")
     files = [part for form in FORMS[1:] for part in (f"--{form}", f"out.{form}")]
-    answer = review("--config", "app:password=given-5e20", *files)
+    answer = review("--config", "app:password=given-5e20", *ALLOWED, *files)
     assert answer.code == 0, answer.err
     written = "".join((tree.root / f"out.{form}").read_text() for form in FORMS[1:])
     assert shows(answer.out + answer.err + written, secrets) == set()
@@ -188,7 +189,7 @@ def test_no_form_shows_a_secret_of_a_program(project, review, secrets, tree):
 )
 def test_a_program_that_fails_shows_no_secret(project, review, secrets, end: str):
     project("new", end)
-    answer = review("--config", "app:password=given-5e20")
+    answer = review("--config", "app:password=given-5e20", *ALLOWED)
     assert (answer.code, answer.out) == (2, "")
     assert shows(answer.err, (*secrets, "env-tok")) == set()
 

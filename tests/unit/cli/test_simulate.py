@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from dra_infra.cli.app import app
 from dra_infra.cli.simulate import describe
 from dra_infra.errors import ProblemsError
-from dra_infra.model.fleet import Fleet
-from dra_infra.model.metadata import ObjectRef
-from dra_infra.simulation.placement import Placement, Reason, WorkloadPlacement
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.placement.placement import Placement, Reason, WorkloadPlacement
 
 
 def test_room_for_all_at_once_is_doubted_only_where_each_fits_alone():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -8,6 +9,9 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+
+from dra_infra.errors import Place, Problem
+from dra_infra.sources import files
 
 ROOT = Path(__file__).parents[3]
 CLAIM = """\
@@ -43,7 +47,7 @@ def validate(
 
 def problems(*arguments: str | Path, stdin: bytes = b"") -> list[tuple[int, int, str]]:
     done = validate(*arguments, "--format", "json", "--kubernetes", "1.37", stdin=stdin)
-    assert done.returncode in (0, 1), done.stderr
+    assert done.returncode in (0, 1, 2), done.stderr
     return [(each["line"], each["column"], each["code"]) for each in json.loads(done.stdout)["problems"]]
 
 
@@ -52,6 +56,33 @@ def broken(tmp_path: Path) -> Path:
     file = tmp_path / "claim.yaml"
     file.write_text("# a comment\n" + CLAIM.format(count=-1))
     return file
+
+
+def sources_of(folder: Path, text: str) -> list[files.SourceObject | Problem]:
+    file = folder / "all.json"
+    file.write_text(text)
+    return list(files.read_sources([str(file)], io.BytesIO()))
+
+
+def test_objects_of_one_line_take_the_memory_of_their_text(tmp_path: Path):
+    text = '{"kind": "A", "apiVersion": "b"} ' * 100
+    found = sources_of(tmp_path, f"{{}}\n{text}")
+    assert sum(len(each._text.text) for each in found) < len(text)
+    assert found[-1].place("apiVersion") == Place(file=found[0].file, line=2, column=99 * 33 + 15)
+
+
+@pytest.mark.parametrize("part", ['{"a": [1, 1, 1]}', "{a: [1, 1, 1]}"], ids=["JSON", "YAML"])
+def test_documents_behind_a_brace_have_one_limit_together(part: str, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(files, "MAX_NODES", 20)
+    found = sources_of(tmp_path, '{"a": 1}\n' + f"---\n{part}\n" * 100)
+    assert [each.code for each in found if isinstance(each, Problem)] == ["yaml-too-large"]
+    assert len(found) < 8
+
+
+def test_an_empty_kind_is_none(tmp_path: Path):
+    file = tmp_path / "a.yaml"
+    file.write_text("kind: null\na: 1\n")
+    assert problems(file) == []
 
 
 def test_a_problem_names_file_line_and_column(broken: Path):
@@ -235,6 +266,92 @@ def test_what_is_no_file_is_a_problem(tmp_path: Path):
         assert [code for _, _, code in problems(tmp_path / name)] == ["file-unreadable"], name
 
 
+def test_what_nobody_looked_at_is_no_answer(tmp_path: Path, broken: Path):
+    (tmp_path / "empty.yaml").write_text("# nothing\n")
+    (tmp_path / "pod.yaml").write_text("kind: Pod\nmetadata: {name: p}\n")
+    for name in ("empty.yaml", "missing.yaml", "pod.yaml"):
+        assert validate(tmp_path / name).returncode == 2, name
+    for name in ("missing.yaml", "pod.yaml"):
+        assert validate(broken, tmp_path / name).returncode == 2, name
+    assert validate(broken, tmp_path / "empty.yaml").returncode == 1
+
+
+def test_an_object_without_a_version_is_told_with_the_line_to_write(tmp_path: Path):
+    file = tmp_path / "pods.yaml"
+    file.write_text(
+        "# first\nkind: Pod\nmetadata: {name: p}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: q}\n"
+    )
+    assert problems(file) == [(1, 1, "api-version-missing")]
+    assert "write apiVersion: v1" in validate(file).stderr
+    file.write_text("apiVersion: v1\nkind: List\nitems:\n- kind: Pod\n")
+    assert problems(file) == [(4, 3, "api-version-missing")]
+    file.write_text("apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: p}\n")
+    assert problems(file) == []
+
+
+BOTH_FORMS = """\
+{"apiVersion": "resource.k8s.io/v1", "kind": "Claim", "metadata": {"name": "a"}}
+--- {"apiVersion": "resource.k8s.io/v1", "kind": "Klaim", "metadata": {"name": "b"}}
+---
+apiVersion: resource.k8s.io/v1
+kind: Glaim
+...
+{"kind": unquoted,
+ "apiVersion": resource.k8s.io/v1}
+"""
+
+
+@pytest.mark.parametrize("name", ["all.yaml", "all.json"])
+def test_a_file_that_begins_with_a_brace_has_documents_of_both_forms(tmp_path: Path, name: str):
+    file = tmp_path / name
+    file.write_text(BOTH_FORMS)
+    assert problems(file) == [
+        (1, 38, "unknown-kind"),
+        (2, 42, "unknown-kind"),
+        (5, 1, "unknown-kind"),
+        (7, 2, "unknown-kind"),
+    ]
+
+
+def test_one_broken_document_among_thousands_takes_no_other_along(tmp_path: Path):
+    file = tmp_path / "all.yaml"
+    whole = "apiVersion: resource.k8s.io/v1\nkind: Klaim\n---\n"
+    file.write_text(whole * 20_000 + "a: [\n---\n" + whole * 20_000 + "...\n%YAML 1.1\n---\n" + whole)
+    found = problems(file)
+    assert [code for _, _, code in found].count("yaml-syntax") == 1
+    assert len(found) == 40_002
+    assert (20_000 * 3 + 2, 1, "yaml-syntax") in found
+    assert found[-1] == (40_000 * 3 + 2 + 3 + 2, 1, "unknown-kind")
+
+
+def test_a_long_read_tells_on_a_terminal_how_far_it_is(tmp_path: Path):
+    file = tmp_path / "all.yaml"
+    file.write_text("apiVersion: v1\nkind: Namespace\n---\n" * 12_000)
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "dra_infra.cli.app", "validate", str(file)]
+    environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    try:
+        while part := os.read(ours, 65_536):
+            shown += part
+    except OSError:
+        # That is how a terminal ends on Linux.
+        assert process.wait() == 0
+    finally:
+        os.close(ours)
+    for told in (b"(5,000 objects)...", b"(10,000 objects)...", b"checking 12,000 objects..."):
+        assert told in shown
+    assert shown.rpartition(b"\x1b[K")[2].startswith(b"checked 0 objects")
+
+
+def test_what_stands_behind_a_document_is_told_beside_its_problems(tmp_path: Path):
+    file = tmp_path / "claim.yaml"
+    file.write_text(CLAIM.format(count=-1) + "%YAML 1.1\n")
+    assert [code for _, _, code in problems(file)] == ["count-below-one", "yaml-syntax"]
+
+
 def test_formats_hold_the_same_problems(broken: Path):
     sarif = json.loads(validate(broken, "--format", "sarif").stdout)["runs"][0]
     (result,) = sarif["results"]
@@ -320,24 +437,20 @@ def test_it_loads_no_engine_no_cluster_client_and_no_transport(tmp_path: Path):
     file = tmp_path / "claim.yaml"
     file.write_text(CLAIM.format(count=-1))
     loaded = loaded_to_validate(file)
-    assert "dra_infra.validation.objects" in loaded
+    assert "dra_infra.advice.objects" in loaded
     assert not loaded & {"pulumi", "pulumi_kubernetes", "grpc", "kubernetes", "httpx", "http.client", "ssl"}
 
 
 def test_it_loads_what_the_input_needs_and_no_other_command(tmp_path: Path):
     file = tmp_path / "claim.yaml"
     file.write_text(CLAIM.format(count=1))
-    rare = {
-        f"dra_infra.{name}" for name in ("model.resource_slice", "model.pods", "model.fleet", "model.program")
-    }
-    rare |= {f"dra_infra.{name}" for name in ("cel.selector", "cel.wording", "catalog.charts", "simulation")}
+    names = ("kubernetes.scheduler.fleet", "kubernetes.cel.wording", "program_objects")
+    rare = {f"dra_infra.{name}" for name in (*names, "selectors.selector", "catalog.charts", "placement")}
     loaded = loaded_to_validate(file)
     assert not loaded & (rare | {"rich", "jinja2"})
     assert [name for name in loaded if name.startswith("dra_infra.cli.commands.")] == [
         "dra_infra.cli.commands.validate"
     ]
-    file.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: []}\n")
-    assert "dra_infra.model.pods" in loaded_to_validate(file)
 
 
 def test_junit_holds_what_xml_cannot(tmp_path: Path):

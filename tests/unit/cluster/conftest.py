@@ -12,9 +12,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from dra_infra.cluster.accounts import Account, User
+from dra_infra.client.kubeconfig import Account, User
+from dra_infra.client.session import Session
 from dra_infra.cluster.reading import Reader
-from dra_infra.cluster.session import Session
 
 Query = dict[str, str]
 Reply = tuple[int, Any]

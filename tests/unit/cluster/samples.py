@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dra_infra.client.kinds import CLAIMS, CLASSES, DAEMON_SETS, DEFINITIONS, NODES, PODS, SLICES
 from dra_infra.cluster.evidence import Evidence
-from dra_infra.cluster.kinds import CLAIMS, CLASSES, DAEMON_SETS, DEFINITIONS, NODES, PODS, SLICES
 
 GPU = "gpu.nvidia.com"
 

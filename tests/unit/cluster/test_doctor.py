@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from dra_infra.client.kinds import PODS, SLICES
 from dra_infra.cluster.doctor import diagnose
 from dra_infra.cluster.evidence import Evidence, gather
-from dra_infra.cluster.kinds import PODS, SLICES
 from tests.unit.cluster.conftest import Server
 from tests.unit.cluster.samples import (
     GPU,

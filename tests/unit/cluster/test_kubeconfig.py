@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from dra_infra.cluster.accounts import User
-from dra_infra.cluster.credentials import Credentials
-from dra_infra.cluster.kubeconfig import find_account
+from dra_infra.client.credentials import Credentials
+from dra_infra.client.kubeconfig import User, find_account
 from dra_infra.errors import ClusterError
 
 

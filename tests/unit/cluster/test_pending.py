@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from dra_infra.catalog.fleet_files import gather_fleet
-from dra_infra.cluster.pending import ask_running, find_amounts, find_holders, find_placed
-from dra_infra.cluster.waiting import Scene
-from dra_infra.model.target import ClusterTarget
-from dra_infra.planning.asking import Asking, Surroundings
+from dra_infra.cluster.pending import Scene, ask_running, find_amounts, find_holders, find_placed
+from dra_infra.explanation.asking import Asking, Surroundings
+from dra_infra.target import ClusterTarget
 from tests.unit.cluster import samples
 
 GPU = samples.GPU

@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_infra.cluster.kinds import SNAPSHOT
+from dra_infra.client.kinds import SNAPSHOT
 from dra_infra.cluster.pruning import prune
-from dra_infra.model.secrets import SecretMask
+from dra_infra.output.secrets import SecretMask
 
 SECRET = "s3cr3t-value"
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from dra_infra.client.kinds import CLAIMS, DEFINITIONS, PODS, SLICES, SNAPSHOT, TAINT_RULES
 from dra_infra.cluster import reading
 from dra_infra.cluster.capture import capture
-from dra_infra.cluster.kinds import CLAIMS, DEFINITIONS, PODS, SLICES, SNAPSHOT, TAINT_RULES
+from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import ClusterError
-from dra_infra.model.secrets import SecretMask
-from dra_infra.model.yaml import read_manifests
+from dra_infra.output.secrets import SecretMask
 from tests.unit.cluster.conftest import Query, Reply, Server
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from dra_infra.cluster.accounts import Account, User
-from dra_infra.cluster.credentials import Credentials, Shown
-from dra_infra.cluster.refusals import shorten
-from dra_infra.cluster.session import Session
-from dra_infra.cluster.transport import open_pool
+from dra_infra.client.credentials import Credentials, Shown
+from dra_infra.client.kubeconfig import Account, User
+from dra_infra.client.refusals import shorten
+from dra_infra.client.session import Session
+from dra_infra.client.wire import open_pool
 from dra_infra.errors import ClusterError
 from tests.unit.cluster.conftest import Server
 
@@ -41,28 +41,54 @@ def test_a_refused_token_is_read_again_from_its_file(server: Server, tmp_path: P
     file = tmp_path / "token"
     file.write_text("old")
     session = server.session(User(token_file=file))
-    file.write_text("new")
-    server.says("/x", (401, {}), (200, {}))
+    replies = [(401, {}), (200, {})]
+
+    def say(_query: object) -> tuple[int, object]:
+        # While the request with the old one is on its way.
+        file.write_text("new")
+        return replies.pop(0)
+
+    server.answers["/x"] = say
     assert session.get_json("/x")[0] == 200
     assert [headers["Authorization"] for _, _, headers in server.asked] == ["Bearer old", "Bearer new"]
 
 
-def test_a_token_of_a_file_is_read_again_each_minute_and_kept_where_it_cannot_be(tmp_path: Path) -> None:
+def test_a_token_of_a_file_is_read_for_each_request_and_kept_where_it_cannot_be(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("first")
-    now = 0.0
-    credentials = Credentials(
-        Account(name="n", server="http://x", user=User(token_file=file)), clock=lambda: now
-    )
+    credentials = Credentials(Account(name="n", server="http://x", user=User(token_file=file)))
     assert credentials.show().authorization == "Bearer first"
     file.write_text("second")
-    now = 59.0
-    assert credentials.show().authorization == "Bearer first"
-    now = 61.0
+    assert credentials.show().authorization == "Bearer second"
+    file.write_text("")
     assert credentials.show().authorization == "Bearer second"
     file.unlink()
-    now = 200.0
     assert credentials.show().authorization == "Bearer second"
+
+
+def test_authorities_and_certificates_of_files_are_read_again(tmp_path: Path) -> None:
+    names = ("ca.crt", "tls.crt", "tls.key")
+    # As Kubernetes mounts volumes: a link that is swapped, and links through it.
+    for version in ("one", "two"):
+        (tmp_path / version).mkdir()
+        for name in names:
+            (tmp_path / version / name).write_text(f"{name} {version}")
+    data = tmp_path / "..data"
+    data.symlink_to("one")
+    files = [tmp_path / name for name in names]
+    for each in files:
+        each.symlink_to(f"..data/{each.name}")
+    user = User(certificate="a", certificate_file=files[1], key="b", key_file=files[2])
+    credentials = Credentials(Account(name="n", server="https://x", ca="c", ca_file=files[0], user=user))
+    shown = credentials.show()
+    assert (shown.ca, shown.certificate, shown.key) == ("ca.crt one", "tls.crt one", "tls.key one")
+    (tmp_path / "..new").symlink_to("two")
+    (tmp_path / "..new").rename(data)
+    shown = credentials.show()
+    assert (shown.ca, shown.certificate, shown.key) == ("ca.crt two", "tls.crt two", "tls.key two")
+    # An empty one must not have the authorities of the system take its place.
+    (tmp_path / "two" / "ca.crt").write_text("\n")
+    assert credentials.show().ca == "ca.crt two"
 
 
 def test_who_is_refused_after_another_renewed_shows_what_the_other_found(tmp_path: Path) -> None:
@@ -136,4 +162,4 @@ def test_a_certificate_that_is_none_is_told() -> None:
 
 
 def test_foreign_words_steer_no_terminal() -> None:
-    assert shorten("a\x1b[2J\nb") == "a?[2J b"
+    assert shorten("a\x1b[2J\nb") == "a\\u001b[2J b"

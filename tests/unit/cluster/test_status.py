@@ -3,8 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dra_infra.cli.status import describe
-from dra_infra.cluster.object_graph import draw_dot, draw_mermaid, draw_tree, find_graph
-from dra_infra.cluster.status import Seen, find_status
+from dra_infra.cluster.status import Seen, draw_dot, draw_mermaid, draw_tree, find_graph, find_status
 from tests.unit.cluster.samples import GPU, claim, pod, slice_of
 
 REFUSED = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}

@@ -8,10 +8,10 @@ import pulumi_kubernetes as k8s
 import pytest
 
 import dra_infra as dra
+from dra_infra.advice.program import check_program
 from dra_infra.components.report import judged_at_end
-from dra_infra.engine.synth import synth_function
-from dra_infra.model.program import UNKNOWN, Program, ProgramObject
-from dra_infra.validation import check_program
+from dra_infra.program.synth import synth_function
+from dra_infra.program_objects import UNKNOWN, Program, ProgramObject
 
 POD: dict[str, Any] = {"containers": [{"name": "train", "image": "trainer:1"}]}
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import dra_infra as dra
-from dra_infra.engine.synth import synth_function
+from dra_infra.program.synth import synth_function
 
 
 def selectors_of(**arguments: object) -> list[str]:

@@ -12,8 +12,8 @@ from pulumi.runtime import rpc
 
 import dra_infra as dra
 from dra_infra.components.component import Component
-from dra_infra.engine.values import UNKNOWN_VALUE, fields_to_plain
-from dra_infra.model.program import UNKNOWN
+from dra_infra.program.surroundings import UNKNOWN_VALUE, fields_to_plain
+from dra_infra.program_objects import UNKNOWN
 from tests.unit.components.family import CLAIMS, FAMILY, OBJECTS, make, run
 
 

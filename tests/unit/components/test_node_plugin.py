@@ -7,12 +7,11 @@ import pytest
 
 import dra_infra as dra
 from dra_infra.components.platform_arguments import NodePluginArgs
-from dra_infra.engine.synth import synth_function
 from dra_infra.errors import ProgramError
-from dra_infra.model.program import Program
 from dra_infra.plugin.command.settings import all_settings
-from dra_infra.specs.node_plugin.checks import _CHECKS, BY_ARGUMENT, FIXED, OTHERS
-from dra_infra.specs.node_plugin.plan import IMAGE
+from dra_infra.program.synth import synth_function
+from dra_infra.program_objects import Program
+from dra_infra.specs.node_plugin.checks import _CHECKS, BY_ARGUMENT, FIXED, IMAGE, OTHERS
 from tests.unit.components.family import registered, run
 
 
@@ -210,8 +209,46 @@ def test_the_policy_names_the_account_and_is_there_before_the_pods():
     waits_for = {urn.split("::")[2].rpartition(":")[2] for urn in pods.dependencies}
     assert waits_for == {
         *("ServiceAccount", "ClusterRole", "ClusterRoleBinding"),
-        *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+        *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "NetworkPolicy"),
     }
+
+
+@pytest.mark.parametrize("conditions", [False, True])
+def test_whatever_the_account_may_write_is_held_to_its_node_by_the_policy(conditions: bool):
+    rules = manifest("ClusterRole", binding_conditions=conditions)["rules"]
+    written = {
+        each
+        for rule in rules
+        for each in rule["resources"]
+        if not set(rule["verbs"]) <= {"get", "list", "watch", "associated-node:patch"}
+    }
+    policy = manifest("ValidatingAdmissionPolicy", binding_conditions=conditions)["spec"]
+    held = [each for rule in policy["matchConstraints"]["resourceRules"] for each in rule["resources"]]
+    assert set(held) == written
+    assert ("resourceclaims/status" in held) == conditions
+
+
+def test_no_pod_reaches_the_probes_and_only_those_that_are_named_the_metrics():
+    open_to_all = manifest("NetworkPolicy", metrics_port=9000)
+    selected = manifest("DaemonSet")["spec"]["selector"]["matchLabels"]
+    assert open_to_all["metadata"]["namespace"] == "dra-infra-plugin"
+    assert open_to_all["spec"] == {
+        "podSelector": {"matchLabels": selected},
+        "policyTypes": ["Ingress"],
+        "ingress": [{"ports": [{"protocol": "TCP", "port": 9000}]}],
+    }
+    (rule,) = manifest("NetworkPolicy", metrics_namespaces=["monitoring"])["spec"]["ingress"]
+    named = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["monitoring"]}
+    assert rule == {
+        "ports": [{"protocol": "TCP", "port": 8080}],
+        "from": [{"namespaceSelector": {"matchExpressions": [named]}}],
+    }
+    # An empty list of peers would be everybody.
+    assert manifest("NetworkPolicy", metrics_namespaces=[])["spec"]["ingress"] == []
+
+
+def test_pods_with_the_network_of_the_node_have_no_policy_that_would_not_hold():
+    assert "NetworkPolicy" not in [each.manifest["kind"] for each in program(host_network=True).objects]
 
 
 def test_claims_of_its_classes_are_made_after_its_pods_and_go_before_them():
@@ -281,6 +318,8 @@ def test_claims_through_a_class_of_the_plugin_wait_for_it():
         ({"kubelet_root": "var/lib/kubelet"}, "unsupported-value", "kubelet_root"),
         ({"cdi_folder": "/var/../etc"}, "unsupported-value", "cdi_folder"),
         ({"metrics_port": 0}, "unsupported-value", "metrics_port"),
+        ({"metrics_namespaces": "monitoring"}, "wrong-type", "metrics_namespaces"),
+        ({"metrics_namespaces": ["ml", "Team A"]}, "invalid-name", "metrics_namespaces[1]"),
         ({"metrics_port": 9000, "health_port": 9000}, "value-set-twice", "health_port"),
         ({"settings": {"logLevel": "debug"}}, "unknown-argument", "settings['logLevel']"),
         ({"settings": {"state_folder": "/tmp"}}, "unknown-argument", "settings['state_folder']"),
@@ -293,6 +332,10 @@ def test_claims_through_a_class_of_the_plugin_wait_for_it():
         ),
         ({"tolerations": [{"key": object()}]}, "wrong-type", "tolerations['key']"),
         ({"image": ""}, "wrong-type", "image"),
+        ({"image": "registry.example/plugin@sha256:12ab"}, "unsupported-value", "image"),
+        ({"image": f"registry.example/plugin@sha256:{'A' * 64}"}, "unsupported-value", "image"),
+        ({"image": f"registry.example/plugin@sha256:{'a' * 64}@x"}, "unsupported-value", "image"),
+        ({"image": "@sha256:" + "a" * 64}, "unsupported-value", "image"),
     ],
 )
 def test_what_is_wrong_is_told_at_its_argument(arguments: dict[str, Any], code: str, path: str):
@@ -300,7 +343,36 @@ def test_what_is_wrong_is_told_at_its_argument(arguments: dict[str, Any], code: 
     assert found == [(code, f'NodePlugin("plugin").{path}')]
 
 
+@pytest.mark.parametrize(
+    ("image", "told"),
+    [
+        ("registry.example/plugin:1.0", True),
+        ("registry.example/plugin", True),
+        (f"registry.example/plugin@sha256:{'0a' * 32}", False),
+        (f"registry.example:5000/plugin:1.0@sha256:{'0a' * 32}", False),
+        (f"registry.example/plugin@sha512:{'0a' * 64}", False),
+        (IMAGE, False),
+        (pulumi.Output.from_input("registry.example/plugin:1.0"), False),
+    ],
+)
+def test_an_image_that_its_registry_can_change_is_a_warning(image: Any, told: bool):
+    made = program(image=image)
+    found = [(each.code, each.path, each.severity) for each in made.problems]
+    assert found == ([("image-not-pinned", 'NodePlugin("plugin").image', "warning")] if told else [])
+    assert any(each.manifest["kind"] == "DaemonSet" for each in made.objects)
+
+
 class TestOnAPlatform:
+    def test_a_warning_about_the_plugin_is_told_at_its_argument_and_stops_nothing(self):
+        def body() -> None:
+            plugin = {"back_end": "sim", "image": "registry.example/plugin:1.0"}
+            dra.GpuPlatform("gpus", platform="kind", driver=None, node_plugin=plugin)  # type: ignore[arg-type]
+
+        made = synth_function(body)
+        found = [(each.code, each.path, each.severity) for each in made.problems]
+        assert found == [("image-not-pinned", 'GpuPlatform("gpus").node_plugin.image', "warning")]
+        assert any(each.manifest["kind"] == "DaemonSet" for each in made.objects)
+
     def test_it_stands_beside_a_chart_of_another_driver(self):
         def body() -> None:
             driver = {"gpu_resources_enabled_override": True}

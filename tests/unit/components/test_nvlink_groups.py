@@ -12,14 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dra_infra as dra
+from dra_infra.advice.objects import validate
 from dra_infra.catalog import load_fleet
-from dra_infra.catalog.systems import systems
-from dra_infra.engine.synth import synth_function
-from dra_infra.model.program import UNKNOWN, Program
-from dra_infra.model.target import SUPPORTED_MINORS, ClusterTarget
-from dra_infra.simulation import place
+from dra_infra.catalog.gpus import systems
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.placement.scheduling import place
+from dra_infra.program.synth import synth_function
+from dra_infra.program_objects import UNKNOWN, Program
 from dra_infra.specs.compute_domains import channel_template, check_template_names
-from dra_infra.validation import validate
+from dra_infra.target import ClusterTarget
 
 POD: dict[str, Any] = {"containers": [{"name": "train", "image": "trainer:1"}], "restartPolicy": "Never"}
 TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"app": "pretrain"}}, "spec": POD}

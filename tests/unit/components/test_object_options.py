@@ -7,7 +7,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from dra_infra.engine.values import fields_to_plain
+from dra_infra.program.surroundings import fields_to_plain
 from tests.unit.components.family import CLAIMS, FAMILY, OBJECTS, make, registered, run, with_options
 
 TEMPLATE = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"

@@ -12,12 +12,11 @@ import dra_infra as dra
 from dra_infra.catalog import load_fleet
 from dra_infra.components.platform_arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs
 from dra_infra.components.report import judged_at_end
-from dra_infra.engine.monitor import Monitor
-from dra_infra.engine.synth import synth_function
-from dra_infra.engine.values import fields_to_plain
 from dra_infra.errors import ProgramError
-from dra_infra.model.program import UNKNOWN, Program
-from dra_infra.specs.platform.settings import DRIVER_EXTRA, EXAMPLE, OPERATOR, SHARED, driver_settings
+from dra_infra.program.surroundings import fields_to_plain
+from dra_infra.program.synth import Monitor, synth_function
+from dra_infra.program_objects import UNKNOWN, Program
+from dra_infra.specs.platform.values import DRIVER_EXTRA, EXAMPLE, OPERATOR, SHARED, driver_settings
 
 RELEASE, NAMESPACE = "kubernetes:helm.sh/v3:Release", "kubernetes:core/v1:Namespace"
 DEFINITION = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"

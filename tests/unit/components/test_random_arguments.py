@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import dra_infra as dra
+from dra_infra.advice.program import check_program
 from dra_infra.codes import CODES
 from dra_infra.components.component import label_of
-from dra_infra.model.program import Program
-from dra_infra.validation import check_program
+from dra_infra.program_objects import Program
 from tests.arguments.calls import Call, Drawn, Later, run
 from tests.arguments.programs import FAMILY, hostile, sane
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import dra_infra as dra
-from dra_infra.engine.synth import synth_function
-from dra_infra.validation import check_program
+from dra_infra.advice.program import check_program
+from dra_infra.program.synth import synth_function
 
 
 def run(body: Any, **config: str) -> Any:

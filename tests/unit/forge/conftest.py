@@ -7,9 +7,8 @@ import pytest
 
 from dra_infra.forge import Destination, Mask, Message, Session
 from dra_infra.forge.comments import Forge
-from dra_infra.forge.github import HEADERS, GitHub
-from dra_infra.forge.gitlab import GitLab
-from dra_infra.planning.markdown_report import marker_of
+from dra_infra.forge.forges import HEADERS, GitHub, GitLab
+from dra_infra.review.markdown_report import marker_of
 from tests.unit.forge.local_forge import LocalForge, serving
 
 TOKEN = "glpat-planted-0123456789abcdef"

@@ -41,6 +41,9 @@ class LocalForge:
     # token: name of the account, and whether it is a program's
     accounts: dict[str, tuple[str, bool]] = field(default_factory=dict)
     comments: list[dict[str, Any]] = field(default_factory=list)
+    # open pull requests as GitHub lists them, and states of commits: (commit, state, context)
+    pulls: list[dict[str, Any]] = field(default_factory=list)
+    statuses: list[tuple[str, str, str]] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     replies: list[tuple[str, str, Reply, int]] = field(default_factory=list)
     before: Callable[[Asked], None] = lambda _: None
@@ -73,6 +76,20 @@ class LocalForge:
             }
             self.comments.append(comment)
             return comment
+
+    def open_pull(
+        self, *, head: str, merge: str | None, label: str = "team:branch", number: int | None = None
+    ) -> None:
+        """Open a pull request, or push to it."""
+        number = number or self.number
+        self.pulls = [each for each in self.pulls if each["number"] != number]
+        pull = {
+            "number": number,
+            "merge_commit_sha": merge,
+            "head": {"sha": head, "label": label},
+            "base": {"ref": "main"},
+        }
+        self.pulls.append({"id": 7000 + number, **pull})
 
     def bodies(self) -> list[str]:
         return [comment["body"] for comment in self.comments]
@@ -111,7 +128,20 @@ class LocalForge:
         single = re.fullmatch(
             rf"(?:/api/v3/repos/{self.repository}/issues/comments|{lists[1]})/([0-9]+)", path
         )
+        pulls = f"/api/v3/repos/{self.repository}/pulls"
+        status = re.fullmatch(rf"/api/v3/repos/{self.repository}/statuses/([0-9a-f]+)", path)
         with self.lock:
+            if path == pulls:
+                return 200, self.pulls if parse_qs(parts.query)["page"] == ["1"] else [], {}
+            if path.startswith(f"{pulls}/"):
+                return (
+                    200,
+                    next(each for each in self.pulls if str(each["number"]) == path[len(pulls) + 1 :]),
+                    {},
+                )
+            if status:
+                self.statuses.append((status[1], asked.body["state"], asked.body["context"]))
+                return 201, {}, {}
             if path in lists:
                 return self._list(asked, parse_qs(parts.query), account)
             if single:

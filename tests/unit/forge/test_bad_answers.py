@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 import time as real_time
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from dra_infra.errors import ForgeError, Problem
-from dra_infra.forge import keep_one, look
+from dra_infra.forge import forges, keep_one, look
 from tests.unit.forge.conftest import MARKER, TOKEN, Time, connect, message
 from tests.unit.forge.local_forge import LocalForge, Reply, serving
 
@@ -161,6 +162,38 @@ def test_a_body_that_does_not_end_is_left(forge: LocalForge):
     clock.read = real_time.monotonic  # type: ignore[method-assign]
     assert refused(forge, clock, total=0.5).code == "forge-unavailable"
     assert real_time.monotonic() - started < 60
+
+
+def test_headers_that_do_not_end_are_left(forge: LocalForge):
+    def slow(handler: Any) -> None:
+        try:
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
+            while True:
+                handler.wfile.write(b"x")
+                handler.wfile.flush()
+                real_time.sleep(0.01)  # the server is slow, the test waits for nothing
+        except OSError:
+            return
+
+    forge.fail("GET", "/42/", Reply(200, slow))
+    clock = Time()
+    clock.read = real_time.monotonic  # type: ignore[method-assign]
+    assert refused(forge, clock, total=0.5).code == "forge-unavailable"
+    assert len([asked for asked in forge.asked if "/42/" in asked.path]) == 1
+
+
+def test_pages_with_ever_new_comments_end(forge: LocalForge, time: Time, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(forges, "MOST_PAGES", 10)
+    numbers = itertools.count(1)
+
+    def endless(handler: Any) -> None:
+        body = json.dumps([{"id": next(numbers), "body": "x"}]).encode()
+        head = f'HTTP/1.1 200 OK\r\nLink: </x>; rel="next"\r\nContent-Length: {len(body)}\r\n\r\n'
+        handler.wfile.write(head.encode() + body)
+
+    forge.fail("GET", "/42/", Reply(200, endless))
+    assert refused(forge, time).code == "forge-answer"
+    assert next(numbers) == 11
 
 
 def test_a_connection_that_is_cut_is_tried_again(forge: LocalForge, time: Time, kind: str):

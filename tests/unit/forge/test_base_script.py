@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 from pathlib import Path
 
@@ -92,7 +93,20 @@ def test_a_full_clone_stays_full(origin: Path):
 
 
 @pytest.mark.parametrize(
-    "name", ["", "gone", "0" * 40, "--upload-pack=touch pwned", "+main:refs/heads/x", "main x", "a\nb"]
+    "name",
+    [
+        "",
+        "gone",
+        "0" * 40,
+        "--upload-pack=touch pwned",
+        "+main:refs/heads/x",
+        "main x",
+        "a\nb",
+        "^HEAD",
+        "HEAD~1..HEAD",
+        "HEAD^@",
+        "HEAD:one",
+    ],
 )
 def test_what_cannot_be_had_is_said_with_two(origin: Path, name: str):
     folder = clone(origin, "--depth=1")
@@ -117,3 +131,72 @@ def test_a_token_for_the_fetch_is_in_no_argument_and_no_message(origin: Path):
     assert "planted" not in result.stderr
     script = (ROOT / "ci" / "base.sh").read_text()
     assert "-c http" not in script
+
+
+def test_a_checkout_in_a_subfolder_is_the_repository_of_what_is_in_it(origin: Path, tmp_path: Path):
+    folder = clone(origin, "--depth=1")
+    (folder / "infra").mkdir()
+    # What no checkout makes does not come before it.
+    git(tmp_path, "init", "--quiet", "clone/infra")
+    result = base(tmp_path, DRA_INFRA_PATH="clone/infra", DRA_INFRA_BASE="main")
+    assert result.stdout.strip() == git(origin, "rev-parse", "main"), result.stderr
+
+
+def test_the_script_may_start_below_the_top_and_in_a_worktree(origin: Path, tmp_path: Path):
+    folder = clone(origin)
+    git(folder, "worktree", "add", "--quiet", str(tmp_path / "beside"), "HEAD~1")
+    (tmp_path / "beside" / "infra").mkdir()
+    result = base(tmp_path / "beside" / "infra", DRA_INFRA_BASE="HEAD")
+    assert result.stdout.strip() == git(origin, "rev-parse", "main"), result.stderr
+    (folder / ".git" / "reftable").mkdir()
+    result = base(tmp_path / "beside" / "infra", DRA_INFRA_BASE="HEAD")
+    assert (result.returncode, "in a reftable" in result.stderr) == (2, True)
+
+
+def test_a_file_may_be_reviewed_and_a_link_into_the_repository_followed(origin: Path, tmp_path: Path):
+    folder = clone(origin)
+    (tmp_path / "link").symlink_to(folder)
+    for start, path in (
+        (folder, "one"),
+        (tmp_path, "link"),
+        (tmp_path, str(folder)),
+        (tmp_path / "link", "."),
+    ):
+        result = base(start, DRA_INFRA_PATH=path, DRA_INFRA_BASE="HEAD")
+        assert result.stdout.strip() == git(origin, "rev-parse", "merged"), result.stderr
+
+
+def test_a_server_that_never_answers_is_given_up(origin: Path):
+    folder = clone(origin, "--depth=1")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/team/infra"
+        result = base(folder, DRA_INFRA_BASE="v1", DRA_INFRA_FETCH_URL=url, DRA_INFRA_FETCH_TIMEOUT="0.5")
+    assert (result.returncode, "cannot be fetched" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "url", ["ext::touch pwned", "../origin", "http://127.0.0.1:1/x", "git://127.0.0.1/x"]
+)
+def test_an_origin_that_is_no_safe_address_is_not_asked(origin: Path, url: str):
+    folder = clone(origin, "--depth=1")
+    git(folder, "config", "remote.origin.url", url)
+    git(folder, "config", "protocol.ext.allow", "always")
+    result = base(folder, DRA_INFRA_BASE="v1")
+    assert (result.returncode, "no origin to fetch it from" in result.stderr) == (2, True)
+    assert not (folder / "pwned").exists()
+
+
+def test_a_clone_without_blobs_fetches_none_of_them(origin: Path):
+    git(origin, "config", "uploadpack.allowFilter", "true")
+    folder = clone(origin, "--filter=blob:none")
+    git(folder, "config", "remote.origin.url", str(origin.parent / "gone"))
+    assert base(folder, DRA_INFRA_BASE="origin/main~1").stdout.strip() == git(origin, "rev-parse", "main~1")
+
+
+def test_nothing_is_left_behind(origin: Path, tmp_path: Path):
+    (tmp_path / "temporary").mkdir()
+    folder = clone(origin, "--depth=1")
+    before = sorted(folder.glob(".git/*"))
+    base(folder, DRA_INFRA_BASE="v1", TMPDIR=str(tmp_path / "temporary"))
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert sorted(folder.glob(".git/*")) == before

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from dra_infra.cluster.accounts import Account, User
+from dra_infra.client.kubeconfig import Account, User
 from dra_infra.plugin.api_server.client import Api
 
 Object = dict[str, Any]

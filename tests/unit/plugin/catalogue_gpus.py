@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pynvml
 
-from dra_infra.catalog.fleet_kinds import fleet_kinds
 from dra_infra.catalog.fleets import load_fleet
 from dra_infra.catalog.mig import MigProfile, mig_profiles_of, placements_of
-from dra_infra.catalog.records import gpu_products
-from dra_infra.model.device import Device
+from dra_infra.catalog.records import fleet_kinds, gpu_products
+from dra_infra.kubernetes.api.resource_slice import Device
 from tests.unit.plugin.fake_nvml import FakeGpu, FakeMig, FakeNvml, FakeProfile
 
 _SUFFIXES = {"": "", "+me": "_REV1", "+gfx": "_GFX", "-me": "_NO_ME", "+me.all": "_ALL_ME"}

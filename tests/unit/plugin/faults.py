@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.back_end import Devices as BackEnd
 from dra_infra.plugin.cdi import CdiFolder
 from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.claims import Claim, ClaimDevice, Edits
-from dra_infra.plugin.devices import Devices as BackEnd
 from dra_infra.plugin.disk import Disk, Folder
+from dra_infra.plugin.locks import Turns
 from dra_infra.plugin.preparations import Preparations
-from dra_infra.plugin.turns import Turns
 
 DRIVER = "gpu.example.com"
 SPEC = "k8s.gpu.example.com-claim_{}.json"

@@ -8,8 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.model.device import Counter, CounterSet, Device, DeviceAttribute, DeviceCounterConsumption
-from dra_infra.model.toleration import DeviceTaint
+from dra_infra.kubernetes.api.device_taints import DeviceTaint
+from dra_infra.kubernetes.api.resource_slice import (
+    Counter,
+    CounterSet,
+    Device,
+    DeviceAttribute,
+    DeviceCounterConsumption,
+)
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.claims import Claim, Edits
 from dra_infra.plugin.observing import DeviceState, Silent

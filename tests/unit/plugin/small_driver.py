@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dra_infra.model.device import Device
+from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.back_end import Health, Inventory
 from dra_infra.plugin.cdi import CdiFolder
 from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.claims import Claim, Edits
 from dra_infra.plugin.disk import Folder
 from dra_infra.plugin.driver import Driver
+from dra_infra.plugin.locks import Turns
 from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.service.sockets import Sockets
-from dra_infra.plugin.turns import Turns
 from tests.unit.plugin.service.served import Api, Notes
 
 NAME = "lamp.example.com"

@@ -2,16 +2,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from dra_infra.cluster.accounts import Account, User
-from dra_infra.cluster.kinds import CLAIMS, NODES, SLICES
+from dra_infra.client.kinds import CLAIMS, NODES, SLICES
+from dra_infra.client.kubeconfig import Account, User
 from dra_infra.errors import PluginError
+from dra_infra.plugin.api_server import requests
 from dra_infra.plugin.api_server.client import Api
-from dra_infra.plugin.api_server.pauses import asked_pause
 from dra_infra.plugin.api_server.refusals import ApiError
+from dra_infra.plugin.api_server.requests import asked_pause
+from tests.unit.plugin import api_server
 from tests.unit.plugin.api_server import ApiServer, Clock, serving
 
 
@@ -201,6 +204,31 @@ def test_nobody_at_the_address_is_told() -> None:
     assert (problem.code, problem.path) == ("api-unreachable", "get Node node-1")
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_answer_that_comes_byte_by_byte_is_left_in_time(
+    server: ApiServer, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = server.api(clock=(clock := Clock()))
+    api.list(SLICES)
+    monkeypatch.setattr(requests, "_WHOLE", 0.3)
+    monkeypatch.setattr(api_server.Handler, "send", drip)
+    error = refusal(api.get, NODES, "node-1") if method == "GET" else refusal(api.create, SLICES, slice_of())
+    assert [each.code for each in error.problems] == ["api-unreachable"]
+    assert "is not complete after 0.3 s" in str(error)
+    assert bool(clock.waits) == (method == "GET")
+
+
+def drip(handler: api_server.Handler, *_: object) -> None:
+    """Send a byte each 20 ms, until the client goes."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "500")
+    handler.end_headers()
+    pace = threading.Event()
+    with suppress(OSError):
+        while not handler.server_of_test.ended and not pace.wait(0.02):
+            handler.wfile.write(b" ")
+
+
 def test_a_token_of_a_pod_is_read_again_when_it_is_another(server: ApiServer, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("first\n")
@@ -223,7 +251,7 @@ def test_a_token_that_is_not_there_is_told(tmp_path: Path) -> None:
     account = Account(name="in-cluster", server="http://127.0.0.1:9", user=User(token_file=tmp_path / "none"))
     with pytest.raises(PluginError) as caught:
         Api(account, {})
-    assert caught.value.problems[0].code == "api-unauthorized"
+    assert caught.value.problems[0].code == "api-no-credentials"
 
 
 def test_a_watch_tells_what_happens_until_it_is_stopped(server: ApiServer) -> None:

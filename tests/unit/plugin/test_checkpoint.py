@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +14,8 @@ from hypothesis import strategies as st
 from dra_infra.errors import PluginError
 from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.claims import Claim, ClaimDevice, DeviceNode, Edits, Hook, Mount, Record
-from dra_infra.plugin.disk import LARGEST, Folder
-from dra_infra.plugin.record_format import DamagedError, NewerError, decode, encode
+from dra_infra.plugin.disk import LARGEST, MOST_PARTS, Disk, Folder
+from dra_infra.plugin.record_format import DamagedError, NewerError, _checksum, decode, encode
 from tests.unit.plugin.faults import claim_of, codes, uid_of
 
 FROZEN = Path(__file__).parent / "frozen" / "format-1.json"
@@ -109,10 +112,15 @@ def test_no_damaged_file_is_taken_for_a_record(data: st.DataObject):
     [
         (b"", "is empty"),
         (b"[" * 100_000, "is no JSON"),
+        (b"\0" * 100, "is no JSON"),
+        (b'{"format": 1, "record": "\xff"}', "is no JSON"),
+        (b'{"format": ' + b"9" * 5000 + b"}", "is no JSON"),
         (b"[]", "has no format"),
         (b'{"format": true}', "has no format"),
         (b'{"format": 1, "record": {}}', "checksum"),
         (b"x" * (LARGEST + 1), "more than"),
+        (b"[" * (MOST_PARTS + 1), "more than"),
+        (b'{"format": 1, "record": [' + b"{}," * MOST_PARTS + b"0]}", "more than"),
         (encode(replace(RECORD, edits=())), "lacks something"),
         (encode(replace(RECORD, preparation=7)), "another type"),  # type: ignore[arg-type]
         (encode(replace(RECORD, claim=replace(RECORD.claim, uid=uid_of(2)))), "another claim"),
@@ -121,6 +129,35 @@ def test_no_damaged_file_is_taken_for_a_record(data: st.DataObject):
 def test_what_is_wrong_with_a_file_is_told(content: bytes, says: str):
     with pytest.raises(DamagedError, match=says):
         decode(content, uid=UID)
+
+
+@pytest.mark.parametrize("depth", range(900, 1000, 5))
+def test_no_depth_of_a_file_is_an_error_that_nobody_expected(depth: int):
+    nested = b"[" * depth + b"]" * depth
+    with pytest.raises(DamagedError):
+        decode(b'{"format": 1, "checksum": "", "record": ' + nested + b"}", uid=UID)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(st.data())
+def test_a_record_with_something_else_in_any_place_is_read_or_called_damaged(data: st.DataObject):
+    document = json.loads(encode(RECORD))
+    place = document
+    while isinstance(place, dict | list) and place:
+        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+        if not isinstance(place[key], dict | list) or data.draw(st.booleans()):
+            place[key] = data.draw(JSON)
+            break
+        place = place[key]
+    if data.draw(st.booleans()):
+        document["checksum"] = _checksum(document.get("record"))
+    with suppress(DamagedError, NewerError):
+        decode(json.dumps(document).encode(), uid=UID)
 
 
 def test_devices_with_the_same_config_have_one_text_in_memory():
@@ -142,6 +179,36 @@ def test_a_damaged_file_is_set_aside_loudly_at_each_start_and_kept(tmp_path: Pat
         assert checkpoint.unreadable == {UID}
         assert not checkpoint.records
         assert (tmp_path / f"{UID}.unreadable").read_bytes() == encode(RECORD)[:-20]
+
+
+class Stuck(Disk):
+    """A folder in which one file can be neither renamed nor removed, as one that is immutable or a mount point."""
+
+    def rename(self, old: Path, new: Path) -> None:
+        self.remove(old)
+        super().rename(old, new)
+
+    def remove(self, path: Path) -> None:
+        if path.name.startswith(UID):
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+@pytest.mark.parametrize("content", [b"", encode(RECORD)])
+@pytest.mark.parametrize("end", ["json", "unreadable"])
+def test_a_file_that_cannot_be_moved_is_told_and_the_others_are_read(
+    tmp_path: Path, content: bytes, end: str
+):
+    other = replace(RECORD, claim=replace(RECORD.claim, uid=uid_of(2)))
+    (tmp_path / f"{UID}.{end}").write_bytes(content)
+    (tmp_path / f"{uid_of(2)}.json").write_bytes(encode(other))
+    checkpoint = Checkpoint(Folder(tmp_path, Stuck()))
+    told = {problem.code: problem.path for problem in checkpoint.load(BOOT)}
+    assert checkpoint.records.keys() == ({UID, uid_of(2)} if content else {uid_of(2)})
+    assert checkpoint.unreadable == (set() if content else {UID})
+    expected = {"checkpoint-unreadable"} if not content else set()
+    expected |= {"plugin-folder-not-usable"} if bool(content) == (end == "unreadable") else set()
+    assert told.keys() == expected
+    assert set(told.values()) <= {str(tmp_path / f"{UID}.{end}")}
 
 
 def test_a_newer_file_is_set_aside_and_taken_back_by_the_release_that_wrote_it(
@@ -225,6 +292,16 @@ def test_what_this_boot_left_damaged_is_no_preparation_that_only_began(tmp_path:
         assert [problem.code for problem in checkpoint.load(BOOT)] == ["checkpoint-unreadable"]
         assert not checkpoint.records
         assert checkpoint.unreadable == {UID}
+
+
+def test_a_damaged_file_beside_one_that_was_set_aside_earlier_is_told_once(tmp_path: Path):
+    (tmp_path / f"{UID}.json").write_bytes(encode(RECORD)[:-20])
+    (tmp_path / f"{UID}.unreadable").write_bytes(encode(RECORD)[:-30])
+    checkpoint = Checkpoint(Folder(tmp_path))
+    [problem] = checkpoint.load(BOOT)
+    assert (problem.code, problem.path) == ("checkpoint-unreadable", str(tmp_path / f"{UID}.unreadable"))
+    assert checkpoint.unreadable == {UID}
+    assert (tmp_path / f"{UID}.unreadable").read_bytes() == encode(RECORD)[:-20]
 
 
 def test_records_that_share_a_device_are_found_as_they_come_and_go(tmp_path: Path):

@@ -12,7 +12,7 @@ import dra_infra.plugin
 
 PACKAGE = Path(dra_infra.plugin.__file__).parent
 TELLS_THE_TIME = {
-    "api_server/conditions.py": "lastTransitionTime of a condition, for people",
+    "api_server/binding.py": "lastTransitionTime of a condition, for people",
     "service/health.py": "when a device's health was last known, which the kubelet compares with its own clock",
 }
 """Modules that read the machine's clock, and what for: they write it down, and compare it with nothing."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dra_infra.plugin.api_server.conditions import results_of, to_write
+from dra_infra.plugin.api_server.binding import results_of, to_write
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import PluginError
-from dra_infra.model.device import Device
+from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.cdi import CdiFolder
 from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.claims import Claim, ClaimDevice
 from dra_infra.plugin.disk import Folder
+from dra_infra.plugin.locks import Turns
 from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.service.device_metadata import WithMetadata
-from dra_infra.plugin.turns import Turns
 from tests.unit.plugin.faults import codes
 from tests.unit.plugin.small_driver import Lamps
 

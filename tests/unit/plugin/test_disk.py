@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 from pathlib import Path
 
 import pytest
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.disk import Disk, Folder
-from dra_infra.plugin.turns import Turns
+from dra_infra.plugin.locks import Turns
 from tests.unit.plugin.faults import codes
 
 
@@ -79,6 +80,60 @@ def test_what_is_no_plain_file_has_no_content(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe.json")
     read = Folder(tmp_path).read
     assert (read("folder.json"), read("pipe.json"), read("none.json")) == (b"", b"", None)
+
+
+def test_a_socket_and_a_file_that_alone_cannot_be_read_have_no_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as opened:
+        opened.bind("socket.json")
+    (tmp_path / "file.json").write_bytes(b"1")
+    folder = Folder(tmp_path)
+    assert folder.read("socket.json") == b""
+    for number, found in ((errno.EIO, b""), (errno.EACCES, b""), (errno.EMFILE, None)):
+
+        def refusing(*_: object, number: int = number, **__: object) -> int:
+            raise OSError(number, os.strerror(number))
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "open", refusing)
+            if found is None:
+                # Nothing is wrong with the file: it must not be taken for damaged.
+                with pytest.raises(PluginError):
+                    folder.read("file.json")
+            else:
+                assert folder.read("file.json") == found
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_folder_in_the_place_of_a_file_makes_way_and_keeps_what_is_in_it(tmp_path: Path, full: bool):
+    folder = Folder(tmp_path)
+    for change in (
+        lambda: folder.replace("a.json", b"1"),
+        lambda: folder.remove("a.json"),
+        lambda: folder.rename("b.json", "a.json"),
+    ):
+        (place := tmp_path / "a.json").unlink(missing_ok=True)
+        (tmp_path / "b.json").write_bytes(b"2")
+        place.mkdir()
+        if full:
+            (place / "theirs").write_text("theirs")
+        change()
+        assert not place.is_dir()
+    kept = sorted(file.read_text() for file in tmp_path.glob(".a.json.*.folder/theirs"))
+    assert kept == ["theirs"] * 3 * full
+    assert full or not [file for file in tmp_path.iterdir() if file.is_dir()]
+
+
+def test_a_half_written_file_that_cannot_be_removed_stays(tmp_path: Path):
+    class Stuck(Disk):
+        def remove(self, path: Path) -> None:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    (tmp_path / ".ours.json.12345678.tmp").touch()
+    Folder(tmp_path, Stuck()).remove_temporary(bool)
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path):

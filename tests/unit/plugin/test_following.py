@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dra_infra.cluster.kinds import SLICES
+from dra_infra.client.kinds import SLICES
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.api_server.following import Following
+from dra_infra.plugin.api_server.informer import Following
 from dra_infra.plugin.api_server.refusals import ApiError
 
 

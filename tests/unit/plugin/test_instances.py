@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import PluginError
-from dra_infra.plugin.command import instances
-from dra_infra.plugin.command.instances import Instances, refuse_others
+from dra_infra.plugin.command import places as instances
+from dra_infra.plugin.command.places import Instances, Places, refuse_others
 from dra_infra.plugin.observing import Silent
-from dra_infra.plugin.service.registration import Registration
 from dra_infra.plugin.service.serving import Pool, Server
-from dra_infra.plugin.service.sockets import Sockets
+from dra_infra.plugin.service.sockets import Registration, Sockets
+from tests.unit.plugin.faults import codes
 
 DRIVER = "gpu.example.com"
 UID = "00000001-0000-4000-8000-0000000000ab"
@@ -66,7 +66,7 @@ def test_an_instance_that_ended_is_no_other(folder: Path):
 
 def test_an_instance_that_was_killed_is_no_other(folder: Path):
     program = (
-        "import sys, os, signal, pathlib; from dra_infra.plugin.command.instances import Instances\n"
+        "import sys, os, signal, pathlib; from dra_infra.plugin.command.places import Instances\n"
         "Instances(pathlib.Path(sys.argv[1])).join(); print(flush=True); signal.pause()"
     )
     with subprocess.Popen([sys.executable, "-c", program, folder], stdout=subprocess.PIPE) as process:
@@ -121,3 +121,20 @@ def test_other_drivers_and_sockets_that_nobody_serves_are_no_hindrance(
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(root / "plugins_registry" / f"{DRIVER}-reg.sock"))
     refuse_others(Sockets(kubelet_root=root, driver=DRIVER), ours_alive=False)
+
+
+def test_a_link_in_the_place_of_the_folder_of_records_is_refused_and_one_to_the_plugins_folder_is_not(
+    folder: Path,
+):
+    (elsewhere := folder / "elsewhere").mkdir()
+    (state := folder / "state").symlink_to(elsewhere)
+    sockets = Sockets(kubelet_root=folder, driver=DRIVER)
+    places = Places(state=state, cdi=folder / "cdi", sockets=sockets, commands=folder / "commands")
+    places.make_ready()
+    assert (elsewhere / "claims").is_dir()
+    (elsewhere / "claims").rmdir()
+    (outside := folder / "outside").mkdir()
+    (elsewhere / "claims").symlink_to(outside)
+    with pytest.raises(PluginError, match="is a link") as caught:
+        places.make_ready()
+    assert codes(caught.value) == ["plugin-folder-not-usable"]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import PluginError
-from dra_infra.plugin.command.instances import Instances
-from dra_infra.plugin.publishing.sole import Sole
-from dra_infra.plugin.turns import Turns
+from dra_infra.plugin.command.places import Instances
+from dra_infra.plugin.locks import Turns
+from dra_infra.plugin.publishing.publisher import Sole
 from tests.unit.plugin.faults import codes
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import json
 import logging
+import sys
+import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,8 +16,7 @@ import pytest
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.claims import ClaimReference
 from dra_infra.plugin.command import logs
-from dra_infra.plugin.command.observers import Observers
-from dra_infra.plugin.command.operation_log import OperationLog
+from dra_infra.plugin.command.operation_log import Observers, OperationLog
 from dra_infra.plugin.observing import Operation, Silent
 
 CLAIM = ClaimReference(namespace="ml", name="train", uid="00000001-0000-4000-8000-0000000000ab")
@@ -30,9 +32,11 @@ class Terminal(io.StringIO):
 def _loggers_as_before() -> Iterator[None]:
     root = logging.getLogger()
     before = (root.handlers[:], root.level, logs.LOG.level)
+    hooks = (sys.excepthook, threading.excepthook, sys.unraisablehook)
     yield
     logging.captureWarnings(capture=False)
     root.handlers[:], root.level = before[:2]
+    sys.excepthook, threading.excepthook, sys.unraisablehook = hooks
     logs.LOG.setLevel(before[2])
     logs.set_about({})
 
@@ -190,3 +194,48 @@ def test_everything_that_is_observed_has_a_line():
         ("warning", "compared with the claims of the API server"),
         ("error", "noticed"),
     ]
+
+
+def test_what_nobody_catches_is_a_line_as_well():
+    stream = start()
+
+    class Odd:
+        def __del__(self) -> None:
+            raise ValueError("while it went")
+
+    thread = threading.Thread(target=lambda: 1 / 0, name="worker")
+    thread.start()
+    thread.join()
+    Odd()
+    with pytest.raises(KeyError) as raised:
+        _ = {}["of the first thread"]
+    sys.excepthook(KeyError, raised.value, raised.tb)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+    found = lines(stream)
+    assert [each.get("error") for each in found[:3]] == [
+        "ZeroDivisionError: division by zero",
+        "ValueError: while it went",
+        "KeyError: 'of the first thread'",
+    ]
+    assert found[0]["thread"] == "worker"
+    assert all("Traceback" in each["trace"] for each in found[:3])
+    assert found[3]["library"] == "py.warnings"
+
+
+def test_what_strangers_bring_about_is_told_some_times_a_minute(monkeypatch: pytest.MonkeyPatch):
+    now = 0.0
+    monkeypatch.setattr(logs.time, "monotonic", lambda: now)
+    stream = start()
+    for number in range(100):
+        logs.tell("warning", "ended a connection", peer=f"10.0.0.{number}")
+        logging.getLogger("asyncio").error("odd: %s", number)
+        logs.tell("info", "prepared")
+    found = [each["message"].partition(":")[0] for each in lines(stream)]
+    assert [found.count(each) for each in ("ended a connection", "odd", "prepared")] == [20, 20, 100]
+    now = 61.0
+    logs.tell("warning", "ended a connection", peer="10.0.0.1")
+    assert lines(stream)[-1]["left_out"] == 80
+    logs.tell("warning", "ended a connection", peer="10.0.0.1")
+    assert "left_out" not in lines(stream)[-1]

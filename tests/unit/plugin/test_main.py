@@ -16,13 +16,11 @@ import grpc
 import pytest
 
 import dra_infra
-from dra_infra.plugin.command import instances
-from dra_infra.plugin.command.check_addresses import check_addresses
+from dra_infra.plugin.command import places
+from dra_infra.plugin.command.checks import check_addresses
 from dra_infra.plugin.command.main import run
-from dra_infra.plugin.command.setting_values import Address
-from dra_infra.plugin.command.settings import Settings
-from dra_infra.plugin.protocol import grpc_health_v1_pb2
-from tests.unit.plugin.whole_plugin import DRIVER, SECONDS, Machine, machine_in, wait_until
+from dra_infra.plugin.command.settings import Address, Settings
+from tests.unit.plugin.whole_plugin import DRIVER, SECONDS, Machine, health, machine_in, wait_until
 
 UIDS = [f"0000000{number}-0000-4000-8000-0000000000ab" for number in (1, 2)]
 ABRUPT = """
@@ -230,15 +228,16 @@ def test_a_plugin_without_an_api_server_is_alive_and_not_ready(machine: Machine)
     assert health(probes, "readiness") == "NOT_SERVING"
 
 
-def health(port: int, service: str) -> str:
-    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        call = channel.unary_unary(
-            "/grpc.health.v1.Health/Check",
-            grpc_health_v1_pb2.HealthCheckRequest.SerializeToString,
-            grpc_health_v1_pb2.HealthCheckResponse.FromString,
-        )
-        status = call(grpc_health_v1_pb2.HealthCheckRequest(service=service), timeout=SECONDS).status
-        return str(grpc_health_v1_pb2.HealthCheckResponse.ServingStatus.Name(status))
+def test_a_signal_has_all_threads_written_at_any_level_and_ends_nothing(machine: Machine):
+    process = machine.start_and_register("--log-format", "json", "--log-level", "error")
+    process.send_signal(signal.SIGUSR2)
+    wait_until(lambda: machine.told("tasks of the event loop"))
+    said = machine.log.read_text()
+    assert said.count("Thread 0x") > 3
+    assert "_wait_for" in said
+    assert "run_forever" in said
+    assert machine.prepare(machine.allocate(1, "gpu-0")).error == ""
+    assert machine.end(process) == 0
 
 
 def test_what_happens_to_simulated_devices_is_said_by_the_same_command(
@@ -321,8 +320,8 @@ def test_check_says_what_holds_and_what_does_not(machine: Machine):
 
 
 PATIENT = """
-from dra_infra.plugin.command import check_kubelet, main
-check_kubelet.ask_kubelet.__kwdefaults__["seconds"] = 600
+from dra_infra.plugin.command import checks, main
+checks.ask_kubelet.__kwdefaults__["seconds"] = 600
 main.main()
 """
 
@@ -356,7 +355,7 @@ def test_the_addresses_of_a_plugin_that_runs_hold_for_a_check_with_its_settings(
         metrics_address=Address("127.0.0.1", machine.port("metrics are served")),
         health_address=Address("127.0.0.1", machine.port("probes are answered")),
     )
-    found = list(check_addresses(settings, machine.state / instances.FILE))
+    found = list(check_addresses(settings, machine.state / places.FILE))
     assert [each.what for each in found] == ["metrics address", "health address"]
     for each in found:
         assert each.holds

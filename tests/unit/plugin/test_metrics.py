@@ -13,9 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.claims import ClaimReference
-from dra_infra.plugin.command.metrics import Metrics
-from dra_infra.plugin.command.metrics_server import MetricsServer
-from dra_infra.plugin.command.setting_values import Address
+from dra_infra.plugin.command.metrics import Metrics, MetricsServer
+from dra_infra.plugin.command.settings import Address
 from dra_infra.plugin.observing import Operation
 
 UID = "00000001-0000-4000-8000-0000000000ab"

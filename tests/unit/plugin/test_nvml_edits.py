@@ -17,7 +17,7 @@ from dra_infra.plugin.back_ends.toolkit import Toolkit, find_toolkit
 from dra_infra.plugin.cdi import make_spec
 from dra_infra.plugin.claims import Claim, DeviceNode, Edits, Record
 from dra_infra.plugin.command import self_test
-from dra_infra.plugin.command.findings import Finding
+from dra_infra.plugin.command.checks import Finding
 from dra_infra.plugin.command.settings import Settings
 from tests.unit.plugin.driver_tree import LIBRARIES, VERSION, make_tree
 from tests.unit.plugin.fake_nvml import FakeGpu, FakeMig, FakeNvml, FakeProfile

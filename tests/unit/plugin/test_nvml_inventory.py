@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_infra.catalog.drivers import drivers
-from dra_infra.catalog.fleet_kinds import fleet_kinds
+from dra_infra.catalog.gpu_publication import is_estimated
 from dra_infra.catalog.mig import mig_products, mig_profiles_of
-from dra_infra.catalog.mig_publication import is_estimated
-from dra_infra.catalog.records import gpu_products
+from dra_infra.catalog.records import fleet_kinds, gpu_products
 from dra_infra.errors import PluginError, Problem
-from dra_infra.model.device import Device
+from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
 from dra_infra.plugin.back_ends.nvml_gpus import find_gpus, version
 from dra_infra.plugin.back_ends.nvml_library import Nvml

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.plugin.api_server.pauses import pause_after
+from dra_infra.plugin.api_server.requests import pause_after
 
 
 @pytest.mark.parametrize(("failures", "window"), [(0, 0.5), (1, 1.0), (3, 4.0), (9, 10.0), (10**9, 10.0)])

@@ -6,14 +6,12 @@ from hypothesis import strategies as st
 
 from dra_infra.catalog import load_fleet
 from dra_infra.errors import PluginError
-from dra_infra.model.device import CounterSet, Device, DeviceAttribute
-from dra_infra.model.gates import GATES
-from dra_infra.model.resource_slice import ResourceSlice
-from dra_infra.model.target import Release
-from dra_infra.model.toleration import DeviceTaint
+from dra_infra.kubernetes.api.device_taints import DeviceTaint
+from dra_infra.kubernetes.api.gates import GATES, Release
+from dra_infra.kubernetes.api.resource_slice import CounterSet, Device, DeviceAttribute, ResourceSlice
+from dra_infra.kubernetes.apiserver.verdict import judge
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.publishing.pools import lay_out
-from dra_infra.validation.verdict import judge
 from tests.unit.catalog.test_publication import PLAIN, SET
 from tests.unit.plugin.publishing import DRIVER, NODE, counters, device, inventory
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -7,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import PluginError
+from dra_infra.plugin import disk
 from dra_infra.plugin.claims import Claim
-from dra_infra.plugin.disk import LARGEST
+from dra_infra.plugin.disk import LARGEST, MOST_PARTS
 from tests.unit.plugin.faults import SPEC, Node, claim_of, codes, uid_of
 
 
@@ -39,9 +42,9 @@ def test_a_release_works_twice_and_for_a_claim_that_nobody_knows(node: Node):
     assert refused(node.plugin.release, "../x") == ["invalid-claim-uid"]
 
 
-def with_configs(size: int) -> Claim:
+def with_configs(size: int, of: str = "x") -> Claim:
     claim = claim_of(1, "gpu-0", "gpu-1")
-    return replace(claim, devices=tuple(replace(each, configs=("x" * size,)) for each in claim.devices))
+    return replace(claim, devices=tuple(replace(each, configs=(of * size,)) for each in claim.devices))
 
 
 def test_what_is_prepared_can_be_read_again_however_long_its_configs_are(node: Node):
@@ -51,6 +54,7 @@ def test_what_is_prepared_can_be_read_again_however_long_its_configs_are(node: N
     assert node.plugin.prepare(claim) == ids
     node.plugin.release(claim.uid)
     assert refused(node.plugin.prepare, with_configs(LARGEST // 2)) == ["claim-too-large"]
+    assert refused(node.plugin.prepare, with_configs(MOST_PARTS // 2, of="{")) == ["claim-too-large"]
     assert node.check() == frozenset()
 
 
@@ -105,9 +109,15 @@ def test_a_spec_that_is_gone_is_written_again_at_start_and_when_asked(node: Node
         assert spec.read_bytes() == before
 
 
-def damage(node: Node, number: int) -> None:
-    (node.claims / f"{uid_of(number)}.json").write_bytes(b"\0" * 100)
+def damage(node: Node, number: int, *ends: str) -> None:
+    for end in ends or ("json",):
+        (node.claims / f"{uid_of(number)}.{end}").write_bytes(b"\0" * 100)
     node.restart()
+
+
+def lose(node: Node, number: int) -> None:
+    (node.cdi / SPEC.format(uid_of(number))).unlink()
+    damage(node, number, "json", "started")
 
 
 def test_a_claim_with_a_damaged_record_is_restored_from_its_spec_and_the_claim(node: Node):
@@ -168,8 +178,7 @@ def test_a_claim_that_was_not_restored_is_released(node: Node):
 
 def test_without_record_and_spec_nothing_is_given_until_the_claim_is_back_or_released(node: Node):
     node.plugin.prepare(claim_of(1, "gpu-0"))
-    (node.cdi / SPEC.format(uid_of(1))).unlink()
-    damage(node, 1)
+    lose(node, 1)
     assert refused(node.plugin.prepare, claim_of(2, "gpu-1")) == ["claim-not-restored"]
     node.plugin.prepare(claim_of(3, "gpu-0", admin=True))
     node.plugin.release(uid_of(3))
@@ -178,6 +187,94 @@ def test_without_record_and_spec_nothing_is_given_until_the_claim_is_back_or_rel
     assert node.check() == {uid_of(1), uid_of(2)}
     node.plugin.release(uid_of(1))
     assert node.check() == {uid_of(2)}
+
+
+def test_what_a_preparation_began_with_tells_which_devices_a_claim_without_record_and_spec_has(node: Node):
+    ids = node.plugin.prepare(claim_of(1, "gpu-0"))
+    (node.cdi / SPEC.format(uid_of(1))).unlink()
+    damage(node, 1)
+    assert refused(node.plugin.prepare, claim_of(2, "gpu-0")) == ["device-held"]
+    node.plugin.prepare(claim_of(3, "gpu-1"))
+    assert refused(node.plugin.prepare, claim_of(1, "gpu-2")) == ["claim-prepared-otherwise"]
+    assert node.plugin.prepare(claim_of(1, "gpu-0")) == ids
+    assert node.check() == {uid_of(1), uid_of(3)}
+
+
+def unreadable_for_now(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Have the next read of each of these files fail, as where the process has no descriptor left."""
+    left = list(names)
+    read = disk._read
+
+    def fail_once(path: Path) -> bytes:
+        if path.name in left:
+            left.remove(path.name)
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return read(path)
+
+    monkeypatch.setattr(disk, "_read", fail_once)
+
+
+@pytest.mark.parametrize("spec", [True, False], ids=["spec", "no-spec"])
+def test_a_record_that_cannot_be_read_for_a_moment_keeps_its_claim(
+    node: Node, monkeypatch: pytest.MonkeyPatch, spec: bool
+):
+    ids = node.plugin.prepare(claim_of(1, "gpu-0"))
+    if not spec:
+        (node.cdi / SPEC.format(uid_of(1))).unlink()
+    unreadable_for_now(monkeypatch, f"{uid_of(1)}.json")
+    node.plugin = node.start()
+    assert [problem.code for problem in node.plugin.recover()] == ["plugin-folder-not-usable"]
+    assert node.ready() == {uid_of(1): {"gpu-0"}}
+    assert refused(node.plugin.prepare, claim_of(2, "gpu-0")) == ["device-held"]
+    node.plugin.prepare(claim_of(3, "gpu-1"))
+    assert node.plugin.prepare(claim_of(1, "gpu-0")) == ids
+    assert node.check() == {uid_of(1), uid_of(3)}
+
+
+def test_a_record_of_another_boot_that_cannot_be_read_for_a_moment_is_undone(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+):
+    node.plugin.prepare(claim_of(1, "gpu-0"))
+    unreadable_for_now(monkeypatch, f"{uid_of(1)}.json")
+    node.reboot()
+    node.plugin.prepare(claim_of(2, "gpu-0"))
+    assert node.check() == {uid_of(2)}
+
+
+def test_a_claim_of_which_no_file_can_be_read_for_a_moment_keeps_the_devices_of_its_spec(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+):
+    ids = node.plugin.prepare(claim_of(1, "gpu-0"))
+    names = [f"{uid_of(1)}.json", f"{uid_of(1)}.started"]
+    unreadable_for_now(monkeypatch, *names, names[1])
+    node.restart()
+    assert refused(node.plugin.prepare, claim_of(2, "gpu-0")) == ["device-held"]
+    assert node.plugin.prepare(claim_of(1, "gpu-0")) == ids
+    assert node.check() == {uid_of(1)}
+
+
+def test_a_release_that_began_and_cannot_be_read_for_a_moment_is_not_found_again_after_it_was_prepared(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+):
+    ids = node.plugin.prepare(claim_of(1, "gpu-0"))
+    (node.claims / f"{uid_of(1)}.json").rename(node.claims / f"{uid_of(1)}.releasing")
+    unreadable_for_now(monkeypatch, f"{uid_of(1)}.releasing")
+    node.restart()
+    assert refused(node.plugin.prepare, claim_of(2, "gpu-0")) == ["device-held"]
+    assert node.plugin.prepare(claim_of(1, "gpu-0")) == ids
+    assert node.check() == {uid_of(1)}
+
+
+def test_claims_of_which_nothing_is_left_do_not_wait_for_each_other(node: Node):
+    for number in (1, 2):
+        node.plugin.prepare(claim_of(number, f"gpu-{number}"))
+    for number in (1, 2):
+        lose(node, number)
+    assert refused(node.plugin.prepare, claim_of(3, "gpu-3")) == ["claim-not-restored"]
+    for number in (1, 2):
+        assert node.plugin.restore(claim_of(number, f"gpu-{number}"))
+    node.plugin.prepare(claim_of(3, "gpu-3"))
+    assert node.check() == {uid_of(1), uid_of(2), uid_of(3)}
 
 
 def test_a_lost_checkpoint_folder_gives_no_device_away(node: Node):

@@ -12,11 +12,11 @@ import pytest
 from dra_infra.errors import PluginError
 from dra_infra.plugin.command import probes
 from dra_infra.plugin.command.probes import ProbeServer, ask_itself
-from dra_infra.plugin.command.setting_values import Address
+from dra_infra.plugin.command.settings import Address
 from dra_infra.plugin.observing import Silent
 from dra_infra.plugin.protocol import grpc_health_v1_pb2 as messages
-from dra_infra.plugin.service.registration import Registration
 from dra_infra.plugin.service.serving import Pool, Server
+from dra_infra.plugin.service.sockets import Registration
 from tests.unit.plugin.publishing import wait_until
 
 DRIVER = "gpu.example.com"
@@ -28,9 +28,9 @@ def reasons() -> dict[str, str]:
 
 
 @pytest.fixture
-def server(reasons: dict[str, str]) -> Iterator[ProbeServer]:
+def server(reasons: dict[str, str], folder: Path) -> Iterator[ProbeServer]:
     checks = {name: lambda name=name: reasons[name] for name in reasons}
-    server = ProbeServer(Address("127.0.0.1", 0), checks)
+    server = ProbeServer(Address("127.0.0.1", 0), checks, folder=folder, fresh=0.0)
     yield server
     server.stop()
 
@@ -80,11 +80,11 @@ def test_the_messages_are_those_of_every_health_client():
     )
 
 
-def test_an_address_that_is_taken_is_told():
+def test_an_address_that_is_taken_is_told(folder: Path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = Address("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(PluginError) as raised:
-            ProbeServer(address, {})
+            ProbeServer(address, {}, folder=folder)
     (problem,) = raised.value.problems
     assert (problem.code, problem.path) == ("plugin-address-not-usable", "healthAddress")
 

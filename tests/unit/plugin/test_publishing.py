@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.model.toleration import DeviceTaint
+from dra_infra.kubernetes.api.device_taints import DeviceTaint
 from dra_infra.plugin.publishing.publisher import Publisher
 from tests.unit.plugin.api_server import ApiServer, RefusalError, serving
 from tests.unit.plugin.publishing import (
@@ -516,7 +516,7 @@ def test_stopping_leaves_the_slices_and_withdrawing_deletes_them(bench: Bench) -
 def test_an_api_server_that_is_away_is_found_again_with_all_that_changed(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dra_infra.plugin.api_server.asking.BUDGET", 1.0)
+    monkeypatch.setattr("dra_infra.plugin.api_server.requests.BUDGET", 1.0)
     publisher = bench.published()
     store, port = bench.server.store, bench.server.port
     with bench.server.hold_port():

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from dra_infra.cluster.kinds import Kind
+from dra_infra.client.kinds import Kind
 from dra_infra.errors import PluginError
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.observing import Silent

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +12,7 @@ import pytest
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.api_server.claim_reading import ClaimReader
-from dra_infra.plugin.api_server.kubelet_state import claims_of_kubelet
-from dra_infra.plugin.api_server.reconciling import PATIENCE, Reconciled, Reconciler
+from dra_infra.plugin.api_server.reconciling import PATIENCE, Reconciled, Reconciler, claims_of_kubelet
 from dra_infra.plugin.claims import Claim
 from tests.unit.plugin.api_server import ApiServer, serving
 from tests.unit.plugin.faults import DRIVER, SPEC, Node, claim_of, uid_of
@@ -272,7 +273,7 @@ def test_what_could_not_be_undone_is_tried_again_before_the_next_regular_look(
 def test_an_api_server_that_is_away_keeps_everything_as_it_is(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dra_infra.plugin.api_server.asking.BUDGET", 0.1)
+    monkeypatch.setattr("dra_infra.plugin.api_server.requests.BUDGET", 0.1)
     bench.claim(1, "gpu-0")
     bench.lose(1)
     bench.server.refuse = lambda _method, _path: 503
@@ -299,6 +300,21 @@ def test_a_file_of_the_kubelet_that_is_not_as_it_should_be_says_nothing(tmp_path
     assert claims_of_kubelet(path) == {uid_of(1)}
     path.write_text(path.read_text().replace(uid_of(1), uid_of(2)))
     assert claims_of_kubelet(path) is None
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+def test_what_is_no_file_in_the_place_of_the_kubelets_says_nothing_and_holds_nobody(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "dra_manager_state"
+    make(path)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    said: list[frozenset[str] | None] = []
+    asking = threading.Thread(target=lambda: said.append(claims_of_kubelet(path)), daemon=True)
+    asking.start()
+    asking.join(10)
+    assert said == [None]
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
 
 
 def test_a_file_of_the_kubelet_that_was_replaced_behind_a_mount_says_nothing(tmp_path: Path) -> None:

@@ -13,19 +13,21 @@ from typing import Any
 
 import pytest
 
-from dra_infra.cluster.kinds import Kind
+from dra_infra.client.kinds import Kind
 from dra_infra.errors import PluginError, Problem
-from dra_infra.model.device import Device
+from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.back_end import Inventory
-from dra_infra.plugin.back_ends import own
-from dra_infra.plugin.command.check_addresses import check_addresses
-from dra_infra.plugin.command.check_folders import check_folders
-from dra_infra.plugin.command.check_kubelet import ask_kubelet
-from dra_infra.plugin.command.check_server import check_server
-from dra_infra.plugin.command.findings import Finding, attempt, show
-from dra_infra.plugin.command.self_test import check
-from dra_infra.plugin.command.setting_values import Address
-from dra_infra.plugin.command.settings import Settings
+from dra_infra.plugin.command import choosing
+from dra_infra.plugin.command.checks import (
+    Finding,
+    ask_kubelet,
+    attempt,
+    check_addresses,
+    check_folders,
+    show,
+)
+from dra_infra.plugin.command.self_test import check, check_server
+from dra_infra.plugin.command.settings import Address, Settings
 from dra_infra.plugin.disk import Folder
 from dra_infra.plugin.protocol import registration_pb2
 from dra_infra.plugin.service.sockets import Sockets
@@ -320,7 +322,7 @@ def test_a_back_end_of_ones_own_that_has_no_inventory_is_told_with_its_line(
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "lamps", raising=False)
-    own.load.cache_clear()
+    choosing.load.cache_clear()
     monkeypatch.setattr("dra_infra.plugin.command.self_test.ask_kubelet", lambda *_: "")
     found = of_machine(machine(node, back_end="lamps:Lamps", fleet=""))["devices"]
     assert found.problem

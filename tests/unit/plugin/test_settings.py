@@ -8,8 +8,7 @@ import pytest
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.command.command_line import parse
-from dra_infra.plugin.command.setting_values import Address
-from dra_infra.plugin.command.settings import Settings, all_settings
+from dra_infra.plugin.command.settings import Address, Settings, all_settings
 from dra_infra.plugin.command.settings_reading import read_settings
 
 NEEDED = "--back-end=nvml --node-name=node-1"

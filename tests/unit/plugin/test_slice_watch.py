@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from dra_infra.plugin.publishing.slice_watch import SliceWatch
+from dra_infra.plugin.publishing.slice_writing import SliceWatch
 
 
 class Silent:

@@ -15,6 +15,7 @@ from typing import Any
 import grpc
 
 from dra_infra.plugin.claims import Claim, ClaimDevice
+from dra_infra.plugin.protocol import grpc_health_v1_pb2
 from tests.unit.plugin.api_server import ApiServer, serving
 from tests.unit.plugin.kubelet import Kubelet
 
@@ -142,6 +143,18 @@ def machine_in(folder: Path, driver: str = DRIVER) -> Iterator[Machine]:
             yield machine
         finally:
             machine.close()
+
+
+def health(port: int, service: str) -> str:
+    """What a probe is answered."""
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        call = channel.unary_unary(
+            "/grpc.health.v1.Health/Check",
+            grpc_health_v1_pb2.HealthCheckRequest.SerializeToString,
+            grpc_health_v1_pb2.HealthCheckResponse.FromString,
+        )
+        status = call(grpc_health_v1_pb2.HealthCheckRequest(service=service), timeout=SECONDS).status
+        return str(grpc_health_v1_pb2.HealthCheckResponse.ServingStatus.Name(status))
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

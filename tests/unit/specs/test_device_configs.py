@@ -16,22 +16,22 @@ from hypothesis import strategies as st
 
 from dra_infra.catalog.config_parameters import check_parameters
 from dra_infra.catalog.device_configs import lines_with
-from dra_infra.catalog.drivers import drivers
-from dra_infra.catalog.pins import newest, read_pins
-from dra_infra.model.program import UNKNOWN
+from dra_infra.catalog.drivers import drivers, newest, read_pins
+from dra_infra.program_objects import UNKNOWN
 from dra_infra.specs.config_checks import check_claim_configs, check_class_configs
-from dra_infra.specs.config_encoding import compile_claim_configs, compile_class_configs
-from dra_infra.specs.config_matching import ConfiguredRequest
+from dra_infra.specs.config_matching import ConfiguredRequest, compile_claim_configs, compile_class_configs
 from dra_infra.specs.device_configs import (
     ComputeDomainChannelConfig,
     DeviceConfig,
     ExampleGpuConfig,
     GpuConfig,
     MigDeviceConfig,
+    Mps,
     OpaqueConfig,
+    SpacePartitioning,
+    TimeSlicing,
     VfioDeviceConfig,
 )
-from dra_infra.specs.sharing_strategies import Mps, SpacePartitioning, TimeSlicing
 
 RECORDED = json.loads((Path(__file__).parent / "recorded_device_configs.json").read_text())
 STRICTER = {

@@ -9,16 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dra_infra as dra
-from dra_infra.catalog.drivers import drivers
+from dra_infra.catalog.drivers import drivers, read_pins
 from dra_infra.catalog.gpus import find_products
 from dra_infra.catalog.mig import ENGINES, find_mig_profile, mig_products, mig_profiles_of
-from dra_infra.catalog.pins import read_pins
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.model.target import SUPPORTED_MINORS
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.specs.claims import compile_claim
-from dra_infra.specs.mig_ladders import smallest_profiles
-from dra_infra.specs.mig_partitions import MigRequests, compile_mig_partition
-from dra_infra.specs.mig_wishes import MigWish
+from dra_infra.specs.mig_partitions import MigRequests, compile_mig_partition, smallest_profiles
+from dra_infra.specs.mig_profiles import MigWish
 
 H100 = "NVIDIA H100 80GB HBM3"
 A100 = "NVIDIA A100-SXM4-40GB"

@@ -8,12 +8,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dra_infra.advice.objects import validate
 from dra_infra.catalog.driver_gates import gates_of
 from dra_infra.catalog.drivers import drivers
+from dra_infra.catalog.gpus import systems, systems_with
 from dra_infra.catalog.records import gpu_products
-from dra_infra.catalog.systems import systems, systems_with
 from dra_infra.errors import InvalidSpecError
-from dra_infra.model.target import SUPPORTED_MINORS, ClusterTarget
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.specs.claims import compile_claim
 from dra_infra.specs.compute_domains import (
     API_VERSION,
@@ -22,14 +23,13 @@ from dra_infra.specs.compute_domains import (
     check_template_names,
     compile_compute_domain,
 )
-from dra_infra.specs.nvlink_groups import plan_group
-from dra_infra.specs.nvlink_workloads import WorkloadView, check_workload
+from dra_infra.specs.nvlink_groups import WorkloadView, check_workload, plan_group
 from dra_infra.specs.requests import DeviceRequest
-from dra_infra.validation import validate
+from dra_infra.target import ClusterTarget
 
 LINES = list(drivers()["gpu.nvidia.com"].by_line)
 PARTITIONED = {"FabricManagerPartitioning": True}
-CRDS = Path(os.environ.get("DRA_INFRA_TESTDATA", Path(__file__).parents[4] / "shared" / "data"), "crds")
+CRDS = Path(os.environ.get("DRA_INFRA_TESTDATA") or "not-named", "crds")
 
 
 def refused(gpus, line="0.5", **arguments):

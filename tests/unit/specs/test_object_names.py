@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_infra.model import names
+from dra_infra.kubernetes.api import names
 from dra_infra.specs.object_names import check_component_name, hash_spec, name_by_content
 
 JSON = st.recursive(

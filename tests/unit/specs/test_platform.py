@@ -6,16 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_infra.catalog.chart_values import check_values
-from dra_infra.catalog.charts import charts, value_types
+from dra_infra.catalog.charts import charts, check_values, value_types
 from dra_infra.catalog.driver_gates import check_gates, gates_of
 from dra_infra.catalog.platforms import chart_rules, matrix, platforms
 from dra_infra.errors import InvalidSpecError
-from dra_infra.model.target import ClusterTarget
-from dra_infra.specs.platform.definitions import read_definitions
 from dra_infra.specs.platform.installations import compile_driver, compile_example_driver, compile_operator
-from dra_infra.specs.platform.settings import EXAMPLE, OPERATOR, SHARED, driver_settings
-from dra_infra.specs.platform.whole import compile_platform, read_part
+from dra_infra.specs.platform.namespaces import read_definitions
+from dra_infra.specs.platform.platform import compile_platform, read_part
+from dra_infra.specs.platform.values import EXAMPLE, OPERATOR, SHARED, driver_settings
+from dra_infra.target import ClusterTarget
 
 TARGET = ClusterTarget(kubernetes="1.36")
 CONSENT = {"gpu_resources_enabled_override": True}

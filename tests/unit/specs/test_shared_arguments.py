@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.specs.constraint_records import compile_constraints
-from dra_infra.specs.device_classes import compile_class
-from dra_infra.specs.requests import DistinctAttribute, MatchAttribute, Toleration
-from dra_infra.specs.shared_arguments import (
+from dra_infra.specs.arguments import (
     check_annotations,
     check_driver,
     check_labels,
     check_namespace,
     check_resource_name,
 )
-from dra_infra.specs.toleration_checks import check_toleration
+from dra_infra.specs.claims import compile_constraints
+from dra_infra.specs.device_classes import compile_class
+from dra_infra.specs.request_records import check_toleration
+from dra_infra.specs.requests import DistinctAttribute, MatchAttribute, Toleration
 
 
 def told(problems):

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tools import docs_versions
 from tools.docs_site import ROOT, loads_from, pages
 from tools.errors import ToolError
 
@@ -28,10 +31,12 @@ def navigated(entry: object) -> list[str]:
     return [page for each in entries for page in navigated(each)]  # type: ignore[union-attr]
 
 
-def test_every_page_is_in_the_navigation_once():
-    text = (ROOT / "mkdocs.yml").read_text()
-    listed = navigated(yaml.load(text.partition("\nnav:\n")[2], Loader=yaml.SafeLoader))
-    assert sorted(listed) == sorted(
+def test_every_page_is_in_the_navigation_once_or_left_out_by_name():
+    before, _, after = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")
+    left_out = before.partition("\nnot_in_nav: |\n")[2].split()
+    assert left_out == ["parity.md"]
+    listed = navigated(yaml.load(after, Loader=yaml.SafeLoader))
+    assert sorted([*listed, *left_out]) == sorted(
         page for page in pages(ROOT) if not page.startswith(("files/", "images/"))
     )
 
@@ -95,3 +100,69 @@ def test_a_link_to_nothing_stops_the_build(tmp_path: Path, target: str):
 def test_what_a_page_loads_from_elsewhere_is_found(tmp_path: Path, name: str, text: str, expected: list[str]):
     (tmp_path / name).write_text(text)
     assert list(loads_from(tmp_path / name)) == expected
+
+
+def git(folder: Path, *command: str, given: str = "") -> str:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+    done = subprocess.run(
+        ["git", *identity, *command], cwd=folder, input=given, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def published(folder: Path, **files: str) -> Path:
+    """A clone with these files on the branch, and a stand-in for mike that notes what it is asked for."""
+    git(folder, "init", "--quiet")
+    blobs = {name: git(folder, "hash-object", "-w", "--stdin", given=text) for name, text in files.items()}
+    tree = git(folder, "mktree", given="".join(f"100644 blob {blobs[name]}\t{name}.json\n" for name in blobs))
+    git(folder, "branch", docs_versions.BRANCH, git(folder, "commit-tree", tree, "-m", "sites"))
+    mike = folder / "mike"
+    mike.write_text('#!/bin/sh\necho "$@" >> asked\n')
+    mike.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("listed", "version", "is_latest"),
+    [
+        ((), "0.1.0", True),
+        (("0.9.0",), "0.10.0", True),
+        (("0.10.0", "0.9.0"), "0.9.1", False),
+        (("0.10.0", "main"), "0.10.0", True),
+        (("2.0.0",), "1.99.99", False),
+    ],
+)
+def test_the_site_that_is_shown_first_is_that_of_the_newest_version(
+    tmp_path: Path, listed: tuple[str, ...], version: str, is_latest: bool
+):
+    clone = published(tmp_path, versions=json.dumps([{"version": each, "aliases": []} for each in listed]))
+    docs_versions.add(clone / "python", clone, version, clone)
+    deployed, default = (clone / "asked").read_text().splitlines()
+    assert deployed.endswith(f" {version} latest" if is_latest else f" {version}")
+    assert default.endswith(" latest")
+
+
+def test_the_first_site_is_shown_first(tmp_path: Path):
+    git(tmp_path, "init", "--quiet")
+    assert docs_versions.is_newest("0.1.0", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "files", [{}, {"versions": "[1]"}, {"versions": "["}, {"versions": '[{"title": "1"}]'}]
+)
+def test_a_branch_without_a_list_of_versions_is_told(tmp_path: Path, files: dict[str, str]):
+    clone = published(tmp_path, **files)
+    with pytest.raises(ToolError, match=r"versions\.json of the branch gh-pages cannot be read"):
+        docs_versions.add(clone / "python", clone, "1.0.1", clone)
+    assert not (clone / "asked").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [["1.", "2.3"], ["1.2.3", "1.2.4"], ["1.2"], [], ["\N{ARABIC-INDIC DIGIT ONE}.2.3"]]
+)
+def test_words_that_are_no_version_are_refused_before_anything_is_built(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("tools.docs_site.environment", lambda: pytest.fail("it was built"))
+    assert docs_versions.main(words) == 1
+    assert "is no version" in capsys.readouterr().err

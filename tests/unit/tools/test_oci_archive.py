@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -75,3 +76,13 @@ def test_equal_images_are_equal_bytes(tmp_path):
     for name in ("a.tar", "b.tar"):
         oci_archive.write(tmp_path / name, IMAGES)
     assert (tmp_path / "a.tar").read_bytes() == (tmp_path / "b.tar").read_bytes()
+
+
+def test_the_digests_of_an_archive_are_those_of_its_manifests(tmp_path: Path):
+    oci_archive.write(tmp_path / "images.tar", IMAGES)
+    with tarfile.open(tmp_path / "images.tar") as archive:
+        for digest in oci_archive.digests(tmp_path / "images.tar"):
+            blob = archive.extractfile(f"blobs/{digest.replace(':', '/')}").read()
+            assert hashlib.sha256(blob).hexdigest() == digest.removeprefix("sha256:")
+            assert json.loads(blob)["mediaType"].endswith(".manifest.v1+json")
+    assert len(set(oci_archive.digests(tmp_path / "images.tar"))) == len(IMAGES)

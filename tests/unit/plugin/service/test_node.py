@@ -13,9 +13,9 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from dra_infra.plugin.claims import Claim, Edits
 from dra_infra.plugin.configs import ConfigDecoder
+from dra_infra.plugin.locks import Turns
 from dra_infra.plugin.protocol import dra_v1_pb2
-from dra_infra.plugin.service import answers
-from dra_infra.plugin.turns import Turns
+from dra_infra.plugin.service import node
 from tests.unit.plugin.faults import claim_of, uid_of
 from tests.unit.plugin.kubelet import NODE, Connection
 from tests.unit.plugin.service.served import Served, errors
@@ -92,7 +92,7 @@ def test_what_nobody_expected_is_an_error_of_the_claim_and_the_service_goes_on(
     served.api.before = lambda: {}["x" * 5000]
     [text] = errors(kubelet.prepare(ONE))
     assert text.startswith("the node plugin: nobody expected this: KeyError: 'xxx")
-    assert len(text) == answers.LONGEST
+    assert len(text) == node.LONGEST
     served.api.before = lambda: None
     assert errors(kubelet.prepare(ONE)) == [""]
     assert served.notes.done[0] == ("prepare", "claim-1", ["plugin-failed"])
@@ -141,7 +141,7 @@ def test_names_that_no_api_server_makes_are_refused_before_anything_is_asked_or_
         found = call(claim)
         assert list(found) == [claim.uid]
         assert f"[{code}]" in found[claim.uid].error
-        assert len(found[claim.uid].error) <= answers.LONGEST
+        assert len(found[claim.uid].error) <= node.LONGEST
     assert sorted(served.path.parent.rglob("*")) == before
     assert all(len(name) <= 253 for _, name, _ in served.notes.done)
 

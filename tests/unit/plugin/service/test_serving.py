@@ -13,8 +13,8 @@ import grpc
 import pytest
 
 from dra_infra.errors import PluginError
-from dra_infra.plugin.service.registration import Registration
 from dra_infra.plugin.service.serving import Pool, Server
+from dra_infra.plugin.service.sockets import Registration
 from tests.unit.plugin.faults import claim_of, codes
 from tests.unit.plugin.kubelet import Connection
 from tests.unit.plugin.service.served import Notes, Served, errors

@@ -7,9 +7,8 @@ import pytest
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.observing import Silent
-from dra_infra.plugin.service.registration import Registration
 from dra_infra.plugin.service.serving import Pool, Server
-from dra_infra.plugin.service.sockets import LONGEST, Sockets
+from dra_infra.plugin.service.sockets import LONGEST, Registration, Sockets
 from tests.unit.plugin.faults import codes
 from tests.unit.plugin.kubelet import Connection
 

@@ -1,0 +1,96 @@
+"""Advice that the API server does not give: what it accepts, and what goes wrong later.
+
+Every piece is a warning with a code and a hint that shows the corrected line. What is said of a driver comes from the
+catalogue, for the releases that are pinned; of drivers that are not in it nothing is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dra_infra.advice.claims import Context, advise_claim
+from dra_infra.advice.references import (
+    REFERENCES,
+    Checked,
+    Surroundings,
+    advise_pods,
+    check_extended_resource,
+    check_namespace,
+)
+from dra_infra.advice.selectors import check_selectors
+from dra_infra.catalog.drivers import Pins, newest, read_pins
+from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.resource_claim import ResourceClaim
+from dra_infra.kubernetes.apiserver.configurations import environment_of
+
+__all__ = [
+    "REFERENCES",
+    "Pins",
+    "Surroundings",
+    "advise",
+    "advise_pods",
+    "newest",
+    "read_pins",
+]
+
+
+def advise(
+    record: Checked,
+    release: Release,
+    surroundings: Surroundings,
+    *,
+    pins: Pins | None = None,
+    flat: bool = False,
+) -> Iterator[Problem]:
+    """Advice on one object that the server accepts; paths are those of the object.
+
+    Args:
+        record: A DeviceClass, ResourceClaim or ResourceClaimTemplate.
+        release: The API server, which decides what expressions mean.
+        surroundings: What else there is.
+        pins: The driver releases that are meant, the newest unless given.
+        flat: Whether requests are written without `exactly`, as in v1beta1.
+    """
+    for problem in _advise(record, release, surroundings, pins):
+        yield replace(problem, path=problem.path.replace("].exactly.", "].", 1)) if flat else problem
+
+
+def _advise(
+    record: Checked, release: Release, surroundings: Surroundings, pins: Pins | None
+) -> Iterator[Problem]:
+    context = Context(environment_of(release), surroundings, pins or newest())
+    if isinstance(record, DeviceClass):
+        yield from _advise_class(record, context)
+        return
+    finding = check_namespace(record.metadata.namespace or "", surroundings)
+    if finding is not None:
+        yield finding.at("metadata.namespace")
+    if isinstance(record, ResourceClaim):
+        claim, path = record.spec.devices, "spec.devices"
+    else:
+        claim, path = record.spec.spec.devices, "spec.spec.devices"
+    yield from advise_claim(claim, path, context)
+    if claim.config:
+        # Loaded when there is one: validation starts faster without.
+        from dra_infra.advice.drivers import advise_claim_configs
+
+        yield from advise_claim_configs(claim, path, context)
+
+
+def _advise_class(record: DeviceClass, context: Context) -> Iterator[Problem]:
+    selectors = record.spec.selectors or ()
+    places = [index for index, each in enumerate(selectors) if each.cel is not None]
+    texts = tuple(each.cel.expression for each in selectors if each.cel is not None)
+    found, _ = check_selectors(texts, (), context.pins, context.environment)
+    for index, finding in found:
+        yield finding.at(f"spec.selectors[{places[index]}].cel.expression")
+    if record.spec.config:
+        from dra_infra.advice.drivers import advise_class_configs
+
+        yield from advise_class_configs(record, context)
+    twice = check_extended_resource(record, context.surroundings, context.pins)
+    if twice is not None:
+        yield twice.at("spec.extendedResourceName")

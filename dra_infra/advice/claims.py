@@ -1,0 +1,314 @@
+"""Advice on ResourceClaims: device requests, class selectors, constraints and opaque configuration.
+
+Advice on requests covers classes, counts, tolerations, and alternatives of a prioritized list that are never taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from dra_infra.advice.findings import Finding, Place
+from dra_infra.advice.reach import Reach
+from dra_infra.advice.references import Surroundings, check_class_name
+from dra_infra.advice.selectors import check_absence, check_name, check_reads, check_selectors
+from dra_infra.advice.study import study
+from dra_infra.catalog.drivers import Pins
+from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.resource_claim import (
+    DeviceClaim,
+    DeviceConstraint,
+    DeviceRequest,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+)
+from dra_infra.kubernetes.cel.environment import Environment
+
+MAX_DEVICES: Final = 32
+"""Most devices that the scheduler allocates to one claim (AllocationResultsMaxSize in k8s.io/api/resource/v1)."""
+
+MAX_TOLERATIONS: Final = 16
+"""DeviceTolerationsMaxLength in k8s.io/api/resource/v1; the API server does not check it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One set of devices that is asked for: a request, or an alternative of one.
+
+    Args:
+        path: Of the leaf.
+        name: `request`, or `request/alternative`.
+        request: What is asked for.
+    """
+
+    path: str
+    name: str
+    request: ExactDeviceRequest | DeviceSubRequest
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it asks for all devices instead of a number."""
+        return self.request.allocation_mode == "All"
+
+    @property
+    def count(self) -> int:
+        """How many devices it takes at least."""
+        return 1 if self.is_all else self.request.count or 1
+
+    @property
+    def selectors(self) -> tuple[str, ...]:
+        """The expressions of its selectors."""
+        return tuple(each.cel.expression for each in self.request.selectors or () if each.cel is not None)
+
+
+def leaves_of(request: DeviceRequest, path: str) -> tuple[Leaf, ...]:
+    """What *request* asks for, the alternatives in their order."""
+    if request.exactly is not None:
+        return (Leaf(f"{path}.exactly", request.name, request.exactly),)
+    return tuple(
+        Leaf(f"{path}.firstAvailable[{index}]", f"{request.name}/{sub.name}", sub)
+        for index, sub in enumerate(request.first_available or ())
+    )
+
+
+def check_counts(requests: Sequence[Sequence[Leaf]]) -> Iterator[Finding]:
+    """Whether one claim can hold the devices of all requests, however few each takes."""
+    total = sum(min((leaf.count for leaf in leaves), default=0) for leaves in requests)
+    if total > MAX_DEVICES:
+        yield Finding(
+            "too-many-devices",
+            f"{total} devices are asked for, the scheduler allocates at most {MAX_DEVICES} per claim",
+            f"ask for {MAX_DEVICES} or fewer, and use several claims or pods",
+        )
+
+
+def check_tolerations(leaf: Leaf) -> Iterator[Finding]:
+    """Whether a request has more tolerations than the API allows."""
+    count = len(leaf.request.tolerations or ())
+    if count > MAX_TOLERATIONS:
+        yield Finding(
+            "too-many-tolerations",
+            f"{count} tolerations, the API allows {MAX_TOLERATIONS} per request without checking it",
+            "leave out the key to tolerate all taints: {operator: Exists}",
+        )
+
+
+def find_shadowed(
+    leaves: Sequence[Leaf], claim: DeviceClaim, environment: Environment
+) -> Iterator[tuple[Leaf, Leaf]]:
+    """Alternatives that are never taken, each with an earlier one that fits wherever it would."""
+    for index, later in enumerate(leaves):
+        for earlier in leaves[:index]:
+            if _covers(earlier, later, environment) and not _is_bound(earlier, claim):
+                yield later, earlier
+                break
+
+
+def _covers(earlier: Leaf, later: Leaf, environment: Environment) -> bool:
+    """Whether *earlier* is satisfied by any devices that satisfy *later*."""
+    first, second = earlier.request, later.request
+    if first.device_class_name != second.device_class_name or earlier.is_all != later.is_all:
+        return False
+    if earlier.count > later.count or (earlier.is_all and set(earlier.selectors) != set(later.selectors)):
+        return False
+    if (first.capacity is not None and first.capacity != second.capacity) or first.derived_attributes:
+        return False
+    if any(each not in (first.tolerations or ()) for each in second.tolerations or ()):
+        return False
+    return _parts(earlier, environment) <= _parts(later, environment)
+
+
+def _parts(leaf: Leaf, environment: Environment) -> frozenset[object]:
+    """What its devices must pass, each part by its tree; by its text where it does not compile."""
+    parts: set[object] = set()
+    for text in leaf.selectors:
+        found = study(text, environment)
+        parts.update((text,) if found is None else [clause.node for clause in found.clauses])
+    return frozenset(parts)
+
+
+def _is_bound(leaf: Leaf, claim: DeviceClaim) -> bool:
+    """Whether a constraint names just this alternative, so that it may fail where a later one does not."""
+    return any(leaf.name in (constraint.requests or ()) for constraint in claim.constraints or ())
+
+
+_PARTITIONS = {f"gpu.nvidia.com/partition{size}": size for size in (1, 2, 4, 8)}
+
+
+class Context(NamedTuple):
+    """What advice on a claim depends on beside the claim."""
+
+    environment: Environment
+    surroundings: Surroundings
+    pins: Pins
+
+
+def advise_claim(claim: DeviceClaim, path: str, context: Context) -> Iterator[Problem]:
+    """Advice on the devices part of a claim at *path*."""
+    requests = [
+        leaves_of(request, f"{path}.requests[{index}]") for index, request in enumerate(claim.requests or ())
+    ]
+    for finding in check_counts(requests):
+        yield finding.at(f"{path}.requests")
+    reached: dict[str, Reach] = {}
+    for leaves in requests:
+        for leaf in leaves:
+            problems, reached[leaf.name] = _advise_leaf(leaf, context)
+            yield from problems
+        for later, earlier in find_shadowed(leaves, claim, context.environment):
+            place = later.path.rpartition("[")[2].removesuffix("]")
+            yield Finding(
+                "request-shadowed",
+                f"{later.name} is never taken: {earlier.name} comes first and fits wherever it does",
+                f"leave firstAvailable[{place}] out, or write it before {earlier.name}",
+            ).at(later.path)
+    for index, constraint in enumerate(claim.constraints or ()):
+        yield from _advise_constraint(constraint, f"{path}.constraints[{index}]", requests, reached, context)
+    yield from _advise_configuration(claim, path, requests, reached)
+
+
+def class_selectors(name: str, surroundings: Surroundings, pins: Pins) -> tuple[str, ...] | None:
+    """The expressions of a class, of the input before those that drivers ship; None when it is not known."""
+    own = surroundings.classes.get(name)
+    if own is not None:
+        return tuple(each.cel.expression for each in own.spec.selectors or () if each.cel is not None)
+    shipped = pins.classes.get(name)
+    return (shipped.expression,) if shipped is not None else None
+
+
+def _advise_leaf(leaf: Leaf, context: Context) -> tuple[list[Problem], Reach]:
+    name = leaf.request.device_class_name or ""
+    finding = check_class_name(name, context.surroundings, context.pins)
+    problems = [finding.at(f"{leaf.path}.deviceClassName")] if finding is not None else []
+    problems += [finding.at(f"{leaf.path}.tolerations") for finding in check_tolerations(leaf)]
+    before = class_selectors(name, context.surroundings, context.pins) or ()
+    by = f"DeviceClass {name}" if before else ""
+    places = [index for index, each in enumerate(leaf.request.selectors or ()) if each.cel is not None]
+    found, reach = check_selectors(leaf.selectors, before, context.pins, context.environment, by)
+    problems += [
+        finding.at(f"{leaf.path}.selectors[{places[index]}].cel.expression") for index, finding in found
+    ]
+    problems += _advise_rest(leaf, reach, context)
+    return problems, reach
+
+
+def _advise_rest(leaf: Leaf, reach: Reach, context: Context) -> Iterator[Problem]:
+    for index, derived in enumerate(leaf.request.derived_attributes or ()):
+        found = study(derived.expression or "", context.environment, derived=True)
+        if found is not None:
+            for finding in check_reads(found, reach, context.pins):
+                yield finding.at(f"{leaf.path}.derivedAttributes[{index}].expression")
+    wanted = leaf.request.capacity.requests if leaf.request.capacity is not None else None
+    for name in wanted or ():
+        drivers = {device.driver for device in reach.known}
+        domain, slash, identifier = name.rpartition("/")
+        if slash or len(drivers) == 1:
+            place = Place("capacity", domain if slash else next(iter(drivers)), identifier)
+            missing = _judge_name(place, reach, context)
+            if missing is not None:
+                yield missing.at(f"{leaf.path}.capacity.requests")
+
+
+def _advise_constraint(
+    constraint: DeviceConstraint,
+    path: str,
+    requests: Sequence[Sequence[Leaf]],
+    reached: Mapping[str, Reach],
+    context: Context,
+) -> Iterator[Problem]:
+    field = "matchAttribute" if constraint.match_attribute else "distinctAttribute"
+    name = constraint.match_attribute or constraint.distinct_attribute or ""
+    domain, slash, identifier = name.rpartition("/")
+    bound = [
+        leaf
+        for leaves in requests
+        for leaf in leaves
+        if not constraint.requests
+        or leaf.name in constraint.requests
+        or leaf.name.partition("/")[0] in constraint.requests
+    ]
+    derived = {each.name for leaf in bound for each in leaf.request.derived_attributes or ()}
+    if not slash or name in derived:
+        return
+    place = Place("attribute", domain, identifier)
+    findings = [_judge_name(place, reached[leaf.name], context) for leaf in bound] or [
+        check_name(place, context.pins)
+    ]
+    for finding in dict.fromkeys(found for found in findings if found is not None):
+        yield _spoken(finding, field).at(f"{path}.{field}")
+    size = _PARTITIONS.get(name) if constraint.match_attribute else None
+    if size is not None and not any(findings):
+        others = [leaf for leaves in requests for leaf in leaves if leaf not in bound]
+        beside = [leaf for leaf in others if any(each.driver == domain for each in reached[leaf.name].known)]
+        yield from _check_partition(size, bound, beside, f"{path}.{field}")
+
+
+def _judge_name(place: Place, reach: Reach, context: Context) -> Finding | None:
+    finding = check_name(place, context.pins)
+    if (
+        finding is None
+        and reach.known
+        and not any(each.published(place.section, place.name) for each in reach.known)
+    ):
+        finding = check_absence(place, reach.known, context.pins)
+    return finding
+
+
+def _spoken(finding: Finding, field: str) -> Finding:
+    """The finding with a hint for a constraint, which names an attribute without any CEL."""
+    _, separator, name = finding.hint.partition(", or ")
+    if separator and name.endswith(" in a constraint"):
+        return Finding(
+            finding.code, finding.message, f"write {field}: {name.removesuffix(' in a constraint')}"
+        )
+    if finding.code == "attribute-is-capacity":
+        hint = f"constraints compare attributes only: {field}: gpu.nvidia.com/productName gives cards of one size"
+        return Finding(finding.code, finding.message, hint)
+    return finding
+
+
+def _check_partition(
+    size: int, bound: Sequence[Leaf], beside: Sequence[Leaf], path: str
+) -> Iterator[Problem]:
+    counts = {leaf.name.partition("/")[0]: leaf.count for leaf in bound if not leaf.is_all}
+    total = sum(counts.values())
+    if counts and total != size and not any("/" in leaf.name for leaf in bound):
+        yield Finding(
+            "partition-size",
+            f"{total} GPUs must share a partition of {size}: the driver prepares whole partitions only",
+            f"write count: {size}, or matchAttribute: gpu.nvidia.com/partition{total}"
+            if total in _PARTITIONS.values()
+            else f"write count: {size}",
+        ).at(path)
+    elif beside:
+        yield Finding(
+            "partition-size",
+            f"{beside[0].name} asks for GPUs beside the partition of {size}: the driver prepares claims of one whole "
+            "partition only",
+            f"move {beside[0].name} to a claim of its own",
+        ).at(path)
+
+
+def _advise_configuration(
+    claim: DeviceClaim, path: str, requests: Sequence[Sequence[Leaf]], reached: Mapping[str, Reach]
+) -> Iterator[Problem]:
+    parents = {
+        leaves[0].name.partition("/")[0]: leaves for leaves in requests if leaves and "/" in leaves[0].name
+    }
+    names_of_all = [{leaf.name, leaf.name.partition("/")[0]} for leaves in requests for leaf in leaves]
+    for index, config in enumerate(claim.config or ()):
+        driver = config.opaque.driver if config.opaque is not None else ""
+        # The allocator of 1.37 names none where all are named.
+        names_all = all(names & {*(config.requests or ())} for names in names_of_all)
+        for position, name in enumerate(config.requests or ()):
+            leaves = parents.get(name, ())
+            if not any(each.driver == driver for leaf in leaves for each in reached[leaf.name].known):
+                continue
+            names = ", ".join(leaf.name for leaf in leaves)
+            yield Finding(
+                "config-not-applied",
+                f"{'before Kubernetes 1.37 ' if names_all else ''}{driver} compares names of requests letter by "
+                f"letter, and never sees {name!r} of a prioritized list",
+                f"write requests: [{names}], or leave requests out",
+            ).at(f"{path}.config[{index}].requests[{position}]")

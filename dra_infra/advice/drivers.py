@@ -1,0 +1,194 @@
+"""Advice on what only the driver checks: opaque device configs, and hand-written ComputeDomains.
+
+For the opaque parameters of claims and classes it tells what the pinned driver would say when a pod starts. For
+ComputeDomains that are written by hand it tells what the API server accepts but the driver does not do.
+
+Source for ComputeDomains: `api/nvidia.com/resource/v1beta1/computedomain.go` and `cmd/compute-domain-controller` of
+the NVIDIA DRA driver, 25.3 to 0.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from dra_infra.advice.claims import Context, Leaf, class_selectors, leaves_of
+from dra_infra.advice.findings import Finding
+from dra_infra.advice.reach import reach_of_class
+from dra_infra.catalog.device_configs import lines_with
+from dra_infra.catalog.drivers import DeviceType, Pins, drivers
+from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassConfiguration
+from dra_infra.kubernetes.api.pods import find_pod_templates
+from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceClaimConfiguration
+from dra_infra.kubernetes.cel.environment import Environment
+from dra_infra.specs.compute_domains import API_VERSION, KIND
+from dra_infra.specs.config_checks import check_claim_configs, check_class_configs
+from dra_infra.specs.config_matching import ConfiguredRequest
+from dra_infra.specs.device_configs import OpaqueConfig
+
+_DRIVERS_OWN: Final = frozenset(
+    {
+        *("config-kind-not-known", "config-field-not-known", "config-value", "config-conflict"),
+        *("config-device-type", "config-overridden", "config-not-applied"),
+    }
+)
+"""What no server says; the rest is the server's, or needs the gates of the driver, which an input does not tell."""
+
+
+def advise_claim_configs(claim: DeviceClaim, path: str, context: Context) -> Iterator[Problem]:
+    """Advice on the configs of a claim whose devices part is at *path*."""
+    requests = [
+        _configured(leaf, context)
+        for request in claim.requests or ()
+        for leaf in leaves_of(request, f"{path}.requests")
+    ]
+    configs = _opaque(claim.config or ())
+    yield from _placed(check_claim_configs(configs, requests, pins=context.pins), path)
+
+
+def advise_class_configs(record: DeviceClass, context: Context) -> Iterator[Problem]:
+    """Advice on the configs of a class."""
+    selectors = [each.cel.expression for each in record.spec.selectors or () if each.cel is not None]
+    known = device_types(tuple(selectors), context.pins, context.environment)
+    configs = _opaque(record.spec.config or ())
+    yield from _placed(check_class_configs(configs, known, pins=context.pins), "spec")
+
+
+def device_types(
+    selectors: tuple[str, ...], pins: Pins, environment: Environment
+) -> tuple[DeviceType, ...] | None:
+    """The types of devices that may pass all of these expressions, a class's before a request's.
+
+    None where devices of drivers that are not known may be among them, or where no device passes.
+    """
+    return reach_of_class(selectors, pins, environment).known or None
+
+
+def _configured(leaf: Leaf, context: Context) -> ConfiguredRequest:
+    name = leaf.request.device_class_name
+    before = class_selectors(name, context.surroundings, context.pins)
+    known = None
+    if before is not None:
+        known = device_types((*before, *leaf.selectors), context.pins, context.environment)
+    own = context.surroundings.classes.get(name)
+    return ConfiguredRequest(
+        name=leaf.name,
+        devices=known,
+        count=None if leaf.is_all else leaf.count,
+        class_configs=_opaque(own.spec.config or ()) if own is not None else (),
+    )
+
+
+def _opaque(
+    configs: Sequence[DeviceClaimConfiguration] | Sequence[DeviceClassConfiguration],
+) -> list[OpaqueConfig]:
+    return [
+        OpaqueConfig(
+            driver=config.opaque.driver if config.opaque is not None else "",
+            parameters=config.opaque.parameters if config.opaque is not None else {},
+            requests=getattr(config, "requests", None) or (),
+        )
+        for config in configs
+    ]
+
+
+def _placed(problems: Sequence[Problem], path: str) -> Iterator[Problem]:
+    """Those that only the driver finds, at the fields of the object."""
+    for problem in problems:
+        place, dot, field = problem.path.partition(".")
+        # That a prioritized request is named by its parent is said with the rest of the claim.
+        if problem.code not in _DRIVERS_OWN or (
+            problem.code == "config-not-applied" and field.startswith("requests")
+        ):
+            continue
+        inside = f"opaque.{field}" if field.startswith("parameters") else field
+        at = f"{path}.{place.replace('configs', 'config', 1)}{dot}{inside}"
+        yield replace(problem, path=at, severity="warning")
+
+
+MOST_NODES: Final = 18
+"""Nodes of one IMEX domain unless the controller is told otherwise (MAX_NODES_PER_IMEX_DOMAIN), which is one rack."""
+
+_DRIVER: Final = "compute-domain.nvidia.com"
+_LAST_WITH_NUM_NODES: Final = "25.12"
+"""The CRD of that line and of older ones requires `numNodes`; from 0.4 on it only feeds the status."""
+
+
+def advise_compute_domains(objects: Sequence[Mapping[str, Any]], pins: Pins) -> Iterator[tuple[int, Problem]]:
+    """Advice on the ComputeDomains of an input, and on pods that use several.
+
+    Returns:
+        Pairs of an object's position and a problem whose path begins inside the object; codes `missing-field`,
+        `compute-domain-nodes`, `compute-domain-option`, `compute-domain-twice`.
+    """
+    line = pins.releases[_DRIVER].line
+    domains: dict[tuple[str, str], str] = {}
+    for index, each in enumerate(objects):
+        if is_compute_domain(each):
+            spec, metadata = _mapping(each.get("spec")), _mapping(each.get("metadata"))
+            template = _mapping(_mapping(spec.get("channel")).get("resourceClaimTemplate")).get("name")
+            domains[str(metadata.get("namespace") or "default"), str(template)] = str(metadata.get("name"))
+            yield from ((index, problem) for problem in _check(spec, line))
+    for index, each in enumerate(objects):
+        for template in find_pod_templates(each):
+            named = [
+                (place, domains[key])
+                for place, entry in enumerate(template.claims)
+                if (key := (template.owner.namespace or "default", str(entry.template_name))) in domains
+            ]
+            for place, domain in named[1:]:
+                if domain == named[0][1]:
+                    continue
+                yield (
+                    index,
+                    Finding(
+                        "compute-domain-twice",
+                        f"the pod is to join ComputeDomain {domain!r} beside {named[0][1]!r}, and a node is in one at a time: "
+                        "the pod never starts",
+                        "leave one of the claims out, or use one ComputeDomain for both",
+                    ).at(f"{template.path}.resourceClaims[{place}].resourceClaimTemplateName"),
+                )
+
+
+def is_compute_domain(manifest: Mapping[str, Any]) -> bool:
+    """Whether an object is a ComputeDomain."""
+    return manifest.get("kind") == KIND and manifest.get("apiVersion") == API_VERSION
+
+
+def _check(spec: Mapping[str, Any], line: str) -> Iterator[Problem]:
+    order = list(drivers()[_DRIVER].by_line)
+    is_required = order.index(line) <= order.index(_LAST_WITH_NUM_NODES)
+    nodes = spec.get("numNodes")
+    if nodes is None and is_required:
+        yield Problem(
+            path="spec.numNodes",
+            code="missing-field",
+            message=f"the CRD of driver {line} requires it",
+            hint="write numNodes: 18, the number of nodes that join",
+        )
+    if isinstance(nodes, int) and nodes > MOST_NODES:
+        yield Finding(
+            "compute-domain-nodes",
+            f"{nodes} nodes are more than the {MOST_NODES} of an IMEX domain, which is one rack",
+            "use a ComputeDomain for each rack",
+        ).at("spec.numNodes")
+    elif isinstance(nodes, int) and nodes > 0 and not is_required:
+        yield Finding(
+            "compute-domain-nodes",
+            f"driver {line} does not wait for {nodes} nodes: from 0.4 on the number only feeds the status, unless the "
+            "gate IMEXDaemonsWithDNSNames is off",
+            "write numNodes: 0, or leave it out",
+        ).at("spec.numNodes")
+    since = lines_with(_DRIVER, "ComputeDomainChannelConfig", "allocationMode")
+    if _mapping(spec.get("channel")).get("allocationMode") is not None and line not in since:
+        yield Finding(
+            "compute-domain-option",
+            f"a ComputeDomain of driver {line} has no allocationMode, and always a single channel",
+            f"leave it out, or use driver {since[0]} or newer",
+        ).at("spec.channel.allocationMode")
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

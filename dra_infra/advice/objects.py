@@ -1,0 +1,353 @@
+"""All rules over a set of objects, on every release of the target.
+
+A program's objects hold the markers `UNKNOWN` or `SECRET` where a value only exists after `pulumi up`; what stands
+for such a value breaks no rule. As a text it may be any text, so findings about it are left out; as a number or a
+mapping it may be any of those, so the field is left out.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from dra_infra.advice import REFERENCES, Pins, Surroundings, advise, advise_pods, read_pins
+from dra_infra.advice.problems import problem_of, problems_of, unreadable
+from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.decoding import can_decode, decode
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
+from dra_infra.kubernetes.api.pods import find_holders
+from dra_infra.kubernetes.apiserver.configurations import environment_of
+from dra_infra.kubernetes.apiserver.field_errors import FieldError, quoted
+from dra_infra.kubernetes.apiserver.verdict import Checked, judge
+from dra_infra.process import collector_paused
+from dra_infra.target import ClusterTarget
+
+if TYPE_CHECKING:
+    from dra_infra.kubernetes.scheduler.fleet import Fleet
+
+_PRINTED: Final = (quoted(UNKNOWN), quoted(SECRET))
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
+
+
+def is_told(error: FieldError) -> bool:
+    """Whether *error* is about a value that is known."""
+    return error.value not in _PRINTED
+
+
+def without_markers(manifest: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any] | None:
+    """A copy of *manifest* without the markers at *paths*; None when a value there is no marker."""
+    stripped = copy.deepcopy(dict(manifest))
+    for path in paths:
+        *steps, last = (
+            int(index) if index else name
+            for name, index in (found.groups() for found in _STEP.finditer(path))
+        )
+        holder: Any = stripped
+        try:
+            for step in steps:
+                holder = holder[step]
+            if holder[last] not in (UNKNOWN, SECRET):
+                return None
+            holder[last] = None
+        except (KeyError, IndexError, TypeError):
+            return None
+    return stripped
+
+
+GROUP: Final = "resource.k8s.io"
+JUDGED: Final = (
+    "DeviceClass",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "ResourceSlice",
+    "DeviceTaintRule",
+)
+"""Kinds of the group whose rules are all here."""
+
+KINDS: Final = (*JUDGED, "ResourcePoolStatusRequest")
+
+
+def validate(
+    objects: Iterable[Mapping[str, Any]], target: ClusterTarget | None = None, *, driver: str = "newest"
+) -> tuple[Problem, ...]:
+    """Everything that an API server of *target* refuses about *objects*, and what it should have warned about.
+
+    Args:
+        objects: Manifests as plain JSON data; objects of other groups pass, but the claim parts of pods are checked.
+        target: The cluster; None checks on the oldest and the newest supported minor.
+        driver: Release line of NVIDIA's driver whose attributes count, such as `25.8`.
+
+    Returns:
+        Problems with paths like `ResourceClaimTemplate ml/trainer.spec.spec.devices.requests[0].name`.
+
+    Raises:
+        InvalidSpecError: When *target* itself is wrong.
+    """
+    given = tuple(objects)
+    with collector_paused():
+        return tuple(
+            problem.below(str(reference_to(given[index])))
+            for index, problem in check_objects(given, target or ClusterTarget(), driver=driver)
+        )
+
+
+def check_object(manifest: Mapping[str, Any], target: ClusterTarget) -> tuple[Problem, ...]:
+    """What an API server of *target* says of one object, and advice on it, but for what it refers to."""
+    found = check_objects([manifest], target)
+    return tuple(problem for _, problem in found if problem.code not in REFERENCES)
+
+
+def check_objects(
+    objects: Sequence[Mapping[str, Any]],
+    target: ClusterTarget,
+    *,
+    driver: str = "newest",
+    classes: Iterable[DeviceClass] = (),
+    targets: Mapping[int, ClusterTarget] = MappingProxyType({}),
+) -> Iterator[tuple[int, Problem]]:
+    """The same as pairs of an object's position and a problem whose path begins inside the object.
+
+    Args:
+        objects: Manifests as plain JSON data.
+        target: The cluster.
+        targets: Another cluster for some of the objects, by position.
+        driver: Release line of NVIDIA's driver whose attributes count.
+        classes: DeviceClasses that exist beside those in *objects*, such as those of a fleet.
+
+    Raises:
+        InvalidSpecError: When *target* or *driver* is wrong.
+    """
+    pins = read_pins(driver)
+    namespaces = _namespace_labels(objects)
+    releases_of_target = target.releases
+    own = _classes(objects, releases_of_target[-1])
+    surroundings = Surroundings.gather(objects, classes=(*classes, *own))
+    if any(manifest.get("kind") == "ComputeDomain" for manifest in objects):
+        # Few inputs hold one, and the module takes its time to load.
+        from dra_infra.advice.drivers import advise_compute_domains
+        from dra_infra.specs.compute_domains import check_template_names
+
+        yield from check_template_names(objects)
+        yield from advise_compute_domains(objects, pins)
+    # One object after the other, so that what is known of its expressions is still at hand for the advice.
+    for index, manifest in enumerate(objects):
+        chosen = targets.get(index, target)
+        releases = releases_of_target if chosen is target else chosen.releases
+        if not is_checked(manifest):
+            continue
+        if _is_left_alone(manifest):
+            findings = [_Findings()]
+        else:
+            findings = [_check_object(manifest, release, namespaces, chosen) for release in releases]
+            told = list(zip(releases, (each.problems for each in findings), strict=True))
+            for problem in _agreed(told):
+                yield index, problem
+        for problem in _advise(manifest, findings[-1].record, releases[-1], surroundings, pins):
+            yield index, problem
+
+
+def check_on_fleet(
+    objects: Sequence[Mapping[str, Any]], fleet: Fleet, target: ClusterTarget, *, driver: str = "newest"
+) -> Iterator[tuple[int | None, Problem]]:
+    """Advice on *objects* for the hardware that they are meant for.
+
+    Args:
+        objects: Manifests as plain JSON data.
+        fleet: The hardware.
+        target: The cluster.
+        driver: Release line of NVIDIA's driver whose attributes count.
+
+    Returns:
+        Pairs of an object's position, or None for the fleet itself, and a warning.
+    """
+    # Loaded where a fleet is named: validation starts faster without.
+    from dra_infra.advice.fleets import advise_on_fleet
+
+    release = target.releases[-1]
+    surroundings = Surroundings.gather(objects, classes=(*fleet.classes, *_classes(objects, release)))
+    pins = read_pins(driver)
+    yield from advise_on_fleet(
+        objects, fleet, environment=environment_of(release), pins=pins, surroundings=surroundings
+    )
+
+
+def _classes(objects: Sequence[Mapping[str, Any]], release: Release) -> Iterator[DeviceClass]:
+    """The DeviceClasses among *objects* that can be read at all."""
+    for manifest in objects:
+        if manifest.get("kind") == "DeviceClass" and can_decode(manifest):
+            record = decode(manifest, minor=release.number).record
+            if isinstance(record, DeviceClass):
+                yield record
+
+
+def reference_to(manifest: Mapping[str, Any]) -> ObjectRef:
+    """Kind, namespace and name of an object that may lack any of them."""
+    metadata = manifest.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    name = metadata.get("name") or metadata.get("generateName")
+    return ObjectRef(
+        kind=str(manifest.get("kind") or "object"),
+        name=str(name or "without name"),
+        namespace=str(metadata.get("namespace") or ""),
+    )
+
+
+def is_checked(manifest: Mapping[str, Any]) -> bool:
+    """Whether there are rules for *manifest*: it is of the group, or makes pods."""
+    return _is_of_group(manifest) or next(find_holders(manifest), None) is not None
+
+
+def _is_left_alone(manifest: Mapping[str, Any]) -> bool:
+    """Whether no release has anything to refuse about *manifest*, as about most objects of a cluster."""
+    if _is_of_group(manifest):
+        return False
+    # Loaded where something other than claims is checked: a claim alone is checked sooner without.
+    from dra_infra.kubernetes.api.pods import names_claims
+
+    return not names_claims(manifest)
+
+
+def _is_of_group(manifest: Mapping[str, Any]) -> bool:
+    return str(manifest.get("apiVersion") or "").rpartition("/")[0] == GROUP
+
+
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    """What one release says to one object, and what the object is when it can be read."""
+
+    problems: tuple[Problem, ...] = ()
+    record: Checked | None = None
+
+
+def _check_object(
+    manifest: Mapping[str, Any],
+    release: Release,
+    namespaces: Mapping[str, Mapping[str, str]],
+    target: ClusterTarget,
+) -> _Findings:
+    group, slash, version = str(manifest.get("apiVersion") or "").rpartition("/")
+    if group != GROUP or not slash:
+        return _Findings(tuple(_check_pods(manifest, release)))
+    kind = str(manifest.get("kind") or "")
+    if kind not in KINDS:
+        return _Findings((_unknown_kind(kind),))
+    if not release.knows(kind, version):
+        return _Findings((_unknown_version(kind, version, release),))
+    unserved = () if version in target.serves else (_not_served(kind, version, release),)
+    if kind not in JUDGED:
+        decoded = decode(manifest, minor=release.number)
+        unread = unreadable(decoded.type_errors, decoded.unknown_fields, release, manifest)
+        return _Findings((*unserved, *unread))
+    labels = namespaces.get(reference_to(manifest).namespace or "default")
+    verdict = judge(manifest, release, namespace_labels=labels)
+    if verdict.type_errors:
+        stripped = without_markers(manifest, (path for path, _ in verdict.type_errors))
+        verdict = judge(stripped, release, namespace_labels=labels) if stripped else verdict
+    if not all(map(is_told, verdict.errors)):
+        verdict = replace(verdict, errors=tuple(filter(is_told, verdict.errors)))
+    record = verdict.record if isinstance(verdict.record, Checked) else None
+    return _Findings((*unserved, *problems_of(verdict, release, manifest)), record)
+
+
+def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Problem]:
+    # Loaded where something other than claims is checked: a claim alone is checked sooner without.
+    from dra_infra.kubernetes.api.pods import decode_pod_claims
+    from dra_infra.kubernetes.apiserver.pod_claims import check_pod_claims
+
+    decoded = decode_pod_claims(manifest, minor=release.number)
+    if decoded is None:
+        return
+    yield from unreadable(decoded.type_errors, decoded.unknown_fields, release, manifest)
+    for pod in decoded.pods:
+        yield from map(problem_of, filter(is_told, check_pod_claims(pod)))
+
+
+def _advise(
+    manifest: Mapping[str, Any],
+    record: Checked | None,
+    release: Release,
+    surroundings: Surroundings,
+    pins: Pins,
+) -> Iterator[Problem]:
+    if record is not None:
+        flat = str(manifest.get("apiVersion")).endswith("/v1beta1")
+        yield from advise(record, release, surroundings, pins=pins, flat=flat)
+    else:
+        from dra_infra.kubernetes.api.pods import find_pod_templates
+
+        for template in find_pod_templates(manifest):
+            yield from advise_pods(template, surroundings, pins=pins)
+
+
+def _agreed(found: Sequence[tuple[Release, tuple[Problem, ...]]]) -> Iterator[Problem]:
+    """The problems of all releases, each once; one that not every release has says on which it holds."""
+    by_place: dict[tuple[str, str], dict[str, Problem]] = {}
+    for release, problems in found:
+        for problem in problems:
+            by_place.setdefault((problem.path, problem.code), {})[release.minor] = problem
+    newest = found[-1][0].minor
+    for holders in by_place.values():
+        problem = holders.get(newest) or next(reversed(holders.values()))
+        if len(holders) < len(found):
+            if newest not in holders and _is_said_shorter(problem, found[-1][1]):
+                continue
+            if "Kubernetes" not in problem.message:
+                problem = replace(problem, message=f"on Kubernetes {', '.join(holders)}: {problem.message}")
+        yield problem
+
+
+def _is_said_shorter(problem: Problem, newer: Iterable[Problem]) -> bool:
+    """Whether a newer release finds the same thing at the item, or at a list whose items it no longer looks at."""
+    return any(
+        problem.path != each.path
+        and problem.path.startswith(each.path)
+        and each.code in (problem.code, "too-many-items")
+        for each in newer
+    )
+
+
+def _namespace_labels(objects: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, str]]:
+    labels: dict[str, Mapping[str, str]] = {}
+    for manifest in objects:
+        if manifest.get("kind") == "Namespace" and manifest.get("apiVersion") == "v1":
+            metadata = manifest.get("metadata")
+            found = metadata.get("labels") if isinstance(metadata, Mapping) else None
+            labels[reference_to(manifest).name] = found if isinstance(found, Mapping) else {}
+    return labels
+
+
+def _unknown_kind(kind: str) -> Problem:
+    near = difflib.get_close_matches(kind, KINDS, n=1)
+    return Problem(
+        path="kind",
+        code="unknown-kind",
+        message=f"{kind!r} is no kind of {GROUP}",
+        hint=f"did you mean {near[0]!r}?" if near else f"it has {', '.join(KINDS)}",
+    )
+
+
+def _unknown_version(kind: str, version: str, release: Release) -> Problem:
+    return Problem(
+        path="apiVersion",
+        code="unknown-version",
+        message=f"Kubernetes {release.minor} has no {kind} in {GROUP}/{version}",
+        hint=f"write apiVersion: {GROUP}/v1",
+    )
+
+
+def _not_served(kind: str, version: str, release: Release) -> Problem:
+    return Problem(
+        path="apiVersion",
+        code="version-not-served",
+        message=f"Kubernetes {release.minor} does not serve {kind} in {GROUP}/{version} unless it is told to",
+        hint=f"write apiVersion: {GROUP}/v1",
+        severity="warning",
+    )

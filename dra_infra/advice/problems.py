@@ -1,0 +1,216 @@
+"""An API server's verdict as problems, with hints that show the comparison as it must be written.
+
+Problems come in the user's reading order, each with a code and with what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from dra_infra.advice.findings import MAX_QUOTED
+from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.decoding import field_names
+from dra_infra.kubernetes.api.dropping import Dropped
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.apiserver.field_errors import FieldError
+from dra_infra.kubernetes.apiserver.rules import RULES
+from dra_infra.kubernetes.apiserver.verdict import Verdict
+from dra_infra.kubernetes.cel.diagnostics import find_hint
+
+_HINTS = {
+    "metadata.name-format": "use lower-case letters, digits, '-' and '.'",
+    "template.metadata": "set labels and annotations only; the generated claim gets its own name and namespace",
+    "claim.requests-size": "split it into several claims",
+    "claim.immutable": "give the changed object a new name, and change the pods that use it",
+    "request.one-of-none": "write exactly: {deviceClassName: ...}, or firstAvailable: [...]",
+    "request.one-of-both": "keep one of the two",
+    "request.count-with-all": "leave count out, or write allocationMode: ExactCount",
+    "request.count-positive": "write count: 1 or more, or leave it out",
+    "request.admin-access": "label the namespace with resource.kubernetes.io/admin-access: 'true'",
+    "cel.length": "split it into several selectors, all of which must be true",
+    "cel.cost": "test with ==, or bound what loops go through",
+    "reference.unknown": "name a request of this claim, or request/subrequest for an entry of firstAvailable",
+    "constraint.attribute": "write a domain and a name: gpu.nvidia.com/productName",
+    "constraint.attribute-required": "write matchAttribute: gpu.nvidia.com/productName",
+    "config.opaque-required": "write opaque: {driver: ..., parameters: {...}}",
+    "config.parameters-object": "write a mapping, with apiVersion and kind as the driver asks for",
+    "toleration.value-with-exists": "leave value out, or write operator: Equal",
+    "derived.unused": "name it in matchAttribute or distinctAttribute of a constraint on this request",
+    "class.extended-resource-name": "write a domain of your own and a name: example.com/gpu",
+    "slice.immutable": "delete the slice and publish another",
+    "slice.counters-or-devices": "publish the counters in a slice of their own of the same pool",
+    "slice.devices-size": "publish the rest in another slice of the same pool, and raise resourceSliceCount",
+    "slice.nodes-none": "write nodeName, nodeSelector, allNodes: true or perDeviceNodeSelection: true",
+    "slice.nodes-many": "keep one of them",
+    "attribute.one-of-none": "write a value: string, int, bool or version",
+    "attribute.one-of-many": "keep one of the values",
+    "policy.needs-sharing": "write allowMultipleAllocations: true on the device, or leave requestPolicy out",
+    "policy.step-panic": "write a step above zero, or leave it out",
+    "consumption.unknown-set": "add it to sharedCounters of the same slice, where 1.34 looks",
+    "consumption.unknown-counter": "add it to the counter set of the same slice, where 1.34 looks",
+    "binding.both": "give both lists, or none",
+    "skip.prepare-alone": "add NodeUnprepareResources",
+    "pod.claim-one-of": "keep one of resourceClaimName and resourceClaimTemplateName",
+    "container.claim-duplicate": "use a claim once per container, or each request of it once",
+}
+
+
+_QUOTED = "cannot unmarshal string into"
+_NUMBERS = ("of type int", "of type int32", "of type int64")
+"""How encoding/json ends what it says of a number that is something else."""
+
+
+def problems_of(verdict: Verdict, release: Release, manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    """What *verdict* on *manifest* means to the author of the object; paths are those of the object."""
+    yield from unreadable(verdict.type_errors, verdict.unknown_fields, release, manifest)
+    for error in verdict.errors:
+        yield problem_of(error)
+    for path, text in verdict.warnings:
+        hint = "write it in lower case, as the driver does in its slices"
+        yield Problem(path=path, code="driver-not-lowercase", message=text, hint=hint, severity="warning")
+    for dropped in verdict.dropped:
+        yield _dropped(dropped, release)
+
+
+def unreadable(
+    type_errors: Iterable[tuple[str, str]],
+    unknown_fields: Iterable[str],
+    release: Release,
+    manifest: Mapping[str, Any],
+) -> Iterator[Problem]:
+    """What a server cannot read of an object, as problems."""
+    for path, text in type_errors:
+        yield Problem(
+            path=path,
+            code="wrong-type",
+            message=text,
+            hint=_readable(path, text, manifest) or "the API server cannot read the object",
+        )
+    for path in unknown_fields:
+        yield Problem(
+            path=path,
+            code="unknown-field",
+            message=f"Kubernetes {release.minor} has no such field; kubectl refuses it, other clients lose it silently",
+            hint=_spelling(_last(path)),
+        )
+
+
+def _readable(path: str, text: str, manifest: Mapping[str, Any]) -> str:
+    """The line to write in place of a text where a number or another type belongs."""
+    if _QUOTED not in text:
+        return ""
+    value, name = _at(manifest, path), _last(path)
+    if value == "None":
+        return f"YAML has null for None: leave {name} out"
+    if text.endswith(_NUMBERS):
+        number = value.strip() if isinstance(value, str) else ""
+        is_number = re.fullmatch(r"-?[0-9]{1,18}", number, re.ASCII)
+        return f"write {name}: {number if is_number else 'with a number'}, without quotes"
+    return ""
+
+
+def _at(manifest: Any, path: str) -> Any:
+    """The value at a field path, None where there is none."""
+    value: Any = manifest
+    for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
+        if name:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        else:
+            value = value[int(index)] if isinstance(value, list) and int(index) < len(value) else None
+    return value
+
+
+def _last(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
+def _spelling(name: str) -> str:
+    near = difflib.get_close_matches(name[:80], sorted(field_names()), n=1, cutoff=0.8)
+    return f"did you mean {near[0]!r}?" if near else "check the spelling against `kubectl explain`"
+
+
+def problem_of(error: FieldError) -> Problem:
+    """One finding of the server as a problem."""
+    rule = RULES[error.rule]
+    code = "cel-syntax" if rule.code == "cel-type" and "Syntax error" in error.detail else rule.code
+    hint = _explain(error) if rule.code == "cel-type" else _HINTS.get(error.rule, "")
+    return Problem(path=error.path, code=code, message=error.message, hint=hint)
+
+
+def _explain(error: FieldError) -> str:
+    # Loaded for an expression that is refused: its patterns take their time to compile.
+
+    return explain_refusal(error.value, error.detail)
+
+
+def _dropped(dropped: Dropped, release: Release) -> Problem:
+    hint = f"leave it out, or name the gate if the cluster has it on: {dropped.gate}=true"
+    if dropped.kept:
+        return Problem(
+            path=dropped.path,
+            code="field-ignored",
+            message=f"Kubernetes {release.minor} stores it, and its scheduler ignores it: the gate {dropped.gate} is off",
+            hint=hint,
+            severity="warning",
+        )
+    return Problem(
+        path=dropped.path,
+        code="field-dropped",
+        message=f"Kubernetes {release.minor} clears it without a word: the gate {dropped.gate} is off",
+        hint=hint,
+        severity="warning",
+    )
+
+
+_READ: Final = (
+    r"""device\.capacity(?:\[\s*(?:"[^"]*"|'[^']*')\s*\]|\.\w+)(?:\.\w+|\[\s*(?:"[^"]*"|'[^']*')\s*\])"""
+)
+_COMPARED: Final = re.compile(
+    rf"""(?P<read>{_READ})\s*(?P<operator>[<>]=?|[!=]=)\s*(?:(?P<number>\d[\d_.]*)|(?P<quote>["'])(?P<text>[^"']*)(?P=quote))"""
+)
+_CALLED: Final = re.compile(
+    rf"""(?P<read>{_READ})\.(?P<method>compareTo|isGreaterThan|isLessThan)\((?:(?P<number>\d[\d_.]*)|(?P<quote>["'])(?P<text>[^"']*)(?P=quote))\)"""
+)
+_UNITLESS: Final = re.compile(r"[0-9]{1,4}")
+
+
+def explain_refusal(value: str, detail: str) -> str:
+    """What to write instead of an expression that does not compile, empty when that is not known.
+
+    Args:
+        value: The expression, as the server prints bad values or as it was written.
+        detail: The server's report.
+    """
+    if "kubernetes.Quantity" in detail:
+        expression = _unquoted(value)
+        compared = _COMPARED.search(expression)
+        if compared is not None:
+            return _write(f"{compared['read']}.compareTo({_amount(compared)}) {compared['operator']} 0")
+        called = _CALLED.search(expression)
+        if called is not None:
+            ends = " >= 0" if called["method"] == "compareTo" else ""
+            return _write(f"{called['read']}.{called['method']}({_amount(called)}){ends}")
+    return find_hint(detail, _unquoted(value))
+
+
+def _unquoted(value: str) -> str:
+    try:
+        text = json.loads(value) if value.startswith('"') else value
+    except ValueError:
+        return value
+    return text if isinstance(text, str) else value
+
+
+def _write(line: str) -> str:
+    return f"write {line}" if len(line) <= MAX_QUOTED else ""
+
+
+def _amount(match: re.Match[str]) -> str:
+    text = match["number"] or match["text"]
+    # A small number of memory is one of gibibytes.
+    unit = "Gi" if "emory" in match["read"] and _UNITLESS.fullmatch(text) and text != "0" else ""
+    return f'quantity("{text}{unit}")'

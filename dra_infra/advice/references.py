@@ -1,0 +1,282 @@
+"""Advice on names of other objects: classes, claims, claim templates, namespaces, extended resources.
+
+`Surroundings` holds what else is in the input: what references may name.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+from dra_infra.advice.findings import Finding, show
+from dra_infra.catalog.drivers import Pins, drivers, newest
+from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
+from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
+
+if TYPE_CHECKING:
+    from dra_infra.kubernetes.api.pods import PodTemplate
+
+Checked = DeviceClass | ResourceClaim | ResourceClaimTemplate
+Key = tuple[str, str]
+"""Namespace, empty for the default one, and name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """The classes, claims, templates and namespaces that exist, as far as the input tells.
+
+    Args:
+        classes: By name; those of the input and of a fleet, not what drivers ship.
+        claims: Namespace and name of ResourceClaims.
+        templates: Namespace and name of ResourceClaimTemplates, with those that ComputeDomains make.
+        namespaces: Names of the Namespace objects; None when there are none, so that nothing can be said.
+    """
+
+    classes: Mapping[str, DeviceClass] = field(default_factory=dict)
+    claims: frozenset[Key] = frozenset()
+    templates: frozenset[Key] = frozenset()
+    namespaces: frozenset[str] | None = None
+
+    @classmethod
+    def gather(cls, manifests: Iterable[Mapping[str, Any]], *, classes: Iterable[DeviceClass] = ()) -> Self:
+        """Gather what an input holds.
+
+        Args:
+            manifests: All objects as plain data, of whatever kind; claims and templates count however wrong they are.
+            classes: The DeviceClasses, those of the input and those that exist beside it, such as a fleet's; of two
+                with one name the later one counts.
+        """
+        claims: set[Key] = set()
+        templates: set[Key] = set()
+        namespaces: set[str] = set()
+        for manifest in manifests:
+            kind = manifest.get("kind")
+            if kind == "ResourceClaim":
+                claims.add(_key(manifest))
+            elif kind == "ResourceClaimTemplate":
+                templates.add(_key(manifest))
+            elif kind == "Namespace" and manifest.get("apiVersion") == "v1":
+                namespaces.add(_text(manifest, "metadata", "name"))
+            elif kind == "ComputeDomain":
+                made = _text(manifest, "spec", "channel", "resourceClaimTemplate", "name")
+                templates.add((_text(manifest, "metadata", "namespace"), made))
+        return cls(
+            {name: each for each in classes if (name := each.metadata.name)},
+            frozenset(claims),
+            frozenset(templates),
+            frozenset(namespaces) or None,
+        )
+
+    @cached_property
+    def extended_resources(self) -> Mapping[str, tuple[str, ...]]:
+        """Names of classes by their extended resource name, sorted."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for name in sorted(self.classes):
+            resource = self.classes[name].spec.extended_resource_name
+            if resource:
+                found[resource].append(name)
+        return {resource: tuple(names) for resource, names in found.items()}
+
+    @cached_property
+    def claim_index(self) -> Index:
+        """The claims by name and by namespace."""
+        return Index.of(self.claims)
+
+    @cached_property
+    def template_index(self) -> Index:
+        """The templates by name and by namespace."""
+        return Index.of(self.templates)
+
+
+class Index(NamedTuple):
+    """Objects that have a namespace.
+
+    Args:
+        spaces: Namespaces by name, sorted.
+        names: Names by namespace, sorted.
+    """
+
+    spaces: Mapping[str, Sequence[str]]
+    names: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, keys: Iterable[Key]) -> Self:
+        """Sort *keys* both ways."""
+        spaces: dict[str, list[str]] = defaultdict(list)
+        names: dict[str, list[str]] = defaultdict(list)
+        for namespace, name in sorted(keys):
+            spaces[name].append(namespace)
+            names[namespace].append(name)
+        return cls(dict(spaces), dict(names))
+
+
+def _key(manifest: Mapping[str, Any]) -> Key:
+    return _text(manifest, "metadata", "namespace"), _text(manifest, "metadata", "name")
+
+
+def _text(manifest: Any, *steps: str) -> str:
+    value = manifest
+    for step in steps:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value if isinstance(value, str) else ""
+
+
+REFERENCES: Final = frozenset({"class-not-known", "claim-not-known", "namespace-not-known"})
+"""Codes of advice on what an object refers to, about which nothing can be said where the object is seen alone."""
+
+_ALWAYS_THERE = frozenset({"", "default", "kube-system", "kube-public", "kube-node-lease", UNKNOWN, SECRET})
+_NOT_TOLD = (UNKNOWN, SECRET, "")
+_IMPLICIT = "deviceclass.resource.kubernetes.io/"
+"""What stands in front of a class's name in the extended resource name that every class has."""
+_CLOSE_CLASS = 0.85
+"""Names of classes share their domain, so less alike ones are not meant."""
+_MOST_COMPARED = 256
+"""Of more names than that no nearest one is looked for: it takes long, and they differ by a number mostly."""
+
+
+def check_class_name(name: str, surroundings: Surroundings, pins: Pins) -> Finding | None:
+    """Whether a class of that name is in the input, or shipped by a driver."""
+    if name in surroundings.classes or name in pins.classes or name in _NOT_TOLD:
+        return None
+    near = _nearest(name, {*surroundings.classes, *pins.classes}, cutoff=_CLOSE_CLASS)
+    others = [
+        str(release)
+        for driver in drivers().values()
+        for release in driver.releases
+        if any(shipped.name == name for shipped in release.classes)
+    ]
+    if others:
+        hint = f"{others[0]} and others ship it"
+    elif near:
+        hint = f"write deviceClassName: {near}"
+    else:
+        hint = "pods stay pending until it exists; add the DeviceClass, or a fleet that has it"
+    return Finding(
+        "class-not-known",
+        f"DeviceClass {show(name)} is neither in the input nor shipped by a known driver",
+        hint,
+    )
+
+
+def check_namespace(namespace: str, surroundings: Surroundings) -> Finding | None:
+    """Whether the namespace is in the input, when the input has any."""
+    known = surroundings.namespaces
+    if known is None or namespace in _ALWAYS_THERE or namespace in known:
+        return None
+    near = _nearest(namespace, known)
+    return Finding(
+        "namespace-not-known",
+        f"Namespace {show(namespace)} is not in the input, which has others",
+        f"write namespace: {near}" if near else "add the Namespace, or create it before",
+    )
+
+
+def check_extended_resource(record: DeviceClass, surroundings: Surroundings, pins: Pins) -> Finding | None:
+    """Whether another class has the extended resource name of *record*: only the newest class counts then."""
+    resource, own = record.spec.extended_resource_name, record.metadata.name or ""
+    if not resource or resource in _NOT_TOLD:
+        return None
+    implicit = f"{_IMPLICIT}{own}"
+    others = [name for name in surroundings.extended_resources.get(resource, ()) if name != own]
+    shipped = [
+        each.name
+        for each in pins.classes.values()
+        if each.extended_resource_name == resource and each.name != own
+    ]
+    names = sorted({*others, *(name for name in shipped if name not in surroundings.classes)})
+    if not names:
+        return None
+    return Finding(
+        "extended-resource-twice",
+        f"DeviceClass {names[0]} has the extended resource name {resource} too: the one that was created last counts",
+        f"give it a name of its own, or ask for {implicit} in pods, which needs no extendedResourceName",
+    )
+
+
+def advise_pods(
+    template: PodTemplate, surroundings: Surroundings, *, pins: Pins | None = None
+) -> Iterator[Problem]:
+    """Advice on what a pod template names; paths are those of the object that holds it."""
+    yield from _check_resources(template, surroundings, pins or newest())
+    namespace = template.owner.namespace
+    finding = check_namespace(namespace, surroundings)
+    if finding is not None:
+        yield finding.at("metadata.namespace")
+    for index, entry in enumerate(template.claims):
+        path = f"{template.path}.resourceClaims[{index}]"
+        if _is_name(entry.claim_name) and not _is_name(entry.template_name):
+            finding = _check_claim("ResourceClaim", str(entry.claim_name), namespace, surroundings)
+            if finding is not None:
+                yield finding.at(f"{path}.resourceClaimName")
+        elif _is_name(entry.template_name) and not _is_name(entry.claim_name):
+            finding = _check_claim("ResourceClaimTemplate", str(entry.template_name), namespace, surroundings)
+            if finding is not None:
+                yield finding.at(f"{path}.resourceClaimTemplateName")
+
+
+def _check_resources(template: PodTemplate, surroundings: Surroundings, pins: Pins) -> Iterator[Problem]:
+    for list_name in ("initContainers", "containers"):
+        for index, container in enumerate(_items(template.spec.get(list_name))):
+            resources = _mapping(_mapping(container).get("resources"))
+            for amounts in ("limits", "requests"):
+                for resource in _mapping(resources.get(amounts)):
+                    if not str(resource).startswith(_IMPLICIT):
+                        continue
+                    finding = check_class_name(str(resource).removeprefix(_IMPLICIT), surroundings, pins)
+                    if finding is not None:
+                        path = f"{template.path}.{list_name}[{index}].resources.{amounts}"
+                        yield finding._replace(hint=finding.hint.replace("deviceClassName: ", _IMPLICIT)).at(
+                            path
+                        )
+
+
+def _items(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else ()
+
+
+def _mapping(value: object) -> Mapping[object, object]:
+    return value if type(value) is dict or isinstance(value, Mapping) else {}
+
+
+def _check_claim(kind: str, name: str, namespace: str, surroundings: Surroundings) -> Finding | None:
+    is_claim = kind == "ResourceClaim"
+    there, elsewhere = surroundings.claims, surroundings.templates
+    field, other_field = "resourceClaimName", "resourceClaimTemplateName"
+    if not is_claim:
+        there, elsewhere = elsewhere, there
+        field, other_field = other_field, field
+    keys = [(namespace, name)]
+    if namespace in ("", "default"):
+        keys = [("", name), ("default", name)]
+    if any(key in there for key in keys):
+        return None
+    index = surroundings.claim_index if is_claim else surroundings.template_index
+    if any(key in elsewhere for key in keys):
+        hint = f"{name!r} is a {'ResourceClaimTemplate' if is_claim else 'ResourceClaim'}: write {other_field}: {name}"
+    elif name in index.spaces:
+        hint = f"it is in namespace {index.spaces[name][0] or 'default'!r}; claims and pods must share one"
+    else:
+        near = _nearest(name, index.names.get(namespace, ()))
+        hint = f"write {field}: {near}" if near else "it must exist in the cluster, or pods stay pending"
+    return Finding(
+        "claim-not-known",
+        f"{kind} {show(name)} is not in the input in namespace {namespace or 'default'!r}",
+        hint,
+    )
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and value not in _NOT_TOLD
+
+
+def _nearest(name: str, known: Collection[str], *, cutoff: float = 0.6) -> str:
+    if len(known) > _MOST_COMPARED:
+        return ""
+    near = difflib.get_close_matches(name[:80], sorted(known), n=1, cutoff=cutoff)
+    return near[0] if near else ""

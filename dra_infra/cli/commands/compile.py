@@ -1,0 +1,79 @@
+"""Options and help of `dra-infra compile`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from dra_infra.cli import options
+
+
+@click.command()
+@click.argument(
+    "path",
+    type=options.FILE,
+    default=Path(),
+    help="A Pulumi project in Python, a folder or file of manifests, or the folder of a chart; else this folder.",
+)
+@click.option(
+    "--output", "-o", metavar="FILE", type=options.FILE, default=Path("head.json"), help="Where it goes."
+)
+@click.option(
+    "--source",
+    metavar="KIND",
+    type=options.OneOf(["program", "manifests", "chart"]),
+    help="program, manifests or chart; else read off PATH.",
+)
+@click.option(
+    "--values",
+    metavar="FILE",
+    type=options.FILE,
+    multiple=True,
+    help="Values of a chart; may be repeated, the last wins.",
+)
+@options.stack
+@options.config
+@options.timeout
+@options.charts
+@options.allow
+def compile(  # noqa: A001  (the name of the command)
+    path: Path,
+    *,
+    output: Path,
+    source: str | None,
+    values: Sequence[Path],
+    stack: str | None,
+    config: Mapping[str, str],
+    timeout: float,
+    charts: bool,
+    allow: Sequence[str],
+) -> int:
+    """Compile one side of a review to a file, for `dra-infra review --head`, which runs nothing of it.
+
+    A job that runs the program of a pull request should have no token that may write; the job that has one should run nothing of
+    the pull request. This is the first, `dra-infra review --head` and `dra-infra comment` are the second.
+
+    \b
+    Examples:
+      dra-infra compile infra/ --output head.json
+      dra-infra compile manifests/
+      dra-infra compile charts/inference --values prod.yaml
+    \b
+    Exits with 0 when the file holds the objects, 2 when it holds why there are none.
+    """  # noqa: D301  (click reads the character)
+    from dra_infra.cli.compile import run
+    from dra_infra.program.confinement import read_allowance
+    from dra_infra.sources.sides import Asked
+
+    asked = Asked(
+        base=None,
+        stack=stack,
+        config=config,
+        timeout=timeout,
+        charts=charts,
+        values=values,
+        allowance=read_allowance(allow),
+    )
+    return run(path, asked=asked, kind=source, output=output)

@@ -1,0 +1,112 @@
+"""Read-only requests to one API server: GET, within bounds of time and size."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dra_infra.client.kubeconfig import Account
+from dra_infra.client.refusals import strange_answer
+from dra_infra.client.wire import BUSY, Wire, pause_of
+from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
+
+_READ: Final = 60.0
+"""An API server ends a list after as long by itself (--request-timeout)."""
+
+_WHOLE: Final = 120.0
+"""Twice that: what is longer on its way is not sent by a server that works."""
+
+_LARGEST: Final = 512 * 1024 * 1024
+"""Bytes of one answer: a page of 500 of the largest objects that etcd takes, 1.5 MiB, is no real case."""
+
+_MOST_TRIES: Final = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What the server said to a request that it understood: 200, 403, 404, 406, 410 or another refusal.
+
+    Args:
+        status: HTTP's.
+        body: As it came.
+    """
+
+    status: int
+    body: bytes
+
+    @property
+    def message(self) -> str:
+        """The server's words for a refusal."""
+        try:
+            said = read_foreign_json(self.body)
+        except ForeignJsonError:
+            said = None
+        text = said.get("message") if isinstance(said, dict) else None
+        return text if isinstance(text, str) else self.body[:200].decode("utf-8", "replace")
+
+
+class Session:
+    """Asks one API server.
+
+    Args:
+        account: Where, and as whom.
+        environment: May name proxies.
+        sleep: Waits; tests pass a clock of their own.
+
+    Raises:
+        ClusterError: `kubeconfig-unreadable`, `cluster-credentials`; from requests also `cluster-unreachable`,
+            `cluster-unauthorized`, `cluster-answer`.
+    """
+
+    def __init__(
+        self,
+        account: Account,
+        environment: Mapping[str, str] = os.environ,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.account = account
+        self._wire = Wire(account, environment, largest=_LARGEST)
+        self._sleep = sleep
+        self.bytes_read = 0
+        """Of bodies, unpacked."""
+
+    def get(
+        self, path: str, query: Mapping[str, str] | None = None, *, accept: str = "application/json"
+    ) -> Answer:
+        """One answer; a server that is busy is asked again."""
+        for number in range(_MOST_TRIES):
+            with self._wire.ask(
+                "GET", path, query or {}, read=_READ, whole=_WHOLE, accept=accept
+            ) as response:
+                if response.status not in BUSY or number == _MOST_TRIES - 1:
+                    body = self._wire.body(response, path)
+                    self.bytes_read += len(body)
+                    return Answer(status=response.status, body=body)
+                pause = pause_of(response.headers.get("Retry-After"), number)
+            self._sleep(pause)
+        raise AssertionError  # pragma: no cover  (the loop returns)
+
+    def get_json(
+        self, path: str, query: Mapping[str, str] | None = None, *, accept: str = "application/json"
+    ) -> tuple[int, Any]:
+        """Status and decoded body; of a refusal, the server's words in place of the body."""
+        answer = self.get(path, query, accept=accept)
+        if answer.status != 200:
+            return answer.status, answer.message
+        try:
+            return 200, read_foreign_json(answer.body)
+        except ForeignJsonError as error:
+            raise strange_answer(self.account.server, path, "what is not JSON") from error
+
+    @contextmanager
+    def lines(
+        self, path: str, query: Mapping[str, str], *, seconds: float
+    ) -> Iterator[tuple[int, Iterator[bytes]]]:
+        """Status, and the lines of an answer as they come, until the server ends it or is silent for *seconds*."""
+        with self._wire.ask("GET", path, query, read=seconds) as response:
+            yield response.status, self._wire.lines(response, path)

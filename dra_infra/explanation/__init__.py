@@ -1,0 +1,25 @@
+"""Why claims get no devices: counted devices, proofs in words, and the smallest edits that fit.
+
+Everything here asks the ported allocator and reads what it reads; nothing decides about an allocation by itself.
+"""
+
+from dra_infra.explanation.explain import explain
+from dra_infra.explanation.findings import Finding, explain_node
+from dra_infra.explanation.question import AskedClaim, Holder, Inventory, Question
+from dra_infra.explanation.records import Explanation, Refusal, RequestTree, RuntimeTrouble, Step, Suggestion
+
+__all__ = [
+    "AskedClaim",
+    "Explanation",
+    "Finding",
+    "Holder",
+    "Inventory",
+    "Question",
+    "Refusal",
+    "RequestTree",
+    "RuntimeTrouble",
+    "Step",
+    "Suggestion",
+    "explain",
+    "explain_node",
+]

@@ -1,0 +1,352 @@
+"""Questions that `explain` is asked, made from plain objects: about the pods or the claim of one object.
+
+`explain NAME` means `pod/x`, `deployment/x`, `claim/x`, or `x` of any kind that has pods or is a claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from dra_infra.errors import Problem, ProgramError
+from dra_infra.explanation import AskedClaim, Holder, Inventory, Question
+from dra_infra.kubernetes.api.defaults import with_defaults
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.dropping import Dropped, drop_from_claim, drop_from_slice
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.pod_containers import Amounts
+from dra_infra.kubernetes.api.pods import PodTemplate
+from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim, ResourceClaimTemplate
+from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+from dra_infra.kubernetes.api.versions import convert
+from dra_infra.kubernetes.scheduler.extended_resources import ExtendedDemand, ServedResources
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.kubernetes.scheduler.label_selectors import matches_node_selector
+from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
+from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
+from dra_infra.kubernetes.scheduler.pod_resources import (
+    find_shortage,
+    node_amounts,
+    pod_requests,
+    show_amount,
+)
+from dra_infra.kubernetes.scheduler.pod_shapes import read_shape
+
+Manifest = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asking:
+    """What is asked, and what is known before anything is tried.
+
+    Args:
+        subject: The object: `Pod ml/train`.
+        question: What the allocator is asked; None where there is nothing to ask.
+        causes: What is wrong, or worth knowing, before devices are looked at.
+        settled: What has happened already: the pod runs, or its claims have devices.
+        unmodelled: Fields of the pod that the answer leaves out.
+    """
+
+    subject: str
+    question: Question | None = None
+    causes: tuple[Problem, ...] = ()
+    settled: str = ""
+    unmodelled: tuple[str, ...] = ()
+
+
+@dataclass(kw_only=True, slots=True)
+class Surroundings:
+    """What a question is about beside the object itself.
+
+    Args:
+        fleet: Nodes, slices and classes.
+        release: Whose rules.
+        classes: Classes that come before those of the fleet.
+        holders: Claims with devices.
+        taken: What running pods take of each node.
+        placed: The pods that run, by their nodes in the order of the fleet; None where they are not looked at.
+        is_blind: Whether nodes could not be seen, so that nothing but their devices is looked at.
+    """
+
+    fleet: Fleet
+    release: Release
+    classes: Sequence[DeviceClass] = ()
+    holders: tuple[Holder, ...] = ()
+    taken: Mapping[str, Amounts] = field(default_factory=dict)
+    placed: PlacedPods | None = None
+    is_blind: bool = False
+
+    def ask(
+        self,
+        claims: Sequence[AskedClaim],
+        template: PodTemplate | None = None,
+        *,
+        elsewhere: Sequence[tuple[str, AllocationResult]] = (),
+    ) -> Question:
+        """The question about pods with these claims.
+
+        Args:
+            claims: Those that are not allocated yet.
+            template: The pod; None asks about the claims alone.
+            elsewhere: Claims of the pod that have devices already, by name: it must go where those are.
+        """
+        known = {each.metadata.name: each for each in (*self.fleet.classes, *self.classes)}
+        refusals: dict[str, str] = {}
+        room: dict[str, int] = {}
+        pods = 1
+        claims = list(claims)
+        if template is not None:
+            extended = self._extended(template, known.values())
+            if not self.is_blind:
+                refusals, room = self._places(template, extended)
+            claims += self._made_for(template, extended, has_claims=bool(claims))
+            pods = max(template.replicas or 1, 1)
+        for name, result in elsewhere:
+            for node in self.fleet.nodes:
+                selector = result.node_selector
+                if selector is not None and not matches_node_selector(selector.to_manifest(), node):
+                    refusals.setdefault(node.name, f"{name} is allocated, and not for this node")
+        slices = [_stored(each, self.release) for each in self.fleet.slices]
+        question = Question(
+            cluster=Inventory.of(self.release, slices, known.values()),
+            slices=slices,
+            nodes=self.fleet.nodes,
+            claims=tuple(claims),
+            refusals=refusals,
+            room=room,
+            pods=1 if any(each.is_shared for each in claims) else pods,
+        )
+        return question.with_more(self.holders)
+
+    def _extended(self, template: PodTemplate, classes: Iterable[DeviceClass]) -> ExtendedDemand | None:
+        served = ServedResources(classes, self.release)
+        return served.find(template.spec, pod_requests(template.spec))
+
+    def _made_for(
+        self, template: PodTemplate, extended: ExtendedDemand | None, *, has_claims: bool
+    ) -> list[AskedClaim]:
+        """The claim that the scheduler makes of extended resources, where no device plugin serves them."""
+        if extended is None:
+            return []
+        owner = template.owner
+        made = extended.claim_for({}, owner.name, owner.namespace, has_claims=has_claims)
+        if made is None:
+            return []
+        name = f"extended resources of {owner}"
+        return [
+            AskedClaim(
+                claim=made.changed({"metadata": made.metadata.changed({"name": owner.name})}),
+                name=name,
+                is_generated=True,
+            )
+        ]
+
+    def _places(
+        self, template: PodTemplate, extended: ExtendedDemand | None
+    ) -> tuple[dict[str, str], dict[str, int]]:
+        chosen = NodeFilter(template.spec, daemon=template.owner.kind == "DaemonSet")
+        asked = pod_requests(template.spec)
+        refusals, room = {}, {}
+        shape = read_shape(
+            template.spec,
+            template.owner.namespace or "default",
+            template.labels,
+            is_daemon=template.owner.kind == "DaemonSet",
+        )
+        for number, node in enumerate(self.fleet.nodes):
+            text = chosen.refusal(node)
+            if not text and self.placed is not None:
+                text = self.placed.refusal(shape, number)
+            taken = self.taken.get(node.name, {})
+            left = {
+                name: max(amount - taken.get(name, 0), 0)
+                for name, amount in node_amounts(node.allocatable).items()
+            }
+            by_devices = extended.by_devices(left) if extended is not None else ()
+            served = [
+                name for name in (extended.names if extended is not None else ()) if name not in by_devices
+            ]
+            wanted = {name: amount for name, amount in asked.items() if name not in by_devices}
+            short = find_shortage(wanted, left)
+            if not text and served:
+                text = f"a device plugin serves {', '.join(served)} there, which is not looked at"
+            if not text and short:
+                has = show_amount(short, left[short]) if left.get(short) else "none"
+                text = f"the pod requests {show_amount(short, wanted[short])} {short}, and {has} is left"
+                if short == "pods":
+                    text = "the node has no slot for a pod left"
+            if text:
+                refusals[node.name] = text
+            else:
+                room[node.name] = min(
+                    left.get(name, 0) // amount for name, amount in wanted.items() if amount
+                )
+        return refusals, room
+
+
+def _stored(slice_: ResourceSlice, release: Release) -> ResourceSlice:
+    """A slice as the server has it, without what its gates clear."""
+    spec, dropped = drop_from_slice(slice_.spec, release)
+    return with_defaults(slice_.changed({"spec": spec}) if dropped else slice_)
+
+
+def read_claim(
+    manifest: Manifest, ref: ObjectRef, release: Release, *, is_shared: bool = False
+) -> tuple[AskedClaim | None, list[Problem]]:
+    """A claim, or what a template makes, as a server of *release* has it; and what it lost on the way.
+
+    Codes `object-malformed`, `field-dropped`, `field-ignored`.
+    """
+    try:
+        whole = convert(manifest, "v1").manifest
+        if ref.kind == "ResourceClaimTemplate":
+            spec, path = with_defaults(ResourceClaimTemplate.from_manifest(whole)).spec.spec, "spec.spec"
+        else:
+            spec, path = with_defaults(ResourceClaim.from_manifest(whole)).spec, "spec"
+    except (ValidationError, ValueError) as error:
+        return None, [_malformed(ref, error)]
+    devices, dropped = drop_from_claim(spec.devices, f"{path}.devices", release)
+    claim = ResourceClaim.from_manifest(
+        {
+            "metadata": {"name": ref.name, "namespace": ref.namespace},
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+        }
+    ).changed({"spec": spec.changed({"devices": devices})})
+    problems = [_dropped(each, ref, release) for each in dropped]
+    return AskedClaim(claim=claim, name=str(ref), path=path, is_shared=is_shared), problems
+
+
+def read_classes(manifests: Iterable[Manifest]) -> tuple[list[DeviceClass], list[Problem]]:
+    """The classes among some objects; `object-malformed` for one that is none."""
+    found, problems = [], []
+    for manifest in manifests:
+        if manifest.get("kind") == "DeviceClass":
+            try:
+                found.append(DeviceClass.from_manifest(convert(manifest, "v1").manifest))
+            except (ValidationError, ValueError) as error:
+                name = (manifest.get("metadata") or {}).get("name")
+                problems.append(_malformed(ObjectRef("DeviceClass", str(name)), error))
+    return found, problems
+
+
+def read_allocation(manifest: Manifest) -> AllocationResult | None:
+    """`status.allocation` of a claim; None where it has none that can be read."""
+    status = manifest.get("status")
+    allocation = status.get("allocation") if isinstance(status, Mapping) else None
+    if not isinstance(allocation, Mapping):
+        return None
+    try:
+        return AllocationResult.from_manifest(allocation)
+    except ValidationError:
+        return None
+
+
+def _malformed(ref: ObjectRef, error: Exception) -> Problem:
+    text = str(error)
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        text = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return Problem(
+        path=str(ref),
+        code="object-malformed",
+        message=f"it cannot be read: {text[:200]}",
+        hint="dra-infra validate tells everything that is wrong with it",
+    )
+
+
+def _dropped(dropped: Dropped, ref: ObjectRef, release: Release) -> Problem:
+    does = "stores it, and its scheduler ignores it" if dropped.kept else "clears it without a word"
+    return Problem(
+        path=f"{ref}: {dropped.path}",
+        code="field-ignored" if dropped.kept else "field-dropped",
+        message=f"Kubernetes {release.minor} {does}: the gate {dropped.gate} is off",
+        hint=f"switch the gate on in API server and scheduler, or name it here: --gate {dropped.gate}=true",
+        severity="warning",
+    )
+
+
+_KINDS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("claim", "claims", "resourceclaim", "resourceclaims"), "ResourceClaim"),
+    **dict.fromkeys(("template", "resourceclaimtemplate", "resourceclaimtemplates"), "ResourceClaimTemplate"),
+    **dict.fromkeys(("pod", "pods", "po"), "Pod"),
+    **dict.fromkeys(("deployment", "deployments", "deploy"), "Deployment"),
+    **dict.fromkeys(("statefulset", "statefulsets", "sts"), "StatefulSet"),
+    **dict.fromkeys(("daemonset", "daemonsets", "ds"), "DaemonSet"),
+    **dict.fromkeys(("replicaset", "replicasets", "rs"), "ReplicaSet"),
+    **dict.fromkeys(("job", "jobs"), "Job"),
+    **dict.fromkeys(("cronjob", "cronjobs", "cj"), "CronJob"),
+    **dict.fromkeys(("replicationcontroller", "rc"), "ReplicationController"),
+}
+_ORDER: Final = tuple(dict.fromkeys(_KINDS.values()))
+
+
+def find_subject(
+    name: str, namespace: str | None, manifests: Iterable[Mapping[str, Any]]
+) -> tuple[ObjectRef, Mapping[str, Any]]:
+    """The object of that name.
+
+    Args:
+        name: `kind/name`, or a name alone.
+        namespace: Its namespace; None for any, when only one has such an object.
+        manifests: Where to look.
+
+    Raises:
+        ProgramError: `subject-not-known`: of no kind, not there, or there several times.
+    """
+    kind, slash, rest = name.rpartition("/")
+    wanted = _KINDS.get(kind.lower()) if slash else None
+    if slash and wanted is None:
+        raise _unknown(
+            name, f"{kind} is no kind of pods or claims", f"write pod/{rest}, or one of: {', '.join(_ORDER)}"
+        )
+    found: dict[ObjectRef, Mapping[str, Any]] = {}
+    near: list[str] = []
+    for manifest in manifests:
+        ref = ref_of(manifest)
+        if ref.kind not in _ORDER:
+            continue
+        if (
+            ref.name == rest
+            and wanted in (None, ref.kind)
+            and namespace in (None, ref.namespace or "default")
+        ):
+            found[ref] = manifest
+        elif wanted in (None, ref.kind):
+            near.append(f"{ref.kind.lower()}/{ref.name}" + (f" -n {ref.namespace}" if ref.namespace else ""))
+    if not found:
+        where = f" in namespace {namespace}" if namespace else ""
+        raise _unknown(
+            name,
+            f"there is no {name}{where}",
+            f"there are: {_listed(near)}" if near else "nothing of these kinds is there",
+        )
+    order = sorted(found, key=lambda ref: (_ORDER.index(ref.kind), ref.namespace))
+    if len({ref.namespace for ref in found}) > 1 or (wanted is None and len(found) > 1):
+        told = [f"{ref.kind.lower()}/{ref.name} -n {ref.namespace or 'default'}" for ref in order]
+        raise _unknown(name, f"{name} is there several times", f"write one of: {_listed(told)}")
+    return order[0], found[order[0]]
+
+
+def ref_of(manifest: Mapping[str, Any]) -> ObjectRef:
+    """Kind, namespace and name."""
+    metadata = manifest.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    return ObjectRef(
+        kind=str(manifest.get("kind") or ""),
+        name=str(metadata.get("name") or ""),
+        namespace=str(metadata.get("namespace") or ""),
+    )
+
+
+def _listed(names: list[str]) -> str:
+    names = sorted(dict.fromkeys(names))
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+def _unknown(name: str, message: str, hint: str) -> ProgramError:
+    return ProgramError([Problem(path=name[:80], code="subject-not-known", message=message, hint=hint)])

@@ -1,0 +1,133 @@
+"""Causes around the claims, by name: classes, drivers, pools, MIG.
+
+Each is one of the common reasons why pods wait.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from dra_infra.errors import Problem
+from dra_infra.explanation.clauses import drivers_of, expressions_of
+from dra_infra.explanation.question import AskedClaim, Question
+from dra_infra.explanation.sieve import find_troubles
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.resource_claim import DeviceSubRequest, ExactDeviceRequest
+
+_MIG: Final = re.compile(r"\.type\s*==\s*(['\"])mig\1")
+_CODES: Final = {"incomplete": "pool-incomplete", "invalid": "pool-invalid", "obsolete": "pool-incomplete"}
+_SHOWN: Final = 4
+
+
+def find_causes(question: Question) -> Iterator[Problem]:
+    """Codes `class-not-known`, `driver-missing`, `driver-not-on-node`, `mig-not-published`, `slice-node-gone`,
+    `pool-incomplete`, `pool-invalid`.
+    """  # noqa: D205  (one list of codes)
+    drivers: set[str] = set()
+    seen: set[str] = set()
+    for asked in question.claims:
+        for path, leaf in _leaves(asked):
+            name = leaf.device_class_name
+            device_class = question.cluster.classes.get(name)
+            if device_class is None:
+                yield _unknown_class(question, f"{asked.name}: {asked.path}.{path}.deviceClassName", name)
+            elif name not in seen:
+                seen.add(name)
+                drivers |= drivers_of(device_class)
+                yield from _without_driver(question, device_class)
+                yield from _without_mig(question, device_class, leaf)
+    yield from _pools(question, drivers)
+
+
+def _leaves(asked: AskedClaim) -> Iterator[tuple[str, ExactDeviceRequest | DeviceSubRequest]]:
+    for position, request in enumerate(asked.claim.spec.devices.requests or ()):
+        if request.exactly is not None:
+            yield f"devices.requests[{position}].exactly", request.exactly
+        for sub, entry in enumerate(request.first_available or ()):
+            yield f"devices.requests[{position}].firstAvailable[{sub}]", entry
+
+
+def _unknown_class(question: Question, path: str, name: str) -> Problem:
+    known = sorted(question.cluster.classes)
+    near = difflib.get_close_matches(name[:80], known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"classes that are there: {', '.join(known[:8]) or 'none'}"
+    return Problem(path=path, code="class-not-known", message=f"there is no DeviceClass {name}", hint=hint)
+
+
+def _without_driver(question: Question, device_class: DeviceClass) -> Iterator[Problem]:
+    name = device_class.metadata.name
+    for driver in sorted(drivers_of(device_class)):
+        slices = [each for each in question.slices if each.spec.driver == driver]
+        if not slices:
+            yield Problem(
+                path=f"DeviceClass {name}",
+                code="driver-missing",
+                message=f"no ResourceSlice of its driver {driver} is there, so it has no device at all",
+                hint=f"install the driver, or look why it publishes nothing: dra-infra doctor --driver {driver}",
+            )
+            continue
+        index = question.cluster.index
+        here = {id(each) for node in question.eligible for each in index.relevant(node)}
+        if question.eligible and not any(id(each) in here for each in slices):
+            nodes = sorted({each.spec.node_name for each in slices if each.spec.node_name})
+            where = f"for {', '.join(nodes[:_SHOWN])}" if nodes else "for other nodes"
+            yield Problem(
+                path=f"DeviceClass {name}",
+                code="driver-not-on-node",
+                message=f"driver {driver} publishes devices {where}, and for none of the nodes to which the pod may go",
+                hint="let the pod go there, or see why the driver's pod is not on the other nodes: dra-infra doctor",
+            )
+
+
+def _without_mig(
+    question: Question, device_class: DeviceClass, leaf: ExactDeviceRequest | DeviceSubRequest
+) -> Iterator[Problem]:
+    own = [each.cel.expression for each in leaf.selectors or () if each.cel is not None]
+    if not any(_MIG.search(each) for each in (*expressions_of(device_class), *own)):
+        return
+    types = {
+        attribute.string
+        for slice_ in question.slices
+        for device in slice_.spec.devices or ()
+        if (attribute := (device.attributes or {}).get("type")) is not None
+    }
+    if types and "mig" not in types:
+        yield Problem(
+            path=f"DeviceClass {device_class.metadata.name}",
+            code="mig-not-published",
+            message=f"it is for MIG devices, and all devices are of type {', '.join(sorted(filter(None, types)))}",
+            hint="make them with the MIG manager (label nvidia.com/mig.config), or switch on the driver's gate DynamicMIG",
+        )
+
+
+def _pools(question: Question, drivers: set[str]) -> Iterator[Problem]:
+    nodes = {node.name for node in question.nodes}
+    gone = sorted(
+        {
+            each.spec.node_name
+            for each in question.slices
+            if each.spec.node_name and each.spec.node_name not in nodes
+        }
+    )
+    if gone:
+        yield Problem(
+            path="ResourceSlices",
+            code="slice-node-gone",
+            message=f"slices are for nodes that are not there: {', '.join(gone[:_SHOWN])}",
+            hint="their devices are nobody's; see whether these nodes should be there",
+            severity="warning",
+        )
+    told = set()
+    for node in question.eligible:
+        for trouble in find_troubles(question.cluster, node):
+            if trouble.pool not in told and (not drivers or trouble.pool.driver in drivers):
+                told.add(trouble.pool)
+                yield Problem(
+                    path=f"pool {trouble.pool}",
+                    code=_CODES[trouble.state],
+                    message=f"it is {trouble.state}: {trouble.why}; none of its devices is given out",
+                    hint="the driver is still writing it, or the server refused a slice: see the log of its pod there",
+                )

@@ -1,0 +1,295 @@
+"""Explains a question as a whole: runtime errors of selectors, proofs that nothing fits, and the rest.
+
+For an error that ends the scheduler's attempt it finds the selector that has no value, and the device. Proofs that
+nothing fits hold whatever is in use: by counting, or by a search that came to its end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from dra_infra.explanation.edit_requests import other_classes
+from dra_infra.explanation.edits import Ladder
+from dra_infra.explanation.findings import explain_node, find_shortages
+from dra_infra.explanation.node_kinds import NodeKind, sort_nodes
+from dra_infra.explanation.question import Inventory, Leaf, Question, read_requests
+from dra_infra.explanation.records import (
+    Explanation,
+    Refusal,
+    RequestTree,
+    RuntimeTrouble,
+    Suggestion,
+    Verdict,
+)
+from dra_infra.explanation.sieve import Sieve, selector_lists
+from dra_infra.explanation.suggesting import Budget, LateError, Placed, Suggesting, place_pods, try_nodes
+from dra_infra.explanation.survey import Survey
+from dra_infra.kubernetes.api.device_class import DeviceSelector
+from dra_infra.kubernetes.api.resource_claim import AllocationResult
+from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed, Published
+from dra_infra.kubernetes.scheduler.allocator.selection import Trouble
+from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
+from dra_infra.kubernetes.scheduler.allocator.variants import Quirk
+from dra_infra.kubernetes.scheduler.fleet import Node
+
+
+def find_error(question: Question, placed: Placed) -> RuntimeTrouble:
+    """The error of *placed*, with claim, selector and device where it is about one."""
+    text = placed.failed.text if placed.failed is not None else ""
+    node = next(each for each in question.nodes if each.name == placed.nodes[0])
+    sieve = Sieve(question.cluster, node, question.declared_by(node))
+    for entries in read_requests(question.cluster, question.asked, question.names):
+        for leaf in entries:
+            for _, published in sieve.devices:
+                for where, selector, trouble in _troubles(sieve, leaf, published):
+                    if trouble.text in text:
+                        return RuntimeTrouble(
+                            text=text,
+                            claim=leaf.claim_name,
+                            where=where,
+                            expression=selector.cel.expression if selector.cel is not None else "",
+                            device=str(published.id) if trouble.compiles else "",
+                        )
+    return RuntimeTrouble(text=text)
+
+
+def _troubles(
+    sieve: Sieve, leaf: Leaf, published: Published
+) -> Iterator[tuple[str, DeviceSelector, Trouble]]:
+    """The selector at which a device stops, when that has no value there."""
+    for owner, selectors in selector_lists(leaf.wanted):
+        for number, selector in enumerate(selectors):
+            verdict = sieve.test(selector, published)
+            if isinstance(verdict, Trouble):
+                whose = f"request {leaf.wanted.full_name}" if owner == "request" else owner
+                yield f"{whose}, selector #{number}", selector, verdict
+            if verdict is not True:
+                return
+
+
+_TRIED: Final = (
+    "every combination of devices was tried, also as if none were in use, and none serves all requests"
+)
+
+
+def find_proof(
+    question: Question,
+    requests: Sequence[tuple[Leaf, ...]],
+    trees: Sequence[RequestTree],
+    nodes: Sequence[Node],
+    budget: Budget,
+) -> str:
+    """Why no node could serve the claims even with all devices free; empty where one could, or that is not known.
+
+    Args:
+        question: The question.
+        requests: The requests of its claims.
+        trees: What becomes of the devices.
+        nodes: One node of each kind.
+        budget: Time and steps.
+
+    Raises:
+        LateError: When the time is over.
+    """
+    free = question.with_cluster(question.cluster.with_state(AllocatedState()))
+    hardest: tuple[int, str] | None = None
+    for node in nodes:
+        sieve = Sieve(free.cluster, node, question.declared_by(node))
+        found = find_shortages(free.cluster, sieve, free.asked, requests, question.names, is_free=True)
+        if not found:
+            outcome, ended = budget.attempt(free, node)
+            if not ended or isinstance(outcome, Allocated):
+                return ""
+            hardest = 0, _TRIED
+            continue
+        # Of a node the worst, of nodes the best.
+        worst = min(found, key=lambda each: each.best - each.wanted)
+        lack = worst.best - worst.wanted
+        if hardest is None or lack > hardest[0]:
+            verb = "is" if worst.wanted == 1 else "are"
+            where = f"on the best node, {node.name}, " if len(question.nodes) > 1 else ""
+            hardest = lack, f"{worst.asked} {verb} asked for; {where}{worst.there}"
+    if hardest is None:
+        return ""
+    return _none_passes(trees) or hardest[1]
+
+
+def _none_passes(trees: Sequence[RequestTree]) -> str:
+    """The first test of a selector that no device is left behind, of a request without alternatives."""
+    for tree in trees:
+        for before, step in zip((None, *tree.steps), tree.steps, strict=False):
+            left = tree.candidates if before is None else before.left
+            if step.rule in ("class", "request") and left and step.left == 0 and "/" not in tree.request:
+                return f"no device that can be had passes {step.where} of {tree.claim}: {step.text}"
+    return ""
+
+
+_LATE = "the time was over before {}; give more with --timeout"
+
+
+def explain(
+    question: Question, *, is_late: Callable[[], bool] = lambda: False, is_deep: bool = False
+) -> Explanation:
+    """Why the pods of a question fit or not, with the smallest edits that fit.
+
+    Args:
+        question: The question.
+        is_late: Whether the time is over; what is known by then is the answer.
+        is_deep: Whether pairs of edits are tried too.
+    """
+    return _Answer(question, Budget(is_late)).run(is_deep=is_deep)
+
+
+class _Answer:
+    def __init__(self, question: Question, budget: Budget) -> None:
+        self._asked = question
+        self._question = question
+        self._budget = budget
+        self._unknown: list[str] = []
+        self._kinds: list[NodeKind] = []
+
+    def run(self, *, is_deep: bool) -> Explanation:
+        question = self._asked
+        base = Explanation(
+            verdict="does-not-fit",
+            kubernetes=f"1.{question.cluster.variant.number}",
+            nodes=len(question.nodes),
+            pods=question.pods,
+            refusals=_refusals(question),
+        )
+        try:
+            read_requests(question.cluster, question.asked, question.names)
+        except AllocationError as error:
+            return self._refused(base, error.failed)
+        first, number = self._place()
+        if first.failed is not None:
+            base = replace(base, error=find_error(question, first))
+        elif number == question.pods and first.results:
+            return replace(
+                base, verdict="fits", placed=number, node=first.nodes[0], devices=_devices(first.results)
+            )
+        # What is left for the first pod that does not fit.
+        requests = read_requests(self._question.cluster, self._question.asked, question.names)
+        # Those that were placed before have changed what is in use.
+        kinds = sort_nodes(self._question) if number else self._kinds
+        survey = Survey(self._question, requests, kinds)
+        near = survey.nearest()
+        verdict: Verdict = "does-not-fit" if first.is_known or first.failed else "not-decided"
+        base = replace(
+            base,
+            verdict=verdict,
+            placed=number,
+            requests=survey.trees(),
+            node=near[0] if near and not base.error else "",
+        )
+        if near and not base.error:
+            node = next(each for each in question.nodes if each.name == near[0])
+            base = replace(base, nearest=self._nearest(node), quirks=self._quirks(node))
+            base = replace(base, proof=self._proof(requests, base.requests))
+        suggestions = self._suggest(requests, survey, question.pods - number, is_deep=is_deep)
+        return replace(base, suggestions=suggestions, unknown=tuple(dict.fromkeys(self._unknown)))
+
+    def _place(self) -> tuple[Placed, int]:
+        """What becomes of the first pod, and how many pods fit; the question is then that of the next pod."""
+        first = Placed()
+        try:
+            self._kinds = sort_nodes(self._asked)
+            first = try_nodes(self._asked, self._budget, [kind.first for kind in self._kinds])
+            if not first.is_known:
+                self._unknown.append(
+                    "a search for devices was stopped: whether it would end well is not known"
+                )
+            if not first.results:
+                return first, 0
+            number, self._question = place_pods(self._asked, self._budget)
+        except LateError:
+            self._unknown.append(_LATE.format("all nodes were tried"))
+            return replace(first, is_known=False), 0
+        return first, number
+
+    def _refused(self, base: Explanation, failed: Failed) -> Explanation:
+        """A claim that the allocator refuses before it looks at any device."""
+        suggestions: tuple[Suggestion, ...] = ()
+        if "could not retrieve device class" in failed.text:
+            trying = Suggesting(self._asked, self._asked.eligible, self._budget)
+            suggestions = trying.try_ladders(self._classes())
+        return replace(base, error=RuntimeTrouble(text=failed.text), suggestions=suggestions)
+
+    def _classes(self) -> Iterator[Ladder]:
+        for number, claim in enumerate(self._asked.asked):
+            for at, request in enumerate(claim.spec.devices.requests or ()):
+                for sub, leaf in enumerate(request.first_available or [request.exactly]):
+                    if leaf is not None and leaf.device_class_name not in self._asked.cluster.classes:
+                        yield from other_classes(self._asked, number, at, sub, cost=5.0)
+
+    def _nearest(self, node: Node) -> str:
+        question = self._question
+        found = explain_node(
+            question.cluster, node, question.asked, names=question.names, declared=question.declared_by(node)
+        )
+        return found.here or found.text.format(best=found.best)
+
+    def _quirks(self, node: Node) -> tuple[str, ...]:
+        """Bugs of the minor without which the nearest node would answer otherwise."""
+        question, found = self._question, []
+        cluster = question.cluster
+        try:
+            answer, ended = self._budget.attempt(question, node)
+            for quirk in Quirk if ended else ():
+                if cluster.variant.has(quirk):
+                    variant = replace(cluster.variant, quirks=cluster.variant.quirks - {quirk})
+                    other = Inventory.of(
+                        variant,
+                        cluster.index,
+                        cluster.classes.values(),
+                        cluster.state,
+                        evaluator=cluster.evaluator,
+                    )
+                    without, known = self._budget.attempt(question.with_cluster(other), node)
+                    if known and without != answer:
+                        found.append(quirk.value)
+        except LateError:
+            self._unknown.append(_LATE.format("bugs of the minor were looked for"))
+        return tuple(found)
+
+    def _proof(self, requests: Sequence[tuple[Leaf, ...]], trees: Sequence[RequestTree]) -> str:
+        try:
+            return find_proof(
+                self._question, requests, trees, [kind.first for kind in self._kinds], self._budget
+            )
+        except LateError:
+            return ""
+
+    def _suggest(
+        self, requests: Sequence[tuple[Leaf, ...]], survey: Survey, missing: int, *, is_deep: bool
+    ) -> tuple[Suggestion, ...]:
+        trying = Suggesting(self._asked, [kind.first for kind in self._kinds], self._budget)
+        leaves = [leaf for entries in requests for leaf in entries]
+        found = trying.run(leaves, survey, missing=missing, is_deep=is_deep)
+        if trying.unfinished:
+            self._unknown.append(_LATE.format("all edits were tried"))
+        return found
+
+
+def _refusals(question: Question) -> tuple[Refusal, ...]:
+    texts = [
+        (question.refusals[node.name], node.name)
+        for node in question.nodes
+        if question.refusals.get(node.name)
+    ]
+    counts = Counter(text for text, _ in texts)
+    first = dict(reversed(texts))
+    return tuple(
+        Refusal(text=text, nodes=number, example=first[text]) for text, number in counts.most_common()
+    )
+
+
+def _devices(results: Sequence[AllocationResult]) -> tuple[str, ...]:
+    return tuple(
+        f"{each.driver}/{each.pool}/{each.device}"
+        for result in results
+        for each in result.devices.results or ()
+    )

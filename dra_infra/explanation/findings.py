@@ -1,0 +1,205 @@
+"""Reasons that one node cannot give a pod its devices: the first thing that no device, or too few, pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from dra_infra.explanation.clauses import describe_values, join_values, shorten
+from dra_infra.explanation.question import Inventory, Leaf, name_claims, read_requests
+from dra_infra.explanation.shortages import Choice, Counting, Shortage, literal
+from dra_infra.explanation.sieve import Fate, Sieve, Stage, find_troubles, selector_lists
+from dra_infra.kubernetes.api.resource_claim import ResourceClaim
+from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Published
+from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
+from dra_infra.kubernetes.scheduler.fleet import Node
+
+_STEPS: Final = 20_000
+"""Steps of the search that finds out whether free devices would do; the rest is not known then."""
+
+_HELD: Final = {
+    "device": "running pods hold too many of them",
+    "capacity": "running pods hold too much of their capacity",
+    "counters": "running pods hold too much of the counters that they share",
+    "compatibility groups": "running pods hold devices of other compatibility groups",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Why one node does not do; findings with equal code and text are told together.
+
+    Args:
+        code: Stable slug.
+        text: The message, with `{best}` where the number of the best node goes.
+        best: That number on this node.
+        here: The same about this node alone, where it is another text.
+    """
+
+    code: str
+    text: str
+    best: int = 0
+    here: str = field(default="", compare=False)
+
+
+def explain_node(
+    cluster: Inventory,
+    node: Node,
+    claims: Sequence[ResourceClaim],
+    *,
+    names: Sequence[str] = (),
+    declared: frozenset[str] = frozenset(),
+) -> Finding:
+    """The first reason, in the order in which a person would look for it, why `allocate` answers `Cannot`.
+
+    Args:
+        cluster: What is known, with what is in use.
+        node: The node.
+        claims: Those of the pod, as `allocate` got them.
+        names: What to call them, as `ResourceClaimTemplate ml/trainer`; their own names where there is none.
+        declared: `status.declaredFeatures` of the node.
+    """
+    try:
+        requests = read_requests(cluster, claims, names)
+    except AllocationError as error:
+        return Finding("allocation-aborted", literal(error.failed.text))
+    sieve = Sieve(cluster, node, declared)
+    if not sieve.devices:
+        trouble = next(find_troubles(cluster, node), None)
+        text = "no devices are published for the node" if trouble is None else str(trouble)
+        return Finding("no-device-matches", literal(text))
+    for entries in requests:
+        found = [_explain_leaf(sieve, leaf) for leaf in entries]
+        told = [(_progress(sieve, leaf), each) for leaf, each in zip(entries, found, strict=True) if each]
+        if told and len(told) == len(entries):
+            return max(told, key=lambda each: each[0])[1]
+    shortage = next(iter(find_shortages(cluster, sieve, claims, requests, names, is_free=True)), None)
+    if shortage is not None:
+        here = f"{shortage.asked} are asked for, and {shortage.there}"
+        return Finding(shortage.code, shortage.text, shortage.best, here)
+    if _would_do(cluster, node, claims, declared):
+        return Finding("devices-in-use", f"enough devices match, but {_held(sieve, requests)}")
+    return Finding("constraint-not-met", "no choice of devices meets all requests and constraints at once")
+
+
+def find_shortages(
+    cluster: Inventory,
+    sieve: Sieve,
+    claims: Sequence[ResourceClaim],
+    requests: Sequence[tuple[Leaf, ...]],
+    names: Sequence[str] = (),
+    *,
+    is_free: bool,
+) -> list[Shortage]:
+    """What counting alone says is too little on a node.
+
+    Args:
+        cluster: What is known.
+        sieve: The devices of the node.
+        claims: The claims.
+        requests: Their requests.
+        names: What to call the claims.
+        is_free: Whether to count as if nothing were in use.
+    """
+    stage = Stage.USED if is_free else Stage.PASSED
+    choices = []
+    for entries in requests:
+        devices = {key: found for leaf in entries for key, found in sieve.can_have(leaf, stage).items()}
+        wanted = min(sieve.wanted_count(leaf) for leaf in entries)
+        choices.append(Choice(entries, wanted, devices))
+    counting = Counting(cluster, sieve, claims, choices, is_free=is_free)
+    return list(counting.find(name_claims(claims, names)))
+
+
+def _progress(sieve: Sieve, leaf: Leaf) -> tuple[int, int, int]:
+    """How near an entry of a prioritized list comes."""
+    best = max(sieve.fates(leaf), key=lambda fate: (fate.stage, fate.rank))
+    return best.stage, best.rank, -leaf.key.sub
+
+
+def _explain_leaf(sieve: Sieve, leaf: Leaf) -> Finding | None:
+    fates = sieve.fates(leaf)
+    rank = 0
+    for owner, selectors in selector_lists(leaf.wanted):
+        for number, selector in enumerate(selectors):
+            left = _reaching(sieve, fates, rank)
+            rank += 1
+            if all(fate.stage is Stage.SELECTOR and fate.rank < rank for fate in fates):
+                expression = selector.cel.expression if selector.cel is not None else ""
+                return Finding(
+                    "no-device-matches", _describe_selector(sieve, leaf, owner, number, expression, left)
+                )
+    reached = max(fate.stage for fate in fates)
+    last = {fate.detail for fate in fates if fate.stage is reached}
+    tainted = {fate.detail for fate in fates if fate.stage is Stage.TAINT}
+    match reached:
+        case Stage.PLACE | Stage.FEATURE:
+            why = join_values(sorted(last))
+            return Finding(
+                "no-device-matches", literal(f"no device that {leaf.name} matches can be had: {why}")
+            )
+        case Stage.CAPACITY:
+            asked = ", ".join(f"{amount} of {name}" for name, amount in sorted(leaf.wanted.capacity.items()))
+            text = (
+                f"{leaf.name} asks for {asked or 'a share'} of a device, and no device that matches has it: "
+            )
+            return Finding("capacity-too-small", literal(text + join_values(sorted(last))))
+        case Stage.COUNTER:
+            text = f"{leaf.name} matches devices that take more than all of counter set {join_values(sorted(last))}"
+            return Finding("counters-exceeded", literal(text))
+    if reached is Stage.TAINT or (leaf.is_all and tainted):
+        taints = sorted({taint for detail in tainted for taint in detail.split(", ")})
+        code = "all-devices-blocked" if leaf.is_all else "device-tainted"
+        text = f"{leaf.name} does not tolerate the taints of the devices: {', '.join(taints)}"
+        return Finding(code, literal(text))
+    return None
+
+
+def _describe_selector(
+    sieve: Sieve, leaf: Leaf, owner: str, number: int, expression: str, left: Sequence[Published]
+) -> str:
+    where = leaf.name if owner == "request" else owner
+    count = f"{len(left)} devices" if len(left) > 1 else "1 device"
+    before = "" if len(left) == len(sieve.devices) else " that pass what comes before"
+    text = f"selector #{number} of {where} matches none of {count}{before}: {shorten(expression)}"
+    found = describe_values(expression, left)
+    return literal(f"{text} ({found})" if found else text)
+
+
+def _reaching(sieve: Sieve, fates: Sequence[Fate], rank: int) -> list[Published]:
+    """The devices that pass the first *rank* selectors."""
+    return [
+        each
+        for (_, each), fate in zip(sieve.devices, fates, strict=True)
+        if fate.stage > Stage.SELECTOR or fate.rank >= rank
+    ]
+
+
+def _would_do(
+    cluster: Inventory, node: Node, claims: Sequence[ResourceClaim], declared: frozenset[str]
+) -> bool:
+    """Whether the node would do if nothing were in use."""
+    steps = 0
+
+    def is_cancelled() -> bool:
+        nonlocal steps
+        steps += 1
+        return steps > _STEPS
+
+    free = cluster.with_state(AllocatedState()).allocator
+    return isinstance(free.allocate(node, claims, declared=declared, is_cancelled=is_cancelled), Allocated)
+
+
+def _held(sieve: Sieve, requests: Sequence[tuple[Leaf, ...]]) -> str:
+    """What of the devices that match is in use: they themselves, if that is enough to explain it."""
+    others: list[str] = []
+    for entries in requests:
+        for leaf in entries:
+            details = [fate.detail for fate in sieve.fates(leaf) if fate.stage is Stage.USED]
+            passed = len(sieve.can_have(leaf, Stage.PASSED))
+            held = details.count("device")
+            if held and passed + len(details) - held < sieve.wanted_count(leaf):
+                return _HELD["device"]
+            others += [detail for detail in details if detail != "device"]
+    return _HELD[max(_HELD, key=others.count)]

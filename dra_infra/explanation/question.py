@@ -1,0 +1,252 @@
+"""A question about the pods of one object: what they ask for, where they may go, and what is in use there.
+
+The inventory is what the question is asked of: devices, classes, what is in use, and whose allocator answers. The
+requests of claims come one by one, each with the name and the field by which a person knows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim
+from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
+from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID
+from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted, check_features, describe, leaves
+from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator, KindEvaluator
+from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
+from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
+from dra_infra.kubernetes.scheduler.allocator.variants import Variant, choose_variant
+from dra_infra.kubernetes.scheduler.fleet import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """Everything but the nodes and the claims.
+
+    Args:
+        variant: The allocator's copy of one minor.
+        index: All slices.
+        classes: All device classes, by name.
+        state: What is in use.
+        evaluator: What evaluates selectors.
+        allocator: What answers.
+    """
+
+    variant: Variant
+    index: SliceIndex
+    classes: Mapping[str, DeviceClass]
+    state: AllocatedState
+    evaluator: Evaluator
+    allocator: Allocator
+
+    @classmethod
+    def of(
+        cls,
+        release: Release | Variant,
+        slices: Sequence[ResourceSlice] | SliceIndex,
+        classes: Iterable[DeviceClass],
+        state: AllocatedState | None = None,
+        *,
+        evaluator: Evaluator | None = None,
+    ) -> Inventory:
+        """The same arguments as `Allocator`."""
+        variant = choose_variant(release) if isinstance(release, Release) else release
+        index = slices.under(variant) if isinstance(slices, SliceIndex) else SliceIndex(slices, variant)
+        known = {each.metadata.name or "": each for each in classes}
+        state = AllocatedState() if state is None else state
+        evaluator = KindEvaluator(variant) if evaluator is None else evaluator
+        allocator = Allocator(variant, index, known.values(), state, evaluator=evaluator)
+        return cls(variant, index, known, state, evaluator, allocator)
+
+    def with_state(self, state: AllocatedState) -> Inventory:
+        """The same with other devices in use."""
+        return replace(self, state=state, allocator=self.allocator.with_state(state))
+
+    def with_class(self, changed: DeviceClass) -> Inventory:
+        """The same with one class changed."""
+        classes = {**self.classes, changed.metadata.name or "": changed}
+        return Inventory.of(self.variant, self.index, classes.values(), self.state, evaluator=self.evaluator)
+
+    def with_slices(self, slices: Sequence[ResourceSlice]) -> Inventory:
+        """The same with other slices."""
+        return Inventory.of(self.variant, slices, self.classes.values(), self.state, evaluator=self.evaluator)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskedClaim:
+    """One claim of a pod.
+
+    Args:
+        claim: As the server has it, with its defaults; of a template, what the control plane would make.
+        name: What to call it: `ResourceClaimTemplate ml/trainer`.
+        path: Where its spec is in that object: `spec`, of a template `spec.spec`.
+        is_shared: Whether all pods use this one claim.
+        is_generated: Whether the scheduler makes it of extended resources, so that only numbers can be written.
+    """
+
+    claim: ResourceClaim
+    name: str
+    path: str = "spec"
+    is_shared: bool = False
+    is_generated: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Holder:
+    """A claim that has devices.
+
+    Args:
+        name: `ResourceClaim ml/a`.
+        users: Pods that use it, and what else is known of who does.
+        result: Its allocation.
+    """
+
+    name: str
+    users: tuple[str, ...] = ()
+    result: AllocationResult
+    is_own: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name} ({', '.join(self.users)})" if self.users else self.name
+
+    @property
+    def devices(self) -> tuple[DeviceID, ...]:
+        """The devices that are in use by it; those for admin access are not."""
+        return tuple(
+            DeviceID(each.driver, each.pool, each.device)
+            for each in self.result.devices.results or ()
+            if not each.admin_access
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Why the pods of one object get no devices.
+
+    Args:
+        cluster: Devices, classes and allocator; its state is that of the holders.
+        slices: All slices.
+        nodes: All nodes, by name.
+        claims: The claims of one pod that are not allocated yet, in its order.
+        refusals: Why a pod may not go to a node, whatever devices are there; by name of the node.
+        room: How many such pods a node has cpu, memory and slots for; nothing said means no limit.
+        holders: Claims that have devices.
+        pods: How many such pods there are to be.
+        declared: `status.declaredFeatures` by name of the node.
+    """
+
+    cluster: Inventory
+    slices: Sequence[ResourceSlice] = field(repr=False)
+    nodes: Sequence[Node] = field(repr=False)
+    claims: tuple[AskedClaim, ...]
+    refusals: Mapping[str, str] = field(default_factory=dict, repr=False)
+    room: Mapping[str, int] = field(default_factory=dict, repr=False)
+    holders: tuple[Holder, ...] = field(default=(), repr=False)
+    pods: int = 1
+    declared: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def asked(self) -> tuple[ResourceClaim, ...]:
+        """The claims as the allocator gets them."""
+        return tuple(each.claim for each in self.claims)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What to call them."""
+        return tuple(each.name for each in self.claims)
+
+    @cached_property
+    def eligible(self) -> tuple[Node, ...]:
+        """The nodes to which a pod may go."""
+        return tuple(node for node in self.nodes if not self.refusals.get(node.name))
+
+    def declared_by(self, node: Node) -> frozenset[str]:
+        """What a node declares."""
+        return self.declared.get(node.name, frozenset())
+
+    def with_holders(self, holders: Sequence[Holder]) -> Question:
+        """The same with other claims that have devices."""
+        free = replace(self, holders=(), cluster=self.cluster.with_state(AllocatedState()))
+        return free.with_more(holders)
+
+    def with_more(self, holders: Sequence[Holder]) -> Question:
+        """The same with further claims that have devices."""
+        shares = self.cluster.variant.features.consumable_capacity
+        state = self.cluster.state
+        for each in holders:
+            state = state.with_allocation(each.result, shares=shares)
+        return replace(self, holders=(*self.holders, *holders), cluster=self.cluster.with_state(state))
+
+    def with_cluster(self, cluster: Inventory) -> Question:
+        """The same with other devices or classes."""
+        return replace(self, cluster=cluster)
+
+    def with_claim(self, number: int, claim: ResourceClaim) -> Question:
+        """The same with one claim changed."""
+        claims = list(self.claims)
+        claims[number] = replace(claims[number], claim=claim)
+        return replace(self, claims=tuple(claims))
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One request, or one entry of a prioritized list.
+
+    Args:
+        key: Where it is in the claims.
+        wanted: What it asks for.
+        claim_name: Of the claim or template, as `ResourceClaimTemplate ml/trainer`.
+        path: Its field below `spec` of the claim.
+    """
+
+    key: Key
+    wanted: Wanted
+    claim_name: str
+    path: str
+
+    @property
+    def name(self) -> str:
+        """`request gpu of ResourceClaim ml/x`."""
+        return f"request {self.wanted.full_name} of {self.claim_name}"
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it asks for all devices that match."""
+        return self.wanted.leaf.allocation_mode == "All"
+
+
+def name_claims(claims: Sequence[ResourceClaim], names: Sequence[str] = ()) -> list[str]:
+    """*names*, and for claims without one the claim's own."""
+    found = list(names)
+    for claim in claims[len(found) :]:
+        namespace, name = claim.metadata.namespace, claim.metadata.name or ""
+        found.append(f"ResourceClaim {namespace}/{name}" if namespace else f"ResourceClaim {name}")
+    return found
+
+
+def read_requests(
+    cluster: Inventory, claims: Sequence[ResourceClaim], names: Sequence[str] = ()
+) -> list[tuple[Leaf, ...]]:
+    """The requests of all claims in order, each with its entries.
+
+    Raises:
+        AllocationError: For a claim that the allocator refuses before it looks at devices.
+    """
+    called = name_claims(claims, names)
+    found = []
+    for number, claim in enumerate(claims):
+        for position, request in enumerate(claim.spec.devices.requests or ()):
+            check_features(claim, request, cluster.variant)
+            path = f"devices.requests[{position}]"
+            entries = []
+            for sub, leaf in enumerate(leaves(request)):
+                wanted = describe(claim, request, leaf, cluster.classes, cluster.variant)
+                below = f"firstAvailable[{sub}]" if request.first_available else "exactly"
+                entries.append(Leaf(Key(number, position, sub), wanted, called[number], f"{path}.{below}"))
+            found.append(tuple(entries))
+    return found

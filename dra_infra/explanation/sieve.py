@@ -1,0 +1,302 @@
+"""The fate of each device of a node for one request: the first thing that keeps it from being given away.
+
+Everything that does not depend on what is in use comes first, so that what is left before `Stage.USED` is what the
+request could have if all were free. Upstream looks at use first, which decides nothing but which errors are met.
+
+Pool troubles are the pools that give no devices away, and why; and what can be given away of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from dra_infra.explanation.question import Inventory, Leaf
+from dra_infra.kubernetes.api.device_class import DeviceSelector
+from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits
+from dra_infra.kubernetes.scheduler.allocator.counters import (
+    CounterAvailability,
+    CounterUse,
+    GroupBaseline,
+    GroupUse,
+)
+from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, PoolID, Published
+from dra_infra.kubernetes.scheduler.allocator.pools import Pool
+from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
+from dra_infra.kubernetes.scheduler.allocator.selection import Trouble
+from dra_infra.kubernetes.scheduler.allocator.slices import device_matches_node, pool_of
+from dra_infra.kubernetes.scheduler.allocator.state import NOTHING, AllocatedState, Usage
+from dra_infra.kubernetes.scheduler.allocator.taking import OPTIONAL_NODE_OPERATIONS, is_kept_away
+from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
+from dra_infra.kubernetes.scheduler.fleet import Node
+
+
+@dataclass(frozen=True, slots=True)
+class PoolTrouble:
+    """A pool that gives no devices away, and why; `devices` are those that the node would see in it."""
+
+    pool: PoolID
+    state: str
+    why: str
+    devices: int
+
+    def __str__(self) -> str:
+        return f"resource pool {self.pool} is {self.state}: {self.why}"
+
+
+def tried_devices(pools: Iterable[Pool], variant: Variant) -> tuple[tuple[Pool, Published], ...]:
+    """What can be given away of pools, in order."""
+    return tuple((pool, each) for pool in pools if _is_tried(pool, variant) for each in pool.devices)
+
+
+def find_troubles(cluster: Inventory, node: Node) -> Iterator[PoolTrouble]:
+    """The pools that a node sees and whose devices nobody gets."""
+    built = {pool.id: pool for pool in cluster.allocator.pools(node)}
+    relevant = cluster.index.relevant(node)
+    names = {pool_of(each) for each in relevant}
+    for name in sorted(
+        each for each in names if each not in built or not _is_tried(built[each], cluster.variant)
+    ):
+        slices = [each for each in relevant if pool_of(each) == name]
+        generation = max(each.spec.pool.generation for each in slices)
+        newest = [each for each in slices if each.spec.pool.generation == generation]
+        devices = sum(len(each.spec.devices or ()) for each in newest)
+        pool = built.get(name)
+        if pool is None:
+            why = "slices of a newer generation are there, and none of them is for this node"
+            yield PoolTrouble(name, "obsolete", why, devices)
+        elif pool.invalid:
+            yield PoolTrouble(name, "invalid", pool.invalid, devices)
+        else:
+            there = len(cluster.index.everywhere(name, generation) or ())
+            wanted = newest[0].spec.pool.resource_slice_count
+            yield PoolTrouble(name, "incomplete", f"{there} of {wanted} slices are published", devices)
+
+
+def _is_tried(pool: Pool, variant: Variant) -> bool:
+    return not pool.invalid and (not pool.is_incomplete or variant.has(Quirk.INCOMPLETE_IS_USED))
+
+
+class Stage(IntEnum):
+    """What a device can fail at, in the order in which it is looked at here."""
+
+    SELECTOR = 0
+    PLACE = 1
+    CAPACITY = 2
+    FEATURE = 3
+    TAINT = 4
+    COUNTER = 5
+    USED = 6
+    PASSED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """How far a device comes.
+
+    Args:
+        stage: What it fails at.
+        owner: Whose selector it is: `class h100` or `request`.
+        number: Index of that selector.
+        rank: How many selectors it passes, those of the class first.
+        detail: The taint, capacity, counter set or feature; what is in use of it; why a selector has no value.
+        is_error: Whether the selector has no value on the device, which ends the attempt if the search comes to it.
+    """
+
+    stage: Stage
+    owner: str = ""
+    number: int = 0
+    rank: int = 0
+    detail: str = ""
+    is_error: bool = False
+
+
+PASSED: Final = Fate(Stage.PASSED)
+
+
+class Sieve:
+    """The devices of one node, looked at for any request.
+
+    Args:
+        cluster: What is known.
+        node: The node.
+        declared: `status.declaredFeatures` of it.
+    """
+
+    def __init__(self, cluster: Inventory, node: Node, declared: frozenset[str] = frozenset()) -> None:
+        self.node = node
+        self._cluster = cluster
+        self._variant = cluster.variant
+        self._declared = declared
+        self.pools: tuple[Pool, ...] = cluster.allocator.pools(node)
+        self.devices = tried_devices(self.pools, self._variant)
+        self._usage = Usage(cluster.state, self._variant)
+        self._left = CounterAvailability(cluster.state, self._variant)
+        self._whole = CounterAvailability(AllocatedState(), self._variant)
+        self._groups = GroupBaseline(cluster.state)
+        self._known: dict[Key, tuple[Fate, ...]] = {}
+
+    def fates(self, leaf: Leaf) -> tuple[Fate, ...]:
+        """What becomes of each of `devices`."""
+        known = self._known.get(leaf.key)
+        if known is None:
+            known = tuple(self.fate(leaf.wanted, *each) for each in self.devices)
+            self._known[leaf.key] = known
+        return known
+
+    def can_have(self, leaf: Leaf, stage: Stage) -> dict[DeviceID, tuple[Pool, Published]]:
+        """The devices that come as far as *stage*."""
+        return {
+            device[1].id: device
+            for device, fate in zip(self.devices, self.fates(leaf), strict=True)
+            if fate.stage >= stage
+        }
+
+    def wanted_count(self, leaf: Leaf) -> int:
+        """How many devices a request needs; with mode `All`, those that match, and at least one."""
+        if not leaf.is_all:
+            return leaf.wanted.count
+        listed = (
+            fate.stage > Stage.CAPACITY and self._is_listed(leaf.wanted, published)
+            for (_, published), fate in zip(self.devices, self.fates(leaf), strict=True)
+        )
+        return max(sum(listed), 1)
+
+    def _is_listed(self, wanted: Wanted, published: Published) -> bool:
+        """Before 1.37 a device of which too little is left is not one of all devices."""
+        if self._variant.number >= 37 or not self._variant.features.consumable_capacity:
+            return True
+        return self._usage.has_capacity(wanted, published)
+
+    def fate(self, wanted: Wanted, pool: Pool, published: Published) -> Fate:
+        """The first thing that keeps a device from a request, looked at alone."""
+        found = self._selected(wanted, published)
+        if found is None:
+            found = (
+                self._placed(published)
+                or self._large_enough(wanted, published)
+                or self._featured(published)
+                or self._tainted(wanted, published)
+                or self._counted(pool, published)
+            )
+        if found is not None and not found.is_error:
+            return found
+        used = self._used(wanted, pool, published)
+        if used is not None and (found is None or self._usage_hides(wanted, published)):
+            return used
+        return found or PASSED
+
+    def _usage_hides(self, wanted: Wanted, published: Published) -> bool:
+        """Whether the search never asks the selectors about the device."""
+        return not self._usage.is_free(wanted, published, 0)
+
+    def _selected(self, wanted: Wanted, published: Published) -> Fate | None:
+        rank = 0
+        for owner, selectors in selector_lists(wanted):
+            for number, selector in enumerate(selectors):
+                verdict = self.test(selector, published)
+                if verdict is not True:
+                    is_error = isinstance(verdict, Trouble)
+                    detail = verdict.text if isinstance(verdict, Trouble) else ""
+                    return Fate(Stage.SELECTOR, owner, number, rank, detail, is_error)
+                rank += 1
+        return None
+
+    def test(self, selector: DeviceSelector, published: Published) -> bool | Trouble:
+        """Whether a device passes one selector."""
+        return self.evaluate(selector.cel.expression if selector.cel is not None else "", published)
+
+    def evaluate(self, expression: str, published: Published) -> bool | Trouble:
+        """Whether a device passes an expression."""
+        return self._cluster.evaluator.test(expression, published)
+
+    def _placed(self, published: Published) -> Fate | None:
+        if published.slice.spec.per_device_node_selection and not device_matches_node(
+            published.device, self.node
+        ):
+            return Fate(Stage.PLACE, detail="the device is for other nodes")
+        if published.device.binding_conditions and not self._variant.features.binding_conditions:
+            return Fate(Stage.PLACE, detail="bindingConditions needs the gate DRADeviceBindingConditions")
+        return None
+
+    def _featured(self, published: Published) -> Fate | None:
+        features = self._variant.features
+        missing = ""
+        if published.device.consumes_counters and not features.partitionable_devices:
+            missing = "consumesCounters needs the gate DRAPartitionableDevices"
+        elif self._variant.channel == "experimental" and published.slice.spec.skip_node_operations:
+            if not features.optional_node_operations:
+                missing = "skipNodeOperations needs the gate DRAOptionalNodeOperations"
+            elif OPTIONAL_NODE_OPERATIONS not in self._declared:
+                missing = f"skipNodeOperations needs a node that declares {OPTIONAL_NODE_OPERATIONS}"
+        return Fate(Stage.FEATURE, detail=missing) if missing else None
+
+    def _tainted(self, wanted: Wanted, published: Published) -> Fate | None:
+        features, tolerations = self._variant.features, wanted.leaf.tolerations or ()
+        if not features.device_taints or not is_kept_away(published.device, tolerations, self._variant):
+            return None
+        taints = sorted(
+            f"{taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect}"
+            for taint in published.device.taints or ()
+            if is_kept_away(published.device.changed({"taints": [taint]}), tolerations, self._variant)
+        )
+        return Fate(Stage.TAINT, detail=", ".join(taints))
+
+    def _large_enough(self, wanted: Wanted, published: Published) -> Fate | None:
+        if not self._variant.features.consumable_capacity:
+            return None
+        capacities = published.device.capacity or {}
+        try:
+            if fits(wanted.capacity, capacities, NOTHING, NOTHING, self._variant):
+                return None
+        except CapacityError as error:
+            return Fate(Stage.CAPACITY, detail=str(error), is_error=True)
+        for name, amount in wanted.capacity.items():
+            if name not in capacities:
+                return Fate(Stage.CAPACITY, detail=f"{name} is absent")
+            if not fits({name: amount}, {name: capacities[name]}, NOTHING, NOTHING, self._variant):
+                return Fate(Stage.CAPACITY, detail=f"{name} is {capacities[name].value}")
+        return Fate(Stage.CAPACITY, detail="what a request takes by default does not fit the device")
+
+    def _counted(self, pool: Pool, published: Published) -> Fate | None:
+        if not published.device.consumes_counters or self._is_paid(published):
+            return None
+        if CounterUse(self._whole, self._variant).take(pool, published):
+            return None
+        return Fate(Stage.COUNTER, detail=join_sets(published))
+
+    def _used(self, wanted: Wanted, pool: Pool, published: Published) -> Fate | None:
+        is_share = self._variant.features.consumable_capacity and published.shareable
+        if not (is_share and wanted.admin) and not self._usage.is_free(wanted, published, 0):
+            return Fate(Stage.USED, detail="device")
+        if self._variant.features.consumable_capacity:
+            try:
+                if not self._usage.has_capacity(wanted, published):
+                    return Fate(Stage.USED, detail="capacity")
+            except CapacityError as error:
+                return Fate(Stage.CAPACITY, detail=str(error), is_error=True)
+        if published.device.consumes_counters and not self._is_paid(published):
+            has_groups = self._variant.features.compatibility_groups
+            if has_groups and GroupUse(self._groups).take(pool, published) is None:
+                return Fate(Stage.USED, detail="compatibility groups")
+            if not CounterUse(self._left, self._variant).take(pool, published):
+                return Fate(Stage.USED, detail="counters")
+        return None
+
+    def _is_paid(self, published: Published) -> bool:
+        """Whether somebody has a share of the device already, whose counters are taken once."""
+        is_share = self._variant.features.consumable_capacity and published.shareable
+        return is_share and self._usage.has_shares(published.id)
+
+
+def selector_lists(wanted: Wanted) -> Iterator[tuple[str, Sequence[DeviceSelector]]]:
+    """Whose selectors a device must pass, in the order in which they are evaluated."""
+    yield f"class {wanted.device_class.metadata.name}", wanted.device_class.spec.selectors or ()
+    yield "request", wanted.leaf.selectors or ()
+
+
+def join_sets(published: Published) -> str:
+    """The counter sets that a device draws on."""
+    return ", ".join(each.counter_set for each in published.device.consumes_counters or ())

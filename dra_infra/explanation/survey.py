@@ -1,0 +1,278 @@
+"""Every device of a cluster for each request, counted by the first thing that keeps it away.
+
+A device that several nodes can use counts as on the node where it comes furthest. The tree of a request shows what
+keeps devices from it, in order and counted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from dra_infra.explanation.clauses import clauses_of, describe_values, shorten
+from dra_infra.explanation.node_kinds import NodeKind
+from dra_infra.explanation.question import Leaf, Question
+from dra_infra.explanation.records import (
+    FAILED,
+    NONE,
+    NOWHERE,
+    PASSED,
+    REFUSED,
+    SIEVED,
+    TROUBLED,
+    End,
+    Ends,
+    RequestTree,
+    Rule,
+    Step,
+)
+from dra_infra.explanation.sieve import Fate, Sieve, Stage, find_troubles, selector_lists, tried_devices
+from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, Published
+from dra_infra.kubernetes.scheduler.allocator.requests import Key
+from dra_infra.kubernetes.scheduler.allocator.slices import pool_of
+from dra_infra.kubernetes.scheduler.fleet import Node
+
+_HELD_BY: Final = 8
+"""Claims that are named at most."""
+
+_RULES: Final[dict[Stage, Rule]] = {
+    Stage.PLACE: "place",
+    Stage.CAPACITY: "capacity",
+    Stage.FEATURE: "gate",
+    Stage.TAINT: "taint",
+    Stage.COUNTER: "counter",
+    Stage.USED: "in-use",
+}
+
+
+def make_tree(
+    question: Question, leaf: Leaf, found: Ends, devices: Mapping[DeviceID, Published]
+) -> RequestTree:
+    """The tree of one request or entry.
+
+    Args:
+        question: The question.
+        leaf: The request.
+        found: Where each device ends.
+        devices: All devices, by name.
+    """
+    groups: dict[End, list[Published]] = defaultdict(list)
+    for device, at in found.at.items():
+        groups[at].append(devices[device])
+    left = len(found.at)
+    steps = []
+    for rule, where, text, at, expression in _order(leaf, groups):
+        removed = groups.get(at, [])
+        left -= len(removed)
+        values = describe_values(expression, removed) if removed and expression else ""
+        holders = _holders(question, removed) if rule == "in-use" else ()
+        steps.append(
+            Step(
+                rule=rule,
+                where=where,
+                text=text,
+                removed=len(removed),
+                left=left,
+                values=values,
+                holders=holders,
+            )
+        )
+    node = max(found.left, key=lambda name: found.left[name], default="")
+    return RequestTree(
+        claim=leaf.claim_name,
+        request=leaf.wanted.full_name,
+        device_class=leaf.wanted.device_class.metadata.name or "",
+        count=None if leaf.is_all else leaf.wanted.count,
+        candidates=len(found.at),
+        steps=tuple(steps),
+        left=left,
+        node=node,
+        most=found.left[node] if node else 0,
+    )
+
+
+def _order(leaf: Leaf, groups: dict[End, list[Published]]) -> Iterator[tuple[Rule, str, str, End, str]]:
+    """Everything that devices can fail at, in order; clauses also where none fails."""
+    early: dict[int, Rule] = {NOWHERE: "no-node", REFUSED: "node", TROUBLED: "pool"}
+    for at in sorted(each for each in groups if each.stage < SIEVED):
+        yield early[at.stage], "", at.text, at, ""
+    rank = 0
+    for owner, selectors in selector_lists(leaf.wanted):
+        rule: Rule = "request" if owner == "request" else "class"
+        for number, selector in enumerate(selectors):
+            whose = f"request {leaf.wanted.full_name}" if owner == "request" else owner
+            where = f"{whose}, selector #{number}"
+            expression = selector.cel.expression if selector.cel is not None else ""
+            for position, clause in enumerate(clauses_of(expression)):
+                yield rule, where, shorten(clause.text), End(SIEVED, rank, position), clause.expression
+            for at in sorted(each for each in groups if each[:3] == (SIEVED, rank, FAILED)):
+                yield "error", where, at.text, at, expression
+            rank += 1
+    for at in sorted(each for each in groups if SIEVED < each.stage < PASSED):
+        yield _RULES[Stage(at.stage - SIEVED)], "", at.text, at, ""
+
+
+def _holders(question: Question, devices: Sequence[Published]) -> tuple[str, ...]:
+    wanted = {each.id for each in devices}
+    pools = {each.pool for each in devices if each.device.consumes_counters}
+    found = [
+        holder
+        for holder in question.holders
+        if any(device in wanted or (device.driver, device.pool) in pools for device in holder.devices)
+    ]
+    own = sum(holder.is_own for holder in found)
+    named = [str(holder) for holder in found if not holder.is_own]
+    more = [f"{len(named) - _HELD_BY} more"] if len(named) > _HELD_BY else []
+    before = [f"{own} claim{'' if own == 1 else 's'} of the pods before"] if own else []
+    return (*named[:_HELD_BY], *more, *before)
+
+
+class Survey:
+    """Looks at every node of a question.
+
+    Args:
+        question: The question.
+        requests: The requests of its claims, each with its entries.
+        kinds: The kinds of its nodes: one node of each is looked at.
+    """
+
+    def __init__(
+        self, question: Question, requests: Sequence[tuple[Leaf, ...]], kinds: Sequence[NodeKind]
+    ) -> None:
+        self._question = question
+        self._requests = requests
+        self._leaves = [leaf for entries in requests for leaf in entries]
+        self._found = {leaf.key: Ends() for leaf in self._leaves}
+        self.devices: dict[DeviceID, Published] = {}
+        self.sieves: dict[str, Sieve] = {}
+        """By name of each node; nodes of one kind have that of the first."""
+        self._start()
+        index = question.cluster.index
+        for node in question.nodes:
+            if refusal := question.refusals.get(node.name):
+                for slice_ in index.relevant(node):
+                    for each in index.devices(slice_):
+                        self._reach(each.id, End(REFUSED, text=refusal))
+        for kind in kinds:
+            sieve = Sieve(question.cluster, kind.first, question.declared_by(kind.first))
+            ends = {leaf.key: self._ends(sieve, leaf) for leaf in self._leaves}
+            for node in kind.nodes:
+                self.sieves[node.name] = sieve
+                self._look(node, ends)
+
+    def _start(self) -> None:
+        index = self._question.cluster.index
+        newest: dict[tuple[str, str], int] = defaultdict(int)
+        for slice_ in self._question.slices:
+            pool = pool_of(slice_)
+            newest[pool] = max(newest[pool], slice_.spec.pool.generation)
+        for slice_ in self._question.slices:
+            if slice_.spec.pool.generation == newest[pool_of(slice_)]:
+                where = (
+                    f"slices are for node {slice_.spec.node_name}"
+                    if slice_.spec.node_name
+                    else "slices are for other nodes"
+                )
+                for each in index.devices(slice_):
+                    self.devices[each.id] = each
+                    self._reach(
+                        each.id,
+                        End(NOWHERE, text=f"{where}, which is not there" if slice_.spec.node_name else where),
+                    )
+
+    def _reach(self, device: DeviceID, at: End) -> None:
+        for found in self._found.values():
+            if at > found.at.get(device, NONE):
+                found.at[device] = at
+
+    def _ends(self, sieve: Sieve, leaf: Leaf) -> list[End]:
+        """Where each device of a node ends for a request."""
+        return [
+            End(PASSED) if fate.stage is Stage.PASSED else self._place(sieve, leaf, published, fate)
+            for (_, published), fate in zip(sieve.devices, sieve.fates(leaf), strict=True)
+        ]
+
+    def _look(self, node: Node, ends: Mapping[Key, Sequence[End]]) -> None:
+        cluster = self._question.cluster
+        for trouble in find_troubles(cluster, node):
+            for slice_ in cluster.index.relevant(node):
+                if pool_of(slice_) == trouble.pool:
+                    for each in cluster.index.devices(slice_):
+                        self.devices.setdefault(each.id, each)
+                        self._reach(each.id, End(TROUBLED, text=str(trouble)))
+        devices = tried_devices(cluster.allocator.pools(node), cluster.variant)
+        for key, found in self._found.items():
+            left = 0
+            for (_, published), at in zip(devices, ends[key], strict=True):
+                self.devices.setdefault(published.id, published)
+                left += at.stage == PASSED
+                if at > found.at.get(published.id, NONE):
+                    found.at[published.id] = at
+            found.left[node.name] = left
+
+    def _place(self, sieve: Sieve, leaf: Leaf, published: Published, fate: Fate) -> End:
+        if fate.stage is not Stage.SELECTOR:
+            return End(SIEVED + fate.stage, text=fate.detail)
+        if fate.is_error:
+            return End(SIEVED, fate.rank, FAILED, fate.detail)
+        return End(SIEVED, fate.rank, self._clause(sieve, leaf, published, fate))
+
+    def _clause(self, sieve: Sieve, leaf: Leaf, published: Published, fate: Fate) -> int:
+        """The first test of the selector that is false."""
+        selectors = dict(selector_lists(leaf.wanted))[fate.owner]
+        selector = selectors[fate.number]
+        clauses = clauses_of(selector.cel.expression if selector.cel is not None else "")
+        for number, clause in enumerate(clauses[:-1] if len(clauses) > 1 else ()):
+            if sieve.evaluate(clause.expression, published) is False:
+                return number
+        return len(clauses) - 1
+
+    def nearest(self) -> list[str]:
+        """Names of nodes to which a pod may go, the one first that comes nearest."""
+        known: dict[int, tuple[int, tuple[int, ...]]] = {}
+
+        def lack(name: str) -> tuple[int, tuple[int, ...]]:
+            sieve = self.sieves[name]
+            if id(sieve) not in known:
+                known[id(sieve)] = self._lack(sieve, name)
+            return known[id(sieve)]
+
+        return sorted(self.sieves, key=lambda name: (lack(name), name))
+
+    def _lack(self, sieve: Sieve, name: str) -> tuple[int, tuple[int, ...]]:
+        alone, short, progress = 0, 0, list[int]()
+        for entries in self._requests:
+            lacks = [max(sieve.wanted_count(leaf) - self._found[leaf.key].left[name], 0) for leaf in entries]
+            short += min(lacks)
+            alone += min(lacks) > 0
+            reached = ((fate.stage, fate.rank) for leaf in entries for fate in sieve.fates(leaf))
+            far = max(reached, default=(-1, 0))
+            progress += [-far[0], -far[1]]
+        return alone, (*progress, short)
+
+    def left(self, node: str, leaf: Leaf) -> int:
+        """How many devices a request can have on a node."""
+        return self._found[leaf.key].left[node]
+
+    def trees(self) -> tuple[RequestTree, ...]:
+        """One tree for each request and entry."""
+        return tuple(
+            make_tree(self._question, leaf, self._found[leaf.key], self.devices) for leaf in self._leaves
+        )
+
+    def removed_by(self, leaf: Leaf) -> dict[tuple[int, int], list[Published]]:
+        """By rank of a selector and number of its clause: the devices that fail there."""
+        found: dict[tuple[int, int], list[Published]] = defaultdict(list)
+        for device, at in self._found[leaf.key].at.items():
+            if at.stage == SIEVED:
+                found[at.rank, at.clause].append(self.devices[device])
+        return found
+
+    def stopped_at(self, leaf: Leaf, stage: Stage) -> dict[str, list[Published]]:
+        """By what is said of it: the devices that fail at a stage."""
+        found: dict[str, list[Published]] = defaultdict(list)
+        for device, at in self._found[leaf.key].at.items():
+            if stage is not Stage.SELECTOR and at.stage == SIEVED + stage:
+                found[at.text].append(self.devices[device])
+        return found

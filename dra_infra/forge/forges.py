@@ -1,0 +1,195 @@
+"""GitHub and GitLab: comments of a pull request, and notes of a merge request.
+
+GitHub is called by its REST API (api.github.com, or https://HOST/api/v3 of Enterprise Server), GitLab by its API v4.
+Lists are read over all pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from requests.utils import parse_header_links
+
+from dra_infra.forge.comments import Account, Comment
+from dra_infra.forge.refusals import FIRST_PAUSE, not_an_answer
+from dra_infra.forge.session import OutcomeNotKnownError, Session
+
+PER_PAGE: Final = 100
+"""The most that both APIs give at once."""
+
+
+MOST_PAGES: Final = 1_000
+"""Forges end a conversation long before 100,000 comments."""
+
+
+def items_of(session: Session, path: str, *, doing: str) -> Iterator[Mapping[str, Any]]:
+    """Every item of a list. Pages are asked for by number: an address in an answer is never followed.
+
+    Raises:
+        ForgeError: With code `forge-answer` when an answer is no list, and what `Session.ask` raises.
+    """
+    seen: set[Any] = set()
+    page = 1
+    while True:
+        if page > MOST_PAGES:
+            raise not_an_answer(session.destination, f"a list has more than {MOST_PAGES:,} pages")
+        joint = "&" if "?" in path else "?"
+        _, items, headers = session.ask("GET", f"{path}{joint}per_page={PER_PAGE}&page={page}", doing=doing)
+        if not isinstance(items, list):
+            raise not_an_answer(session.destination, "an answer that should be a list of comments is none")
+        fresh = [
+            item
+            for item in items
+            if isinstance(item, dict) and is_identifier(item.get("id")) and item["id"] not in seen
+        ]
+        seen.update(item["id"] for item in fresh)
+        yield from fresh
+        # A server that takes no page numbers would give the first page for ever.
+        if not fresh or not _has_more(headers, len(items)):
+            return
+        page += 1
+
+
+def is_identifier(value: Any) -> bool:
+    """Whether *value* is the number of a comment; it goes into an address, so nothing else will do."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def text_at(item: Mapping[str, Any], *keys: str) -> str:
+    """The text at a path of keys; empty when there is none, as for accounts that are gone."""
+    value: Any = item
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _has_more(headers: Mapping[str, str], count: int) -> bool:
+    if headers.get("x-next-page", "").strip():
+        return True
+    links = parse_header_links(headers.get("link", ""))
+    return any(link.get("rel") == "next" for link in links) or count >= PER_PAGE
+
+
+HEADERS: Final = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+"""https://docs.github.com/en/rest/issues/comments: comments of a pull request are those of its issue."""
+
+_INSTALLATION: Final = "ghs_"
+"""How tokens of apps begin, a workflow's own among them; they belong to no user."""
+
+_GONE: Final = (404, 410)
+
+
+class GitHub:
+    """One pull request."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._repository = f"/repos/{session.destination.repository}"
+        self._thread = f"{self._repository}/issues/{session.destination.number}/comments"
+
+    def account(self) -> Account:
+        """The user of the token; without a name when the token is one of an app, which GitHub then refuses."""
+        token = self.session.destination.token
+        if not token or token.startswith(_INSTALLATION):
+            return Account()
+        _, user, _ = self.session.ask("GET", "/user", doing="ask whose it is", expected=(403, 404))
+        return Account(login=text_at(user, "login")) if isinstance(user, dict) else Account()
+
+    def comments(self) -> Iterator[Comment]:
+        """All comments, the oldest first."""
+        return map(_github_comment, items_of(self.session, self._thread, doing="read the comments"))
+
+    def create(self, body: str, *, attempt: int) -> Comment:
+        """A new comment."""
+        _, made, _ = self.session.ask(
+            "POST",
+            self._thread,
+            doing="write a comment",
+            body={"body": body},
+            repeatable=False,
+            attempt=attempt,
+        )
+        if not isinstance(made, dict) or not is_identifier(made.get("id")):
+            raise OutcomeNotKnownError(FIRST_PAUSE, accepted=True)
+        return _github_comment(made)
+
+    def update(self, identifier: int, body: str) -> Comment | None:
+        """The comment with a new text; None when it was deleted."""
+        path = f"{self._repository}/issues/comments/{identifier}"
+        status, _, _ = self.session.ask(
+            "PATCH", path, doing="change its comment", body={"body": body}, expected=_GONE
+        )
+        return None if status in _GONE else Comment(identifier=identifier, body=body)
+
+    def delete(self, identifier: int) -> bool:
+        """Whether it is deleted now; somebody else may have been faster, or may have to do it."""
+        path = f"{self._repository}/issues/comments/{identifier}"
+        status, _, _ = self.session.ask("DELETE", path, doing="delete its comment", expected=(403, *_GONE))
+        return status not in (403, *_GONE)
+
+
+def _github_comment(item: Mapping[str, Any]) -> Comment:
+    return Comment(
+        identifier=item["id"],
+        body=text_at(item, "body"),
+        author=text_at(item, "user", "login"),
+        by_program=text_at(item, "user", "type") == "Bot",
+        url=text_at(item, "html_url"),
+    )
+
+
+class GitLab:
+    """One merge request. https://docs.gitlab.com/api/notes/#merge-requests."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        where = session.destination
+        # A path is one part of the address: its slashes are escaped.
+        self._notes = f"/projects/{quote(where.repository, safe='')}/merge_requests/{where.number}/notes"
+
+    def account(self) -> Account:
+        """The user of the token; tokens of projects and groups have a user of their own."""
+        if not self.session.destination.token:
+            return Account()
+        _, user, _ = self.session.ask("GET", "/user", doing="ask whose it is")
+        name = text_at(user, "username") if isinstance(user, dict) else ""
+        if not name:
+            raise not_an_answer(self.session.destination, "the answer does not say whose the token is")
+        return Account(login=name)
+
+    def comments(self) -> Iterator[Comment]:
+        """All notes that people and programs wrote; those of the system are left out."""
+        path = f"{self._notes}?sort=asc&order_by=created_at"
+        items = items_of(self.session, path, doing="read the notes")
+        return (_gitlab_comment(item) for item in items if item.get("system") is not True)
+
+    def create(self, body: str, *, attempt: int) -> Comment:
+        """A new note."""
+        _, made, _ = self.session.ask(
+            "POST", self._notes, doing="write a note", body={"body": body}, repeatable=False, attempt=attempt
+        )
+        if not isinstance(made, dict) or not is_identifier(made.get("id")):
+            raise OutcomeNotKnownError(FIRST_PAUSE, accepted=True)
+        return _gitlab_comment(made)
+
+    def update(self, identifier: int, body: str) -> Comment | None:
+        """The note with a new text; None when it was deleted."""
+        path = f"{self._notes}/{identifier}"
+        status, _, _ = self.session.ask(
+            "PUT", path, doing="change its note", body={"body": body}, expected=(404,)
+        )
+        return None if status == 404 else Comment(identifier=identifier, body=body)
+
+    def delete(self, identifier: int) -> bool:
+        """Whether it is deleted now."""
+        path = f"{self._notes}/{identifier}"
+        status, _, _ = self.session.ask("DELETE", path, doing="delete its note", expected=(403, 404))
+        return status not in (403, 404)
+
+
+def _gitlab_comment(item: Mapping[str, Any]) -> Comment:
+    return Comment(
+        identifier=item["id"], body=text_at(item, "body"), author=text_at(item, "author", "username")
+    )

@@ -1,0 +1,62 @@
+"""DeviceClass, and the selector and configuration parts that classes share with claims (resource.k8s.io/v1)."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from dra_infra.kubernetes.api.metadata import ObjectMeta
+from dra_infra.kubernetes.api.record import Embedded, KubernetesObject, RawExtension, Record, Text
+
+API_VERSION: Final = "resource.k8s.io/v1"
+
+
+class CELDeviceSelector(Record):
+    """A CEL expression over `device`; at most 10240 bytes."""
+
+    WRITTEN_EMPTY = ("expression",)
+
+    expression: Text = ""
+
+
+class DeviceSelector(Record):
+    """One test that a device must pass."""
+
+    cel: CELDeviceSelector | None = None
+
+
+class OpaqueDeviceConfiguration(Record):
+    """Parameters for one driver that only this driver understands; a JSON object of at most 10240 bytes."""
+
+    WRITTEN_EMPTY = ("driver", "parameters")
+
+    driver: Text = ""
+    parameters: RawExtension = None
+
+
+Opaque = Annotated[OpaqueDeviceConfiguration | None, Embedded("DeviceConfiguration")]
+"""The one field of Go's DeviceConfiguration, which classes and claims embed."""
+
+
+class DeviceClassConfiguration(Record):
+    """Driver configuration that comes with a class."""
+
+    opaque: Opaque = None
+
+
+class DeviceClassSpec(Record):
+    """What a class selects and configures; every selector must be true. Unlike a claim's, this spec is mutable."""
+
+    selectors: list[DeviceSelector] | None = None
+    config: list[DeviceClassConfiguration] | None = None
+    extended_resource_name: Text | None = None
+
+
+class DeviceClass(KubernetesObject):
+    """A named set of devices, cluster-scoped."""
+
+    WRITTEN_EMPTY = ("spec",)
+
+    api_version: Literal["resource.k8s.io/v1"] = API_VERSION
+    kind: Literal["DeviceClass"] = "DeviceClass"
+    metadata: ObjectMeta = Field(default=ObjectMeta.empty())
+    spec: DeviceClassSpec = Field(default=DeviceClassSpec.empty())

@@ -1,0 +1,80 @@
+"""Object metadata, conditions, and references to objects (k8s.io/apimachinery/pkg/apis/meta/v1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from dra_infra.kubernetes.api.record import UID, CoreRecord, GoType, Integer, RawExtension, Text, Time, Truth
+
+
+class OwnerReference(CoreRecord):
+    """An object without which this one is removed."""
+
+    WRITTEN_EMPTY = ("api_version", "kind", "name", "uid")
+
+    api_version: Text = ""
+    kind: Text = ""
+    name: Text = ""
+    uid: UID = ""
+    controller: Truth | None = None
+    block_owner_deletion: Truth | None = None
+
+
+class ManagedFieldsEntry(CoreRecord):
+    """Which fields one client set, for server-side apply."""
+
+    manager: Text = ""
+    operation: Annotated[Text, GoType("v1.ManagedFieldsOperationType")] = ""
+    api_version: Text = ""
+    time: Time | None = None
+    fields_type: Text = ""
+    fields_v1: RawExtension = Field(default=None, alias="fieldsV1")
+    subresource: Text = ""
+
+
+class ObjectMeta(CoreRecord):
+    """Name, labels and the like of an object; people write a few of the fields, the server the others."""
+
+    name: Text = ""
+    generate_name: Text = ""
+    namespace: Text = ""
+    self_link: Text = ""
+    uid: UID = ""
+    resource_version: Text = ""
+    generation: Integer = 0
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
+    deletion_grace_period_seconds: Integer | None = None
+    labels: dict[Text, Text] | None = None
+    annotations: dict[Text, Text] | None = None
+    owner_references: list[OwnerReference] | None = None
+    finalizers: list[Text] | None = None
+    managed_fields: list[ManagedFieldsEntry] | None = None
+
+
+class Condition(CoreRecord):
+    """One aspect of an object's state."""
+
+    WRITTEN_EMPTY = ("type", "status", "last_transition_time", "reason", "message")
+
+    type: Text = ""
+    status: Annotated[Text, GoType("v1.ConditionStatus")] = ""
+    observed_generation: Integer = 0
+    last_transition_time: Time | None = None
+    reason: Text = ""
+    message: Text = ""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class ObjectRef:
+    """Names one object: `Job ml/train`, or `DeviceClass h100` for one without a namespace."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"

@@ -1,0 +1,258 @@
+"""Admission of pods: defaults of LimitRanges, overhead and nodes of RuntimeClasses, and ResourceQuotas.
+
+Defaults, overhead and nodes are what the API server adds to pods when they are made. Source:
+SetDefaults_LimitRangeItem in pkg/apis/core/v1/defaults.go, plugin/pkg/admission/limitranger/admission.go,
+plugin/pkg/admission/runtimeclass/admission.go. Bounds of LimitRanges, which only refuse pods, are not looked at.
+
+ResourceQuotas limit what a program can make: claims, devices by class, extended resources, and pods with what they
+request. A quota refuses the object that would pass it, so a controller makes fewer pods, or a pod waits for its
+claim. Source: pkg/quota/v1/evaluator/core/resource_claims.go and pods.go. Claims count when they are made, by their
+spec, allocated or not; `All` counts as 32 devices, a prioritized list as its largest alternative of each class, and
+admin access like any other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from dra_infra.kubernetes.api.pod_containers import Amounts, mapping, objects
+from dra_infra.kubernetes.api.quantity import Quantity
+
+
+class PodAdmission:
+    """The objects of an input that change pods.
+
+    Args:
+        manifests: Objects of any kind; LimitRanges and RuntimeClasses count, those that come later before others of
+            the same name.
+    """
+
+    def __init__(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        self._ranges: dict[str, dict[str, Mapping[str, Any]]] = {}
+        self._runtimes: dict[str, Mapping[str, Any]] = {}
+        for manifest in manifests:
+            metadata = mapping(manifest.get("metadata"))
+            name, namespace = str(metadata.get("name")), str(metadata.get("namespace") or "default")
+            if manifest.get("kind") == "LimitRange":
+                self._ranges.setdefault(namespace, {})[name] = manifest
+            elif manifest.get("kind") == "RuntimeClass":
+                self._runtimes[name] = manifest
+
+    def knows_runtime(self, name: str) -> bool:
+        """Whether the RuntimeClass is among the objects."""
+        return name in self._runtimes
+
+    def bounds(self, namespace: str) -> list[str]:
+        """LimitRanges of a namespace with bounds, by name."""
+        held = self._ranges.get(namespace or "default", {})
+        return [name for name, each in sorted(held.items()) if any(_is_bound(item) for item in _items(each))]
+
+    def admit(self, spec: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
+        """The pod spec as it is stored; the same object when nothing is added."""
+        spec = self._apply_runtime(spec)
+        ranges = self._ranges.get(namespace or "default", {})
+        for _, held in sorted(ranges.items()):
+            requests, limits = _find_defaults(held)
+            if requests or limits:
+                spec = {**spec}
+                for kind in ("containers", "initContainers"):
+                    if spec.get(kind):
+                        spec[kind] = [_complete(each, requests, limits) for each in objects(spec[kind])]
+        return spec
+
+    def _apply_runtime(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        runtime = self._runtimes.get(str(spec.get("runtimeClassName")))
+        if runtime is None:
+            return spec
+        added: dict[str, Any] = {}
+        fixed = mapping(runtime.get("overhead")).get("podFixed")
+        if fixed:
+            added["overhead"] = fixed
+        scheduling = mapping(runtime.get("scheduling"))
+        if scheduling.get("nodeSelector"):
+            added["nodeSelector"] = {**mapping(spec.get("nodeSelector")), **scheduling["nodeSelector"]}
+        if scheduling.get("tolerations"):
+            added["tolerations"] = [*objects(spec.get("tolerations")), *objects(scheduling["tolerations"])]
+        return {**spec, **added}
+
+
+def _items(held: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield from objects(mapping(held.get("spec")).get("limits"))
+
+
+def _is_bound(item: Mapping[str, Any]) -> bool:
+    return any(item.get(name) for name in ("max", "min", "maxLimitRequestRatio"))
+
+
+def _find_defaults(held: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Requests and limits for containers that say nothing themselves."""
+    requests: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    for item in _items(held):
+        if item.get("type") == "Container":
+            default = {**mapping(item.get("max")), **mapping(item.get("default"))}
+            limits |= default
+            requests |= {**mapping(item.get("min")), **default, **mapping(item.get("defaultRequest"))}
+    return requests, limits
+
+
+def _complete(
+    container: Mapping[str, Any], requests: Mapping[str, Any], limits: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    resources = mapping(container.get("resources"))
+    written = mapping(resources.get("limits"))
+    # The limits that are written stand in for requests before the defaults have their turn.
+    asked = {**requests, **written, **mapping(resources.get("requests"))}
+    return {**container, "resources": {**resources, "limits": {**limits, **written}, "requests": asked}}
+
+
+CLAIMS_KEY: Final = "count/resourceclaims.resource.k8s.io"
+MOST_DEVICES: Final = 32
+"""AllocationResultsMaxSize: what `All` counts as."""
+
+Use = Counter[str]
+"""Amounts by key of `spec.hard`: thousandths for cpu, units for everything else."""
+
+_MILLI: Final = frozenset({"cpu", "requests.cpu"})
+_LOOKED_AT: Final = ("cpu", "memory", "ephemeral-storage")
+
+
+def claim_devices(spec: Any) -> Iterator[tuple[str, int]]:
+    """How many devices of which class a claim counts for."""
+    devices = mapping(mapping(spec).get("devices"))
+    for request in objects(devices.get("requests")):
+        largest: dict[str, int] = {}
+        for part in (request.get("exactly"), *objects(request.get("firstAvailable"))):
+            if isinstance(part, Mapping) and isinstance(part.get("deviceClassName"), str):
+                name = part["deviceClassName"]
+                largest[name] = max(largest.get(name, 0), _count(part))
+        yield from largest.items()
+
+
+def count_claim(spec: Any, extended: Mapping[str, str], *, bridged: bool) -> Use:
+    """What one claim counts for.
+
+    Args:
+        spec: Of the claim.
+        extended: The extended resource name of each class that has one.
+        bridged: Whether its devices count for extended resources too (gate DRAExtendedResource).
+    """
+    use: Use = Counter({CLAIMS_KEY: 1})
+    for class_name, devices in claim_devices(spec):
+        use[f"{class_name}.deviceclass.resource.k8s.io/devices"] += devices
+        # Quotas by the implicit name are not asked about claims of a class without another one (MatchingResources).
+        if bridged and class_name in extended:
+            use[f"requests.deviceclass.resource.kubernetes.io/{class_name}"] += devices
+            use[f"requests.{extended[class_name]}"] += devices
+    return use
+
+
+def count_extended_claim(spec: Any, extended: Mapping[str, str], pod: Use) -> Use:
+    """What the claim that the scheduler makes for a pod counts for, beside what the pod counts for already."""
+    use = count_claim(spec, extended, bridged=True)
+    return Counter({key: amount - pod[key] for key, amount in use.items() if amount > pod[key]})
+
+
+def count_pod(requests: Amounts) -> Use:
+    """What one pod counts for by itself, its claims aside."""
+    use: Use = Counter({"pods": 1, "count/pods": 1})
+    for name, amount in requests.items():
+        if name in _LOOKED_AT or name.startswith("hugepages-"):
+            use[f"requests.{name}"] += amount
+            if name in _LOOKED_AT:
+                use[name] += amount
+        elif is_extended_key(name):
+            use[f"requests.{name}"] += amount
+    return use
+
+
+def is_extended_key(name: str) -> bool:
+    """Whether pods are counted for a resource as an extended one."""
+    return "/" in name and "kubernetes.io/" not in name.replace("deviceclass.resource.kubernetes.io/", "")
+
+
+def read_hard(quota: Mapping[str, Any]) -> dict[str, int]:
+    """The limits of a quota that claims can pass; none for one with scopes, which match no claim (MatchesNoScopeFunc)."""
+    spec = mapping(quota.get("spec"))
+    if spec.get("scopes") or spec.get("scopeSelector"):
+        return {}
+    limits: dict[str, int] = {}
+    for key, value in mapping(spec.get("hard")).items():
+        try:
+            amount = Quantity.parse(str(value)).value
+        except ValueError:
+            continue
+        limits[str(key)] = int(amount * 1000 if key in _MILLI else amount)
+    return limits
+
+
+class Quotas:
+    """The quotas of an input, and what has been made below them.
+
+    Args:
+        manifests: Objects of any kind; ResourceQuotas count, those that come later before others of the same name.
+        used: What others have made already, by namespace.
+    """
+
+    def __init__(self, manifests: Iterable[Mapping[str, Any]], used: Mapping[str, Use] | None = None) -> None:
+        self._hard: dict[str, dict[str, dict[str, int]]] = {}
+        self.unread: list[str] = []
+        """Quotas of which something is not looked at, with what."""
+        self._used: dict[str, Use] = {name: Counter(use) for name, use in (used or {}).items()}
+        for manifest in manifests:
+            if manifest.get("kind") == "ResourceQuota":
+                metadata = mapping(manifest.get("metadata"))
+                namespace, name = str(metadata.get("namespace") or "default"), str(metadata.get("name"))
+                self._hard.setdefault(namespace, {})[name] = read_hard(manifest)
+                self.unread += [
+                    f"{what} of ResourceQuota {namespace}/{name}" for what in _find_unread(manifest)
+                ]
+
+    def __bool__(self) -> bool:
+        """Whether there is any limit."""
+        return any(limits for held in self._hard.values() for limits in held.values())
+
+    def copy(self) -> Quotas:
+        """The same, to be filled apart from this one."""
+        copied = Quotas(())
+        copied._hard, copied.unread = self._hard, self.unread
+        copied._used = {name: Counter(use) for name, use in self._used.items()}
+        return copied
+
+    def refusal(self, namespace: str, use: Use) -> str:
+        """The first limit that one more object passes, in the user's words; empty when it may be made."""
+        used = self._used.get(namespace or "default", Counter[str]())
+        for name, limits in sorted(self._hard.get(namespace or "default", {}).items()):
+            for key, limit in sorted(limits.items()):
+                if use[key] and used[key] + use[key] > limit:
+                    amounts = (_show(key, each) for each in (limit, used[key], use[key]))
+                    allowed, taken, asked = amounts
+                    return (
+                        f"ResourceQuota {namespace or 'default'}/{name} allows {allowed} of {key}, "
+                        f"{taken} are in use, and it takes {asked}"
+                    )
+        return ""
+
+    def charge(self, namespace: str, use: Use) -> None:
+        """Take note of an object that is made."""
+        self._used.setdefault(namespace or "default", Counter()).update(use)
+
+
+def _count(part: Mapping[str, Any]) -> int:
+    if part.get("allocationMode") == "All":
+        return MOST_DEVICES
+    count = part.get("count", 1)
+    return int(count) if isinstance(count, (int, float)) else 1
+
+
+def _show(key: str, amount: int) -> str:
+    return Quantity.parse(f"{amount}m").canonical() if key in _MILLI else f"{amount:,}"
+
+
+def _find_unread(quota: Mapping[str, Any]) -> Iterator[str]:
+    spec = mapping(quota.get("spec"))
+    if spec.get("scopes") or spec.get("scopeSelector"):
+        yield "scopes"
+    yield from (str(key) for key in mapping(spec.get("hard")) if str(key).startswith("limits."))

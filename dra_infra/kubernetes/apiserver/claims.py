@@ -1,0 +1,396 @@
+"""Hand-written rules for a claim and its requests (validateDeviceClaim, validateDeviceRequest and below).
+
+Both are in validation.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from dra_infra.kubernetes.api import names as formats
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.resource_claim import (
+    DerivedAttribute,
+    DeviceClaim,
+    DeviceClaimConfiguration,
+    DeviceConstraint,
+    DeviceRequest,
+    DeviceSubRequest,
+    DeviceToleration,
+    ExactDeviceRequest,
+)
+from dra_infra.kubernetes.apiserver.configurations import (
+    MAX_COST,
+    check_configuration,
+    check_derived_expression,
+    check_fully_qualified,
+    check_selectors,
+    compiled,
+)
+from dra_infra.kubernetes.apiserver.field_errors import (
+    FieldError,
+    check_items,
+    check_unique,
+    forbidden,
+    invalid,
+    label_wording,
+    not_supported,
+    required,
+    taint_effects,
+)
+
+MAX_FIRST_AVAILABLE = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimContext:
+    """What the rules for a request need to know beside it.
+
+    Args:
+        release: The server.
+        stored: Whether the expressions count as stored: up to 1.34 an update checks the claim again that way.
+        compared: Attributes that constraints compare, by the request that they are about; the empty name is all.
+    """
+
+    release: Release
+    stored: bool
+    compared: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(cls, claim: DeviceClaim, release: Release, *, stored: bool) -> Self:
+        """The context of *claim* (gatherConstraintAttributes)."""
+        found: dict[str, set[str]] = {}
+        for constraint in claim.constraints or ():
+            name = constraint.match_attribute
+            name = constraint.distinct_attribute if name is None else name
+            if name is not None:
+                for request in constraint.requests or ("",):
+                    found.setdefault(request, set()).add(name)
+        compared = {request: frozenset(names) for request, names in found.items()}
+        return cls(release=release, stored=stored, compared=compared)
+
+    def compares(self, attribute: str, request: str) -> bool:
+        """Whether a constraint on *request* (`main` or `main/sub`) compares *attribute*."""
+        scopes = {"", request, request.partition("/")[0]}
+        return any(attribute in self.compared.get(scope, ()) for scope in scopes)
+
+
+def check_request(request: DeviceRequest, path: str, context: ClaimContext) -> Iterator[FieldError]:
+    """Check one entry of `requests`."""
+    for told in formats.dns_label(request.name):
+        yield invalid("request.name", f"{path}.name", request.name, told)
+    ladder, exactly = request.first_available, request.exactly
+    if not ladder and exactly is None:
+        yield required(
+            "request.one-of-none", path, "exactly one of `exactly` or `firstAvailable` is required"
+        )
+    both = bool(ladder) and exactly is not None
+    if both:
+        yield invalid(
+            "request.one-of-both",
+            path,
+            None,
+            "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set",
+        )
+    # Up to 1.34 the contents of both are checked all the same.
+    if both and context.release.number >= 35:
+        return
+    if ladder:
+        yield from _check_ladder(request, path, context)
+    if exactly is not None:
+        yield from _check_leaf(exactly, f"{path}.exactly", context, request.name)
+
+
+def _check_ladder(request: DeviceRequest, path: str, context: ClaimContext) -> Iterator[FieldError]:
+    at = f"{path}.firstAvailable"
+    goes_on = context.release.number < 35
+    yield from check_items(
+        request.first_available,
+        at,
+        lambda sub, place: _check_subrequest(sub, place, context, request.name),
+        size_rule="request.first-available-size",
+        limit=MAX_FIRST_AVAILABLE,
+        goes_on=goes_on,
+    )
+    if goes_on or len(request.first_available or ()) <= MAX_FIRST_AVAILABLE:
+        yield from check_unique(
+            request.first_available,
+            at,
+            lambda sub: sub.name,
+            rule="request.duplicate",
+            below=".name" if goes_on else "",
+        )
+
+
+def _check_subrequest(
+    sub: DeviceSubRequest, path: str, context: ClaimContext, parent: str
+) -> Iterator[FieldError]:
+    for told in formats.dns_label(sub.name):
+        yield invalid("request.name", f"{path}.name", sub.name, told)
+    yield from _check_leaf(sub, path, context, f"{parent}/{sub.name}")
+
+
+def _check_leaf(
+    leaf: ExactDeviceRequest | DeviceSubRequest,
+    path: str,
+    context: ClaimContext,
+    name: str,
+) -> Iterator[FieldError]:
+    # The generated rules know the class name of subrequests only: v1beta1 has that of `exactly` elsewhere.
+    in_ladder = isinstance(leaf, DeviceSubRequest)
+    class_path = f"{path}.deviceClassName"
+    if not leaf.device_class_name:
+        yield required("request.class-required", class_path, covered=in_ladder)
+    else:
+        for told in formats.dns_subdomain(leaf.device_class_name):
+            yield invalid(
+                "request.class-format",
+                class_path,
+                leaf.device_class_name,
+                told,
+                origin="format=k8s-long-name",
+                covered=in_ladder,
+            )
+    yield from check_selectors(leaf.selectors, f"{path}.selectors", context.release, stored=context.stored)
+    yield from _check_derived_attributes(leaf, path, context, name)
+    yield from _check_mode(leaf, path)
+    for index, toleration in enumerate(leaf.tolerations or ()):
+        yield from check_toleration(toleration, f"{path}.tolerations[{index}]", context.release)
+
+
+def _check_mode(leaf: ExactDeviceRequest | DeviceSubRequest, path: str) -> Iterator[FieldError]:
+    if leaf.allocation_mode == "All":
+        if leaf.count != 0:
+            yield invalid(
+                "request.count-with-all",
+                f"{path}.count",
+                leaf.count,
+                "must not be specified when allocationMode is 'All'",
+            )
+    elif leaf.allocation_mode == "ExactCount":
+        if leaf.count <= 0:
+            yield invalid("request.count-positive", f"{path}.count", leaf.count, "must be greater than zero")
+    else:
+        yield not_supported(
+            "request.allocation-mode",
+            f"{path}.allocationMode",
+            leaf.allocation_mode,
+            ("All", "ExactCount"),
+            covered=True,
+        )
+
+
+def check_toleration(toleration: DeviceToleration, path: str, release: Release) -> Iterator[FieldError]:
+    """Check a toleration, of a request or of a result."""
+    noun, unit = label_wording(release)
+    if toleration.key:
+        for told in formats.label_key(toleration.key, noun=noun, unit=unit):
+            yield invalid(
+                "toleration.key",
+                f"{path}.key",
+                toleration.key,
+                told,
+                origin="format=k8s-label-key",
+                covered=True,
+            )
+    operator = toleration.operator
+    if operator == "Exists":
+        if toleration.value:
+            yield invalid(
+                "toleration.value-with-exists",
+                f"{path}.value",
+                toleration.value,
+                "must be empty for operator `Exists`",
+            )
+    elif operator == "Equal":
+        for told in formats.label_value(toleration.value, unit):
+            yield invalid("toleration.value", f"{path}.value", toleration.value, told)
+    else:
+        yield not_supported(
+            "toleration.operator",
+            f"{path}.operator",
+            operator,
+            ("Equal", "Exists"),
+            covered=True,
+        )
+    effects = taint_effects(release)
+    if toleration.effect and toleration.effect not in effects:
+        yield not_supported("toleration.effect", f"{path}.effect", toleration.effect, effects, covered=True)
+
+
+def _check_derived_attributes(
+    leaf: ExactDeviceRequest | DeviceSubRequest,
+    path: str,
+    context: ClaimContext,
+    name: str,
+) -> Iterator[FieldError]:
+    derived = leaf.derived_attributes
+    if not derived:
+        return
+    at = f"{path}.derivedAttributes"
+    # The size and format are rules of the generated engine alone.
+    yield from check_items(
+        derived,
+        at,
+        lambda attribute, place: _check_derived(attribute, place, context, name),
+        size_rule="derived.size",
+        limit=-1,
+    )
+    yield from check_unique(
+        derived, at, lambda attribute: attribute.name, rule="derived.duplicate", covered=False
+    )
+
+
+def _check_derived(
+    attribute: DerivedAttribute, path: str, context: ClaimContext, name: str
+) -> Iterator[FieldError]:
+    if attribute.name and not context.compares(attribute.name, name):
+        yield invalid(
+            "derived.unused",
+            f"{path}.name",
+            attribute.name,
+            "must be referenced by at least one matchAttribute or distinctAttribute constraint targeting this request",
+        )
+    if attribute.expression:
+        yield from check_derived_expression(attribute.expression, f"{path}.expression", context.release)
+
+
+_REFERENCE_TEXT = (
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+)
+
+RequestNames = dict[str, frozenset[str]]
+"""Name of a request to the names of its subrequests."""
+
+
+def check_claim(
+    claim: DeviceClaim, path: str, release: Release, *, stored: bool = False
+) -> Iterator[FieldError]:
+    """Check `spec.devices` of a claim, or `spec.spec.devices` of a template, at *path*, with its defaults filled in."""
+    names = request_names(claim)
+    context = ClaimContext.of(claim, release, stored=stored)
+    goes_on = release.number < 35
+    yield from check_items(
+        claim.requests,
+        f"{path}.requests",
+        lambda request, at: check_request(request, at, context),
+        size_rule="claim.requests-size",
+        goes_on=goes_on,
+    )
+    if goes_on or len(claim.requests or ()) <= 32:
+        yield from check_unique(
+            claim.requests,
+            f"{path}.requests",
+            lambda request: request.name,
+            rule="request.duplicate",
+            below=".name" if goes_on else "",
+        )
+    yield from check_items(
+        claim.constraints,
+        f"{path}.constraints",
+        lambda constraint, at: _check_constraint(constraint, at, names, release),
+        size_rule="claim.constraints-size",
+        goes_on=goes_on,
+    )
+    yield from check_items(
+        claim.config,
+        f"{path}.config",
+        lambda config, at: _check_claim_configuration(config, at, names, context),
+        size_rule="claim.config-size",
+        goes_on=goes_on,
+    )
+    yield from _check_derived_cost(claim, path, release)
+
+
+def request_names(claim: DeviceClaim) -> RequestNames:
+    """The names that a reference in *claim* may have."""
+    # Of two requests with one name, the later one decides what subrequests there are, as in gatherRequestNames.
+    return {
+        request.name: frozenset(sub.name for sub in request.first_available or ())
+        for request in claim.requests or ()
+    }
+
+
+def _check_constraint(
+    constraint: DeviceConstraint, path: str, names: RequestNames, release: Release
+) -> Iterator[FieldError]:
+    yield from _check_references(constraint.requests, f"{path}.requests", names, release)
+    if constraint.match_attribute is not None:
+        yield from check_fully_qualified(
+            constraint.match_attribute, f"{path}.matchAttribute", release, covered=True
+        )
+    elif constraint.distinct_attribute is not None:
+        yield from check_fully_qualified(
+            constraint.distinct_attribute, f"{path}.distinctAttribute", release, covered=release.number >= 37
+        )
+    elif release.enabled("DRAConsumableCapacity"):
+        # The text speaks of several fields although none is set; it is the server's.
+        yield required(
+            "constraint.attribute-required",
+            path,
+            'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set',
+        )
+    else:
+        yield required("constraint.attribute-required", f"{path}.matchAttribute")
+
+
+def _check_claim_configuration(
+    config: DeviceClaimConfiguration, path: str, names: RequestNames, context: ClaimContext
+) -> Iterator[FieldError]:
+    yield from _check_references(config.requests, f"{path}.requests", names, context.release)
+    yield from check_configuration(config.opaque, path, context.release, stored=context.stored)
+
+
+def _check_references(
+    references: list[str] | None, path: str, names: RequestNames, release: Release
+) -> Iterator[FieldError]:
+    goes_on = release.number < 35
+    yield from check_items(
+        references,
+        path,
+        lambda name, at: check_reference(name, at, names),
+        size_rule="constraint.requests-size",
+        goes_on=goes_on,
+    )
+    if goes_on or len(references or ()) <= 32:
+        yield from check_unique(references, path, lambda name: name, rule="constraint.requests-duplicate")
+
+
+def check_reference(name: str, path: str, names: RequestNames) -> Iterator[FieldError]:
+    """Check a reference to a request, or to one of its alternatives."""
+    parts = name.split("/")
+    if len(parts) > 2:
+        yield invalid("reference.unknown", path, name, _REFERENCE_TEXT)
+        return
+    for part in parts:
+        for told in formats.dns_label(part):
+            yield invalid("reference.format", path, part, told)
+    if parts[0] not in names or (len(parts) == 2 and parts[1] not in names[parts[0]]):
+        yield invalid("reference.unknown", path, name, _REFERENCE_TEXT)
+
+
+def _check_derived_cost(claim: DeviceClaim, path: str, release: Release) -> Iterator[FieldError]:
+    if release.number < 37 or len(claim.requests or ()) > 32:
+        return
+    total = sum(
+        compiled(attribute.expression, release, derived=True).cost or 0
+        for request in claim.requests or ()
+        for attribute in _derived_attributes(request)
+        if attribute.expression
+    )
+    if total > MAX_COST:
+        yield forbidden(
+            "claim.derived-cost",
+            path,
+            "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit",
+        )
+
+
+def _derived_attributes(request: DeviceRequest) -> Iterator[DerivedAttribute]:
+    if request.exactly is not None and not request.first_available:
+        yield from request.exactly.derived_attributes or ()
+    elif request.exactly is None and len(request.first_available or ()) <= 8:
+        for sub in request.first_available or ():
+            yield from sub.derived_attributes or ()

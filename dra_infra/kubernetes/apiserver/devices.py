@@ -1,0 +1,293 @@
+"""Hand-written rules for one device of a slice (validateDevice, validation.go).
+
+- Attributes of devices: validateDeviceAttribute.
+- Binding conditions, of devices and of allocated ones: validateDeviceBindingParameters.
+- Taints of devices, in slices and in taint rules: validateDeviceTaint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dra_infra.kubernetes.api import names
+from dra_infra.kubernetes.api.device_taints import DeviceTaint
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.record import Record
+from dra_infra.kubernetes.api.resource_slice import Device, DeviceAttribute
+from dra_infra.kubernetes.apiserver.capacities import (
+    check_capacities,
+    check_consumption,
+    check_node_resources,
+    check_old_consumption,
+)
+from dra_infra.kubernetes.apiserver.configurations import check_qualified
+from dra_infra.kubernetes.apiserver.field_errors import (
+    FieldError,
+    Printed,
+    check_items,
+    check_unique,
+    invalid,
+    keyed,
+    label_wording,
+    not_supported,
+    required,
+    taint_effects,
+    too_long,
+)
+from dra_infra.kubernetes.apiserver.metadata import check_node_selector
+
+MAX_TEXT = 64
+"""Bytes of a text or version (DeviceAttributeMaxValueLength)."""
+
+MAX_ENTRIES = 32
+MAX_VALUES = 48
+
+VALUES = {
+    "int": "int_",
+    "bool": "bool_",
+    "string": "string",
+    "version": "version",
+    "ints": "ints",
+    "bools": "bools",
+    "strings": "strings",
+    "versions": "versions",
+}
+"""JSON name of each kind of value to the field of the record, in the server's order."""
+
+LISTS = ("ints", "bools", "strings", "versions")
+
+
+def check_attributes(
+    attributes: Mapping[str, DeviceAttribute] | None, path: str, release: Release
+) -> Iterator[FieldError]:
+    """Check names and values of attributes."""
+    for name, attribute in (attributes or {}).items():
+        at = f"{path}[{keyed(name)}]"
+        yield from check_qualified(
+            name, path if release.number >= 36 else at, release, rule="device.attribute-name"
+        )
+        yield from _check_attribute(attribute, at, release)
+
+
+def check_number_of_entries(device: Device, path: str, release: Release) -> Iterator[FieldError]:
+    """Check how many attributes, capacities and values a device has."""
+    entries = len(device.attributes or ()) + len(device.capacity or ())
+    if entries > MAX_ENTRIES:
+        told = f"the total number of attributes and capacities must not exceed {MAX_ENTRIES}"
+        yield invalid("device.entries", path, entries, told)
+    values = sum(_values(attribute) for attribute in (device.attributes or {}).values())
+    if release.number >= 36 and values > MAX_VALUES:
+        told = f"the total number of attribute values must not exceed {MAX_VALUES}"
+        yield invalid("device.values", path, values, told)
+
+
+def _values(attribute: DeviceAttribute) -> int:
+    return sum(len(getattr(attribute, name) or ()) for name in LISTS) or 1
+
+
+def given(attribute: DeviceAttribute) -> tuple[str, ...]:
+    """JSON names of the kinds of value that are there, empty lists among them."""
+    return tuple(name for name, field in VALUES.items() if getattr(attribute, field) is not None)
+
+
+def _check_attribute(attribute: DeviceAttribute, path: str, release: Release) -> Iterator[FieldError]:
+    if attribute.string is not None:
+        yield from _check_length(attribute.string, f"{path}.string")
+    if attribute.version is not None:
+        yield from _check_version(attribute.version, f"{path}.version")
+    for name in LISTS:
+        if getattr(attribute, name) == []:
+            yield invalid("attribute.list-empty", f"{path}.{name}", [], "must not be empty if specified")
+    for index, text in enumerate(attribute.strings or ()):
+        yield from _check_length(text, f"{path}.strings[{index}]")
+    for index, text in enumerate(attribute.versions or ()):
+        yield from _check_version(text, f"{path}.versions[{index}]")
+    told = "exactly one value must be specified"
+    number = len(given(attribute))
+    if number == 0 and release.number < 35:
+        yield required("attribute.one-of-none", path, told)
+    elif number == 0:
+        yield invalid("attribute.one-of-none", path, "", told, origin="union", covered=True)
+    elif number > 1:
+        shown = Printed(attribute.to_internal_json(release.number))
+        yield invalid("attribute.one-of-many", path, shown, told, origin="union", covered=True)
+
+
+def _check_length(text: str, path: str) -> Iterator[FieldError]:
+    if names.size(text) > MAX_TEXT:
+        yield too_long("attribute.length", path, MAX_TEXT)
+
+
+def _check_version(text: str, path: str) -> Iterator[FieldError]:
+    for told in names.semver(text):
+        yield invalid("attribute.version", path, text, told)
+    yield from _check_length(text, path)
+
+
+MAX_CONDITIONS = 4
+
+
+def check_bindings(
+    conditions: Sequence[str] | None, failures: Sequence[str] | None, path: str, release: Release
+) -> Iterator[FieldError]:
+    """Check both lists; *path* is that of the device."""
+    ready, failed = f"{path}.bindingConditions", f"{path}.bindingFailureConditions"
+    for items, at in ((conditions, ready), (failures, failed)):
+        yield from check_items(
+            items,
+            at,
+            lambda name, place: _check_condition(name, place, release),
+            size_rule="binding.size",
+            limit=MAX_CONDITIONS,
+            goes_on=release.number < 35,
+        )
+        # Looked at even where there are too many.
+        yield from check_unique(items, at, lambda name: name, rule="binding.duplicate", covered=False)
+    for index, name in enumerate(failures or ()):
+        if name in (conditions or ()):
+            told = "bindingFailureConditions must not overlap with bindingConditions"
+            yield invalid("binding.overlap", f"{failed}[{index}]", name, told)
+    if failures and not conditions:
+        told = "bindingConditions are required to use bindingFailureConditions"
+        yield invalid("binding.both", ready, conditions, told)
+    if conditions and not failures:
+        told = "bindingFailureConditions are required to use bindingConditions"
+        yield invalid("binding.both", failed, failures, told)
+
+
+def _check_condition(name: str, path: str, release: Release) -> Iterator[FieldError]:
+    noun, unit = label_wording(release)
+    for told in names.label_key(name, noun=noun, unit=unit):
+        yield invalid("binding.condition", path, name, told)
+
+
+def check_taint(
+    taint: DeviceTaint, path: str, release: Release, *, effect: bool = True
+) -> Iterator[FieldError]:
+    """Check a taint by the hand-written rules; its *effect* may be one that was stored before."""
+    noun, unit = label_wording(release)
+    for told in names.label_key(taint.key, noun=noun, unit=unit):
+        yield invalid("taint.key", f"{path}.key", taint.key, told)
+    if taint.value:
+        for told in names.label_value(taint.value, unit):
+            yield invalid("taint.value", f"{path}.value", taint.value, told)
+    if effect:
+        yield from check_effect(taint, path, release, covered=True)
+
+
+def check_effect(
+    taint: DeviceTaint, path: str, release: Release, *, covered: bool = False
+) -> Iterator[FieldError]:
+    """Check the effect of a taint, which both engines do in the same words."""
+    effects = taint_effects(release)
+    if not taint.effect:
+        yield required("taint.effect-required", f"{path}.effect", covered=covered)
+    elif taint.effect not in effects:
+        yield not_supported("taint.effect", f"{path}.effect", taint.effect, effects, covered=covered)
+
+
+_ONE_NODE_FIELD = (
+    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when "
+    "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceContext:
+    """What the rules for a device need to know of its slice.
+
+    Args:
+        release: The server.
+        selects_per_device: Whether devices say themselves which nodes they are for.
+        stored: Devices of the stored slice by name.
+        sets: Names of the counters of each set of the slice, for servers up to 1.34.
+    """
+
+    release: Release
+    selects_per_device: bool
+    stored: Mapping[str, Device]
+    sets: Mapping[str, frozenset[str]]
+
+
+def max_taints(release: Release) -> int:
+    """Taints that a device may have (DeviceTaintsMaxLength)."""
+    return 4 if release.number < 35 else 16
+
+
+def check_device(device: Device, path: str, context: SliceContext) -> Iterator[FieldError]:
+    """Check one device."""
+    release = context.release
+    old = context.stored.get(device.name)
+    for told in names.dns_label(device.name):
+        yield invalid("device.name", f"{path}.name", device.name, told)
+    yield from check_number_of_entries(device, path, release)
+    yield from check_attributes(device.attributes, f"{path}.attributes", release)
+    if release.number < 37 or old is None or not _same_capacity(old, device):
+        yield from check_capacities(
+            device.capacity,
+            f"{path}.capacity",
+            release,
+            is_shareable=bool(device.allow_multiple_allocations),
+        )
+    if release.number < 35 or old is None or not _same_taints(old, device):
+        yield from check_items(
+            device.taints,
+            f"{path}.taints",
+            lambda taint, at: check_taint(taint, at, release),
+            size_rule="taints.size",
+            limit=max_taints(release),
+            goes_on=release.number < 35,
+            covered=False,
+        )
+    yield from check_consumption(device.consumes_counters, f"{path}.consumesCounters", release)
+    if release.number < 35:
+        yield from check_old_consumption(device.consumes_counters, path, context.sets)
+    if context.selects_per_device:
+        yield from _check_nodes(device, path, release)
+    elif not (device.node_name is None and device.node_selector is None and device.all_nodes is None):
+        told = (
+            "`nodeName`, `nodeSelector` and `allNodes` can only be set if "
+            "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+        )
+        yield invalid("device.nodes-of-slice", path, None, told)
+    yield from check_bindings(device.binding_conditions, device.binding_failure_conditions, path, release)
+    if release.number >= 36:
+        yield from check_node_resources(device, path, release)
+
+
+def _check_nodes(device: Device, path: str, release: Release) -> Iterator[FieldError]:
+    found = []
+    if device.node_name == "":
+        yield invalid("device.node-name", f"{path}.nodeName", "", "must not be empty")
+    elif device.node_name is not None:
+        found.append("`nodeName`")
+        for told in names.dns_subdomain(device.node_name):
+            yield invalid("device.node-name", f"{path}.nodeName", device.node_name, told)
+    if device.node_selector is not None:
+        found.append("`nodeSelector`")
+        yield from check_node_selector(device.node_selector, f"{path}.nodeSelector", release)
+    if device.all_nodes:
+        found.append("`allNodes`")
+    elif device.all_nodes is not None:
+        told = "must be either unset or set to true"
+        yield invalid("device.all-nodes", f"{path}.allNodes", device.all_nodes, told)
+    if not found:
+        yield required("device.nodes-none", path, _ONE_NODE_FIELD)
+    elif len(found) > 1:
+        yield invalid("device.nodes-many", path, f"{{{', '.join(found)}}}", _ONE_NODE_FIELD)
+
+
+def _same_capacity(old: Device, new: Device) -> bool:
+    before, after = old.capacity or {}, new.capacity or {}
+    return before.keys() == after.keys() and all(same(before[name], after[name]) for name in before)
+
+
+def _same_taints(old: Device, new: Device) -> bool:
+    before, after = old.taints or (), new.taints or ()
+    return len(before) == len(after) and all(map(same, before, after))
+
+
+def same(one: Record, other: Record) -> bool:
+    """Whether Go takes two records for equal: amounts by value, absent lists like empty ones."""
+    return one is other or one.to_go_json() == other.to_go_json()

@@ -1,0 +1,275 @@
+"""Declarative validation: rules generated from markers in the API types, which count since 1.37.
+
+Since 1.37 (gate DeclarativeValidationBeta, on) the findings of this second engine of the server are reported, and
+replace the hand-written ones of the same kind, path and origin that are marked as covered. Up to 1.36 they only ran
+beside. What shows: other texts for attribute names and extended resources, whole items as bad values of duplicates, a
+`null` for what is immutable.
+
+Upstream: zz_generated.validations.go in pkg/apis/resource/v1 (and v1beta1, v1beta2) and
+k8s.io/apimachinery/pkg/api/validate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from dra_infra.kubernetes.api import names
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.record import Record
+from dra_infra.kubernetes.api.resource_claim import (
+    DeviceClaim,
+    DeviceRequest,
+    DeviceSubRequest,
+    DeviceToleration,
+    ExactDeviceRequest,
+)
+from dra_infra.kubernetes.apiserver.claims import MAX_FIRST_AVAILABLE
+from dra_infra.kubernetes.apiserver.configurations import MAX_DRIVER_NAME
+from dra_infra.kubernetes.apiserver.field_errors import (
+    FieldError,
+    Printed,
+    check_items,
+    check_unique,
+    invalid,
+    not_supported,
+    required,
+    taint_effects,
+    too_long,
+)
+
+SINCE = 37
+"""First minor in which the generated rules are enforced."""
+
+_DEVICE = re.compile(r"^(spec\.devices\[\d+\]\.)")
+_FULLY_QUALIFIED = "format=k8s-resource-fully-qualified-name"
+_EXTENDED_RESOURCE = "format=k8s-extended-resource-name"
+
+
+def merge(
+    written: Iterable[FieldError], generated: Iterable[FieldError], *, flat: bool = False
+) -> tuple[FieldError, ...]:
+    """What the server reports of the findings of both engines (FilterCoveredHandwrittenErrors).
+
+    Args:
+        written: Findings of the hand-written rules.
+        generated: Findings of the generated rules.
+        flat: Whether the object came as v1beta1, where the fields of `exactly` lie on the request and those of a device
+            in `basic`: the generated rules see it in that shape and report such paths.
+    """
+    enforced = tuple(generated)
+    known = {(error.kind, error.path, error.origin) for error in enforced}
+    kept = [
+        error
+        for error in written
+        if not (error.covered and (error.kind, error.path, error.origin) in known and _is_matched(error))
+    ]
+    if flat:
+        enforced = tuple(replace(error, path=_flat_path(error.path)) for error in enforced)
+    return (*kept, *enforced)
+
+
+def _flat_path(path: str) -> str:
+    return _DEVICE.sub(r"\1basic.", path.replace("].exactly.", "]."))
+
+
+def _is_matched(error: FieldError) -> bool:
+    # Findings of kind Invalid match by origin only, and never without one.
+    return error.kind != "FieldValueInvalid" or bool(error.origin)
+
+
+def check_generated_claim(
+    claim: DeviceClaim, path: str, release: Release, *, flat: bool = False
+) -> Iterator[FieldError]:
+    """The generated rules for what a claim asks for; *flat* when it came as v1beta1."""
+    requests = claim.requests or ()
+    yield from check_items(requests, f"{path}.requests", _nothing, size_rule="claim.requests-size")
+    if len(requests) <= 32:
+        yield from check_unique(
+            requests,
+            f"{path}.requests",
+            lambda request: request.name,
+            rule="request.duplicate",
+            shown=_shown_flat if flat else _shown,
+        )
+        for index, request in enumerate(requests):
+            at = f"{path}.requests[{index}]"
+            if request.exactly is not None:
+                yield from _check_leaf(request.exactly, f"{at}.exactly", release)
+            yield from _check_ladder(request.first_available or [], f"{at}.firstAvailable", release)
+    yield from _check_constraints(claim, f"{path}.constraints")
+    yield from check_items(
+        claim.config,
+        f"{path}.config",
+        lambda config, at: _chain(
+            _check_references(config.requests, f"{at}.requests"),
+            check_generated_driver(config.opaque.driver, f"{at}.opaque.driver") if config.opaque else (),
+        ),
+        size_rule="claim.config-size",
+    )
+
+
+def _check_ladder(ladder: list[DeviceSubRequest], path: str, release: Release) -> Iterator[FieldError]:
+    yield from check_items(
+        ladder,
+        path,
+        lambda sub, at: _chain(_check_class_name(sub.device_class_name, at), _check_leaf(sub, at, release)),
+        size_rule="request.first-available-size",
+        limit=MAX_FIRST_AVAILABLE,
+    )
+    if len(ladder) <= MAX_FIRST_AVAILABLE:
+        yield from check_unique(ladder, path, lambda sub: sub.name, rule="request.duplicate", shown=_shown)
+
+
+def _check_class_name(name: str, path: str) -> Iterator[FieldError]:
+    at = f"{path}.deviceClassName"
+    if not name:
+        yield required("request.class-required", at)
+        return
+    for told in names.dns_subdomain(name, "bytes"):
+        yield invalid("request.class-format", at, name, told, origin="format=k8s-long-name")
+
+
+def _check_leaf(
+    leaf: ExactDeviceRequest | DeviceSubRequest, path: str, release: Release
+) -> Iterator[FieldError]:
+    yield from check_items(leaf.selectors, f"{path}.selectors", _nothing, size_rule="selectors.size")
+    if leaf.allocation_mode not in ("", "All", "ExactCount"):
+        yield not_supported(
+            "request.allocation-mode",
+            f"{path}.allocationMode",
+            leaf.allocation_mode,
+            ("All", "ExactCount"),
+        )
+    for index, toleration in enumerate(leaf.tolerations or ()):
+        yield from check_generated_toleration(toleration, f"{path}.tolerations[{index}]", release)
+    yield from check_items(
+        leaf.derived_attributes,
+        f"{path}.derivedAttributes",
+        lambda attribute, at: _chain(
+            check_generated_attribute(attribute.name, f"{at}.name", rule="derived.name")
+            if attribute.name
+            else [required("derived.name-required", f"{at}.name")],
+            () if attribute.expression else [required("derived.expression-required", f"{at}.expression")],
+        ),
+        size_rule="derived.size",
+    )
+
+
+def check_generated_toleration(
+    toleration: DeviceToleration, path: str, release: Release
+) -> Iterator[FieldError]:
+    """A toleration, of a request or of a result."""
+    if toleration.key:
+        for told in names.label_key(toleration.key):
+            yield invalid(
+                "toleration.key", f"{path}.key", toleration.key, told, origin="format=k8s-label-key"
+            )
+    if toleration.operator not in ("Equal", "Exists"):
+        yield not_supported(
+            "toleration.operator", f"{path}.operator", toleration.operator, ("Equal", "Exists")
+        )
+    effects = taint_effects(release)
+    if toleration.effect and toleration.effect not in effects:
+        yield not_supported("toleration.effect", f"{path}.effect", toleration.effect, effects)
+
+
+def _check_constraints(claim: DeviceClaim, path: str) -> Iterator[FieldError]:
+    constraints = claim.constraints or ()
+    yield from check_items(constraints, path, _nothing, size_rule="claim.constraints-size")
+    if len(constraints) > 32:
+        return
+    for index, constraint in enumerate(constraints):
+        at = f"{path}[{index}]"
+        yield from _check_references(constraint.requests, f"{at}.requests")
+        # Both are looked at, where the hand-written rules pass over the second.
+        for name, field in (
+            (constraint.match_attribute, "matchAttribute"),
+            (constraint.distinct_attribute, "distinctAttribute"),
+        ):
+            if name is not None:
+                yield from check_generated_attribute(name, f"{at}.{field}")
+
+
+def _check_references(references: list[str] | None, path: str) -> Iterator[FieldError]:
+    yield from check_items(references, path, _nothing, size_rule="constraint.requests-size")
+    if len(references or ()) <= 32:
+        yield from check_unique(references, path, lambda name: name, rule="constraint.requests-duplicate")
+
+
+def check_generated_attribute(
+    name: str, path: str, *, rule: str = "constraint.attribute"
+) -> Iterator[FieldError]:
+    """A fully qualified attribute name (ResourceFullyQualifiedName); the domain is lower-case here."""
+    rule = "derived.name-format" if rule == "derived.name" else rule
+    parts = name.split("/")
+    if len(parts) == 2:
+        domain = parts[0]
+        if not domain:
+            yield invalid(rule, path, "", "prefix must not be empty", origin=_FULLY_QUALIFIED)
+        else:
+            if names.size(domain) > MAX_DRIVER_NAME:
+                yield too_long(rule, path, MAX_DRIVER_NAME, origin=_FULLY_QUALIFIED)
+            for told in names.dns_subdomain(domain, "bytes"):
+                yield invalid(rule, path, domain, f"prefix: {told}", origin=_FULLY_QUALIFIED)
+        if not parts[1]:
+            yield invalid(rule, path, "", "name must not be empty", origin=_FULLY_QUALIFIED)
+    if len(parts) == 1 or (len(parts) == 2 and parts[1]):
+        if names.size(parts[-1]) > 32:
+            yield too_long(rule, path, 32, origin=_FULLY_QUALIFIED)
+        for told in names.c_identifier(parts[-1]):
+            yield invalid(rule, path, parts[-1], told, origin=_FULLY_QUALIFIED)
+    if len(parts) == 1:
+        yield invalid(
+            rule,
+            path,
+            name,
+            "a fully qualified name must be a domain and a name separated by a slash",
+            origin=_FULLY_QUALIFIED,
+        )
+
+
+def check_generated_driver(name: str, path: str, *, rule: str = "config.driver") -> Iterator[FieldError]:
+    """The driver of an opaque config or a result; *rule* is the stem of the names of the rules."""
+    if not name:
+        yield required(f"{rule}-required", path)
+        return
+    for told in names.dns_subdomain_caseless(name):
+        yield invalid(f"{rule}-format", path, name, told, origin="format=k8s-long-name-caseless")
+    if len(name) > MAX_DRIVER_NAME:
+        yield too_long(f"{rule}-length", path, MAX_DRIVER_NAME, unit="characters", origin="maxLength")
+
+
+def check_generated_extended_resource(name: str, path: str) -> Iterator[FieldError]:
+    """The extended resource name of a class (ExtendedResourceName)."""
+    rule = "class.extended-resource-name"
+    if "/" not in name:
+        told = "a name must be a domain-prefixed path, such as 'example.com/my-prop'"
+        yield invalid(rule, path, name, told, origin=_EXTENDED_RESOURCE)
+    elif "kubernetes.io/" in name:
+        yield invalid(rule, path, name, 'must not have "kubernetes.io/" domain', origin=_EXTENDED_RESOURCE)
+    if name.startswith("requests."):
+        yield invalid(rule, path, name, 'must not have "requests." prefix', origin=_EXTENDED_RESOURCE)
+    for told in names.label_key(f"requests.{name}"):
+        yield invalid(rule, path, name, told, origin=_EXTENDED_RESOURCE)
+
+
+def _shown(item: Record) -> Printed:
+    return Printed(item.to_go_json())
+
+
+def _shown_flat(request: DeviceRequest) -> Printed:
+    # Few objects are written in that version, and its records take their time to load.
+    from dra_infra.kubernetes.api.v1beta1 import flat_request
+
+    return Printed(flat_request(request).to_go_json())
+
+
+def _nothing(_item: object, _path: str) -> Iterator[FieldError]:
+    return iter(())
+
+
+def _chain(*parts: Iterable[FieldError]) -> Iterator[FieldError]:
+    for part in parts:
+        yield from part

@@ -1,0 +1,202 @@
+"""Validation of ResourceSlice, DeviceTaintRule and DeviceClass: what drivers and administrators publish.
+
+`verdict` has the rules for claims. Those for DeviceClass are validateDeviceClassSpec, those for DeviceTaintRule
+validateDeviceTaintRuleSpec, both in validation.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dra_infra.kubernetes.api import names
+from dra_infra.kubernetes.api.device_class import DeviceClassSpec
+from dra_infra.kubernetes.api.device_taints import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
+from dra_infra.kubernetes.api.dropping import Dropped, drop_from_slice
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.go_time import canonical_time
+from dra_infra.kubernetes.api.record import Record
+from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+from dra_infra.kubernetes.apiserver.configurations import (
+    check_configuration,
+    check_driver_name,
+    check_selectors,
+)
+from dra_infra.kubernetes.apiserver.devices import check_effect, check_taint
+from dra_infra.kubernetes.apiserver.field_errors import (
+    FieldError,
+    check_items,
+    invalid,
+    label_wording,
+    quoted,
+)
+from dra_infra.kubernetes.apiserver.generated import (
+    SINCE,
+    check_generated_driver,
+    check_generated_extended_resource,
+    merge,
+)
+from dra_infra.kubernetes.apiserver.generated_slices import check_generated_slice
+from dra_infra.kubernetes.apiserver.metadata import check_metadata, without_repeated_owners
+from dra_infra.kubernetes.apiserver.slices import check_pool_name, check_slice
+
+
+def check_class(
+    spec: DeviceClassSpec, release: Release, *, old: DeviceClassSpec | None = None
+) -> Iterator[FieldError]:
+    """The hand-written rules; what equals the *old* list as a whole was stored and is not checked anew."""
+    stored = old is not None and (spec.selectors or []) == (old.selectors or [])
+    yield from check_selectors(spec.selectors, "spec.selectors", release, stored=stored)
+    unchanged = old is not None and (spec.config or []) == (old.config or [])
+    yield from check_items(
+        spec.config,
+        "spec.config",
+        lambda config, at: check_configuration(config.opaque, at, release, stored=unchanged),
+        size_rule="claim.config-size",
+        goes_on=release.number < 35,
+    )
+    name = spec.extended_resource_name
+    if name is not None and not is_extended_resource_name(name, release):
+        yield invalid(
+            "class.extended-resource-name",
+            "spec.extendedResourceName",
+            name,
+            "must be a valid extended resource name",
+            origin="format=k8s-extended-resource-name",
+            covered=True,
+        )
+
+
+def check_generated_class(spec: DeviceClassSpec) -> Iterator[FieldError]:
+    """The generated rules."""
+    yield from check_items(
+        spec.selectors, "spec.selectors", lambda _item, _at: iter(()), size_rule="selectors.size"
+    )
+    yield from check_items(
+        spec.config,
+        "spec.config",
+        lambda config, at: (
+            check_generated_driver(config.opaque.driver, f"{at}.opaque.driver") if config.opaque else iter(())
+        ),
+        size_rule="claim.config-size",
+    )
+    if spec.extended_resource_name is not None:
+        yield from check_generated_extended_resource(spec.extended_resource_name, "spec.extendedResourceName")
+
+
+def is_extended_resource_name(name: str, release: Release) -> bool:
+    """Whether *name* is one (IsExtendedResourceName in pkg/apis/core/v1/helper)."""
+    is_native = "/" not in name or "kubernetes.io/" in name
+    noun, unit = label_wording(release)
+    return (
+        not is_native
+        and not name.startswith("requests.")
+        and not names.label_key(f"requests.{name}", noun=noun, unit=unit)
+    )
+
+
+def check_taint_rule(
+    spec: DeviceTaintRuleSpec, release: Release, *, old: DeviceTaintRuleSpec | None = None
+) -> Iterator[FieldError]:
+    """The hand-written rules; since 1.35 an effect that the *old* rule had is not checked anew."""
+    if spec.device_selector is not None:
+        before = old.device_selector if old is not None else None
+        yield from _check_selector(spec.device_selector, "spec.deviceSelector", release, before)
+    is_new = release.number < 35 or old is None or old.taint.effect != spec.taint.effect
+    yield from check_taint(spec.taint, "spec.taint", release, effect=is_new)
+
+
+def check_generated_taint_rule(
+    spec: DeviceTaintRuleSpec, release: Release, *, old: DeviceTaintRuleSpec | None = None
+) -> Iterator[FieldError]:
+    """The generated rules, which have a say since 1.37 (see `generated`)."""
+    if old is None or old.taint.effect != spec.taint.effect:
+        yield from check_effect(spec.taint, "spec.taint", release)
+
+
+def with_clock(
+    spec: DeviceTaintRuleSpec, release: Release, old: DeviceTaintRuleSpec | None
+) -> DeviceTaintRuleSpec:
+    """*spec* without a time that the server replaces by its own: since 1.36 when the effect changes and the time does not."""
+    if release.number < 36 or old is None or old.taint.effect == spec.taint.effect:
+        return spec
+    before, after = old.taint.time_added, spec.taint.time_added
+    if before is None or after is None or canonical_time(before) != canonical_time(after):
+        return spec
+    return spec.changed({"taint": spec.taint.changed({"time_added": None})})
+
+
+def _check_selector(
+    selector: DeviceTaintSelector, path: str, release: Release, old: DeviceTaintSelector | None
+) -> Iterator[FieldError]:
+    if selector.device_class_name is not None:
+        for told in names.dns_subdomain(selector.device_class_name):
+            yield invalid("taint-rule.class", f"{path}.deviceClassName", selector.device_class_name, told)
+    if selector.driver is not None:
+        yield from check_driver_name(
+            selector.driver, f"{path}.driver", rule="taint-rule.driver", goes_on=release.number < 35
+        )
+    if selector.pool is not None:
+        yield from check_pool_name(selector.pool, f"{path}.pool", rule="taint-rule.pool")
+    if selector.device is not None:
+        for told in names.dns_label(selector.device):
+            yield invalid("taint-rule.device", f"{path}.device", selector.device, told)
+    stored = old is not None and (old.selectors or []) == (selector.selectors or [])
+    yield from check_selectors(selector.selectors, f"{path}.selectors", release, stored=stored)
+
+
+Published = ResourceSlice | DeviceTaintRule
+
+
+def check_published(
+    record: Record, before: Any, release: Release, *, flat: bool
+) -> tuple[Published, tuple[Dropped, ...], tuple[FieldError, ...]]:
+    """What is left of *record*, the fields that it lost, and why a server of *release* refuses it.
+
+    Raises:
+        TypeError: When there are no rules for its kind.
+    """
+    if not isinstance(record, (ResourceSlice, DeviceTaintRule)):
+        raise TypeError(f"no rules for {type(record).__name__}")
+    metadata = without_repeated_owners(record.metadata)
+    if metadata is not record.metadata:
+        record = record.model_copy(update={"metadata": metadata})
+    if isinstance(record, ResourceSlice):
+        return _check_resource_slice(record, before, release, flat=flat)
+    return _check_device_taint_rule(record, before, release)
+
+
+def warn(record: Record, release: Release) -> Iterator[tuple[str, str]]:
+    """What the strategies warn about since 1.35 (WarningsOnCreate and WarningsOnUpdate)."""
+    if release.number < 35 or not isinstance(record, ResourceSlice):
+        return
+    if record.spec.driver != record.spec.driver.lower():
+        told = f"driver names should be lowercase; {quoted(record.spec.driver)} contains uppercase characters"
+        yield "spec.driver", told
+
+
+def _check_resource_slice(
+    record: ResourceSlice, before: ResourceSlice | None, release: Release, *, flat: bool
+) -> tuple[Published, tuple[Dropped, ...], tuple[FieldError, ...]]:
+    old = before.spec if before is not None else None
+    spec, dropped = drop_from_slice(record.spec, release, old)
+    written = (
+        *check_metadata(record.metadata, release, kind="ResourceSlice", is_new=before is None),
+        *check_slice(spec, release, old=old),
+    )
+    generated = check_generated_slice(spec, release, old=old) if release.number >= SINCE else ()
+    kept = record.model_copy(update={"spec": spec}) if dropped else record
+    return kept, dropped, merge(written, generated, flat=flat)
+
+
+def _check_device_taint_rule(
+    record: DeviceTaintRule, before: DeviceTaintRule | None, release: Release
+) -> tuple[Published, tuple[Dropped, ...], tuple[FieldError, ...]]:
+    old = before.spec if before is not None else None
+    written = (
+        *check_metadata(record.metadata, release, kind="DeviceTaintRule", is_new=before is None),
+        *check_taint_rule(record.spec, release, old=old),
+    )
+    generated = check_generated_taint_rule(record.spec, release, old=old) if release.number >= SINCE else ()
+    kept = record.model_copy(update={"spec": with_clock(record.spec, release, old)})
+    return kept, (), merge(written, generated)

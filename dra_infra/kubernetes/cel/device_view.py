@@ -1,0 +1,129 @@
+"""One device as selectors see it: DeviceMatches and getAttributeValue in the `cel` package of DRA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dra_infra.kubernetes.api.semver import Semver
+from dra_infra.kubernetes.cel.interpreter.maps import DomainMap, NativeMap
+from dra_infra.kubernetes.cel.interpreter.numbers import read_amount
+from dra_infra.kubernetes.cel.interpreter.values import INT64, QuantityValue, Value
+
+if TYPE_CHECKING:
+    # Selectors are written where no record is, and pydantic takes longer to load than all of this package.
+    from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
+
+
+class DeviceView:
+    """One device as selectors see it, ready to be evaluated on many times.
+
+    Args:
+        driver: Name of the driver; attribute and capacity names without a domain belong to it.
+        attributes: By qualified name.
+        capacity: By qualified name.
+        allow_multiple_allocations: Whether several claims may share the device.
+
+    Attributes:
+        variables: What an expression reads by name.
+        failure: Why no expression can be evaluated on the device; empty when it can.
+        is_decided: Whether the server would say the same.
+    """
+
+    __slots__ = ("_driver", "failure", "is_decided", "variables")
+
+    def __init__(
+        self,
+        driver: str,
+        attributes: Mapping[str, DeviceAttribute] | None = None,
+        capacity: Mapping[str, DeviceCapacity] | None = None,
+        allow_multiple_allocations: bool = False,  # noqa: FBT001, FBT002  (the field's name and order in the API)
+    ) -> None:
+        self.failure = ""
+        self.is_decided = True
+        self._driver = driver
+        fields = {
+            "driver": driver,
+            "allowMultipleAllocations": allow_multiple_allocations,
+            "attributes": self._group(attributes or {}, _attribute_value),
+            "capacity": self._group(capacity or {}, _capacity_value),
+        }
+        self._expect_readable("the driver name", driver)
+        self.variables: Mapping[str, Value] = {
+            "device": NativeMap.of(fields.items()),
+            **{f"device.{name}": value for name, value in fields.items()},
+        }
+
+    def _group(self, named: Mapping[str, Any], convert: Callable[[Any], Value]) -> DomainMap:
+        domains: dict[str, dict[str, Value]] = {}
+        for name in sorted(named):
+            domain, slash, identifier = name.partition("/")
+            if not slash:
+                domain, identifier = self._driver, name
+            try:
+                value = convert(named[name])
+            except _ConversionError as error:
+                self._fail(f"{error.subject} {name}: {error}", decided=error.decided)
+                continue
+            for item in value if isinstance(value, list) else (value,):
+                self._expect_readable(f"attribute {name}", item)
+            group = domains.setdefault(domain, {})
+            if identifier in group and not _is_same(group[identifier], value):
+                # Upstream goes over a Go map here, and the later spelling wins.
+                text = f"{domain}/{identifier} is given twice, and which value counts is random upstream"
+                self._fail(text, decided=False)
+            group[identifier] = value
+        return DomainMap.of((domain, NativeMap.of(values.items())) for domain, values in domains.items())
+
+    def _expect_readable(self, subject: str, value: Value) -> None:
+        if isinstance(value, str):
+            if any("\ud800" <= character <= "\udfff" for character in value):
+                self._fail(f"{subject} holds half of a character pair", decided=False)
+        elif isinstance(value, int) and value not in INT64:
+            self._fail(f"{subject}: {value} is beyond 64 bits", decided=False)
+
+    def _fail(self, text: str, *, decided: bool) -> None:
+        if not self.failure:
+            self.failure, self.is_decided = text, decided
+
+
+class _ConversionError(Exception):
+    def __init__(self, subject: str, text: str, *, decided: bool) -> None:
+        super().__init__(text)
+        self.subject = subject
+        self.decided = decided
+
+
+def _attribute_value(attribute: DeviceAttribute) -> Value:
+    """The one value that is set, in the order in which upstream looks (getAttributeValue in cel/compile.go)."""
+    for values in (attribute.ints, attribute.bools, attribute.strings):
+        if values is not None:
+            return list(values)
+    if attribute.versions is not None:
+        return [_version(item) for item in attribute.versions]
+    for value in (attribute.int_, attribute.bool_, attribute.string):
+        if value is not None:
+            return value
+    if attribute.version is not None:
+        return _version(attribute.version)
+    raise _ConversionError("attribute", "unsupported attribute value", decided=True)
+
+
+def _version(text: str) -> Semver:
+    try:
+        return Semver.parse(text)
+    except ValueError as error:
+        raise _ConversionError("attribute", f"parse semantic version: {error}", decided=True) from error
+
+
+def _capacity_value(capacity: DeviceCapacity) -> QuantityValue:
+    try:
+        return QuantityValue(read_amount(capacity.value))
+    except ValueError as error:
+        raise _ConversionError("capacity", str(error), decided=False) from error
+
+
+def _is_same(one: Value, other: Value) -> bool:
+    if isinstance(one, QuantityValue):
+        return bool(one.amount.value == other.amount.value)
+    return bool(one == other)

@@ -1,0 +1,256 @@
+"""Numbers as Go prints and reads them, and quantities as Go computes with them.
+
+Whether an amount is an integer depends on how it is written. Upstream:
+`k8s.io/apimachinery/pkg/api/resource/{quantity,amount}.go`, where an amount is an int64 with a power of ten as long
+as it fits, and a decimal of any size else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+from dra_infra.kubernetes.api.quantity import Quantity
+
+ESCAPES: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+    '"': '\\"',
+}
+_UNITS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "\u00b5s": 10**3,
+    "\u03bcs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)", re.ASCII)
+
+
+def _special(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return "" if math.isfinite(value) else "+Inf" if value > 0 else "-Inf"
+
+
+def format_general(value: float) -> str:
+    """`%g` of Go: the shortest text that reads back the same, with an exponent below 1e-4 and from 1e6 on."""
+    special = _special(value)
+    if special:
+        return special
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    point = len(digits) + int(exponent)
+    shown = "".join(map(str, digits)).rstrip("0") or "0"
+    if value == 0:
+        return "-0" if sign else "0"
+    if -4 <= point - 1 < 6:
+        return format_fixed(value)
+    mantissa = shown[0] + (f".{shown[1:]}" if len(shown) > 1 else "")
+    power = point - 1
+    return f"{'-' if sign else ''}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02}"
+
+
+def format_fixed(value: float) -> str:
+    """`%f` of Go with as many digits as it takes, 'f' and -1 for strconv."""
+    special = _special(value)
+    if special:
+        return special
+    text = format(Decimal(repr(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def quote(text: str) -> str:
+    """`%q` of Go, strconv.Quote."""
+    return '"' + "".join(map(_quoted, text)) + '"'
+
+
+def _quoted(character: str) -> str:
+    if character in ESCAPES:
+        return ESCAPES[character]
+    if character == " " or (character.isprintable() and character != "\x7f"):
+        return character
+    code = ord(character)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def seconds_of(nanos: int) -> float:
+    """A span in seconds, as Duration.Seconds of Go adds it up."""
+    whole = abs(nanos) // 10**9
+    rest = abs(nanos) % 10**9
+    sign = -1 if nanos < 0 else 1
+    return float(sign * whole) + float(sign * rest) / 1e9
+
+
+def parse_duration(text: str) -> int | None:
+    """Nanoseconds, as time.ParseDuration of Go reads them; None when it does not."""
+    negative = text[:1] == "-"
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    if rest == "0":
+        return 0
+    total, place = 0, 0
+    while place < len(rest):
+        part = _PART.match(rest, place)
+        if part is None or not (part[1] or part[2]):
+            return None
+        unit = _UNITS[part[3]]
+        value = int(part[1] or "0") * unit
+        if value > 2**63:
+            return None
+        if part[2]:
+            value += _fraction(part[2], unit)
+        total += value
+        if total > 2**63:
+            return None
+        place = part.end()
+    if not rest:
+        return None
+    if negative:
+        return -total
+    return total if total < 2**63 else None
+
+
+def _fraction(digits: str, unit: int) -> int:
+    """Go keeps as many digits as an int64 holds and then counts in floating point."""
+    value, scale = 0, 1.0
+    for digit in digits:
+        if value > (2**63 - 1) // 10 or value * 10 + int(digit) > 2**63:
+            break
+        value = value * 10 + int(digit)
+        scale *= 10
+    return int(float(value) * (float(unit) / scale))
+
+
+_SHAPE = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([^0-9.]?.*)", re.ASCII | re.DOTALL)
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_NANO: Final = -9
+_INT64: Final = range(-(2**63), 2**63)
+_CAP: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """`digits` times ten to the power of `scale`.
+
+    Args:
+        digits: The significant digits with their sign.
+        scale: Power of ten.
+        small: Whether Go keeps it in an int64.
+    """
+
+    digits: int
+    scale: int
+    small: bool
+
+    @property
+    def value(self) -> Fraction:
+        """The exact value."""
+        return Fraction(self.digits) * Fraction(10) ** self.scale
+
+    def as_integer(self) -> int | None:
+        """The amount as an int64, None where Go does not see that it is one (AsInt64)."""
+        if not self.small or self.scale < 0:
+            return None
+        result = self.digits * 10**self.scale
+        return result if result in _INT64 else None
+
+    def as_float(self) -> float:
+        """The nearest float but for rounding twice (AsApproximateFloat64)."""
+        base = _nearest(self.digits)
+        if self.scale == 0:
+            return base
+        power = (
+            float(f"1e{self.scale}") if -400 < self.scale < 309 else (0.0 if self.scale < 0 else float("inf"))
+        )
+        return base * power
+
+    def add(self, other: Amount) -> Amount:
+        """The sum."""
+        total = self._add_small(other.digits, other) if self.small and other.small else None
+        return self._add_any(other, 1) if total is None else total
+
+    def subtract(self, other: Amount) -> Amount:
+        """The difference; the sign of the smallest int64 stays as it is, for it has no counterpart."""
+        opposite = -(2**63) if other.digits == -(2**63) else -other.digits
+        total = self._add_small(opposite, other) if self.small and other.small else None
+        return self._add_any(other, -1) if total is None else total
+
+    def _add_any(self, other: Amount, sign: int) -> Amount:
+        scale = min(self.scale, other.scale)
+        digits = self.digits * 10 ** (self.scale - scale) + sign * other.digits * 10 ** (other.scale - scale)
+        return Amount(digits, scale, small=False)
+
+    def _add_small(self, digits: int, other: Amount) -> Amount | None:
+        """The sum with digits at the other's scale; None when it fits no int64."""
+        if digits == 0:
+            return self
+        if self.digits == 0:
+            return Amount(digits, other.scale, small=True)
+        scale = min(self.scale, other.scale)
+        parts = (self.digits * 10 ** (self.scale - scale), digits * 10 ** (other.scale - scale))
+        total = sum(parts)
+        if any(part not in _INT64 for part in parts) or total not in _INT64:
+            return None
+        return Amount(total, scale, small=True)
+
+
+ZERO: Final = Amount(0, 0, small=True)
+
+
+def read_amount(text: str) -> Amount:
+    """Read a quantity.
+
+    Raises:
+        ValueError: With Go's text, when *text* is not a quantity.
+    """
+    quantity = Quantity.parse(text)
+    match = _SHAPE.fullmatch(text)
+    if text == "0" or match is None:
+        return ZERO if text == "0" else _of_any_size(quantity)
+    sign, whole, fraction, suffix = match[1], match[2] or "0", match[3] or "", match[4]
+    exponent = _BINARY.get(suffix)
+    if exponent is not None:
+        if fraction or 14 - len(whole) - exponent * 3 // 10 < 0:
+            return _of_any_size(quantity)
+        digits, scale = int(whole) << exponent, 0
+    else:
+        scale = (_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])) - len(fraction)
+        if len(whole) + len(fraction) > 18 or scale < _NANO:
+            return _of_any_size(quantity)
+        digits = int(whole + fraction)
+    if digits not in _INT64:
+        return _of_any_size(quantity)
+    return Amount(-digits if sign == "-" else digits, scale, small=True)
+
+
+def _of_any_size(quantity: Quantity) -> Amount:
+    if abs(quantity.value) == _CAP and quantity.text.endswith("i"):
+        return Amount(int(quantity.value), 0, small=False)
+    return Amount(quantity.nanos, _NANO, small=False)
+
+
+def of_integer(number: int) -> Amount:
+    """An int as an amount."""
+    return Amount(number, 0, small=True)
+
+
+def _nearest(number: int) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")

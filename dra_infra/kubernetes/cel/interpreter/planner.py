@@ -1,0 +1,384 @@
+"""Makes one closure of a checked tree.
+
+Upstream: interpreter/planner.go and the Exec methods in interpretable.go of cel-go. Arguments of function calls may
+be errors (evalUnary, evalBinary and evalVarArgs of cel-go). `sort` and `sortBy` of lists are those of cel-go's
+ext/lists.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+from dra_infra.kubernetes.cel.interpreter.closures import (
+    plan_binary,
+    plan_choice,
+    plan_constant,
+    plan_equality,
+    plan_index,
+    plan_list,
+    plan_logical,
+    plan_loop,
+    plan_map,
+    plan_membership,
+    plan_name,
+    plan_not_strictly_false,
+    plan_or,
+    plan_select,
+    plan_unary,
+)
+from dra_infra.kubernetes.cel.interpreter.conversions import CONVERSIONS
+from dra_infra.kubernetes.cel.interpreter.functions import functions_of
+from dra_infra.kubernetes.cel.interpreter.maps import MAPS
+from dra_infra.kubernetes.cel.interpreter.operators import (
+    is_addable,
+    is_comparable,
+    method_equal,
+    missing_trait,
+    negate,
+)
+from dra_infra.kubernetes.cel.interpreter.scopes import Scope, Step, Work, weigh
+from dra_infra.kubernetes.cel.interpreter.text import PARTS, find, find_all, matches
+from dra_infra.kubernetes.cel.interpreter.values import (
+    LISTS,
+    NO_SUCH_OVERLOAD,
+    Duration,
+    Err,
+    Overloads,
+    PanicError,
+    Timestamp,
+    TypeValue,
+    UndecidedError,
+    Value,
+    dispatch,
+    go_type,
+    items_of,
+    narrow,
+    type_name,
+)
+from dra_infra.kubernetes.cel.tree import (
+    Call,
+    CelType,
+    CheckedTree,
+    Comprehension,
+    Const,
+    Ident,
+    ListLiteral,
+    MapLiteral,
+    Node,
+    Select,
+    children,
+)
+
+
+def sort(values: Value) -> Value:
+    """The list in order; a list is known to be one."""
+    return _sort_by(values, values)
+
+
+def sort_by(values: Value, keys: Value) -> Value:
+    """The list in the order of other values."""
+    return _sort_by(values, keys) if type(keys) in LISTS else Err(f"{NO_SUCH_OVERLOAD}: {go_type(keys)}")
+
+
+def _sort_by(values: Any, keys: Any) -> Value:
+    items, order = items_of(values), items_of(keys)
+    if len(items) != len(order):
+        return Err(
+            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, "
+            f"but got {len(items)} and {len(order)} elements respectively"
+        )
+    if not items:
+        return values
+    if not is_comparable(order[0]):
+        return Err("list elements must be comparable")
+    if any(type_name(key) != type_name(order[0]) for key in order):
+        return Err("list elements must have the same type")
+    ranks = [_rank(key) for key in order]
+    if len(ranks) > 1 and any(rank != rank for rank in ranks):
+        raise UndecidedError("the order of NaN")
+    places = sorted(range(len(items)), key=ranks.__getitem__)
+    # Go's sort keeps no order among equals in lists longer than it sorts by insertion.
+    if len(items) > 12 and any(
+        ranks[i] == ranks[j] and method_equal(items[i], items[j]) is not True for i, j in pairwise(places)
+    ):
+        raise UndecidedError("the order of equal elements")
+    return [items[place] for place in places]
+
+
+def _rank(key: Value) -> Any:
+    """What orders a key among those of its type."""
+    if type(key) is Duration:
+        return key.nanos
+    return (key.seconds, key.nanos) if type(key) is Timestamp else key
+
+
+Called = Callable[[list[Value]], Value]
+_SORTABLE: Final = frozenset({"int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"})
+_QUADRATIC: Final = frozenset(
+    {"distinct", "sort", "@sortByAssociatedKeys", "sets.contains", "sets.equivalent", "sets.intersects"}
+)
+"""Functions that compare every element of a list with every other, or cost the server as much."""
+
+
+def plan_call(
+    function: str,
+    functions: Mapping[str, Overloads],
+    arguments: list[Step],
+    kinds: list[CelType],
+    *,
+    has_constant_pattern: bool,
+) -> Step:
+    """A call of a function by name.
+
+    Args:
+        function: The name.
+        functions: The overloads of every function.
+        arguments: The closures of the arguments, that of a receiver first.
+        kinds: Their static types.
+        has_constant_pattern: Whether the second argument is a constant; a pattern is then compiled ahead, and what is
+            no text fails in other words.
+
+    Raises:
+        UndecidedError: When the function is not known.
+    """
+    if has_constant_pattern and function in _PATTERNS:
+        called = _PATTERNS[function]
+    elif function in _SINGLETONS:
+        called = _SINGLETONS[function]
+    elif function in functions:
+        called = dispatch(function, narrow(functions[function], kinds))
+    else:
+        raise UndecidedError(f"{function}()")
+    call = _count_work(function, called)
+    counted = _counted_argument(function, kinds)
+    all_first = len(arguments) <= 2
+
+    def evaluate(scope: Scope) -> Value:
+        values: list[Value] = []
+        failure: Err | None = None
+        for argument in arguments:
+            value = argument(scope)
+            values.append(value)
+            if type(value) is Err and failure is None:
+                failure = value
+                if not all_first:
+                    return failure
+        result = call(values, scope.root.work) if failure is None else failure
+        if counted is not None:
+            counted(values)
+        return result
+
+    return evaluate
+
+
+def _count_work(function: str, called: Called) -> Callable[[list[Value], Work], Value]:
+    # A map that a macro gathers comes first; it is added to and not copied.
+    first = 1 if function == "cel.@mapInsert" else 0
+    is_quadratic = function in _QUADRATIC
+
+    def call(values: list[Value], work: Work) -> Value:
+        for value in values[first:]:
+            work.count(value)
+        if is_quadratic:
+            sizes = [len(items_of(value)) for value in values if type(value) in LISTS]
+            work.spend(max(sizes, default=0) * min(sizes, default=0))
+        result = called(values)
+        if not first:
+            work.count(result)
+        return result
+
+    return call
+
+
+def _size(values: list[Value]) -> Value:
+    (value,) = values
+    if type(value) in LISTS:
+        return len(items_of(value))
+    if type(value) in MAPS or type(value) is str or type(value) is bytes:
+        return len(value)
+    return missing_trait("size", value)
+
+
+def _matches(values: list[Value]) -> Value:
+    return matches(*values) if type(values[0]) is str else missing_trait("matches", values[0])
+
+
+def _sort(values: list[Value]) -> Value:
+    return sort(values[0]) if type(values[0]) in LISTS else missing_trait("sort", values[0])
+
+
+def _sort_associated(values: list[Value]) -> Value:
+    return sort_by(*values) if type(values[0]) in LISTS else missing_trait("@sortByAssociatedKeys", values[0])
+
+
+def _of_texts(operation: Callable[..., Value]) -> Called:
+    def call(values: list[Value]) -> Value:
+        if (
+            type(values[0]) is not str
+            or type(values[1]) is not str
+            or any(type(each) is not int for each in values[2:])
+        ):
+            return Err(NO_SUCH_OVERLOAD)
+        return operation(*values)
+
+    return call
+
+
+_PATTERNS: Final[dict[str, Called]] = {
+    "matches": _of_texts(matches),
+    "find": _of_texts(find),
+    "findAll": _of_texts(find_all),
+}
+_SINGLETONS: Final[dict[str, Called]] = {
+    **{name: _of_texts(operation) for name, operation in PARTS.items()},
+    "size": _size,
+    "matches": _matches,
+    "sort": _sort,
+    "@sortByAssociatedKeys": _sort_associated,
+}
+"""Functions with one implementation for all types, which need a trait of the first argument's type."""
+
+
+def _counted_argument(function: str, kinds: list[CelType]) -> Callable[[list[Value]], None] | None:
+    """What the server does to count the cost of a call, where that fails on an argument of another type."""
+    if function == "distinct":
+        return lambda values: _expect_list(values[0])
+    if function in ("sort", "@sortByAssociatedKeys"):
+        kind = kinds[-1]
+        if kind.name == "list" and kind.parameters[0].name in _SORTABLE:
+            return lambda values: _expect_list(values[-1])
+    if function == "flatten" and len(kinds) == 2:
+        return lambda values: _expect_int(values[1])
+    return None
+
+
+def _expect_list(value: Value) -> None:
+    if type(value) not in LISTS:
+        missing = "Contains" if is_addable(value) else "Add"
+        raise PanicError(
+            f"internal error: interface conversion: {go_type(value)} is not traits.Lister: missing method {missing}"
+        )
+
+
+def _expect_int(value: Value) -> None:
+    if type(value) is not int:
+        raise PanicError(f"internal error: interface conversion: ref.Val is {go_type(value)}, not types.Int")
+
+
+_BINARY: Final = frozenset({"_+_", "_-_", "_*_", "_/_", "_%_", "_<_", "_<=_", "_>_", "_>=_"})
+_INDEXES: Final = {"_[_]": False, "_[?_]": True, "_?._": True}
+_LOGICAL: Final = {"_&&_": False, "_||_": True}
+_UNARY: Final = {
+    "!_": lambda value: not value if type(value) is bool else Err(NO_SUCH_OVERLOAD),
+    "-_": negate,
+}
+
+
+class Planner:
+    """Plans one tree for the server of one minor version."""
+
+    def __init__(self, tree: CheckedTree, minor: int) -> None:
+        self._tree = tree
+        self._functions = functions_of(minor)
+        self._locals: list[str] = []
+
+    def plan(self, node: Node) -> Step:
+        """The closure that evaluates a node.
+
+        Raises:
+            UndecidedError: When it holds something that is not known here.
+        """
+        if not isinstance(node, Const) and self._is_constant(node):
+            value = self._plan(node)(Scope({}, None))
+            return lambda _scope: value
+        return self._plan(node)
+
+    def _is_constant(self, node: Node) -> bool:
+        """Whether the server computes the node ahead of every device (decOptimize)."""
+        match node:
+            case Const():
+                return True
+            case Ident(name=name):
+                return self._tree.type_of(node).name == "type" and name not in self._locals
+            case ListLiteral(optional_indices=()) | MapLiteral(message=""):
+                return all(map(self._is_constant, children(node)))
+            case Call(function=function, args=(argument,), target=None) if function in CONVERSIONS:
+                return self._is_constant(argument)
+        return False
+
+    def _plan(self, node: Node) -> Step:
+        match node:
+            case Const():
+                return plan_constant(node)
+            case Ident(name=name):
+                if self._is_constant(node):
+                    return lambda _scope: TypeValue(name)
+                return plan_name(name)
+            case Select(operand=operand, field=field, test_only=test_only):
+                return plan_select(self.plan(operand), field, test_only=test_only)
+            case Call():
+                return self._plan_call(node)
+            case ListLiteral():
+                return plan_list(
+                    [self.plan(element) for element in node.elements], frozenset(node.optional_indices)
+                )
+            case MapLiteral():
+                if node.message:
+                    raise UndecidedError(f"a {node.message}")
+                return plan_map(
+                    [(self.plan(entry.key), self.plan(entry.value), entry.optional) for entry in node.entries]
+                )
+            case Comprehension():
+                return self._plan_loop(node)
+
+    def _plan_call(self, call: Call) -> Step:
+        function = call.function
+        if function in _LOGICAL:
+            return plan_logical([self.plan(term) for term in _terms(call)], decisive=_LOGICAL[function])
+        operands = children(call)
+        steps = [self.plan(operand) for operand in operands]
+        if function == "_?_:_":
+            return plan_choice(*steps)
+        if function in _INDEXES:
+            return plan_index(steps[0], steps[1], optional=_INDEXES[function])
+        if function in ("_==_", "_!=_"):
+            return plan_equality(steps[0], steps[1], negated=function == "_!=_")
+        if function == "@not_strictly_false":
+            return plan_not_strictly_false(steps[0])
+        if function in ("or", "orValue"):
+            return plan_or(steps[0], steps[1], unwraps=function == "orValue")
+        if function == "@in":
+            constant = self._is_constant(operands[1])
+            is_list = self._tree.type_of(operands[1]).name == "list"
+            return plan_membership(steps[0], steps[1], may_be_set=constant and is_list)
+        if function in _UNARY:
+            return plan_unary(_UNARY[function], steps[0])
+        if function in _BINARY:
+            return plan_binary(function, steps[0], steps[1])
+        kinds = [self._tree.type_of(operand) for operand in operands]
+        constant = len(operands) > 1 and self._is_constant(operands[1]) and kinds[1].name == "string"
+        return plan_call(function, self._functions, steps, kinds, has_constant_pattern=constant)
+
+    def _plan_loop(self, loop: Comprehension) -> Step:
+        init, values = self.plan(loop.accu_init), self.plan(loop.iter_range)
+        names = (loop.accu_var, loop.iter_var, loop.iter_var2)
+        self._locals.extend(names)
+        condition, step, result = (self.plan(part) for part in (loop.condition, loop.step, loop.result))
+        del self._locals[-len(names) :]
+        weight = weigh(loop.condition) + weigh(loop.step)
+        return plan_loop(names, values, init, condition, step, result, weight=weight)
+
+
+def _terms(call: Call) -> list[Node]:
+    """The operands of a chain of one logical operator, from left to right."""
+    found: list[Node] = []
+    waiting: list[Node] = [call]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Call) and node.function == call.function:
+            waiting.extend(reversed(node.args))
+        else:
+            found.append(node)
+    return found

@@ -1,0 +1,380 @@
+"""Checks of literals that go beyond the engine's type checker, and others it cannot do, in one walk.
+
+Upstream: ValidateHomogeneousAggregateLiterals, ValidateRegexLiterals, ValidateDurationLiterals and
+ValidateTimestampLiterals of cel-go, on since Kubernetes 1.29, and its planner, which computes constants ahead.
+
+Of `"...".format([...])` the server checks ahead the clauses of a literal text beside a literal list:
+stringFormatValidator and parseFormatString of cel-go's ext/formatting.go.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from dra_infra.kubernetes.cel.constants import CONVERSIONS, convert_text, read_double
+from dra_infra.kubernetes.cel.diagnostics import is_ambiguous, is_empty
+from dra_infra.kubernetes.cel.patterns import refuse_pattern
+from dra_infra.kubernetes.cel.tree import (
+    DYN,
+    Call,
+    CelType,
+    CheckedTree,
+    Comprehension,
+    Const,
+    Ident,
+    ListLiteral,
+    MapLiteral,
+    Node,
+    Select,
+    is_bind,
+)
+
+_ALLOWED: Final[dict[str, tuple[frozenset[str], str]]] = {
+    "d": (frozenset({"int", "uint"}), "decimal clause can only be used on integers"),
+    "f": (frozenset({"double", "string"}), "fixed-point clause can only be used on doubles"),
+    "e": (frozenset({"double", "string"}), "scientific clause can only be used on doubles"),
+    "b": (frozenset({"int", "uint", "bool"}), "only integers and bools can be formatted as binary"),
+    "x": (
+        frozenset({"int", "uint", "string", "bytes"}),
+        "only integers, byte buffers, and strings can be formatted as hex",
+    ),
+    "o": (frozenset({"int", "uint"}), "octal clause can only be used on integers"),
+    "s": (
+        frozenset(
+            [
+                "list",
+                "map",
+                "int",
+                "uint",
+                "double",
+                "bool",
+                "string",
+                "timestamp",
+                "bytes",
+                "duration",
+                "type",
+                "null_type",
+                "null",
+            ]
+        ),
+        (
+            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, "
+            "and timestamps"
+        ),
+    ),
+}
+_PRECISION = re.compile(rb"\.([0-9]*)")
+
+
+def check_format(tree: CheckedTree, call: Call) -> tuple[Node, str] | None:
+    """The node to blame and the server's message; None when all is right, or only known when it runs."""
+    if not isinstance(call.target, Const) or not isinstance(call.target.value, str):
+        return None
+    if len(call.args) != 1 or not isinstance(call.args[0], ListLiteral):
+        return None
+    text, arguments = call.target.value.encode(), call.args[0].elements
+    place, used = 0, 0
+    while (place := text.find(b"%", place)) >= 0:
+        if text[place + 1 : place + 2] == b"%":
+            place += 2
+            continue
+        if place + 1 >= len(text):
+            return call, "unexpected end of string"
+        if used >= len(arguments):
+            return call, f"index {used} out of range"
+        clause, place, refusal = _read_clause(text, place + 1)
+        if refusal:
+            return call, f"could not parse formatting clause: {refusal}"
+        allowed, message = _ALLOWED[clause]
+        wrong = _find_wrong(tree, arguments[used], allowed, deep=clause == "s")
+        if wrong is not None:
+            return wrong, f"error during formatting: {message}, was given {_type_name(tree, wrong)}"
+        used += 1
+    if len(arguments) > used:
+        found = len(arguments)
+        return call, f"too many arguments supplied to string.format (expected {used}, got {found})"
+    return None
+
+
+def _read_clause(text: bytes, place: int) -> tuple[str, int, str]:
+    """The letter, where the text goes on, and what is wrong."""
+    precision = _PRECISION.match(text, place)
+    if precision:
+        place = precision.end()
+        if place >= len(text):
+            return "", place, "error while parsing precision: could not find end of precision specifier"
+        digits = precision[1].decode()
+        if not digits or int(digits) >= 2**63:
+            problem = "value out of range" if digits else "invalid syntax"
+            wrong = (
+                f'error while converting precision to integer: strconv.Atoi: parsing "{digits}": {problem}'
+            )
+            return "", place, f"error while parsing precision: {wrong}"
+    letter = chr(text[place])
+    if letter not in "sdfebxXo":
+        return "", place, f'unrecognized formatting clause "{letter}"'
+    return letter.lower(), place + 1, ""
+
+
+def _find_wrong(tree: CheckedTree, node: Node, allowed: frozenset[str], *, deep: bool) -> Node | None:
+    name = tree.type_of(node).name
+    if name != "dyn" and name not in allowed:
+        return node
+    if not deep:
+        return None
+    parts: tuple[Node, ...] = ()
+    if isinstance(node, ListLiteral):
+        parts = node.elements
+    elif isinstance(node, MapLiteral) and not node.message:
+        parts = tuple(part for entry in node.entries for part in (entry.key, entry.value))
+    return next(
+        (found for part in parts if (found := _find_wrong(tree, part, allowed, deep=True)) is not None), None
+    )
+
+
+def _type_name(tree: CheckedTree, node: Node) -> str:
+    name = tree.type_of(node).name
+    return {
+        "any": "google.protobuf.Any",
+        "duration": "google.protobuf.Duration",
+        "timestamp": "google.protobuf.Timestamp",
+    }.get(name, name)
+
+
+_OLDEST: Final = 34
+"""Minor version whose conversions are those of all others, and duration(int), which later checkers do not know."""
+
+_INFINITE: Final = (math.inf, -math.inf)
+_SORT: Final = "@sortByAssociatedKeys"
+_TAKE_LISTS: Final = frozenset({"_[_]", "size"})
+_INDEXES: Final = frozenset({"_[_]", "_?._", "_[?_]"})
+_PATTERNS: Final = frozenset({"find", "findAll", "matches"})
+_GO_TYPES: Final = {
+    "bytes": "types.Bytes",
+    "bytes_value": "types.Bytes",
+    "duration": "types.Duration",
+    "null_value": "types.Null",
+    "timestamp": "types.Timestamp",
+    "type": "*types.Type",
+}
+
+
+@dataclass(slots=True)
+class Findings:
+    """What is wrong with the literals of a tree.
+
+    Args:
+        errors: Offset in code points and message of each compile error.
+        refusal: Why the server cannot make a program of a tree that is otherwise right; empty when it can.
+        undecided: Why the verdict of the server's checker is not known; empty when it is.
+    """
+
+    errors: list[tuple[int, str]] = field(default_factory=list)
+    refusal: str = ""
+    undecided: str = ""
+
+
+def inspect(tree: CheckedTree) -> Findings:
+    """Walk *tree* as the server's planner does, arguments first."""
+    inspection = _Inspection(tree)
+    inspection.visit(tree.root)
+    if inspection.has_empty and is_ambiguous(tree):
+        inspection.findings.undecided = "the type of an empty list decides"
+    return inspection.findings
+
+
+class _Constant(NamedTuple):
+    """A constant whose value only the engine knows: the expression that computes it, and its type in Go."""
+
+    node: Node
+    go_type: str
+
+
+_Value = Const | _Constant | None
+"""What a node is known to be ahead of evaluation; None when that is nothing."""
+
+
+class _Inspection:
+    def __init__(self, tree: CheckedTree) -> None:
+        self._tree = tree
+        self._variables: list[str] = []
+        self._sorted: set[int] = set()
+        self.has_empty = False
+        self.findings = Findings()
+
+    def visit(self, node: Node, *, exempt: bool = False) -> _Value:  # noqa: C901  (one case per kind of node)
+        """Inspect *node*; an exempt one stands in the arguments of format()."""
+        match node:
+            case Const(kind=kind, value=value):
+                if kind == "double_value" and value in _INFINITE:
+                    self._report(node, "invalid double literal")
+                return node
+            case Ident(name=name):
+                if self._tree.type_of(node).name != "type":
+                    return None
+                if name in self._variables:
+                    self._refuse(f"reference to undefined type: {name}")
+                return _Constant(node, "*types.Type")
+            case Select(operand=operand):
+                self.visit(operand, exempt=exempt)
+                return None
+            case Call():
+                return self._call(node, exempt=exempt)
+            case ListLiteral(elements=elements):
+                return self._list(node, elements, exempt=exempt)
+            case MapLiteral(entries=entries):
+                self.has_empty |= not entries
+                values = [
+                    self.visit(part, exempt=exempt) for entry in entries for part in (entry.key, entry.value)
+                ]
+                if not exempt and not node.message:
+                    self._expect_one_type((entry.key, False) for entry in entries)
+                    self._expect_one_type((entry.value, entry.optional) for entry in entries)
+                known = not node.message and all(value is not None for value in values)
+                return _Constant(node, "*types.baseMap") if known else None
+            case Comprehension():
+                self._comprehension(node, exempt=exempt)
+                return None
+
+    def _call(self, call: Call, *, exempt: bool) -> _Value:  # noqa: C901  (one branch per function)
+        function = call.function
+        if function in _TAKE_LISTS:
+            self._expect_sorted(call.target or call.args[0])
+        inside = exempt or function == "format"
+        target = self.visit(call.target, exempt=inside) if call.target is not None else None
+        values = [self.visit(argument, exempt=inside) for argument in call.args]
+        if function in CONVERSIONS:
+            return self._convert(call, values) if call.target is None and len(values) == 1 else None
+        if function in _PATTERNS:
+            self._check_pattern(call, values if call.target is None else [target, *values])
+        elif function == _SORT:
+            if self._tree.type_of(call) == DYN and call.id not in self._sorted:
+                self.findings.undecided = "sortBy() goes by what only a device knows"
+        elif function == "_?_:_":
+            self._check_choice(call.args[1:])
+        elif function == "optional.none":
+            self.has_empty = True
+        elif function in _INDEXES:
+            self._check_index(values[1])
+        elif function == "format" and call.target is not None:
+            wrong = check_format(self._tree, call)
+            if wrong:
+                self._report(*wrong)
+        return None
+
+    def _convert(self, call: Call, values: list[_Value]) -> _Value:
+        (value,) = values
+        (argument,) = call.args
+        if value is None:
+            return None
+        node = value if isinstance(value, Const) else value.node
+        refusal = refuse_constant(self._tree, Call(call.function, (node,)))
+        if refusal and call.function in ("duration", "timestamp") and isinstance(argument, Const):
+            self._report(argument, f"invalid {call.function} argument")
+        if refusal:
+            self._refuse(refusal)
+            return None
+        return _converted(call.function, value)
+
+    def _check_pattern(self, call: Call, values: list[_Value]) -> None:
+        first = call.args[0] if call.args else None
+        is_literal = call.function == "matches" and isinstance(first, Const) and isinstance(first.value, str)
+        # In the global form the first argument is the text, but the server does not mind.
+        if is_literal and isinstance(first, Const) and refuse_pattern(str(first.value)):
+            self._report(first, "invalid matches argument")
+        pattern = values[1] if len(values) > 1 else None
+        if isinstance(pattern, Const) and isinstance(pattern.value, str):
+            self._refuse(refuse_pattern(pattern.value))
+
+    def _check_index(self, key: _Value) -> None:
+        kind = key.go_type if isinstance(key, _Constant) else _GO_TYPES.get(key.kind, "") if key else ""
+        if kind:
+            self._refuse(f"invalid qualifier type: {kind}")
+
+    def _expect_sorted(self, node: Node) -> None:
+        """The engine does not know that sortBy() makes a list; here it is taken as one, whose elements may be anything."""
+        while isinstance(node, Comprehension) and is_bind(node):
+            node = node.result
+        if isinstance(node, Call) and node.function == _SORT:
+            kind = self._tree.type_of(node.args[0])
+            if kind == DYN or kind.parameters[:1] == (DYN,):
+                self._sorted.add(node.id)
+
+    def _check_choice(self, alternatives: tuple[Node, ...]) -> None:
+        kinds = {self._tree.type_of(node).name for node in alternatives}
+        if "null_type" in kinds and not kinds <= {"null_type", "dyn"}:
+            self.findings.undecided = "null is an alternative to another type"
+
+    def _list(self, node: ListLiteral, elements: tuple[Node, ...], *, exempt: bool) -> _Value:
+        self.has_empty |= not elements
+        values = [self.visit(element, exempt=exempt) for element in elements]
+        if not exempt and len(elements) > 1:
+            optional = frozenset(node.optional_indices)
+            self._expect_one_type((element, index in optional) for index, element in enumerate(elements))
+        return _Constant(node, "*types.baseList") if all(value is not None for value in values) else None
+
+    def _comprehension(self, loop: Comprehension, *, exempt: bool) -> None:
+        if not is_bind(loop):
+            self._expect_sorted(loop.iter_range)
+        # A macro makes empty lists of its own, whose type its step gives.
+        made = loop.iter_range if is_bind(loop) else loop.accu_init
+        for part in (loop.accu_init, loop.iter_range):
+            if part is not made or not is_empty(part):
+                self.visit(part, exempt=exempt)
+        names = (loop.iter_var, loop.iter_var2, loop.accu_var)
+        self._variables.extend(names)
+        for part in (loop.condition, loop.step, loop.result):
+            self.visit(part, exempt=exempt)
+        del self._variables[-len(names) :]
+        if "device" in names:
+            self.findings.undecided = "a variable is named device"
+
+    def _expect_one_type(self, items: Iterable[tuple[Node, bool]]) -> None:
+        """The first decides; of a list and of the keys or values of a map only the first that differs is reported."""
+        first: CelType | None = None
+        for node, optional in items:
+            found = self._tree.type_of(node)
+            if optional and found.name == "optional_type":
+                found = found.parameters[0]
+            first = first or found
+            if found != first:
+                self._report(node, _mismatch(first, found))
+                return
+
+    def _report(self, node: Node, message: str) -> None:
+        self.findings.errors.append((self._tree.positions.get(node.id, 0), message))
+
+    def _refuse(self, reason: str) -> None:
+        self.findings.refusal = self.findings.refusal or reason
+
+
+def _mismatch(first: CelType, found: CelType) -> str:
+    return f"expected type '{first}' but found '{found}'".replace("null_type", "null")
+
+
+def _converted(function: str, value: Const | _Constant) -> _Value:
+    if isinstance(value, Const) and isinstance(value.value, str):
+        if function == "double":
+            return Const("double_value", read_double(value.value))
+        if function in ("bool", "int", "uint"):
+            return convert_text(function, value.value)
+    if isinstance(value, Const) and function == "string" and isinstance(value.value, str):
+        return value
+    if function == "dyn":
+        return value
+    node = value if isinstance(value, Const) else value.node
+    return _Constant(Call(function, (node,)), _GO_TYPES.get(function, ""))
+
+
+def refuse_constant(tree: CheckedTree, node: Node) -> str:
+    """Why the server cannot compute a constant of the tree, in its words; empty when it can."""
+    # Hardly any expression holds such a constant, so the interpreter loads with the first.
+    from dra_infra.kubernetes.cel.interpreter import Interpreter
+    from dra_infra.kubernetes.cel.interpreter.values import Err
+
+    value = Interpreter(CheckedTree(root=node, types=tree.types, positions={}), _OLDEST).evaluate({})
+    return value.text if isinstance(value, Err) else ""

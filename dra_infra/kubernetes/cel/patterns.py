@@ -1,0 +1,104 @@
+"""Regular expressions in RE2's dialect, which the engine has, with the words of Go for those that do not compile.
+
+These are the only expressions that the engine evaluates, and all of them stand in this module: it has RE2, and Python
+has nothing that reads patterns as Go does. Its replacing of all matches goes by the same rules as Go's finding of them:
+leftmost, and no empty match right behind the one before. So matches are found by putting a mark on either side of them.
+
+Upstream: k8s.io/apiserver/pkg/cel/library/regex.go, and FindAll of Go's regexp.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from functools import lru_cache
+from typing import Any, Final
+
+_CONFIGURATION: Final = """
+name: patterns
+extensions:
+  - {name: optional, version: 2}
+  - {name: regex, version: 0}
+  - {name: encoders, version: 0}
+"""
+_COMPILE: Final = "''.matches(string(base64.decode(pattern)))"
+"""The engine cuts a text that it is given at the first NUL, which a pattern may hold."""
+
+_REASONS: Final = {
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+}
+_ANY_BYTE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\C")
+_MARKS: Final = range(0xE000, 0x110000)
+"""Characters that mean nothing to anybody come first."""
+
+
+class PatternError(Exception):
+    """The engine gives up on a pattern that compiles."""
+
+
+@lru_cache(maxsize=1024)
+def refuse_pattern(pattern: str) -> str:
+    """Why a regular expression does not compile in Go, in its words; empty when it does."""
+    value = _evaluate(_COMPILE, pattern=b64encode(pattern.encode()).decode())
+    if value.type().name() != "ERROR":
+        # The engine's dialect knows one escape more.
+        return "error parsing regexp: invalid escape sequence: `\\C`" if _ANY_BYTE.search(pattern) else ""
+    reason = str(value.value()).partition("invalid regular expression: ")[2]
+    if reason.startswith("trailing \\"):
+        return "error parsing regexp: trailing backslash at end of expression: ``"
+    name, _, place = reason.partition(": ")
+    return f"error parsing regexp: {_REASONS.get(name, name)}: `{place}`"
+
+
+def is_match(text: str, pattern: str) -> bool:
+    """Whether a pattern that compiles occurs in a text; neither holds NUL.
+
+    Raises:
+        PatternError: When the engine does not say.
+    """
+    return bool(_read("text.matches(pattern)", text=text, pattern=pattern))
+
+
+def find_matches(text: str, pattern: str) -> list[str]:
+    """All matches of a pattern that compiles, from left to right; neither it nor the text holds NUL.
+
+    Raises:
+        PatternError: When the engine does not say.
+    """
+    mark = next(chr(code) for code in _MARKS if chr(code) not in text)
+    marked = _read(
+        "regex.replace(text, pattern, marked)", text=text, pattern=pattern, marked=rf"{mark}\0{mark}"
+    )
+    return str(marked).split(mark)[1::2]
+
+
+def _read(expression: str, **variables: str) -> Any:
+    result = _evaluate(expression, **variables)
+    if result.type().name() == "ERROR":
+        raise PatternError(str(result.value()))
+    return result.value()
+
+
+def _evaluate(expression: str, **variables: str) -> Any:
+    return _program(expression).eval(data=variables)
+
+
+@lru_cache(maxsize=4)
+def _program(expression: str) -> Any:
+    return _environment().compile(expression)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    from cel_expr_python import cel
+
+    return cel.NewEnv(
+        config=cel.NewEnvConfigFromYaml(_CONFIGURATION),
+        variables=dict.fromkeys(("text", "pattern", "marked"), cel.Type.STRING),
+    )

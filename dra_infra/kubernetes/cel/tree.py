@@ -1,0 +1,241 @@
+"""Nodes of a CEL syntax tree with macros expanded, and the checked tree that the passes read.
+
+Nodes are frozen; a pass that rewrites builds new ones. `id` joins a node to its type and position in the checked
+tree and plays no part in equality.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Scalar: TypeAlias = bool | int | float | str | bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class CelType:
+    """A type as the checker found it, `map` with two parameters for example; prints as cel-go prints it."""
+
+    name: str
+    parameters: tuple[CelType, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.parameters:
+            return self.name
+        return f"{self.name}({', '.join(map(str, self.parameters))})"
+
+
+DYN = CelType("dyn")
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal; `kind` is the field of cel.expr.Constant, such as `int64_value`."""
+
+    kind: str
+    value: Scalar
+    id: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ident:
+    """A variable, dotted where the declared name is: `device.attributes`."""
+
+    name: str
+    id: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`operand.field`, or `has(operand.field)` when it only tests."""
+
+    operand: Node
+    field: str
+    test_only: bool = False
+    id: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function or operator: `_&&_`, `_[_]`, `size`; a method has a target."""
+
+    function: str
+    args: tuple[Node, ...]
+    target: Node | None = None
+    id: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral:
+    """`[a, ?b]`; the indices name the elements that are optional."""
+
+    elements: tuple[Node, ...]
+    optional_indices: tuple[int, ...] = ()
+    id: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`key: value` of a map literal, or `field: value` of a message, whose key is a string constant."""
+
+    key: Node
+    value: Node
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MapLiteral:
+    """`{key: value}`, or a message when it has a name."""
+
+    entries: tuple[Entry, ...]
+    message: str = ""
+    id: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """A loop, into which the macros expand; `cel.bind` is one over an empty list."""
+
+    iter_var: str
+    iter_var2: str
+    iter_range: Node
+    accu_var: str
+    accu_init: Node
+    condition: Node
+    step: Node
+    result: Node
+    id: int = dataclasses.field(default=0, compare=False)
+
+
+Node: TypeAlias = Const | Ident | Select | Call | ListLiteral | MapLiteral | Comprehension
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CheckedTree:
+    """What the checker says of an expression. Two are equal when they are one object.
+
+    Args:
+        root: The syntax tree.
+        types: Type by node id.
+        positions: Offset in code points by node id; of an operator, that of its sign.
+        references: Overload ids by node id, of calls; several where only a device tells which it is.
+    """
+
+    root: Node
+    types: Mapping[int, CelType]
+    positions: Mapping[int, int]
+    references: Mapping[int, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many nodes have a type: all but the fields of messages."""
+        return len(self.types)
+
+    def type_of(self, node: Node) -> CelType:
+        """The static type; dyn where the checker gave none."""
+        return self.types.get(node.id, DYN)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The direct children in the order written."""
+    match node:
+        case Select(operand=operand):
+            return (operand,)
+        case Call(target=None, args=args):
+            return args
+        case Call(target=target, args=args) if target is not None:
+            return (target, *args)
+        case ListLiteral(elements=elements):
+            return elements
+        case MapLiteral(entries=entries):
+            return tuple(part for entry in entries for part in (entry.key, entry.value))
+        case Comprehension():
+            return (node.iter_range, node.accu_init, node.condition, node.step, node.result)
+    return ()
+
+
+def with_constants(node: Node, values: Mapping[int, Scalar]) -> Node:
+    """The same tree with other values of literals, by id; parts without one of them are the same objects."""
+    match node:
+        case Const():
+            value = values.get(node.id)
+            return node if value is None else Const(node.kind, value, node.id)
+        case Select(operand=operand):
+            inner = with_constants(operand, values)
+            return node if inner is operand else Select(inner, node.field, node.test_only, node.id)
+        case Call(target=target):
+            args = tuple([with_constants(argument, values) for argument in node.args])
+            on = target and with_constants(target, values)
+            is_same = on is target and all(one is other for one, other in zip(args, node.args, strict=True))
+            return node if is_same else Call(node.function, args, on, node.id)
+        case ListLiteral(elements=elements):
+            parts = tuple([with_constants(element, values) for element in elements])
+            return ListLiteral(parts, node.optional_indices, node.id)
+        case MapLiteral(entries=entries):
+            changed = [
+                Entry(with_constants(each.key, values), with_constants(each.value, values), each.optional)
+                for each in entries
+            ]
+            return MapLiteral(tuple(changed), node.message, node.id)
+        case Comprehension():
+            return dataclasses.replace(
+                node,
+                iter_range=with_constants(node.iter_range, values),
+                accu_init=with_constants(node.accu_init, values),
+                condition=with_constants(node.condition, values),
+                step=with_constants(node.step, values),
+                result=with_constants(node.result, values),
+            )
+    return node
+
+
+def renumbered(node: Node, by: int) -> Node:
+    """The same tree with *by* added to every id; a key that is no expression has none, and stays 0."""
+    identity = node.id + by if node.id else 0
+    match node:
+        case Select(operand=operand):
+            return Select(renumbered(operand, by), node.field, node.test_only, identity)
+        case Call(target=target):
+            args = tuple([renumbered(argument, by) for argument in node.args])
+            return Call(node.function, args, target and renumbered(target, by), identity)
+        case ListLiteral(elements=elements):
+            parts = tuple([renumbered(element, by) for element in elements])
+            return ListLiteral(parts, node.optional_indices, identity)
+        case MapLiteral(entries=entries):
+            changed = [
+                Entry(renumbered(entry.key, by), renumbered(entry.value, by), entry.optional)
+                for entry in entries
+            ]
+            return MapLiteral(tuple(changed), node.message, identity)
+        case Comprehension():
+            return dataclasses.replace(
+                node,
+                iter_range=renumbered(node.iter_range, by),
+                accu_init=renumbered(node.accu_init, by),
+                condition=renumbered(node.condition, by),
+                step=renumbered(node.step, by),
+                result=renumbered(node.result, by),
+                id=identity,
+            )
+    return dataclasses.replace(node, id=identity)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and everything below it, parents first."""
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting.extend(reversed(children(found)))
+
+
+def is_bind(node: Node) -> bool:
+    """Whether the node is `cel.bind(name, init, result)` as the macro expands it."""
+    return (
+        isinstance(node, Comprehension)
+        and isinstance(node.iter_range, ListLiteral)
+        and not node.iter_range.elements
+        and node.condition == Const("bool_value", value=False)
+    )

@@ -1,0 +1,187 @@
+"""Demands of an attempt: the devices that its requests can have, and whether those are enough at all.
+
+They are gathered before the attempt begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dra_infra.kubernetes.api.resource_claim import ResourceClaim
+from dra_infra.kubernetes.scheduler.allocator.identity import Published
+from dra_infra.kubernetes.scheduler.allocator.matching import Reach
+from dra_infra.kubernetes.scheduler.allocator.pools import Pool
+from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
+from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
+from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
+from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
+from dra_infra.kubernetes.scheduler.fleet import Node
+
+_NONE: Final = frozenset[str]()
+
+
+def positions(bits: int) -> Iterator[int]:
+    """The numbers of the bits that are set, the lowest first."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What decides about a node beside the claims.
+
+    Args:
+        index: The slices of the cluster.
+        state: What is in use.
+        reach: What requests can have.
+        node: The node.
+        declared: `status.declaredFeatures` of the node.
+    """
+
+    index: SliceIndex
+    state: AllocatedState
+    reach: Reach
+    node: Node
+    declared: frozenset[str] = _NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """Requests and candidates. Sets of candidates are bits, the lowest for the first.
+
+    Args:
+        wanted: The requests.
+        candidates: All devices that the search looks at, with their pools.
+        allowed: What each request can have if nobody has it; for mode `All` what it must have.
+        free: Those of them that no earlier claim has to itself.
+        shares: Those of them that many may have.
+        variant: Whose rules.
+    """
+
+    wanted: Mapping[Key, Wanted]
+    candidates: Sequence[tuple[Pool, Published]]
+    allowed: Mapping[Key, int]
+    free: int
+    shares: int
+    variant: Variant
+
+    def open_to(self, key: Key) -> int:
+        """What a request can have at the beginning; admin access does not ask who has a device."""
+        return self.allowed[key] if self.wanted[key].admin else self.allowed[key] & self.free
+
+    def requests(self) -> Iterator[list[Key]]:
+        """The entries of each request, in order."""
+        entries: list[Key] = []
+        for key in self.wanted:
+            if entries and key[:2] != entries[0][:2]:
+                yield entries
+                entries = []
+            entries.append(key)
+        if entries:
+            yield entries
+
+    def are_short(self) -> bool:
+        """Whether a request wants more devices than there are for it, or all requests together do."""
+        total = union = 0
+        for entries in self.requests():
+            possible = [key for key in entries if self._is_enough(key)]
+            if not possible:
+                return True
+            devices = 0
+            for key in possible:
+                devices |= self.open_to(key)
+            if not devices & self.shares and not any(self.wanted[key].admin for key in possible):
+                total += min(self._least(key) for key in possible)
+                union |= devices
+        return total > union.bit_count()
+
+    def _is_enough(self, key: Key) -> bool:
+        devices = self.open_to(key)
+        if devices & self.shares and not self.variant.picks_combinations:
+            # One request may have several shares of a device.
+            return True
+        return (
+            max(self._least(key), 1 if self.wanted[key].all_devices is not None else 0) <= devices.bit_count()
+        )
+
+    def _least(self, key: Key) -> int:
+        """The least number of devices of an entry; in 1.34 and 1.35 mode `All` in a list may end after one."""
+        wanted = self.wanted[key]
+        if wanted.all_devices and wanted.parent and self.variant.has(Quirk.ALL_GOES_ON_WITH_FIRST):
+            return 1
+        return wanted.count
+
+
+def gather_demands(
+    wanted: Mapping[Key, Wanted],
+    claims: Sequence[ResourceClaim],
+    candidates: Sequence[tuple[Pool, Published | None]],
+    pools: Iterable[Pool],
+    around: Surroundings,
+    variant: Variant,
+) -> Demands | None:
+    """Find out what can be had, if no step of the search can end it with an error; else None.
+
+    Args:
+        wanted: The requests.
+        claims: Their claims.
+        candidates: The devices that the search looks at; None stands for a pool that ends it.
+        pools: The pools of the candidates, in order.
+        around: The rest of the cluster.
+        variant: Whose rules.
+    """
+    features = variant.features
+    looks_elsewhere = features.consumable_capacity and variant.has(Quirk.CAPACITY_OF_ANOTHER)
+    if looks_elsewhere or around.index.counts_by_node():
+        return None
+    known = [(pool, published) for pool, published in candidates if published is not None]
+    if len(known) < len(candidates) or any(
+        claims[key.claim].spec.devices.constraints and _may_fail(each, variant)
+        for key, each in wanted.items()
+    ):
+        return None
+    tried = list(pools)
+    allowed: dict[Key, int] = {}
+    uncertain: dict[Key, int] = {}
+    for key, each in wanted.items():
+        if each.all_devices is None:
+            rows = around.reach.rows(each, tried, around.node, around.declared)
+            allowed[key], uncertain[key] = _join(rows, tried)
+        else:
+            listed = {published for _, published in each.all_devices}
+            allowed[key] = sum(1 << at for at, (_, published) in enumerate(known) if published in listed)
+    free = shares = 0
+    for at in positions(_union((*allowed.values(), *uncertain.values()))):
+        published = known[at][1]
+        if not around.state.has_whole(published.id):
+            free |= 1 << at
+        if published.shareable and features.consumable_capacity:
+            shares |= 1 << at
+    if any(bits if wanted[key].admin else bits & free for key, bits in uncertain.items()):
+        return None
+    return Demands(wanted, known, allowed, free, shares, variant)
+
+
+def _may_fail(wanted: Wanted, variant: Variant) -> bool:
+    """Whether a constraint may end the search: one that cannot hold for all devices, or whose value cannot be derived."""
+    return wanted.all_devices is not None or bool(wanted.derived and variant.features.derived_attributes)
+
+
+def _join(rows: Iterable[tuple[int, int]], pools: Iterable[Pool]) -> tuple[int, int]:
+    allowed = uncertain = offset = 0
+    for (some, doubtful), pool in zip(rows, pools, strict=True):
+        allowed |= some << offset
+        uncertain |= doubtful << offset
+        offset += len(pool.devices)
+    return allowed, uncertain
+
+
+def _union(sets: Iterable[int]) -> int:
+    union = 0
+    for bits in sets:
+        union |= bits
+    return union

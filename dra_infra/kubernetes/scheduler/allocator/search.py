@@ -1,0 +1,301 @@
+"""The search on one node: every combination of devices in order, until one serves all claims.
+
+Source: allocateOne. The order decides the answer, so nothing here is shortened.
+
+The preparation finds what is known before the search: how many devices each request needs, and which ones mode `All`
+means. Source: the first half of Allocate, and validateDeviceRequest.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from typing import Final
+
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.resource_claim import ResourceClaim
+from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits
+from dra_infra.kubernetes.scheduler.allocator.constraints import build_constraints
+from dra_infra.kubernetes.scheduler.allocator.identity import ROOM_FOR_RESULTS, Published, abort
+from dra_infra.kubernetes.scheduler.allocator.matching import Matching
+from dra_infra.kubernetes.scheduler.allocator.pools import Pool
+from dra_infra.kubernetes.scheduler.allocator.requests import (
+    DeviceCount,
+    Key,
+    Wanted,
+    check_features,
+    describe,
+    leaves,
+)
+from dra_infra.kubernetes.scheduler.allocator.state import NOTHING
+from dra_infra.kubernetes.scheduler.allocator.taking import Taking
+from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
+
+
+class Preparation:
+    """Looks at the claims one after the other, as upstream does: the first error is the answer.
+
+    Args:
+        claims: The claims of a pod that are not allocated yet.
+        pools: The pools of the node, in order.
+        classes: All device classes, by name.
+        taking: Where the constraints of the claims are put.
+        matching: Which devices a request can have.
+        variant: Whose rules.
+    """
+
+    def __init__(
+        self,
+        claims: Sequence[ResourceClaim],
+        pools: Sequence[Pool],
+        classes: Mapping[str, DeviceClass],
+        taking: Taking,
+        matching: Matching,
+        variant: Variant,
+    ) -> None:
+        self._wanted: dict[Key, Wanted] = {}
+        self._claims = claims
+        self._pools = pools
+        self._classes = classes
+        self._taking = taking
+        self._matching = matching
+        self._variant = variant
+
+    def run(self) -> dict[Key, Wanted]:
+        """The requests of all claims.
+
+        Raises:
+            AllocationError: When a claim is not one that can be served anywhere, or has no answer here.
+        """
+        for number, claim in enumerate(self._claims):
+            self._prepare(number, claim)
+        return self._wanted
+
+    def _prepare(self, number: int, claim: ResourceClaim) -> None:
+        count = DeviceCount(claim, self._variant)
+        for position, request in enumerate(claim.spec.devices.requests or ()):
+            check_features(claim, request, self._variant)
+            counts = []
+            for sub, leaf in enumerate(leaves(request)):
+                wanted = describe(claim, request, leaf, self._classes, self._variant)
+                key = Key(number, position, sub)
+                if leaf.allocation_mode == "All":
+                    shares = self._variant.has(Quirk.ALL_SHARES_MATCHES)
+                    kept = Key(number, position, max(sub - 1, 0)) if shares else key
+                    wanted.all_devices = tuple(self._select_all(kept, wanted))
+                    wanted.count = len(wanted.all_devices)
+                self._wanted[key] = wanted
+                counts.append(wanted.count)
+            count.add(request, min(counts))
+        count.finish()
+        self._taking.picked.append([])
+        self._taking.constraints.append(build_constraints(claim, self._matching.attribute, self._variant))
+
+    def _select_all(self, key: Key, wanted: Wanted) -> list[tuple[Pool, Published]]:
+        where = wanted.where
+        found: list[tuple[Pool, Published]] = []
+        for pool in self._pools:
+            if pool.is_incomplete:
+                raise abort(
+                    f"{where}: asks for all devices, but resource pool {pool.id} is currently being updated"
+                )
+            if pool.invalid:
+                raise abort(
+                    f"{where}: asks for all devices, but resource pool {pool.id} is currently invalid"
+                )
+            found.extend(
+                (pool, each)
+                for each in pool.devices
+                if self._matching.is_selectable(key, wanted, each) and self._could_serve(wanted, each)
+            )
+        return found
+
+    def _could_serve(self, wanted: Wanted, published: Published) -> bool:
+        """From 1.37 on a device counts that is large enough, before one that has enough left."""
+        if not self._variant.features.consumable_capacity:
+            return True
+        if self._variant.number < 37:
+            return self._taking.usage.has_capacity(wanted, published)
+        try:
+            return fits(wanted.capacity, published.device.capacity or {}, NOTHING, NOTHING, self._variant)
+        except CapacityError as error:
+            raise abort(
+                f"{wanted.where}: checking capacity for device {published.device.name}: {error}"
+            ) from error
+
+
+_CALLS_BESIDE: Final = 200
+"""Calls below the search: evaluation of expressions, and whatever the caller's own stack needs of its limit."""
+
+
+@contextmanager
+def _room_for(depth: int) -> Iterator[None]:
+    """Let Python call itself as deeply as a pod with many claims needs."""
+    limit = sys.getrecursionlimit()
+    if depth + _CALLS_BESIDE > limit // 2:
+        sys.setrecursionlimit(limit + depth + _CALLS_BESIDE)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def is_tried(pool: Pool, variant: Variant) -> bool:
+    """Whether devices of a pool are given away; an invalid one ends the attempt in 1.34 when it is come to."""
+    if pool.invalid:
+        return variant.number == 34
+    return not pool.is_incomplete or variant.has(Quirk.INCOMPLETE_IS_USED)
+
+
+class Found(Enum):
+    """What one step of a search comes to."""
+
+    YES = "everything from here on is allocated"
+    NO = "nothing possible from here on"
+    TOO_MANY = "nothing possible, because a claim would get more devices than a result holds"
+
+
+class Search:
+    """One attempt; used once.
+
+    Args:
+        claims: The claims of a pod that are not allocated yet.
+        pools: The pools of the node, in order.
+        classes: All device classes, by name.
+        taking: What is taken.
+        matching: Which devices a request can have.
+        variant: Whose rules.
+        is_cancelled: Asked at each step; true ends the attempt as the scheduler's timeout of a node does.
+    """
+
+    def __init__(
+        self,
+        claims: Sequence[ResourceClaim],
+        pools: Sequence[Pool],
+        classes: Mapping[str, DeviceClass],
+        taking: Taking,
+        matching: Matching,
+        variant: Variant,
+        is_cancelled: Callable[[], bool],
+    ) -> None:
+        self.wanted: dict[Key, Wanted] = {}
+        self._claims = claims
+        self._preparation = Preparation(claims, pools, classes, taking, matching, variant)
+        self._taking = taking
+        self._usage = taking.usage
+        self._matching = matching
+        self._variant = variant
+        self._is_cancelled = is_cancelled
+        self._candidates = [
+            (pool, each)
+            for pool in pools
+            if is_tried(pool, variant)
+            for each in (pool.devices if not pool.invalid else (None,))
+        ]
+
+    def run(self) -> bool:
+        """Whether all claims got their devices; they are in `taking.picked` then.
+
+        Raises:
+            AllocationError: When the attempt ends with an error.
+        """
+        self.wanted.update(self._preparation.run())
+        self._matching.forget()
+        return self._find()
+
+    def _find(self) -> bool:
+        with _room_for(self._depth()):
+            return self._allocate(Key(0, 0), 0, is_entry=False, start=0) is Found.YES
+
+    def _depth(self) -> int:
+        """Most calls that the search is deep: those of each device, request and claim."""
+        devices = sum(min(each.count, ROOM_FOR_RESULTS) for each in self.wanted.values())
+        return 3 * (devices + len(self.wanted) + len(self._claims))
+
+    def _allocate(self, key: Key, number: int, *, is_entry: bool, start: int) -> Found:
+        """allocateOne: device *number* of a request and everything after it.
+
+        Args:
+            key: The request.
+            number: Which of its devices is next.
+            is_entry: Whether one entry of a prioritized list is tried already.
+            start: The first candidate to look at.
+        """
+        if self._is_cancelled():
+            raise abort("filter operation aborted: context deadline exceeded")
+        if key.claim >= len(self._claims):
+            return Found.YES
+        if key.request >= len(self._claims[key.claim].spec.devices.requests or ()):
+            found = self._allocate(Key(key.claim + 1, 0), 0, is_entry=False, start=0)
+            # The claim after this one may need fewer devices once this one has others.
+            return Found.NO if found is Found.TOO_MANY else found
+        wanted = self.wanted[key]
+        if wanted.parent and not is_entry:
+            return self._allocate_first_available(key, number)
+        if wanted.all_devices is not None and not wanted.all_devices:
+            return Found.NO
+        if number >= wanted.count:
+            return self._allocate(Key(key.claim, key.request + 1), 0, is_entry=False, start=0)
+        if wanted.count - number > ROOM_FOR_RESULTS - len(self._taking.picked[key.claim]):
+            return Found.TOO_MANY
+        if wanted.all_devices is not None:
+            return self._allocate_all(key, wanted, wanted.all_devices[number], number, is_entry=is_entry)
+        return self._allocate_any(key, wanted, number, is_entry=is_entry, start=start)
+
+    def _allocate_first_available(self, key: Key, number: int) -> Found:
+        all_too_many = True
+        sub = 0
+        while (entry := Key(key.claim, key.request, sub)) in self.wanted:
+            found = self._allocate(entry, number, is_entry=True, start=0)
+            if found is Found.YES:
+                self.wanted[key].selected = sub
+                return found
+            all_too_many = all_too_many and found is Found.TOO_MANY
+            sub += 1
+        return Found.TOO_MANY if all_too_many else Found.NO
+
+    def _allocate_all(
+        self, key: Key, wanted: Wanted, candidate: tuple[Pool, Published], number: int, *, is_entry: bool
+    ) -> Found:
+        undo = self._taking.take(key.claim, wanted, *candidate, number=number)
+        if undo is None:
+            return Found.NO
+        returns = self._variant.has(Quirk.ALL_GOES_ON_WITH_FIRST)
+        following = Key(key.claim, key.request) if returns else key
+        found = self._allocate(following, number + 1, is_entry=is_entry, start=0)
+        if found is not Found.YES:
+            undo()
+        return found
+
+    def _allocate_any(self, key: Key, wanted: Wanted, number: int, *, is_entry: bool, start: int) -> Found:
+        for position in range(start if self._variant.picks_combinations else 0, len(self._candidates)):
+            pool, published = self._candidates[position]
+            if published is None:
+                raise abort(f"pool {pool.id.pool} is invalid: {pool.invalid}")
+            if not self._can_have(key, wanted, published):
+                continue
+            undo = self._taking.take(key.claim, wanted, pool, published, number=number)
+            if undo is None:
+                continue
+            found = self._allocate(key, number + 1, is_entry=is_entry, start=position + 1)
+            if found is Found.YES:
+                return found
+            undo()
+            if found is Found.TOO_MANY:
+                return found
+        return Found.NO
+
+    def _can_have(self, key: Key, wanted: Wanted, published: Published) -> bool:
+        """Whether a device is free, selected and large enough, cheap tests first."""
+        if not self._usage.is_free(wanted, published, key.claim):
+            return False
+        if not self._matching.is_selectable(key, wanted, published):
+            return False
+        if not self._variant.features.consumable_capacity:
+            return True
+        try:
+            return self._usage.has_capacity(wanted, published)
+        except CapacityError as error:
+            raise abort(f"{wanted.where}: checking capacity for device {published.id}: {error}") from error

@@ -1,0 +1,218 @@
+"""ResourceSlices of a cluster, indexed by node and by pool, and which of them a node can use.
+
+Source: NewAllocator, the first half of GatherPools, and NodeMatches.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+
+from dra_infra.kubernetes.api.resource_slice import Device, NodeSelector, ResourceSlice
+from dra_infra.kubernetes.scheduler.allocator.identity import PoolID, Published, published_devices
+from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
+from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.scheduler.label_selectors import matches_node_selector
+
+
+def pool_of(slice_: ResourceSlice) -> PoolID:
+    """The pool that a slice is part of."""
+    return PoolID(slice_.spec.driver, slice_.spec.pool.name)
+
+
+def matches_node(
+    node: Node, name: str | None, *, all_nodes: bool | None, selector: NodeSelector | None
+) -> bool:
+    """NodeMatches: whether a slice or a device with these fields is for the node."""
+    if name:
+        return node.name == name
+    if all_nodes:
+        return True
+    return selector is not None and matches_node_selector(selector.to_manifest(), node)
+
+
+def device_matches_node(device: Device, node: Node) -> bool:
+    """The same for a device that says for itself where it is."""
+    return matches_node(node, device.node_name, all_nodes=device.all_nodes, selector=device.node_selector)
+
+
+def has_binding_conditions(devices: Iterable[Device]) -> bool:
+    """Whether any device has the field, even an empty list in it."""
+    return any(device.binding_conditions is not None for device in devices)
+
+
+_Numbered = list[tuple[int, ResourceSlice]]
+
+
+class SliceIndex:
+    """Slices in the order in which they are given, which decides for the copies that do not sort."""
+
+    def __init__(self, slices: Sequence[ResourceSlice], variant: Variant) -> None:
+        self._variant = variant
+        self._local: dict[str, _Numbered] = {}
+        self._shared: _Numbered = []
+        self._by_pool: dict[PoolID, list[ResourceSlice]] = defaultdict(list)
+        self._devices: dict[int, tuple[Published, ...]] = {}
+        self._grouped: set[int] = set()
+        # Shared by the copies that `under` makes, for it takes a look at all slices.
+        self._counts_by_node: dict[Variant, bool] = {}
+        self._settled: dict[Variant, tuple[dict[str, _Numbered], _Numbered]] = {}
+        for number, slice_ in enumerate(slices):
+            self._by_pool[pool_of(slice_)].append(slice_)
+            if _uses_compatibility_groups(slice_):
+                self._grouped.add(id(slice_))
+            if not slice_.spec.node_name or self._is_for_all(slice_):
+                self._shared.append((number, slice_))
+            else:
+                self._local.setdefault(slice_.spec.node_name, []).append((number, slice_))
+
+    def under(self, variant: Variant) -> SliceIndex:
+        """The same for a variant of the same minor and copy."""
+        other = copy(self)
+        other._variant = variant  # noqa: SLF001
+        return other
+
+    def devices(self, slice_: ResourceSlice) -> tuple[Published, ...]:
+        """The devices of a slice, in order; the same objects at each call."""
+        known = self._devices.get(id(slice_))
+        if known is None:
+            known = self._devices[id(slice_)] = published_devices(slice_)
+        return known
+
+    def settle(self, is_quiet: Callable[[PoolID, list[ResourceSlice]], bool]) -> None:
+        """Leave slices with counters to their own node where no other can tell that they are there.
+
+        In 1.35 and 1.36 each node sees the counters of all others, so a fleet of partitioned devices would cost the
+        square of its size.
+
+        Args:
+            is_quiet: Whether a pool is complete, valid and without devices for a node that sees only these slices of it.
+        """
+        known = self._settled.get(self._variant)
+        if known is None:
+            known = self._settled[self._variant] = self._settle(is_quiet)
+        self._local, self._shared = known
+
+    def _settle(
+        self, is_quiet: Callable[[PoolID, list[ResourceSlice]], bool]
+    ) -> tuple[dict[str, _Numbered], _Numbered]:
+        by_pool: dict[PoolID, _Numbered] = defaultdict(list)
+        for number, slice_ in self._shared:
+            if slice_.spec.node_name:
+                by_pool[pool_of(slice_)].append((number, slice_))
+        local = dict(self._local)
+        settled: set[int] = set()
+        for pool, numbered in by_pool.items():
+            seen = [slice_ for _, slice_ in numbered]
+            if self._is_at_one_node(self._by_pool[pool]) and is_quiet(pool, seen):
+                settled |= {number for number, _ in numbered}
+                node = seen[0].spec.node_name or ""
+                local[node] = [*local.get(node, ()), *numbered]
+        return local, [entry for entry in self._shared if entry[0] not in settled]
+
+    def _is_at_one_node(self, slices: Sequence[ResourceSlice]) -> bool:
+        """Whether all slices of a pool are of one generation and for one node."""
+        places = {(each.spec.node_name, each.spec.pool.generation) for each in slices}
+        return len(places) == 1 and not any(map(self._is_ignored, slices))
+
+    def relevant(self, node: Node) -> list[ResourceSlice]:
+        """The slices that the node can use, in the order in which upstream adds them to their pools."""
+        numbered = [*self._local.get(node.name, ()), *self._shared]
+        if not self._variant.sorts_pools:
+            numbered.sort(key=lambda entry: entry[0])
+        found = [slice_ for _, slice_ in numbered if self._is_relevant(slice_, node)]
+        if self._variant.channel == "experimental" and self._variant.number < 36:
+            # Those with binding conditions come to their pool after all others.
+            found.sort(key=lambda slice_: has_binding_conditions(slice_.spec.devices or ()))
+        return found
+
+    def everywhere(self, pool: PoolID, generation: int) -> list[ResourceSlice] | None:
+        """All slices of a pool and generation in the cluster; None when there is a newer generation."""
+        slices = self._by_pool[pool]
+        if any(slice_.spec.pool.generation > generation for slice_ in slices):
+            return None
+        return [
+            slice_
+            for slice_ in slices
+            if slice_.spec.pool.generation == generation and not self._is_ignored(slice_)
+        ]
+
+    def counts_by_node(self) -> bool:
+        """Whether what is left of counters depends on which node asks first: for pools that nodes see differently."""
+        found = self._counts_by_node.get(self._variant)
+        if found is None:
+            found = self._counts_by_node[self._variant] = self._find_counts_by_node()
+        return found
+
+    def _find_counts_by_node(self) -> bool:
+        if not self._variant.features.partitionable_devices:
+            return False
+        seen: set[str] = set()
+        for pool, slices in self._by_pool.items():
+            if not any(map(_has_counters, slices)):
+                continue
+            if self._variant.simple_pools:
+                names = [slice_.metadata.name or "" for slice_ in slices]
+            else:
+                if self._is_seen_in_parts(slices):
+                    return True
+                names = [pool.pool] if self._variant.has(Quirk.COUNTERS_BY_POOL_NAME) else []
+            if len(set(names)) < len(names) or not seen.isdisjoint(names):
+                return True
+            seen.update(names)
+        return False
+
+    def _is_seen_in_parts(self, slices: Sequence[ResourceSlice]) -> bool:
+        """Whether a node may take a part of a pool for all of it."""
+        if not any(map(self._is_for_all, slices)) and {each.spec.node_name or "" for each in slices} == {
+            slices[0].spec.node_name
+        }:
+            return False
+        counts = {(each.spec.pool.generation, each.spec.pool.resource_slice_count) for each in slices}
+        shown = sum(not self._is_ignored(each) for each in slices)
+        return len(counts) > 1 or shown > slices[0].spec.pool.resource_slice_count
+
+    def _is_for_all(self, slice_: ResourceSlice) -> bool:
+        """Whether a slice with counters is taken for every node, which 1.37 no longer does."""
+        variant = self._variant
+        if variant.simple_pools or (variant.number >= 37 and variant.channel != "stable"):
+            return False
+        return bool(slice_.spec.shared_counters)
+
+    def _is_ignored(self, slice_: ResourceSlice) -> bool:
+        """Compatibility groups that the allocator cannot check make their slice invisible."""
+        variant = self._variant
+        return (
+            variant.number >= 37 and not variant.features.compatibility_groups and id(slice_) in self._grouped
+        )
+
+    def _is_relevant(self, slice_: ResourceSlice, node: Node) -> bool:
+        spec, variant = slice_.spec, self._variant
+        if not variant.features.partitionable_devices and (
+            spec.per_device_node_selection is not None
+            or (bool(spec.shared_counters) and not variant.simple_pools)
+        ):
+            return False
+        if self._is_ignored(slice_):
+            return False
+        if self._is_for_all(slice_):
+            return True
+        if spec.node_name or spec.all_nodes or spec.node_selector is not None:
+            return matches_node(node, spec.node_name, all_nodes=spec.all_nodes, selector=spec.node_selector)
+        return bool(spec.per_device_node_selection) and any(
+            device_matches_node(device, node) for device in spec.devices or ()
+        )
+
+
+def _has_counters(slice_: ResourceSlice) -> bool:
+    spec = slice_.spec
+    return bool(spec.shared_counters) or any(device.consumes_counters for device in spec.devices or ())
+
+
+def _uses_compatibility_groups(slice_: ResourceSlice) -> bool:
+    return any(
+        consumption.compatibility_groups
+        for device in slice_.spec.devices or ()
+        for consumption in device.consumes_counters or ()
+    )

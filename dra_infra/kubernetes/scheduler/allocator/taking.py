@@ -1,0 +1,212 @@
+"""Taking one device for a request, with all that it costs, and giving everything back.
+
+Source: allocateDevice and rollbackDevice. Before 1.36 a device that was refused late kept what it had taken until
+then: counters after a taint or a constraint, everything after a capacity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dra_infra.kubernetes.api.device_taints import DeviceTaint, DeviceToleration
+from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.scheduler.allocator.amounts import Amount
+from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, consumed_amounts
+from dra_infra.kubernetes.scheduler.allocator.constraints import Constraint
+from dra_infra.kubernetes.scheduler.allocator.counters import CounterUse, GroupUse
+from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError, Failed, Published, abort
+from dra_infra.kubernetes.scheduler.allocator.pools import Pool
+from dra_infra.kubernetes.scheduler.allocator.requests import Wanted
+from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
+from dra_infra.kubernetes.scheduler.allocator.state import Picked, Undo, Usage
+from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
+
+OPTIONAL_NODE_OPERATIONS = "DRAOptionalNodeOperations"
+"""What a node declares in `status.declaredFeatures` that can leave out calls of the driver."""
+
+
+class Taking:
+    """Everything that changes while devices are picked and given back in one attempt.
+
+    Args:
+        usage: Devices and capacity.
+        counters: Counters.
+        groups: Compatibility groups.
+        index: The slices.
+        declared: `status.declaredFeatures` of the node.
+        variant: Whose rules.
+    """
+
+    def __init__(
+        self,
+        usage: Usage,
+        counters: CounterUse,
+        groups: GroupUse,
+        index: SliceIndex,
+        declared: frozenset[str],
+        variant: Variant,
+    ) -> None:
+        self.usage = usage
+        self.constraints: list[list[Constraint]] = []
+        self.picked: list[list[Picked]] = []
+        self._counters = counters
+        self._groups = groups
+        self._index = index
+        self._declared = declared
+        self._variant = variant
+
+    def take(
+        self, claim: int, wanted: Wanted, pool: Pool, published: Published, *, number: int
+    ) -> Undo | None:
+        """Take a device that passes the selectors, or find out that it is not to be had.
+
+        Args:
+            claim: Index of the claim.
+            wanted: The request.
+            pool: The pool of the device.
+            published: The device.
+            number: Which device of the request this is.
+
+        Returns:
+            What gives it back; None when it is not to be had.
+
+        Raises:
+            AllocationError: When the attempt ends.
+        """
+        is_share = self._variant.features.consumable_capacity and published.shareable
+        # A share for admin access is not looked at: nothing marks the device.
+        is_open = (is_share and wanted.admin) or self.usage.is_free(wanted, published, claim)
+        if not is_open or not self._is_allowed(published):
+            return None
+        undone: list[Undo] = []
+        if (
+            self._take_counters(pool, published, undone, is_share=is_share)
+            and not self._is_kept_away(published.device, wanted)
+            and self._take_constraints(claim, wanted, published, undone)
+            and self._take_device(claim, wanted, published, undone, number=number)
+        ):
+            return lambda: _undo(undone)
+        if not self._variant.has(Quirk.REFUSED_KEEPS):
+            _undo(undone)
+        return None
+
+    def _is_allowed(self, published: Published) -> bool:
+        return is_allowed(published, self._declared, self._variant)
+
+    def _is_kept_away(self, device: Device, wanted: Wanted) -> bool:
+        return is_kept_away(device, wanted.leaf.tolerations or (), self._variant)
+
+    def _take_counters(self, pool: Pool, published: Published, undone: list[Undo], *, is_share: bool) -> bool:
+        if not published.device.consumes_counters or (is_share and self.usage.has_shares(published.id)):
+            return True
+        if self._variant.features.compatibility_groups:
+            before = self._groups.take(pool, published)
+            if before is None:
+                return False
+            undone.append(lambda: self._groups.restore(before))
+        if not self._counters.take(pool, published):
+            return False
+        # Before 1.36 the counters of a share are never given back.
+        if not is_share or not self._variant.has(Quirk.REFUSED_KEEPS):
+            undone.append(lambda: self._counters.give_back(published))
+        return True
+
+    def _take_constraints(self, claim: int, wanted: Wanted, published: Published, undone: list[Undo]) -> bool:
+        added: list[Constraint] = []
+        for constraint in self.constraints[claim]:
+            if not constraint.add(wanted, published):
+                if wanted.all_devices is not None:
+                    raise abort(
+                        f"{wanted.where}: cannot add device {published.id} because a claim constraint would not be satisfied"
+                    )
+                for each in reversed(added):
+                    each.remove(wanted)
+                return False
+            added.append(constraint)
+        undone.extend(_removal(constraint, wanted) for constraint in added)
+        return True
+
+    def _take_device(
+        self,
+        claim: int,
+        wanted: Wanted,
+        published: Published,
+        undone: list[Undo],
+        *,
+        number: int,
+    ) -> bool:
+        has_shares = self._variant.features.consumable_capacity
+        is_share = has_shares and published.shareable
+        if not is_share:
+            undone.append(self.usage.mark(published.id, claim))
+        if has_shares and not self._still_fits(wanted, published, number):
+            return False
+        consumed: dict[str, Amount] = {}
+        if is_share:
+            consumed = consumed_amounts(wanted.capacity, published.device.capacity or {}, self._variant)
+            undo = self.usage.take_capacity(published.id, consumed)
+            if undo is not None:
+                undone.append(undo)
+        results = self.picked[claim]
+        results.append(Picked(wanted, published, is_share, consumed))
+        undone.append(results.pop)
+        return True
+
+    def _still_fits(self, wanted: Wanted, published: Published, number: int) -> bool:
+        if self._variant.has(Quirk.CAPACITY_OF_ANOTHER):
+            # It looks at another device of the slice: that with the number which this one has in its request.
+            devices = self._index.devices(published.slice)
+            if number >= len(devices):
+                text = f"runtime error: index out of range [{number}] with length {len(devices)}"
+                raise AllocationError(Failed(text, crashes=True))
+            published = devices[number]
+        try:
+            return self.usage.has_capacity(wanted, published)
+        except CapacityError as error:
+            raise abort(f"{wanted.where}: rechecking capacity for device {published.id}: {error}") from error
+
+
+def is_allowed(published: Published, declared: frozenset[str], variant: Variant) -> bool:
+    """Whether the features are on that a device needs.
+
+    Args:
+        published: The device.
+        declared: `status.declaredFeatures` of the node.
+        variant: Whose features.
+    """
+    features = variant.features
+    if published.device.consumes_counters and not features.partitionable_devices:
+        return False
+    # Calls of the driver to leave out: only the experimental copy asks whether that can be done.
+    if variant.channel != "experimental" or not published.slice.spec.skip_node_operations:
+        return True
+    return features.optional_node_operations and OPTIONAL_NODE_OPERATIONS in declared
+
+
+def is_kept_away(device: Device, tolerations: Sequence[DeviceToleration], variant: Variant) -> bool:
+    """Whether a taint keeps a request away from a device; in 1.34 every effect does."""
+    if not variant.features.device_taints:
+        return False
+    return any(
+        not any(_tolerates(toleration, taint) for toleration in tolerations)
+        for taint in device.taints or ()
+        if variant.number == 34 or taint.effect in ("NoSchedule", "NoExecute")
+    )
+
+
+def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
+    """ToleratesTaint in k8s.io/dynamic-resource-allocation/resourceclaim."""
+    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"
+
+
+def _removal(constraint: Constraint, wanted: Wanted) -> Undo:
+    return lambda: constraint.remove(wanted)
+
+
+def _undo(undone: list[Undo]) -> None:
+    for each in reversed(undone):
+        each()

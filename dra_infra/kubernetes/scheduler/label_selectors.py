@@ -1,0 +1,173 @@
+"""Label selectors and NodeSelectors, matched as Kubernetes does, and labels of namespaces.
+
+LabelSelector is for pods and namespaces (metav1.LabelSelector), as k8s.io/apimachinery/pkg/labels matches it.
+NodeSelector is for nodes, as k8s.io/component-helpers/scheduling/corev1/nodeaffinity matches it. Labels of namespaces
+are there as far as they are known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dra_infra.kubernetes.api.pod_containers import mapping, objects
+from dra_infra.kubernetes.scheduler.fleet import Node
+
+_INT64 = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
+_NAME_FIELD = "metadata.name"
+
+
+def matches_node_selector(selector: Mapping[str, Any], node: Node) -> bool:
+    """Whether one of the selector's terms is true for the node; a selector without terms matches nothing."""
+    terms = selector.get("nodeSelectorTerms")
+    return any(_matches_term(term, node) for term in _objects(terms))
+
+
+def _matches_term(term: Mapping[str, Any], node: Node) -> bool:
+    expressions, fields = _objects(term.get("matchExpressions")), _objects(term.get("matchFields"))
+    if not expressions and not fields:
+        return False
+    return all(matches_label(requirement, node.labels) for requirement in expressions) and all(
+        _matches_field(requirement, node.name) for requirement in fields
+    )
+
+
+def matches_label(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """Whether labels meet one requirement; an operator that is not known is met by none."""
+    value = labels.get(str(requirement.get("key")))
+    values = _values(requirement)
+    match requirement.get("operator"):
+        case "In":
+            return value is not None and value in values
+        case "NotIn":
+            return value is None or value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt":
+            return _compares(value, values, above=True)
+        case "Lt":
+            return _compares(value, values, above=False)
+        case _:
+            return False
+
+
+def _matches_field(requirement: Mapping[str, Any], name: str) -> bool:
+    values = _values(requirement)
+    if requirement.get("key") != _NAME_FIELD or len(values) != 1:
+        return False
+    match requirement.get("operator"):
+        case "In":
+            return values[0] == name
+        case "NotIn":
+            return values[0] != name
+        case _:
+            return False
+
+
+def _compares(value: str | None, values: Sequence[str], *, above: bool) -> bool:
+    if value is None or len(values) != 1 or not (_INT64.fullmatch(value) and _INT64.fullmatch(values[0])):
+        return False
+    return int(value) > int(values[0]) if above else int(value) < int(values[0])
+
+
+def _values(requirement: Mapping[str, Any]) -> list[str]:
+    values = requirement.get("values")
+    return [str(value) for value in values] if isinstance(values, list) else []
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    items: Iterable[Any] = value if isinstance(value, list) else ()
+    return [item for item in items if isinstance(item, Mapping)]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """What labels must be.
+
+    Args:
+        requirements: (key, operator, values), all of which must hold.
+        matches_nothing: Whether there is no selector at all; an empty one matches everything.
+    """
+
+    requirements: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    matches_nothing: bool = False
+
+    @classmethod
+    def read(cls, value: Any) -> LabelSelector:
+        """What is written; None stands for a field that is left out."""
+        if not isinstance(value, Mapping):
+            return cls(matches_nothing=True)
+        exact = (
+            (str(key), "In", (str(wanted),)) for key, wanted in mapping(value.get("matchLabels")).items()
+        )
+        expressions = (
+            (str(each.get("key")), str(each.get("operator")), _texts(each.get("values")))
+            for each in objects(value.get("matchExpressions"))
+        )
+        return cls((*sorted(exact), *expressions))
+
+    @property
+    def matches_all(self) -> bool:
+        """Whether it is written, and asks for nothing: `Empty()` upstream."""
+        return not self.matches_nothing and not self.requirements
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether it selects what has these labels."""
+        return not self.matches_nothing and all(
+            matches_label({"key": key, "operator": operator, "values": list(values)}, labels)
+            for key, operator, values in self.requirements
+        )
+
+    def narrowed(
+        self, labels: Mapping[str, str], *, like: Iterable[str] = (), unlike: Iterable[str] = ()
+    ) -> LabelSelector:
+        """With `matchLabelKeys` and `mismatchLabelKeys` of a pod with *labels*; labels that it lacks are passed over.
+
+        Upstream: applyLabelKeysToLabelSelector in pkg/registry/core/pod/strategy.go, mergeLabelSetWithSelector in the
+        scheduler's podtopologyspread plugin.
+        """
+        if self.matches_nothing:
+            return self
+        extra = [
+            *((key, "In", (labels[key],)) for key in like if key in labels),
+            *((key, "NotIn", (labels[key],)) for key in unlike if key in labels),
+        ]
+        return LabelSelector((*self.requirements, *extra))
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()
+
+
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+class Namespaces:
+    """The namespaces of an input; every one has its name as a label (SetDefaults_Namespace).
+
+    Args:
+        manifests: Objects of any kind; those of kind Namespace count.
+    """
+
+    def __init__(self, manifests: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._labels: dict[str, dict[str, str]] = {}
+        for manifest in manifests:
+            metadata = mapping(manifest.get("metadata"))
+            if manifest.get("kind") == "Namespace" and metadata.get("name"):
+                name = str(metadata["name"])
+                written = mapping(metadata.get("labels"))
+                self._labels[name] = {str(key): str(value) for key, value in written.items()} | {
+                    _NAME_LABEL: name
+                }
+
+    def __contains__(self, name: str) -> bool:
+        """Whether all of its labels are known."""
+        return name in self._labels
+
+    def labels_of(self, name: str) -> Mapping[str, str]:
+        """Its labels; of one that is not known only its name."""
+        return self._labels.get(name) or {_NAME_LABEL: name}

@@ -1,0 +1,91 @@
+"""The scheduler's filters that look at one node and one pod only: name, cordon, taints, selector and affinity.
+
+They run in the order of the default plugins, and the first one that refuses gives the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
+from dra_infra.kubernetes.scheduler.label_selectors import matches_node_selector
+
+_CORDON = NodeTaint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+_ADMISSION_TOLERATIONS = tuple(
+    {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute"}
+    for state in ("not-ready", "unreachable")
+)
+"""What the API server adds to every pod (admission plugin DefaultTolerationSeconds)."""
+
+_DAEMON_TOLERATIONS = tuple(
+    {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoSchedule"}
+    for state in ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
+)
+"""What the DaemonSet controller adds to its pods (AddOrUpdateDaemonPodTolerations)."""
+
+PATHS = ("nodeName", "nodeSelector", "affinity", "tolerations")
+"""Fields of a pod spec that decide here."""
+
+
+class NodeFilter:
+    """The node filters of one pod spec."""
+
+    def __init__(self, spec: Mapping[str, Any], *, daemon: bool = False) -> None:
+        self._node_name = spec.get("nodeName")
+        self._labels = _mapping(spec.get("nodeSelector"))
+        affinity = _mapping(_mapping(spec.get("affinity")).get("nodeAffinity"))
+        self._required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+        written = spec.get("tolerations")
+        self._tolerations: list[Mapping[str, Any]] = [
+            *(item for item in (written if isinstance(written, list) else ()) if isinstance(item, Mapping)),
+            *_ADMISSION_TOLERATIONS,
+            *(_DAEMON_TOLERATIONS if daemon else ()),
+        ]
+
+    def refusal(self, node: Node) -> str:
+        """Why the pod may not run on the node, in the user's words; empty when it may."""
+        if self._node_name and self._node_name != node.name:
+            return f"spec.nodeName asks for {self._node_name}"
+        if node.unschedulable and not tolerates(self._tolerations, _CORDON):
+            return "the node is cordoned"
+        return self.refuse_taints(node) or self.refuse_labels(node)
+
+    def refuse_taints(self, node: Node) -> str:
+        """The first taint that is not tolerated; TaintToleration."""
+        for taint in node.taints:
+            if taint.effect in ("NoSchedule", "NoExecute") and not tolerates(self._tolerations, taint):
+                value = f"={taint.value}" if taint.value else ""
+                return f"taint {taint.key}{value}:{taint.effect} is not tolerated"
+        return ""
+
+    def refuse_labels(self, node: Node) -> str:
+        """What of node selector and required node affinity the node is not; NodeAffinity."""
+        for key, wanted in self._labels.items():
+            value = node.labels.get(str(key))
+            if value != str(wanted):
+                found = "is not there" if value is None else f"is {value}"
+                return f"nodeSelector wants {key}={wanted}, and the label {found}"
+        if self._required is not None and not matches_node_selector(_mapping(self._required), node):
+            return "required node affinity matches no term"
+        return ""
+
+
+def tolerates(tolerations: Sequence[Mapping[str, Any]], taint: NodeTaint) -> bool:
+    """Whether one of the tolerations takes the taint; ToleratesTaint of core/v1."""
+    return any(_takes(toleration, taint) for toleration in tolerations)
+
+
+def _takes(toleration: Mapping[str, Any], taint: NodeTaint) -> bool:
+    if toleration.get("effect") and toleration["effect"] != taint.effect:
+        return False
+    if toleration.get("key") and toleration["key"] != taint.key:
+        return False
+    if toleration.get("operator") in (None, "", "Equal"):
+        return str(toleration.get("value") or "") == taint.value
+    return toleration.get("operator") == "Exists"
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,392 @@
+"""Secrets are taken out where values come in: nothing behind it can show, compare or keep them.
+
+Four things are secret: fields that hold secrets by their nature or their names (values of a Secret, `DB_PASS`), texts
+that are known to be secret (of the environment and of the configuration), what is written like one (`secret_shapes`),
+and what a detector finds. A secret that changes is marked as changed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import quote
+
+from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.placeholders import CHANGED_SECRET, SECRET, UNKNOWN
+from dra_infra.output.secret_names import may_name_secret, name_below, names_secret, says_secret
+from dra_infra.output.secret_shapes import ITEM, Span, find_written
+
+MIN_LENGTH: Final = 6
+"""Characters that a text has at least to be looked for: shorter ones are parts of everything."""
+
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_SECRET_FIELDS: Final[Sequence[str]] = ("data", "stringData")
+_WORDS: Final = frozenset({"default", "disabled", "enabled", "optional", "required", "undefined"})
+"""Values that name a choice: hiding them everywhere would hide names that are no secret."""
+_LINE: Final = 16
+"""Characters of a line of a longer text, such as a private key, that is looked for by itself."""
+_KEPT: Final = 2**16
+"""Texts whose secrets are remembered: objects repeat each other."""
+_SHORT: Final = 2**12
+"""Characters of a text that is remembered."""
+_NAMES: Final = ("name", "key", "header")
+"""Fields that name the `value` beside them: of variables, headers of probes, settings of custom resources."""
+_IDENTITIES: Final = ("name", "key", "header", "user", "username", "id")
+"""Fields by which an item of a list is known again, whatever stands before it."""
+_SELECTORS: Final = frozenset({"key", "items", "valueFrom"})
+"""Fields of what selects a part of a Secret, where no secret is."""
+_SEALED: Final = frozenset(
+    {"ExternalSecret", "ClusterExternalSecret", "PushSecret", "SealedSecret", "SecretProviderClass"}
+)
+"""Kinds that say where secrets are, or hold them encrypted: their fields name secrets, and hold none."""
+
+_MARKERS: Final = (SECRET, CHANGED_SECRET, UNKNOWN)
+_MARKER: Final = re.compile(rf"{re.escape(SECRET)}(?: \(changed\))?")
+_TOLD: Final = re.compile(r'"(?:[^"\\]|\\.){0,4096}"')
+"""A value as messages quote it."""
+
+_Rule = Callable[[str, str], bool]
+"""Says of a name and a text whether the text is secret for its name."""
+
+_MISSING: Final = object()
+
+
+def secret_texts(named: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of environment variables or settings whose names say that they are secret."""
+    found = [value for name, value in named.items() if says_secret(name)]
+    found += _engine_config(named)
+    return tuple(value for value in found if len(value) >= MIN_LENGTH and value.lower() not in _WORDS)
+
+
+def secret_values(values: Any, name: str = "") -> Iterator[str]:
+    """The texts under keys whose names say that they are secret, as in values of charts."""
+    if isinstance(values, Mapping):
+        for key, value in values.items():
+            yield from secret_values(value, str(key))
+    elif isinstance(values, list):
+        for value in values:
+            yield from secret_values(value, name)
+    elif isinstance(values, str) and says_secret(name) and values not in (SECRET, UNKNOWN):
+        yield from secret_texts({"SECRET": values})
+
+
+def holds_secret(value: Any) -> bool:
+    """Whether the marker of a secret is somewhere in plain JSON data."""
+    if isinstance(value, Mapping):
+        return any(map(holds_secret, value.values()))
+    if isinstance(value, list):
+        return any(map(holds_secret, value))
+    return isinstance(value, str) and SECRET in value
+
+
+class SecretMask:
+    """Takes secrets out of texts, manifests and problems.
+
+    Args:
+        texts: What is secret wherever it appears; shorter ones than `MIN_LENGTH` are passed over.
+        detect: Finds secrets that are known by their own form, beside those that are written as such.
+    """
+
+    def __init__(
+        self, texts: Iterable[str] = (), *, detect: Callable[[str], Iterable[Span]] | None = None
+    ) -> None:
+        forms = {form for text in texts for form in _forms(text)}
+        # The longest first, so that no part of it is left.
+        ordered = sorted(forms, key=lambda form: (-len(form), form))
+        self._known = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        self._detect = detect
+        self._remembered = lru_cache(_KEPT)(self._find)
+
+    def text(self, text: str) -> str:
+        """*text* with a marker in place of each secret."""
+        spans = self._spans(text)
+        return _replaced(text, ((*span, SECRET) for span in spans)) if spans else text
+
+    def problem(self, problem: Problem) -> Problem:
+        """*problem* with a marker in place of each secret."""
+        message = self.text(problem.message)
+        if may_name_secret(problem.path.rpartition(".")[2]) or may_name_secret(_name_at(problem.path)):
+            # What is wrong with a secret is told with its value.
+            message = _TOLD.sub(f'"{SECRET}"', message)
+        return replace(problem, path=self.text(problem.path), message=message, hint=self.text(problem.hint))
+
+    def manifest(
+        self, manifest: Mapping[str, Any], former: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        """An object without its secrets; the same one where it has none.
+
+        Args:
+            manifest: Plain JSON data.
+            former: The object as it was, with its secrets: those that differ from it are marked as changed.
+        """
+        kind = manifest.get("kind")
+        rule = _no_name if isinstance(kind, str) and kind in _SEALED else names_secret
+        plain: Mapping[str, Any] = self._value(manifest, former, "", rule)
+        if is_secret(manifest):
+            shown = without_secret_data(manifest, former)
+            hidden = {name: shown[name] for name in _SECRET_FIELDS if name in shown}
+            plain = {**plain, **hidden} if hidden else plain
+        metadata = plain.get("metadata")
+        annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+        if (
+            isinstance(metadata, Mapping)
+            and isinstance(annotations, Mapping)
+            and _LAST_APPLIED in annotations
+        ):
+            return {**plain, "metadata": {**metadata, "annotations": {**annotations, _LAST_APPLIED: SECRET}}}
+        return plain
+
+    def values(self, value: Any, former: Any = _MISSING, *, name: str = "", by_name: bool = False) -> Any:
+        """Plain JSON data without secrets; the same where there are none.
+
+        Args:
+            value: What may hold secrets.
+            former: The same as it was before: secrets that differ from it are marked as changed.
+            name: The key that it is under.
+            by_name: Whether all texts are secret under keys whose names say so in any way, as in values of charts.
+        """
+        return self._value(value, former, name, _any_name if by_name else names_secret)
+
+    def _value(self, value: Any, former: Any, name: str, rule: _Rule) -> Any:
+        if isinstance(value, str):
+            return self._string(value, former, hidden=rule(name, value))
+        if isinstance(value, Mapping):
+            return self._mapping(value, former, name, rule)
+        if isinstance(value, list):
+            return self._list(value, former, name, rule)
+        if isinstance(value, int | float) and not isinstance(value, bool) and names_secret(name, str(value)):
+            return _marker(value, former)
+        return value
+
+    def _string(self, value: str, former: Any, *, hidden: bool = False) -> str:
+        if hidden and value and value not in _MARKERS:
+            return _marker(value, former)
+        return self._marked(value, self._spans(value), former if isinstance(former, str) else None)
+
+    def _marked(self, value: str, spans: Sequence[Span], former: str | None) -> str:
+        """*value* without its secrets, and those marked that were others in *former*."""
+        if not spans:
+            return value
+        old = [former[start:end] for start, end in self._spans(former)] if former is not None else []
+        same_number, all_old = len(old) == len(spans), frozenset(old)
+
+        def marker(index: int, secret: str) -> str:
+            known = secret == old[index] if same_number else secret in all_old
+            return SECRET if former is None or former == value or known else CHANGED_SECRET
+
+        return _replaced(
+            value, ((*span, marker(index, value[slice(*span)])) for index, span in enumerate(spans))
+        )
+
+    def _spans(self, text: str) -> Sequence[Span]:
+        return self._remembered(text) if len(text) <= _SHORT else self._find(text)
+
+    def _find(self, text: str) -> Sequence[Span]:
+        found = [*find_written(text)]
+        if self._known is not None:
+            found += (match.span() for match in self._known.finditer(text))
+        if self._detect is not None:
+            found += self._detect(text)
+        merged: list[Span] = []
+        for start, end in sorted(found):
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            elif start < end:
+                merged.append((start, end))
+        return merged if SECRET not in text else [*_beside_markers(text, merged)]
+
+    def _mapping(self, value: Mapping[str, Any], former: Any, name: str, rule: _Rule) -> Mapping[str, Any]:
+        known = former if isinstance(former, Mapping) else {}
+        around = name if "value" in value or _SELECTORS.isdisjoint(value) else ""
+        changed = False
+        masked: dict[str, Any] = {}
+        for key, item in value.items():
+            shown = self.text(key)
+            plain = self._value(item, known.get(key, _MISSING), name_below(around, str(key)), rule)
+            changed = changed or plain is not item or shown is not key
+            masked[shown] = plain
+        plain = self._pair(value, masked, known, _any_name if name == "env" else rule)
+        return plain if changed or plain is not masked else value
+
+    def _pair(
+        self, item: Mapping[str, Any], plain: dict[str, Any], former: Mapping[str, Any], rule: _Rule
+    ) -> dict[str, Any]:
+        """*plain*, where *item* has a name that says of the value beside it that it is secret."""
+        value = item.get("value")
+        for own in map(item.get, _NAMES) if value is not None and not isinstance(value, bool) else ():
+            if not isinstance(own, str):
+                continue
+            before = former.get("value", _MISSING)
+            if isinstance(value, Mapping | list):
+                hidden = self._value(value, before, own, rule) if may_name_secret(own) else value
+                if hidden is not value:
+                    return {**plain, "value": hidden}
+            elif rule(own, str(value)):
+                hidden = (
+                    self._string(value, before, hidden=True)
+                    if isinstance(value, str)
+                    else _marker(value, before)
+                )
+                return {**plain, "value": hidden}
+        return plain
+
+    def _list(self, value: list[Any], former: Any, name: str, rule: _Rule) -> list[Any]:
+        known = former if isinstance(former, list) else []
+        if not any(isinstance(item, Mapping | list) or rule(name, str(item)) for item in value):
+            return self._arguments(value, known)
+        own = {identity: item for identity, item in zip(_identities(known), known, strict=True) if identity}
+        masked = []
+        for index, (identity, item) in enumerate(zip(_identities(value), value, strict=True)):
+            old = own.get(identity, _MISSING) if identity is not None else _MISSING
+            if old is _MISSING and not (isinstance(item, Mapping) and identity is not None):
+                old = known[index] if index < len(known) else _MISSING
+            # An item that holds its own secret says with its other fields whose it is.
+            is_told = isinstance(item, Mapping) and any(may_name_secret(str(key)) for key in item)
+            masked.append(self._value(item, old, "" if is_told else name, rule))
+        return masked if any(new is not old for new, old in zip(masked, value, strict=True)) else value
+
+    def _arguments(self, value: list[Any], known: list[Any]) -> list[Any]:
+        """A list of texts: an option may stand in one and its value in the next, so they are read as one text."""
+        texts = [item if isinstance(item, str) else json.dumps(item) for item in value]
+        spans = self._spans(ITEM.join(texts))
+        if not spans:
+            return value
+        masked, start, first = [], 0, 0
+        stayed = {item for item in known if isinstance(item, str)}
+        for index, (item, text) in enumerate(zip(value, texts, strict=True)):
+            end = start + len(text)
+            while first < len(spans) and spans[first][1] <= start:
+                first += 1
+            last = first
+            while last < len(spans) and spans[last][0] < end:
+                last += 1
+            own = [(max(begin - start, 0), min(stop, end) - start) for begin, stop in spans[first:last]]
+            former = text if text in stayed else known[index] if index < len(known) else None
+            shown = self._argument(text, own, former if isinstance(former, str) else None)
+            masked.append(item if shown == text else shown)
+            start = end + len(ITEM)
+        return masked
+
+    def _argument(self, item: str, spans: Sequence[Span], former: str | None) -> str:
+        if spans == [(0, len(item))]:
+            return self._string(item, _MISSING if former is None else former, hidden=True)
+        return self._marked(item, spans, former)
+
+
+def _forms(text: str) -> Iterator[str]:
+    """How a text may be written: as it is, in JSON, in an address, as base64, by its lines."""
+    if len(text) < MIN_LENGTH:
+        return
+    yield text
+    yield json.dumps(text)[1:-1]
+    yield repr(text)[1:-1]
+    yield quote(text, safe="")
+    yield base64.b64encode(text.encode("utf-8", "surrogateescape")).decode()
+    lines = text.splitlines()
+    if len(lines) > 1:
+        yield from (
+            line.strip() for line in lines if len(line.strip()) >= _LINE and not line.startswith("-----")
+        )
+
+
+def _engine_config(named: Mapping[str, str]) -> list[str]:
+    """Secret settings that the engine hands to a program by the environment (sdk/python/lib/pulumi/runtime/config.py)."""
+    try:
+        values = json.loads(named.get("PULUMI_CONFIG") or "{}")
+        keys = json.loads(named.get("PULUMI_CONFIG_SECRET_KEYS") or "[]")
+    except ValueError:
+        return []
+    if not isinstance(values, dict) or not isinstance(keys, list):
+        return []
+    return [str(value) for key, value in values.items() if key in keys or says_secret(key)]
+
+
+def _any_name(name: str, _value: str) -> bool:
+    return says_secret(name)
+
+
+def _no_name(_name: str, _value: str) -> bool:
+    return False
+
+
+def _beside_markers(text: str, spans: Iterable[Span]) -> Iterator[Span]:
+    """*spans* without the markers that stand in *text*: what was masked stays as it is."""
+    markers = [match.span() for match in _MARKER.finditer(text)]
+    first = 0
+    for begin, end in spans:
+        start = begin
+        while first < len(markers) and markers[first][1] <= start:
+            first += 1
+        while first < len(markers) and markers[first][0] < end:
+            if start < markers[first][0]:
+                yield start, markers[first][0]
+            start = markers[first][1]
+            first += 1
+        if start < end:
+            yield start, end
+
+
+def _replaced(text: str, marked: Iterable[tuple[int, int, str]]) -> str:
+    parts, position = [], 0
+    for start, end, marker in marked:
+        parts += [text[position:start], marker]
+        position = end
+    return "".join((*parts, text[position:])) if position else text
+
+
+def _name_at(path: str) -> str:
+    """The name by which the value at *path* is judged."""
+    name = ""
+    for part in path.split("."):
+        # The first one says which object it is.
+        name = "" if " " in part else name_below(name, part.partition("[")[0])
+    return name
+
+
+def _identities(items: Sequence[Any]) -> list[tuple[str, Any] | None]:
+    """What each item of a list is known by beside its place: a field, or for a scalar itself; None where that is not its own."""
+    found = [_identity(item) for item in items]
+    counted = Counter(found)
+    return [each if counted[each] == 1 else None for each in found]
+
+
+def _identity(item: Any) -> tuple[str, Any] | None:
+    if isinstance(item, Mapping):
+        fields = ((field, item.get(field)) for field in _IDENTITIES)
+        return next((each for each in fields if isinstance(each[1], str | int)), None)
+    return ("", item) if isinstance(item, str | int | float) else None
+
+
+def is_secret(manifest: Mapping[str, Any]) -> bool:
+    """Whether an object is a Secret of Kubernetes."""
+    return manifest.get("kind") == "Secret" and str(manifest.get("apiVersion", "v1")) == "v1"
+
+
+def without_secret_data(
+    manifest: Mapping[str, Any], former: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A Secret with a marker in the place of each value; one that differs from that of *former* is marked as changed."""
+    fields = {name: manifest[name] for name in _SECRET_FIELDS if manifest.get(name) is not None}
+    return {
+        **manifest,
+        **{
+            name: _secret_field(values, (former or {}).get(name, _MISSING)) for name, values in fields.items()
+        },
+    }
+
+
+def _secret_field(values: Any, former: Any) -> Any:
+    if not isinstance(values, Mapping):
+        return _marker(values, former)
+    known = former if isinstance(former, Mapping) else {}
+    return {key: _marker(value, known.get(key, _MISSING)) for key, value in values.items()}
+
+
+def _marker(value: Any, former: Any) -> str:
+    return CHANGED_SECRET if former is not _MISSING and former != value else SECRET

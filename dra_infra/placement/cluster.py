@@ -1,0 +1,301 @@
+"""A fleet as the scheduler of one release reads it, and the search on one of its nodes.
+
+Outcomes of a search are in positions that mean the same on all nodes of a shape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+from dra_infra import explanation
+from dra_infra.kubernetes.api.defaults import with_defaults
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.dropping import drop_from_slice
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.metadata import ObjectMeta, ObjectRef
+from dra_infra.kubernetes.api.pod_containers import Amounts
+from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim, ResourceClaimSpec
+from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+from dra_infra.kubernetes.scheduler.allocator import (
+    Allocated,
+    AllocatedState,
+    Allocator,
+    Cannot,
+    DeviceID,
+    choose_variant,
+)
+from dra_infra.kubernetes.scheduler.allocator.pools import Pool
+from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds, KindEvaluator
+from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
+from dra_infra.kubernetes.scheduler.device_amounts import DeviceAmounts
+from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
+from dra_infra.kubernetes.scheduler.pod_resources import node_amounts
+from dra_infra.placement.demand import Demand
+from dra_infra.target import ClusterTarget
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One device of a choice.
+
+    Args:
+        claim: Number of the claim among those of the pod that are not allocated yet.
+        request: Name of the request as results have it.
+        pool: Number of the pool on the node.
+        position: Number of the device in its pool.
+        admin: Whether it is for admin access, which takes nothing from anybody.
+        share: Whether others can have shares beside it.
+        consumed: What a share takes, by capacity, as the server prints it.
+    """
+
+    claim: int
+    request: str
+    pool: int
+    position: int
+    admin: bool = False
+    share: bool = False
+    consumed: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A full choice, in the order of allocation."""
+
+    picks: tuple[Pick, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """No choice of devices satisfies all claims."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aborted:
+    """The scheduler ends the whole attempt for the pod with an error.
+
+    Args:
+        text: The scheduler's text, see `cluster.name_claims` for the names of claims in it.
+        crashes: Whether it panics.
+    """
+
+    text: str
+    crashes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NotDecided:
+    """The search reached something that is not modelled, or its limit."""
+
+    code: str
+    what: str
+
+
+Halt: TypeAlias = Aborted | NotDecided
+Outcome: TypeAlias = Chosen | Impossible | Aborted | NotDecided
+
+
+STEPS_LIMIT: Final = 200_000
+"""Steps of one search before it is given up; the scheduler has a limit of 10 s per node instead."""
+
+_CLAIM: Final = "claim-{}-of-the-pod"
+"""Claims are searched under these names, so that equal claims of other names share the answer."""
+_NAMED: Final = re.compile(r"claim-([0-9]+)-of-the-pod")
+
+
+def newest_release() -> Release:
+    """The newest minor with its default gates."""
+    return ClusterTarget().releases[-1]
+
+
+class Cluster:
+    """Nodes, slices and classes behind one release's server.
+
+    Args:
+        fleet: What there is.
+        release: Whose server dropped fields and whose scheduler allocates.
+        is_late: Asked during searches; true ends them.
+        objects: Objects beside the fleet, of which DeviceTaintRules taint devices; `problems` has those that are not
+            understood.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        release: Release,
+        is_late: Callable[[], bool] | None = None,
+        *,
+        objects: Iterable[Mapping[str, Any]] = (),
+    ) -> None:
+        slices, self.problems = with_taint_rules(fleet.slices, objects, release)
+        self.fleet = fleet
+        self.release = release
+        self.nodes: tuple[Node, ...] = tuple(sorted(fleet.nodes, key=lambda node: node.name))
+        self.slices = [_stored(each, release) for each in slices]
+        self.offered = _find_offered(self.nodes)
+        """What each node offers, whatever runs on it."""
+        self.device_amounts = DeviceAmounts(self.slices, release)
+        self._is_late = is_late
+        self._variant = choose_variant(release)
+        self._index = SliceIndex(self.slices, self._variant)
+        self.kinds = DeviceKinds(self._variant)
+        self._evaluator = KindEvaluator(self._variant, kinds=self.kinds)
+        self._base = Allocator(self._variant, self._index, (), evaluator=self._evaluator)
+        self._pools: list[tuple[Pool, ...] | None] = [None] * len(self.nodes)
+        self._allocators: dict[tuple[str, ...], Allocator] = {}
+
+    def pools(self, node: int) -> tuple[Pool, ...]:
+        """The pools of a node, in the order in which they are tried."""
+        found = self._pools[node]
+        if found is None:
+            found = self._pools[node] = self._base.pools(self.nodes[node])
+        return found
+
+    def device(self, node: int, pick: Pick) -> DeviceID:
+        """The device that a pick means on a node."""
+        return self.pools(node)[pick.pool].devices[pick.position].id
+
+    def search(self, node: int, demands: Sequence[Demand], state: AllocatedState) -> Outcome:
+        """What a node gives claims that are not allocated yet."""
+        steps = _Steps(self._is_late)
+        claims = _claims(demands)
+        outcome = self._allocator(demands, state).allocate(self.nodes[node], claims, is_cancelled=steps.count)
+        if steps.why:
+            return NotDecided("search-stopped", steps.why)
+        if isinstance(outcome, Allocated):
+            return self._choose(node, outcome.results)
+        if isinstance(outcome, Cannot):
+            return Impossible()
+        if not outcome.decided:
+            return NotDecided("cel-not-decided-here", outcome.text)
+        if outcome.on_node:
+            return Impossible()
+        return Aborted(outcome.text, outcome.crashes)
+
+    def allocate(
+        self, node: int, demands: Sequence[Demand], state: AllocatedState
+    ) -> tuple[AllocationResult, ...]:
+        """`status.allocation` of each claim on a node that can serve them."""
+        claims = _claims(demands)
+        outcome = self._allocator(demands, state).allocate(self.nodes[node], claims)
+        return outcome.results if isinstance(outcome, Allocated) else ()
+
+    def explain(
+        self, node: int, demands: Sequence[Demand], state: AllocatedState, claims: Sequence[ObjectRef]
+    ) -> explanation.Finding:
+        """The first reason why a node cannot serve claims, which are called by their own names."""
+        question = explanation.Inventory.of(
+            self._variant, self._index, _classes(demands), state, evaluator=self._evaluator
+        )
+        named = [
+            claim.changed({"metadata": ObjectMeta().changed({"name": ref.name, "namespace": ref.namespace})})
+            for claim, ref in zip(_claims(demands), claims, strict=True)
+        ]
+        return explanation.explain_node(question, self.nodes[node], named, names=[str(ref) for ref in claims])
+
+    def _allocator(self, demands: Sequence[Demand], state: AllocatedState) -> Allocator:
+        """The allocator with the classes that claims name."""
+        key = tuple(demand.key for demand in demands)
+        known = self._allocators.get(key)
+        if known is None:
+            known = self._allocators[key] = self._base.with_classes(_classes(demands))
+        return known.with_state(state)
+
+    def _choose(self, node: int, results: Sequence[AllocationResult]) -> Outcome:
+        places = {
+            each.id: (pool, position)
+            for pool, found in enumerate(self.pools(node))
+            for position, each in enumerate(found.devices)
+        }
+        picks: list[Pick] = []
+        for claim, result in enumerate(results):
+            for each in result.devices.results or ():
+                device = DeviceID(each.driver, each.pool, each.device)
+                pool, position = places[device]
+                if unknown := _find_unknown(self.pools(node)[pool].devices[position].device.model_extra):
+                    return NotDecided("not-modelled", f"device {device}: {unknown}")
+                picks.append(
+                    Pick(
+                        claim,
+                        each.request,
+                        pool,
+                        position,
+                        admin=each.admin_access is True,
+                        share=each.share_id is not None,
+                        consumed=each.consumed_capacity,
+                    )
+                )
+        return Chosen(tuple(picks))
+
+
+class _Steps:
+    """Counts the steps of a search, and says when it is enough."""
+
+    def __init__(self, is_late: Callable[[], bool] | None) -> None:
+        self._left = STEPS_LIMIT
+        self._is_late = is_late
+        self.why = ""
+
+    def count(self) -> bool:
+        self._left -= 1
+        if self._left < 0:
+            self.why = f"after {STEPS_LIMIT:,} devices tried"
+        elif self._is_late is not None and (STEPS_LIMIT - self._left) % 1024 == 1 and self._is_late():
+            self.why = "when the time was up"
+        return bool(self.why)
+
+
+def name_claims(text: str, claims: Sequence[ObjectRef]) -> str:
+    """An error of the allocator with the names of the pod's claims in it."""
+    return _NAMED.sub(lambda match: f"{_of(claims[int(match[1])])}", text)
+
+
+def _of(claim: ObjectRef) -> str:
+    return f"{claim.namespace}/{claim.name}" if claim.namespace else claim.name
+
+
+@lru_cache(maxsize=4096)
+def _spec(key: str, demand: Demand) -> ResourceClaimSpec:  # noqa: ARG001  (equal demands have equal keys)
+    return ResourceClaimSpec().changed({"devices": demand.devices})
+
+
+def _claims(demands: Sequence[Demand]) -> list[ResourceClaim]:
+    return [_claim(demand, _CLAIM.format(number)) for number, demand in enumerate(demands)]
+
+
+def _classes(demands: Sequence[Demand]) -> list[DeviceClass]:
+    found = {each.metadata.name: each for demand in demands for each in demand.classes}
+    return list(found.values())
+
+
+def _claim(demand: Demand, name: str) -> ResourceClaim:
+    return ResourceClaim().changed(
+        {"metadata": ObjectMeta().changed({"name": name}), "spec": _spec(demand.key, demand)}
+    )
+
+
+def _stored(slice_: ResourceSlice, release: Release) -> ResourceSlice:
+    """A slice as the server has it."""
+    spec = drop_from_slice(slice_.spec, release)[0]
+    return with_defaults(slice_ if spec is slice_.spec else slice_.changed({"spec": spec}))
+
+
+def _find_offered(nodes: Sequence[Node]) -> list[Amounts]:
+    by_allocatable: dict[tuple[tuple[str, str], ...], Amounts] = {}
+    found: list[Amounts] = []
+    for node in nodes:
+        key = tuple(sorted(node.allocatable.items()))
+        if key not in by_allocatable:
+            by_allocatable[key] = node_amounts(node.allocatable)
+        found.append(by_allocatable[key])
+    return found
+
+
+def _find_unknown(extra: object) -> str:
+    """A field of the future, which may decide what nobody here knows."""
+    return (
+        next((name for name, value in sorted(extra.items()) if value), "") if isinstance(extra, dict) else ""
+    )

@@ -1,0 +1,192 @@
+"""State of the cluster after the pods placed so far: devices, node resources, and shared claims that they took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.pod_containers import Amounts
+from dra_infra.kubernetes.api.resource_claim import AllocationResult
+from dra_infra.kubernetes.scheduler.label_selectors import matches_node_selector
+from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
+from dra_infra.kubernetes.scheduler.pod_resources import find_shortage
+from dra_infra.placement.cluster import Chosen, Cluster, Impossible, Outcome, Pick
+from dra_infra.placement.demand import Demand
+from dra_infra.placement.in_use import Attempts, InUse
+from dra_infra.placement.placement import DeviceChoice, NodePlacement
+from dra_infra.placement.pod_plans import Entry, PodPlan
+
+CONSUMERS_LIMIT = 256
+"""Most pods that may share a claim: ResourceClaimReservedForMaxSize."""
+
+
+@dataclass(slots=True)
+class HeldClaim:
+    """A claim with its allocation.
+
+    Args:
+        node: On which node it was allocated.
+        picks: Its devices there, in the order of allocation.
+        nodes: Where pods can use it.
+        consumers: How many pods do.
+        result: Its allocation, where devices count against their nodes.
+    """
+
+    node: int
+    picks: tuple[Pick, ...]
+    nodes: frozenset[int]
+    consumers: int = 0
+    result: AllocationResult | None = None
+
+
+class ClusterState:
+    """A cluster that fills up.
+
+    Args:
+        attempts: Searches on its nodes.
+        amounts: What each node offers.
+        in_use: Devices that are taken from the start; changed as the cluster fills up.
+        others: Pods that are there from the start; changed in the same way.
+    """
+
+    def __init__(
+        self, attempts: Attempts, amounts: Sequence[Amounts], in_use: InUse, others: PlacedPods
+    ) -> None:
+        self._attempts = attempts
+        self._cluster = attempts.cluster
+        self._amounts = amounts
+        self.in_use = in_use
+        self._others = others
+        self._free: dict[int, Amounts] = {}
+        self._claims: dict[ObjectRef, HeldClaim] = {}
+
+    def open_demands(self, plan: PodPlan) -> tuple[Demand, ...]:
+        """What those claims of a pod ask for that are not allocated yet."""
+        return tuple(entry.demand for entry in plan.entries if not self._held(entry))
+
+    def nodes_for(self, plan: PodPlan) -> frozenset[int] | None:
+        """The nodes that the shared claims of a pod leave; None for all, empty when a claim has all its consumers."""
+        left: frozenset[int] | None = None
+        for entry in plan.entries:
+            held = self._held(entry)
+            if held is not None:
+                nodes = held.nodes if held.consumers < CONSUMERS_LIMIT else frozenset[int]()
+                left = nodes if left is None else left & nodes
+        return left
+
+    def open_nodes(self, plan: PodPlan, nodes: Sequence[int]) -> Iterable[int]:
+        """Those of the nodes from which other pods do not keep the pod off, in order."""
+        if not plan.shape.asks and self._others.is_free(plan.shape):
+            return nodes
+        if plan.shape.only_fills:
+            # Whoever asks goes on where it has stopped, so one node after the other is less to look at.
+            return (node for node in nodes if not self._others.refusal(plan.shape, node))
+        return self._others.open_nodes(plan.shape, nodes)
+
+    def attempt(self, plan: PodPlan, node: int) -> Outcome:
+        """What the scheduler finds on a node for a pod that node filters and other pods let through."""
+        plan = plan.at(self._cluster.offered[node])
+        free = self._free.get(node, self._amounts[node])
+        if plan.refusal or find_shortage(plan.requests, free):
+            return Impossible()
+        outcome = self._attempts.attempt(node, self.open_demands(plan), self.in_use)
+        if isinstance(outcome, Chosen) and self._cluster.device_amounts:
+            amounts = self.count_amounts(plan, node)
+            if isinstance(amounts, str) or find_shortage(amounts, free):
+                return Impossible()
+        return outcome
+
+    def count_amounts(self, plan: PodPlan, node: int) -> Amounts | str:
+        """What a pod takes of a node together with the devices that it gets there, or why it cannot."""
+        opened = [entry for entry in plan.entries if not self._held(entry)]
+        results = iter(
+            self._cluster.allocate(node, [entry.demand for entry in opened], self.in_use.state)
+            if opened
+            else ()
+        )
+        claims: list[tuple[str, AllocationResult]] = []
+        for entry in plan.entries:
+            held = self._held(entry)
+            result = held.result if held else next(results, None)
+            if result is None:
+                continue
+            if held and held.consumers and self._cluster.device_amounts.maps(result):
+                return (
+                    f"claim {entry.object.name} stands for resources of the node, so no second pod can use it"
+                )
+            claims.append((entry.name, result))
+        amounts = self._cluster.device_amounts.count_for(plan.spec, claims)
+        if isinstance(amounts, str):
+            return amounts
+        return {name: amount for name, amount in amounts.items() if name in plan.requests or "/" not in name}
+
+    def commit(self, plan: PodPlan, node: int, outcome: Chosen) -> NodePlacement:
+        """Place the pod: take its devices and resources, allocate its claims."""
+        plan = plan.at(self._cluster.offered[node])
+        counted = self.count_amounts(plan, node) if self._cluster.device_amounts else plan.requests
+        free = dict(self._free.get(node, self._amounts[node]))
+        for name, amount in (counted if isinstance(counted, dict) else plan.requests).items():
+            free[name] = free.get(name, 0) - amount
+        self._free[node] = free
+        self._others.add(plan.shape, node)
+        nodes = self._find_nodes(plan, node)
+        choices: list[DeviceChoice] = []
+        number = 0
+        for entry in plan.entries:
+            held = self._held(entry)
+            if held is None:
+                picks = tuple(pick for pick in outcome.picks if pick.claim == number)
+                where, result = nodes.get(number, (frozenset[int](), None))
+                held = HeldClaim(node, picks, where, result=result)
+                number += 1
+                if entry.shared:
+                    self._claims[entry.object] = held
+            held.consumers += 1
+            choices.extend(choose(self._cluster, entry, held.node, held.picks))
+        self.in_use.take(node, outcome.picks)
+        return NodePlacement(node=self._cluster.nodes[node].name, devices=tuple(choices))
+
+    def _held(self, entry: Entry) -> HeldClaim | None:
+        return self._claims.get(entry.object) if entry.shared else None
+
+    def _find_nodes(
+        self, plan: PodPlan, node: int
+    ) -> dict[int, tuple[frozenset[int], AllocationResult | None]]:
+        """Where the shared claims among those that are allocated now can be used, by their number."""
+        opened = [entry for entry in plan.entries if not self._held(entry)]
+        if not any(entry.shared for entry in opened):
+            return {}
+        demands = [entry.demand for entry in opened]
+        results = self._cluster.allocate(node, demands, self.in_use.state)
+        return {number: (self._usable_from(node, result), result) for number, result in enumerate(results)}
+
+    def _usable_from(self, node: int, result: AllocationResult) -> frozenset[int]:
+        selector = result.node_selector
+        nodes = self._cluster.nodes
+        if selector is None:
+            return frozenset(range(len(nodes)))
+        if any(term.match_fields for term in selector.node_selector_terms or ()):
+            # A device of one node: its name is all that the selector has.
+            return frozenset((node,))
+        manifest = selector.to_manifest()
+        return frozenset(number for number, each in enumerate(nodes) if matches_node_selector(manifest, each))
+
+
+def choose(cluster: Cluster, entry: Entry, node: int, picks: Sequence[Pick]) -> list[DeviceChoice]:
+    """The devices of a claim as the answer shows them."""
+    return [
+        DeviceChoice(
+            entry=entry.name,
+            claim=entry.object.name,
+            request=pick.request,
+            driver=device.driver,
+            pool=device.pool,
+            device=device.device,
+            admin=pick.admin,
+            share=pick.share,
+            consumed=tuple(sorted((pick.consumed or {}).items())),
+        )
+        for pick in picks
+        for device in (cluster.device(node, pick),)
+    ]

@@ -1,0 +1,342 @@
+"""One workload on the otherwise free fleet: which nodes can take a pod, why not the others, and how many fit."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dra_infra.explanation import Finding
+from dra_infra.kubernetes.api.pod_containers import Amounts
+from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING, PlacedPods, Taken
+from dra_infra.kubernetes.scheduler.pod_resources import find_shortage, show_amount
+from dra_infra.placement.cluster import Aborted, Chosen, Cluster, Halt, Impossible, Outcome
+from dra_infra.placement.cluster_state import ClusterState
+from dra_infra.placement.demand import Demand
+from dra_infra.placement.in_use import FREE, Attempts, InUse, SharedPools
+from dra_infra.placement.pod_plans import PodPlan, Workload
+from dra_infra.placement.workloads import ProgramObjects
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many nodes, and the first of them."""
+
+    count: int = 0
+    first: int = -1
+
+    def add(self, node: int) -> None:
+        """Count one more node; nodes come in order."""
+        self.first = node if self.first < 0 else self.first
+        self.count += 1
+
+
+@dataclass(slots=True)
+class FreeAnswer:
+    """What becomes of one pod on each node while nothing else runs.
+
+    Args:
+        candidates: Nodes that can take it, in order.
+        refused: Nodes that the filters refuse, by text.
+        apart: Nodes from which running pods keep it off, by text.
+        short: Nodes with too little of a resource, by resource and what the node has.
+        failed: Nodes without a choice of devices, by the devices that are asked for there and the shape.
+        busy: Nodes that may do when less is in use, by the same and what is.
+        costly: Nodes with too little for the devices that the pod would get there, by text.
+        halted: Nodes at which the answer ends, by shape.
+    """
+
+    candidates: list[int] = field(default_factory=list)
+    refused: dict[str, Tally] = field(default_factory=dict)
+    apart: dict[str, Tally] = field(default_factory=dict)
+    short: dict[tuple[str, int], Tally] = field(default_factory=dict)
+    failed: dict[Hashable, Tally] = field(default_factory=dict)
+    busy: dict[Hashable, Tally] = field(default_factory=dict)
+    costly: dict[str, Tally] = field(default_factory=dict)
+    halted: dict[Hashable, tuple[Halt, Tally]] = field(default_factory=dict)
+
+    @property
+    def eligible(self) -> int:
+        """How many nodes the filters let through."""
+        return (
+            len(self.candidates)
+            + sum(tally.count for group in self._left_out for tally in group.values())
+            + sum(tally.count for _, tally in self.halted.values())
+        )
+
+    @property
+    def _left_out(self) -> tuple[Mapping[Any, Tally], ...]:
+        return self.apart, self.short, self.failed, self.busy, self.costly
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How many equal pods fit.
+
+    Args:
+        pods: On the whole fleet, where a claim is shared on the best node.
+        worst: Where a claim is shared: on the worst candidate node; else the same.
+        halt: What ends the search on a node that fills up.
+        before_halt: How many pods a node takes before that.
+    """
+
+    pods: int
+    worst: int
+    halt: Halt | None = None
+    before_halt: int = 0
+
+
+PODS_LIMIT = 10_000
+"""Pods are counted up to here where they are placed one by one."""
+
+
+class FreeFleet:
+    """Answers for single workloads, equal questions once.
+
+    Args:
+        cluster: The cluster.
+        taken: What is not free of it.
+        namespaces: For affinity terms that select namespaces.
+        keeps_off: Whether pods that are to be placed keep others off by required anti-affinity.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        taken: Taken = NOTHING,
+        namespaces: Namespaces | None = None,
+        *,
+        keeps_off: bool = False,
+    ) -> None:
+        self.cluster = cluster
+        self.attempts = Attempts(cluster)
+        self._shared = SharedPools(cluster)
+        self._in_use = InUse(cluster, self._shared, taken.state)
+        self._nothing = InUse(cluster, self._shared, NOTHING.state)
+        self.amounts: list[Amounts] = [
+            taken.left_of(node.name, offered)
+            for node, offered in zip(cluster.nodes, cluster.offered, strict=True)
+        ]
+        self.running = PlacedPods(cluster.nodes, namespaces)
+        numbers = {node.name: number for number, node in enumerate(cluster.nodes)}
+        for name, shape in taken.pods or ():
+            if name in numbers:
+                self.running.add(shape, numbers[name])
+        self._keeps_off = keeps_off or any(shape.apart for _, shape in taken.pods or ())
+        self._refusals: dict[str, list[str]] = {}
+        self._answers: dict[tuple[object, ...], FreeAnswer] = {}
+        self._capacities: dict[tuple[object, ...], Capacity] = {}
+
+    @property
+    def in_use(self) -> InUse:
+        """What was taken before."""
+        return self._in_use
+
+    def state(self) -> ClusterState:
+        """The fleet with nothing on it but what was taken before."""
+        return ClusterState(self.attempts, self.amounts, self._in_use.fork(), self.running.copy())
+
+    def key_of(self, plan: PodPlan) -> tuple[object, ...]:
+        """Equal for pods with the same answer, now and as the fleet fills up."""
+        if not plan.shape.asks and not self._keeps_off:
+            return plan.search_key
+        return *plan.search_key, plan.shape.key
+
+    def attempt(self, plan: PodPlan, node: int) -> Outcome:
+        """What a node gives the claims of a pod while nothing else runs."""
+        plan = plan.at(self.cluster.offered[node])
+        return self.attempts.attempt(node, _demands(plan), self._in_use)
+
+    def explain(self, plan: PodPlan, node: int) -> Finding:
+        """Why a node that the filters let through has no devices for a pod."""
+        plan = plan.at(self.cluster.offered[node])
+        demands = _demands(plan)
+        in_use = self._in_use
+        if in_use.of(node) != FREE and not isinstance(
+            self.attempts.attempt(node, demands, self._nothing), Chosen
+        ):
+            in_use = self._nothing
+        return self.cluster.explain(node, demands, in_use.state, [entry.object for entry in plan.entries])
+
+    def refusals(self, plan: PodPlan) -> list[str]:
+        """Per node why the node filters refuse the pod, empty where they do not."""
+        refusals = self._refusals.get(plan.filter_key)
+        if refusals is None:
+            refusals = [plan.filter.refusal(node) for node in self.cluster.nodes]
+            self._refusals[plan.filter_key] = refusals
+        return refusals
+
+    def answer(self, plan: PodPlan) -> FreeAnswer:
+        """Try one pod on every node."""
+        key = self.key_of(plan)
+        answer = self._answers.get(key)
+        if answer is not None:
+            return answer
+        answer = self._answers[key] = FreeAnswer()
+        is_free = self.running.is_free(plan.shape)
+        for node, refusal in enumerate(self.refusals(plan)):
+            if refusal:
+                answer.refused.setdefault(refusal, Tally()).add(node)
+                continue
+            apart = "" if is_free else self.running.refusal(plan.shape, node)
+            if apart:
+                answer.apart.setdefault(apart, Tally()).add(node)
+                continue
+            self._try(answer, plan.at(self.cluster.offered[node]), node)
+        if any(isinstance(halt, Aborted) for halt, _ in answer.halted.values()):
+            # An error on one node ends the attempt for the pod, whatever the others say.
+            answer.candidates.clear()
+        return answer
+
+    def _try(self, answer: FreeAnswer, plan: PodPlan, node: int) -> None:
+        """Take note of what becomes of a pod on a node that filters and other pods let through."""
+        shortage = find_shortage(plan.requests, self.amounts[node])
+        if shortage:
+            answer.short.setdefault((shortage, self.amounts[node].get(shortage, 0)), Tally()).add(node)
+            return
+        if plan.refusal:
+            answer.refused.setdefault(plan.refusal, Tally()).add(node)
+            return
+        demands = _demands(plan)
+        shape = tuple(demand.key for demand in demands), self.attempts.shapes(demands).numbers[node]
+        outcome = self.attempts.attempt(node, demands, self._in_use)
+        if isinstance(outcome, Chosen):
+            costs = self._find_costs(plan, node) if self.cluster.device_amounts else ""
+            if costs:
+                answer.costly.setdefault(costs, Tally()).add(node)
+            else:
+                answer.candidates.append(node)
+        elif isinstance(outcome, Impossible):
+            used = self._in_use.of(node)
+            if used != FREE and isinstance(self.attempts.attempt(node, demands, self._nothing), Chosen):
+                answer.busy.setdefault((shape, used), Tally()).add(node)
+            else:
+                answer.failed.setdefault(shape, Tally()).add(node)
+        else:
+            answer.halted.setdefault(shape, (outcome, Tally()))[1].add(node)
+
+    def _find_costs(self, plan: PodPlan, node: int) -> str:
+        """Why the node is too small for the devices that the pod would get, where these count against it."""
+        amounts = self.state().count_amounts(plan, node)
+        if isinstance(amounts, str):
+            return amounts
+        short = find_shortage(amounts, self.amounts[node])
+        return f"with its devices the pod takes {show_amount(short, amounts[short])} {short}" if short else ""
+
+    def capacity(self, plan: PodPlan) -> Capacity:
+        """Fill the fleet with such pods."""
+        key = self.key_of(plan)
+        capacity = self._capacities.get(key)
+        if capacity is None:
+            if any(entry.shared for entry in plan.entries):
+                capacity = self._fill_shared(plan)
+            elif self._shared.are_there or plan.shape.asks or not self.running.is_free(plan.shape):
+                capacity = self._fill_in_order(plan)
+            else:
+                capacity = self._fill_nodes(plan)
+            self._capacities[key] = capacity
+        return capacity
+
+    def _fill_nodes(self, plan: PodPlan) -> Capacity:
+        """Each kind of node by itself, for nothing on one node takes anything from another."""
+        answer = self.answer(plan)
+        kinds: Counter[tuple[Hashable, ...]] = Counter()
+        first: dict[tuple[Hashable, ...], int] = {}
+        for node in answer.candidates:
+            kind = self._kind(plan, node)
+            kinds[kind] += 1
+            first.setdefault(kind, node)
+        pods = 0
+        halts: list[tuple[int, Halt]] = []
+        for kind, count in kinds.items():
+            per_node, halt = self._fill_one(plan, self.state(), [first[kind]])
+            pods += per_node * count
+            if halt is not None:
+                halts.append((per_node, halt))
+        before, halt = min(halts, key=lambda each: each[0]) if halts else (0, None)
+        return Capacity(pods, pods, halt, before)
+
+    def _fill_in_order(self, plan: PodPlan) -> Capacity:
+        # Pods that are there may open nodes to others: by affinity, and as places fill up evenly.
+        nodes = self.answer(plan).candidates
+        if nodes and not plan.shape.only_fills:
+            nodes = [node for node, refusal in enumerate(self.refusals(plan)) if not refusal]
+        pods, halt = self._fill_one(plan, self.state(), nodes)
+        return Capacity(pods, pods, halt, pods)
+
+    def _fill_shared(self, plan: PodPlan) -> Capacity:
+        """From each kind of first node, for the first pod decides where the claim is."""
+        answer = self.answer(plan)
+        eligible = [node for node, refusal in enumerate(self.refusals(plan)) if not refusal]
+        seen: set[tuple[Hashable, ...]] = set()
+        fills: list[tuple[int, Halt | None]] = []
+        for node in answer.candidates:
+            kind = self._kind(plan, node)
+            if kind in seen and not self._shared.are_there:
+                continue
+            seen.add(kind)
+            state = self.state()
+            outcome = state.attempt(plan, node)
+            if isinstance(outcome, Chosen):
+                state.commit(plan, node, outcome)
+                more, halt = self._fill_one(plan, state, eligible)
+                fills.append((more + 1, halt))
+        if not fills:
+            return Capacity(0, 0)
+        before, halt = next(
+            ((pods, halt) for pods, halt in sorted(fills, key=lambda each: each[0]) if halt), (0, None)
+        )
+        return Capacity(max(pods for pods, _ in fills), min(pods for pods, _ in fills), halt, before)
+
+    def _kind(self, plan: PodPlan, node: int) -> tuple[Hashable, ...]:
+        """Equal for nodes that take the same pods."""
+        demands = _demands(plan.at(self.cluster.offered[node]))
+        shape = tuple(demand.key for demand in demands), self.attempts.shapes(demands).numbers[node]
+        return shape, id(self.amounts[node]), self._in_use.of(node)
+
+    def _fill_one(self, plan: PodPlan, state: ClusterState, nodes: Sequence[int]) -> tuple[int, Halt | None]:
+        """Place pods one by one, each on the first of the nodes that takes it, until none does."""
+        pods = 0
+        left = list(nodes)
+        while pods < PODS_LIMIT:
+            usable = state.nodes_for(plan)
+            gone: set[int] = set()
+            for node in state.open_nodes(plan, left):
+                outcome = state.attempt(plan, node) if usable is None or node in usable else Impossible()
+                if isinstance(outcome, Chosen):
+                    break
+                if not isinstance(outcome, Impossible):
+                    return pods, outcome
+                # Room and devices that are refused once are refused for good, for a fleet only fills up; and so are
+                # nodes that other pods close, unless pods that come open them again.
+                gone.add(node)
+            else:
+                return pods, None
+            state.commit(plan, node, outcome)
+            pods += 1
+            if plan.shape.only_fills:
+                left = left[bisect_left(left, node) :]
+            elif gone:
+                left = [each for each in left if each not in gone]
+        return pods, None
+
+
+def _demands(plan: PodPlan) -> tuple[Demand, ...]:
+    return tuple(entry.demand for entry in plan.entries)
+
+
+def open_fleet(
+    cluster: Cluster, taken: Taken, objects: ProgramObjects, workloads: Iterable[Workload]
+) -> FreeFleet:
+    """The fleet for the workloads of a program."""
+    plans = [each.plan for each in workloads if isinstance(each.plan, PodPlan)]
+    keeps_off = any(plan.shape.apart for plan in plans)
+    return FreeFleet(cluster, taken, objects.namespaces, keeps_off=keeps_off)
+
+
+def running_of(free: FreeFleet, taken: Taken) -> PlacedPods | None:
+    """The pods that run; None where it is not known which do."""
+    return None if taken.pods is None else free.running

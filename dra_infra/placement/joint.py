@@ -1,0 +1,254 @@
+"""Joint placement of all workloads, greedily: in the order given, pod by pod, on the first node that takes each.
+
+The real scheduler takes pods in the order in which they come and picks the best-scored node, ties at random. That
+this one order works proves that all fit; that it does not proves nothing.
+
+Quotas of its namespace limit how many pods of a workload come to be, with their claims.
+
+Required affinity to pods of other workloads decides who has to be there first, and what cannot be known. A pod that
+wants to be near pods which are nowhere yet waits for them. So the joint placement puts the workloads that it names
+first; alone, on the otherwise free fleet, it is not held to them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_claim
+from dra_infra.kubernetes.scheduler.extended_resources import GATE
+from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
+from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
+from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
+from dra_infra.placement.cluster import Chosen, Impossible
+from dra_infra.placement.cluster_state import ClusterState
+from dra_infra.placement.demand import Undecided
+from dra_infra.placement.free_fleet import Capacity, FreeFleet
+from dra_infra.placement.in_use import InUse
+from dra_infra.placement.placement import NodePlacement
+from dra_infra.placement.pod_plans import PodPlan, Workload
+from dra_infra.placement.workloads import ProgramObjects
+
+_MOST: Final = 10_000
+"""Pods of one workload that are counted."""
+
+
+class ObjectMakers:
+    """Makes the pods and claims of a program, one after the other, as far as quotas let it.
+
+    Args:
+        objects: The program.
+        made: What others have made, by namespace.
+    """
+
+    def __init__(self, objects: ProgramObjects, made: Mapping[str, Use]) -> None:
+        self._quotas = Quotas(objects.policies, made)
+        if self._quotas:
+            names, bridged = objects.extended_names, objects.release.enabled(GATE)
+            for manifest in objects.manifests:
+                if manifest.get("kind") == "ResourceClaim":
+                    metadata = manifest.get("metadata")
+                    namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else ""
+                    use = count_claim(manifest.get("spec"), names, bridged=bridged)
+                    if not self._quotas.refusal(str(namespace or ""), use):
+                        self._quotas.charge(str(namespace or ""), use)
+
+    def count_alone(self, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
+        """How many of the wanted pods are made while the program makes no others, and what refuses the next one."""
+        if not self._quotas:
+            return wanted, ""
+        return _make(self._quotas.copy(), owner, plan, wanted)
+
+    def make_together(self, workloads: Sequence[Workload]) -> tuple[list[Workload], list[str]]:
+        """The workloads with the pods that are made, one workload after the other; and what refuses the others."""
+        made: list[Workload] = []
+        notes: list[str] = []
+        quotas = self._quotas.copy()
+        for each in workloads:
+            if not self._quotas or each.replicas is None or not isinstance(each.plan, PodPlan):
+                made.append(each)
+                continue
+            number, refusal = _make(quotas, each.owner, each.plan, each.replicas)
+            made.append(replace(each, replicas=number))
+            if number < self.count_alone(each.owner, each.plan, each.replicas)[0]:
+                notes.append(
+                    f"{each.owner} gets {number} of {each.replicas} pods beside the others: {refusal}"
+                )
+        return made, notes
+
+
+def _make(quotas: Quotas, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
+    for number in range(min(wanted, _MOST)):
+        for what, use in plan.made:
+            refusal = quotas.refusal(owner.namespace, use)
+            if refusal:
+                return number, f"{what} is refused, for {refusal}"
+            quotas.charge(owner.namespace, use)
+    return wanted, ""
+
+
+def settle_affinity(
+    workloads: Sequence[Workload],
+    bystanders: Iterable[tuple[ObjectRef, PodShape]],
+    running: PlacedPods | None,
+    namespaces: Namespaces,
+) -> list[Workload]:
+    """The workloads with the pods that they need beside them, or with what of their affinity is left out.
+
+    Args:
+        workloads: Those that are placed.
+        bystanders: Pods of the program that are not placed.
+        running: Pods that run; None when it is not known which do.
+        namespaces: For namespace selectors.
+    """
+    shapes = {each.owner: each.plan.shape for each in workloads if isinstance(each.plan, PodPlan)}
+    others = list(bystanders)
+    return [_settle(each, shapes, others, running, namespaces) for each in workloads]
+
+
+def in_order(workloads: Sequence[Workload]) -> list[int]:
+    """The numbers of the workloads so that each comes behind those that it needs beside it, else as they are."""
+    numbers = {each.owner: number for number, each in enumerate(workloads)}
+    placed: dict[int, None] = {}
+
+    def visit(number: int, path: frozenset[int]) -> None:
+        for owner in workloads[number].beside:
+            if owner in numbers and numbers[owner] not in path:
+                visit(numbers[owner], path | {number})
+        placed.setdefault(number)
+
+    for number in range(len(workloads)):
+        visit(number, frozenset((number,)))
+    return list(placed)
+
+
+def alone(workload: Workload, plan: PodPlan) -> PodPlan:
+    """The plan on the otherwise free fleet, where pods that it wants to be near to are not there yet."""
+    return without_affinity(plan) if workload.beside else plan
+
+
+def without_affinity(plan: PodPlan) -> PodPlan:
+    """The plan of pods that go anywhere as far as required affinity is concerned."""
+    shape = plan.shape
+    return replace(plan, shape=replace(shape, near=(), key=json.dumps(["not near", shape.key])))
+
+
+def _settle(
+    workload: Workload,
+    shapes: Mapping[ObjectRef, PodShape],
+    others: Sequence[tuple[ObjectRef, PodShape]],
+    running: PlacedPods | None,
+    namespaces: Namespaces,
+) -> Workload:
+    plan = workload.plan
+    if isinstance(plan, Undecided) or not plan.shape.near:
+        return workload
+
+    def names(shape: PodShape) -> bool:
+        return all(term.matches(shape, namespaces) for term in plan.shape.near)
+
+    if names(plan.shape) or (running is not None and running.has_near(plan.shape)):
+        return workload
+    beside = tuple(owner for owner, shape in shapes.items() if names(shape))
+    if beside:
+        return replace(workload, beside=beside)
+    aside = [str(owner) for owner, shape in others if names(shape)]
+    if aside:
+        return _leave_out(workload, plan, f"near pods of {aside[0]}, which are not placed")
+    if running is None:
+        return _leave_out(workload, plan, "near pods that are not in this input")
+    return workload
+
+
+def _leave_out(workload: Workload, plan: PodPlan, why: str) -> Workload:
+    found = {*workload.unmodelled, f"affinity.podAffinity ({why})"}
+    return replace(workload, plan=without_affinity(plan), unmodelled=tuple(sorted(found)))
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Where all pods went.
+
+    Args:
+        pods: Per workload, as far as there was room; nothing for one that is not decided.
+        in_use: What is in use then.
+    """
+
+    pods: Sequence[tuple[NodePlacement, ...]]
+    in_use: InUse
+
+
+def place_together(free: FreeFleet, workloads: Sequence[Workload]) -> Together:
+    """Place the pods of all workloads, in order; those whose affinity names others come behind these."""
+    joint = _Joint(free)
+    placed: dict[int, tuple[NodePlacement, ...]] = {}
+    for number in in_order(workloads):
+        plan = workloads[number].plan
+        if isinstance(plan, Undecided) or not free.answer(alone(workloads[number], plan)).candidates:
+            placed[number] = ()
+        else:
+            placed[number] = tuple(joint.place(plan, workloads[number].replicas))
+    return Together([placed[number] for number in range(len(workloads))], joint.in_use)
+
+
+def count_daemons(free: FreeFleet, plan: PodPlan) -> Capacity:
+    """How many of the nodes that a DaemonSet goes to take its pod on the otherwise free fleet."""
+    placed = sum(1 for _ in _Joint(free).place(plan, None)) if free.answer(plan).candidates else 0
+    return Capacity(placed, placed)
+
+
+class _Joint:
+    def __init__(self, free: FreeFleet) -> None:
+        self._free = free
+        self._state: ClusterState = free.state()
+        self._starts: dict[tuple[object, ...], int] = {}
+
+    @property
+    def in_use(self) -> InUse:
+        return self._state.in_use
+
+    def place(self, plan: PodPlan, replicas: int | None) -> Iterator[NodePlacement]:
+        if replicas is None:
+            yield from self._place_on_each(plan)
+            return
+        for _ in range(replicas):
+            placed = self._place_first(plan)
+            if placed is None:
+                return
+            yield placed
+
+    def _place_on_each(self, plan: PodPlan) -> Iterator[NodePlacement]:
+        for node, refusal in enumerate(self._free.refusals(plan)):
+            left = self._state.nodes_for(plan)
+            if refusal or (left is not None and node not in left):
+                continue
+            if not any(True for _ in self._state.open_nodes(plan, [node])):
+                continue
+            outcome = self._state.attempt(plan, node)
+            if isinstance(outcome, Chosen):
+                yield self._state.commit(plan, node, outcome)
+
+    def _place_first(self, plan: PodPlan) -> NodePlacement | None:
+        refusals = self._free.refusals(plan)
+        left = self._state.nodes_for(plan)
+        # Claims that only this pod has are refused by a node for good once they are, for a fleet only fills up; and so
+        # are pods, unless others that come make room for them.
+        settled = plan.shape.only_fills and not any(entry.shared for entry in plan.entries)
+        key = self._free.key_of(plan) if settled else None
+        start = self._starts.get(key, 0) if key is not None else 0
+        for node in self._state.open_nodes(plan, range(start, len(refusals))):
+            if refusals[node] or (left is not None and node not in left):
+                continue
+            outcome = self._state.attempt(plan, node)
+            if isinstance(outcome, Chosen):
+                if key is not None:
+                    self._starts[key] = node
+                return self._state.commit(plan, node, outcome)
+            if not isinstance(outcome, Impossible):
+                return None
+        if key is not None:
+            self._starts[key] = len(refusals)
+        return None

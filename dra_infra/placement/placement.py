@@ -1,0 +1,151 @@
+"""The answer of a placement, as records: per workload the nodes that can take a pod, the devices, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+
+Verdict = Literal["fits", "does-not-fit", "not-decided"]
+
+
+@dataclass(frozen=True, order=True, kw_only=True, slots=True)
+class DeviceChoice:
+    """One device that the scheduler would allocate.
+
+    Args:
+        entry: Name of the entry in the pod's `spec.resourceClaims`.
+        claim: The ResourceClaim, or the ResourceClaimTemplate from which the pod's claim is made.
+        request: Name of the request in the claim.
+        driver: Driver of the device.
+        pool: Pool of the device.
+        device: Name of the device in its pool.
+        admin: Whether it is for admin access, which takes it from nobody.
+        share: Whether others can have shares of it beside this one.
+        consumed: What a share takes, capacity and amount, by name.
+    """
+
+    entry: str
+    claim: str
+    request: str
+    driver: str
+    pool: str
+    device: str
+    admin: bool = False
+    share: bool = False
+    consumed: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, order=True, kw_only=True, slots=True)
+class NodePlacement:
+    """A node for one pod, with the devices that the pod gets there, in the order of allocation."""
+
+    node: str
+    devices: tuple[DeviceChoice, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reason:
+    """Why a pod does not go somewhere, or why nothing can be said.
+
+    Args:
+        code: Stable slug from `dra_infra.codes.CODES`.
+        message: In the user's words, with counts.
+        nodes: How many nodes it holds for; 0 where it is not about single nodes.
+        example: The first of these nodes.
+    """
+
+    code: str
+    message: str
+    nodes: int = 0
+    example: str = ""
+
+    def __str__(self) -> str:
+        if not self.nodes:
+            return self.message
+        where = f"{self.nodes} nodes" if self.nodes > 1 else f"node {self.example}"
+        return f"{where}: {self.message}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkloadPlacement:
+    """What becomes of the pods of one object.
+
+    Args:
+        owner: The object that makes the pods.
+        replicas: How many pods it makes at once.
+        verdict: `fits` when all its pods can be placed on the otherwise free fleet, by the order of the scheduler.
+        nodes: Every node of the free fleet that can take one pod, by name, with the devices it gets there.
+        more_pods: How many such pods would fit beyond `replicas` on the otherwise free fleet; 0 unless it fits.
+        reasons: Why not, most nodes first. Filled for nodes that are left out of a workload that fits too.
+        unmodelled: What the pods use and the answer does not take into account, by field path.
+        pods: Where the joint placement of all workloads put this one's pods, at most `replicas` of them.
+    """
+
+    owner: ObjectRef
+    replicas: int
+    verdict: Verdict
+    nodes: Sequence[NodePlacement] = ()
+    more_pods: int = 0
+    reasons: tuple[Reason, ...] = ()
+    unmodelled: tuple[str, ...] = ()
+    pods: tuple[NodePlacement, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Room:
+    """How much fits at one moment.
+
+    Args:
+        claims: Claims of one device that fit on all nodes together.
+        largest: Most devices that one claim can get on one node, at most 32.
+        per_node: Nodes by how many claims of one device fit on them, none left out but those with none.
+    """
+
+    claims: int
+    largest: int
+    per_node: Mapping[int, int] = field(hash=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Headroom:
+    """What is left for one kind of claim.
+
+    Args:
+        name: The device class, and the profile behind it where it is about one.
+        before: While nothing of the program runs.
+        after: When its pods are placed.
+    """
+
+    name: str
+    before: Room
+    after: Room
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Placement:
+    """What becomes of all pods with claims of one program on one fleet.
+
+    Args:
+        fleet: Where they were placed.
+        workloads: Sorted by namespace, kind and name.
+        together: Whether the joint placement found room for every pod of every workload at once. False means
+            "not proven": it takes the first node for each pod, another order may still do. None when a workload
+            is not decided.
+        notes: What else the reader must know, in the user's words.
+        headroom: What is left per device class and MIG profile that some device is in; empty when it was not asked for.
+    """
+
+    fleet: Fleet = field(repr=False)
+    workloads: tuple[WorkloadPlacement, ...] = ()
+    together: bool | None = True
+    notes: tuple[str, ...] = ()
+    headroom: tuple[Headroom, ...] = ()
+
+    @property
+    def fits_count(self) -> int:
+        """How many workloads fit, each on the otherwise free fleet."""
+        return sum(workload.verdict == "fits" for workload in self.workloads)

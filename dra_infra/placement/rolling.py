@@ -1,0 +1,223 @@
+"""Rollouts taken to their end on a fleet: old pods go and new ones come, as controllers and the scheduler allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING, Taken
+from dra_infra.placement.cluster import Chosen, Cluster, Impossible, newest_release
+from dra_infra.placement.demand import Undecided
+from dra_infra.placement.free_fleet import FreeFleet, open_fleet, running_of
+from dra_infra.placement.joint import in_order, settle_affinity
+from dra_infra.placement.pod_plans import PodPlan, Workload
+from dra_infra.placement.workloads import ProgramObjects, find_bystanders, find_workloads
+
+MAX_EFFORT: Final = 300_000
+"""Nodes tried and pods placed, over all steps; nothing is said of a rollout that needs more."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rollover:
+    """One workload whose pods are exchanged.
+
+    Args:
+        old: What makes the old pods.
+        new: What makes the new ones.
+        replicas: New pods in the end.
+        running: Old pods that run before.
+        surge: Pods on top of *replicas* meanwhile.
+        unavailable: Pods that may be missing meanwhile.
+        kept: Old pods that stay as they are: the partition of a StatefulSet.
+    """
+
+    old: ObjectRef
+    new: ObjectRef
+    replicas: int
+    running: int
+    surge: int
+    unavailable: int
+    kept: int = 0
+
+
+def step_rollovers(
+    manifests: Sequence[Mapping[str, Any]],
+    fleet: Fleet,
+    rollovers: Sequence[Rollover],
+    *,
+    taken: Taken = NOTHING,
+    release: Release | None = None,
+) -> dict[ObjectRef, int]:
+    """How many new pods of each workload find a place before nothing moves any more.
+
+    Every pod of the objects has its place first, by first fit, and keeps it until it is stopped. Then, round by round,
+    each Deployment starts what `replicas + surge` allows, and stops what runs above `replicas - unavailable`; a new pod
+    without a place counts for the first, not for the second. A StatefulSet is one with no surge, one pod at a time.
+    Upstream: reconcileNewReplicaSet and reconcileOldReplicaSets in pkg/controller/deployment/rolling.go.
+
+    Args:
+        manifests: The objects of both sides, with different names for the two generations.
+        fleet: Where to.
+        rollovers: All that roll over at once.
+        taken: What is not free of the fleet.
+        release: Whose server and scheduler; None for the newest.
+
+    Returns:
+        New pods by `Rollover.new`; without those that cannot be decided, and empty when there are too many steps.
+    """
+    release = release or newest_release()
+    objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
+    found = find_workloads(objects)[0]
+    free = open_fleet(Cluster(fleet, release, objects=objects.policies), taken, objects, found)
+    settled = settle_affinity(found, find_bystanders(objects), running_of(free, taken), objects.namespaces)
+    workloads = {settled[number].owner: settled[number] for number in in_order(settled)}
+    moving = [each for each in rollovers if _is_decided(workloads, each)]
+    board = _Board(free)
+    try:
+        _fill(board, workloads, moving, {each.new for each in rollovers})
+        steps = [_Step(each, board, workloads) for each in moving]
+        # All take their step before it is asked whether one moved.
+        while sum(step.take() for step in steps):
+            pass
+    except _TooLongError:
+        return {}
+    return {step.rollover.new: step.started for step in steps}
+
+
+class _TooLongError(Exception):
+    """More effort than is worth it."""
+
+
+def _is_decided(workloads: Mapping[ObjectRef, Workload], rollover: Rollover) -> bool:
+    new, old = workloads.get(rollover.new), workloads.get(rollover.old)
+    if new is None or isinstance(new.plan, Undecided):
+        return False
+    if old is None:
+        return True
+    # A claim that pods share is held until the last of them has gone, which is not followed here.
+    return not isinstance(old.plan, Undecided) and not any(entry.shared for entry in old.plan.entries)
+
+
+def _fill(
+    board: _Board,
+    workloads: Mapping[ObjectRef, Workload],
+    moving: Sequence[Rollover],
+    new: set[ObjectRef],
+) -> None:
+    """Place what runs before."""
+    running = {each.old: each.running for each in moving}
+    for owner, workload in workloads.items():
+        if owner in new or isinstance(workload.plan, Undecided):
+            continue
+        if workload.replicas is None:
+            board.place_on_each(owner, workload.plan)
+        else:
+            for _ in range(running.get(owner, workload.replicas)):
+                if not board.place(owner, workload.plan):
+                    break
+
+
+class _Step:
+    """One rollover on its way."""
+
+    def __init__(self, rollover: Rollover, board: _Board, workloads: Mapping[ObjectRef, Workload]) -> None:
+        self.rollover = rollover
+        self.started = 0
+        self._board = board
+        plan = workloads[rollover.new].plan
+        assert isinstance(plan, PodPlan)  # noqa: S101  (only what is decided steps)
+        self._plan = plan
+        # Old pods without claims hold nothing that is followed here.
+        self._left = board.count(rollover.old) if rollover.old in workloads else rollover.running
+
+    def take(self) -> bool:
+        """Start and stop what is allowed now; whether anything moved."""
+        told, moved = self.rollover, False
+        while self.started < min(told.replicas, told.replicas + told.surge - self._left):
+            if not self._board.place(told.new, self._plan):
+                break
+            self.started += 1
+            moved = True
+        above = self._left + self.started - (told.replicas - told.unavailable)
+        stopped = min(above, self._left - told.kept)
+        if stopped > 0:
+            self._board.stop(told.old, stopped)
+            self._left -= stopped
+            moved = True
+        return moved
+
+
+class _Board:
+    """Pods and where they are; a pod that stays keeps its devices."""
+
+    def __init__(self, free: FreeFleet) -> None:
+        self._free = free
+        self._state = free.state()
+        self._starts: dict[tuple[object, ...] | None, int] = {}
+        self._pods: list[tuple[ObjectRef, PodPlan, int, Chosen]] = []
+        self._effort = 0
+
+    def count(self, owner: ObjectRef) -> int:
+        return sum(pod[0] == owner for pod in self._pods)
+
+    def place(self, owner: ObjectRef, plan: PodPlan) -> bool:
+        """Give one pod the first node that takes it."""
+        refusals = self._free.refusals(plan)
+        left = self._state.nodes_for(plan)
+        # As in the joint placement: what refused a pod with claims of its own refuses the next, until one is stopped.
+        settled = plan.shape.only_fills and not any(entry.shared for entry in plan.entries)
+        key = self._free.key_of(plan) if settled else None
+        start = self._starts.get(key, 0) if key is not None else 0
+        for node in self._state.open_nodes(plan, range(start, len(refusals))):
+            if refusals[node] or (left is not None and node not in left):
+                continue
+            self._spend()
+            outcome = self._state.attempt(plan, node)
+            if isinstance(outcome, Chosen):
+                if key is not None:
+                    self._starts[key] = node
+                self._state.commit(plan, node, outcome)
+                self._pods.append((owner, plan, node, outcome))
+                return True
+            if not isinstance(outcome, Impossible):
+                return False
+        if key is not None:
+            self._starts[key] = len(refusals)
+        return False
+
+    def place_on_each(self, owner: ObjectRef, plan: PodPlan) -> None:
+        """The pods of a DaemonSet."""
+        for node, refusal in enumerate(self._free.refusals(plan)):
+            left = self._state.nodes_for(plan)
+            if refusal or (left is not None and node not in left):
+                continue
+            if not any(True for _ in self._state.open_nodes(plan, [node])):
+                continue
+            self._spend()
+            outcome = self._state.attempt(plan, node)
+            if isinstance(outcome, Chosen):
+                self._state.commit(plan, node, outcome)
+                self._pods.append((owner, plan, node, outcome))
+
+    def stop(self, owner: ObjectRef, number: int) -> None:
+        """Stop the last pods of *owner*; the others stay where they are."""
+        positions = [index for index, pod in enumerate(self._pods) if pod[0] == owner]
+        gone = set(positions[-number:])
+        self._pods = [pod for index, pod in enumerate(self._pods) if index not in gone]
+        self._renew()
+
+    def _renew(self) -> None:
+        self._state = self._free.state()
+        self._starts = {}
+        for _, plan, node, outcome in self._pods:
+            self._spend()
+            self._state.commit(plan, node, outcome)
+
+    def _spend(self) -> None:
+        self._effort += 1
+        if self._effort > MAX_EFFORT:
+            raise _TooLongError

@@ -1,0 +1,341 @@
+"""Places the pods of a program on a fleet: each workload alone, then all together.
+
+Candidate nodes with their devices are made when looked at: a large fleet has many more than anybody reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, overload
+
+from dra_infra.explanation import Finding
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.apiserver.admission import Quotas
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING, Taken
+from dra_infra.kubernetes.scheduler.pod_resources import show_amount
+from dra_infra.placement.cluster import Aborted, Chosen, Cluster, NotDecided, name_claims, newest_release
+from dra_infra.placement.cluster_state import choose
+from dra_infra.placement.demand import Undecided, find_classes
+from dra_infra.placement.free_fleet import Capacity, FreeAnswer, FreeFleet, Tally, open_fleet, running_of
+from dra_infra.placement.headroom import find_room, probes_of
+from dra_infra.placement.in_use import InUse
+from dra_infra.placement.joint import ObjectMakers, alone, count_daemons, place_together, settle_affinity
+from dra_infra.placement.placement import (
+    Headroom,
+    NodePlacement,
+    Placement,
+    Reason,
+    Verdict,
+    WorkloadPlacement,
+)
+from dra_infra.placement.pod_plans import PodPlan, Workload
+from dra_infra.placement.workloads import ProgramObjects, find_bystanders, find_workloads, plan_claim
+
+
+class CandidateNodes(Sequence[NodePlacement]):
+    """The nodes that can take one pod, in order of name; compares like a tuple."""
+
+    def __init__(self, free: FreeFleet, plan: PodPlan, answer: FreeAnswer) -> None:
+        self._free = free
+        self._plan = plan
+        self._answer = answer
+
+    def __len__(self) -> int:
+        return len(self._answer.candidates)
+
+    @overload
+    def __getitem__(self, index: int) -> NodePlacement: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[NodePlacement, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> NodePlacement | tuple[NodePlacement, ...]:
+        if isinstance(index, slice):
+            return tuple(self._build(node) for node in self._answer.candidates[index])
+        return self._build(self._answer.candidates[index])
+
+    def __iter__(self) -> Iterator[NodePlacement]:
+        return map(self._build, self._answer.candidates)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"CandidateNodes({len(self)} nodes)"
+
+    def _build(self, node: int) -> NodePlacement:
+        plan = self._plan.at(self._free.cluster.offered[node])
+        outcome = self._free.attempt(plan, node)
+        picks = outcome.picks if isinstance(outcome, Chosen) else ()
+        choices = []
+        for number, entry in enumerate(plan.entries):
+            own = [pick for pick in picks if pick.claim == number]
+            choices.extend(choose(self._free.cluster, entry, node, own))
+        return NodePlacement(node=self._free.cluster.nodes[node].name, devices=tuple(choices))
+
+
+def place(
+    manifests: Sequence[Mapping[str, Any]],
+    fleet: Fleet,
+    *,
+    taken: Taken = NOTHING,
+    last: frozenset[ObjectRef] = frozenset(),
+    release: Release | None = None,
+    is_late: Callable[[], bool] | None = None,
+    with_headroom: bool = False,
+) -> Placement:
+    """Where the pods of a program can go.
+
+    Args:
+        manifests: The objects of the program; those that decide nothing here are passed over. The program's classes
+            come before the fleet's of the same name. Values that are not known hold `UNKNOWN`.
+        fleet: What to place them on.
+        taken: What is not free of it.
+        last: Workloads that the joint placement puts behind all others.
+        release: Whose server stores the objects and whose scheduler allocates; None for the newest.
+        is_late: Asked during searches; once true, what is not answered by then is `not-decided`.
+        with_headroom: Whether to count what is left per class and MIG profile, before and after.
+
+    Returns:
+        One answer per workload whose pods use claims. Nothing is raised for what a program or fleet holds: what
+        cannot be answered is `not-decided` with its reason.
+    """
+    release = release or newest_release()
+    objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
+    found, notes = find_workloads(objects)
+    cluster = Cluster(fleet, release, is_late, objects=objects.policies)
+    free = open_fleet(cluster, taken, objects, found)
+    workloads = settle_affinity(found, find_bystanders(objects), running_of(free, taken), objects.namespaces)
+    makers = ObjectMakers(objects, taken.made)
+    scheduler = _Scheduler(free, makers)
+    answers = [scheduler.place_alone(workload) for workload in workloads]
+    order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
+    made, refused = makers.make_together([workloads[number] for number in order])
+    together = place_together(free, made)
+    joint = dict(zip(order, together.pods, strict=True))
+    placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(answers))
+    fits_together, about = _judge_together(placed)
+    return Placement(
+        fleet=fleet,
+        workloads=placed,
+        together=fits_together,
+        notes=(
+            *fleet.notes,
+            *notes,
+            *(f"{each.path}: {each.message}" for each in cluster.problems),
+            *_name_policies(objects, workloads),
+            *refused,
+            *about,
+        ),
+        headroom=scheduler.count_headroom(together.in_use, objects) if with_headroom else (),
+    )
+
+
+def place_claim(
+    manifests: Sequence[Mapping[str, Any]],
+    claim: ObjectRef,
+    fleet: Fleet,
+    *,
+    taken: Taken = NOTHING,
+    release: Release | None = None,
+) -> WorkloadPlacement:
+    """Where one pod can go that uses nothing but the given claim or claim template."""
+    release = release or newest_release()
+    objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
+    workload = plan_claim(objects, claim)
+    free = open_fleet(Cluster(fleet, release, objects=objects.policies), taken, objects, [workload])
+    answer = _Scheduler(free, ObjectMakers(objects, taken.made)).place_alone(workload)
+    return replace(answer, pods=place_together(free, [workload]).pods[0])
+
+
+class _Scheduler:
+    def __init__(self, free: FreeFleet, makers: ObjectMakers) -> None:
+        self._cluster = free.cluster
+        self.free = free
+        self._makers = makers
+        self._findings: dict[tuple[object, ...], Finding] = {}
+
+    def place_alone(self, workload: Workload) -> WorkloadPlacement:
+        """One workload on the otherwise free fleet."""
+        plan = workload.plan
+        if isinstance(plan, Undecided):
+            return WorkloadPlacement(
+                owner=workload.owner,
+                replicas=workload.replicas or 0,
+                verdict="not-decided",
+                reasons=_distinct(plan.reasons),
+                unmodelled=workload.unmodelled,
+            )
+        plan = alone(workload, plan)
+        answer = self.free.answer(plan)
+        daemon = workload.replicas is None
+        replicas = answer.eligible if workload.replicas is None else workload.replicas
+        capacity = count_daemons(self.free, plan) if daemon else self.free.capacity(plan)
+        verdict, first = _judge(answer, capacity, replicas, daemon=daemon)
+        most, refusal = self._makers.count_alone(workload.owner, plan, max(capacity.pods, replicas))
+        if most < replicas and verdict == "fits":
+            verdict = "does-not-fit"
+        reasons = (*first, *self._explain(plan, answer))
+        if most < replicas:
+            text = f"{most} of {replicas} pods are made: {refusal}"
+            reasons = (Reason(code="quota-refuses", message=text), *reasons)
+        return WorkloadPlacement(
+            owner=workload.owner,
+            replicas=replicas,
+            verdict=verdict,
+            nodes=CandidateNodes(self.free, plan, answer),
+            more_pods=max(min(capacity.pods, most) - replicas, 0) if verdict == "fits" and not daemon else 0,
+            reasons=reasons,
+            unmodelled=workload.unmodelled,
+        )
+
+    def count_headroom(self, after: InUse, objects: ProgramObjects) -> tuple[Headroom, ...]:
+        """What is left of the nodes that take pods at all, before and after the joint placement."""
+        nodes = [number for number, node in enumerate(self._cluster.nodes) if not node.unschedulable]
+        found = []
+        for probe in probes_of(self.free.attempts, find_classes(objects.classes)):
+            before, then = (
+                find_room(self.free.attempts, in_use, nodes, probe) for in_use in (self.free.in_use, after)
+            )
+            if before.claims:
+                found.append(Headroom(name=probe.name, before=before, after=then))
+        return tuple(found)
+
+    def _explain(self, plan: PodPlan, answer: FreeAnswer) -> tuple[Reason, ...]:
+        found: dict[tuple[str, str], tuple[Tally, int]] = {}
+
+        def note(finding: Finding, tally: Tally) -> None:
+            known, best = found.get((finding.code, finding.text), (Tally(), finding.best))
+            first = min(known.first, tally.first) if known.count else tally.first
+            merged = Tally(known.count + tally.count, first)
+            found[finding.code, finding.text] = (merged, max(best, finding.best))
+
+        for text, tally in answer.refused.items():
+            note(Finding("node-refuses-pod", _literal(text)), tally)
+        for text, tally in answer.apart.items():
+            note(Finding("other-pods-in-the-way", _literal(text)), tally)
+        for text, tally in answer.costly.items():
+            note(Finding("node-too-small", _literal(text)), tally)
+        for (resource, amount), tally in answer.short.items():
+            note(_describe_shortage(plan, resource, amount), tally)
+        for key, tally in (*answer.failed.items(), *answer.busy.items()):
+            note(self._find(plan, key, tally.first), tally)
+        for halt, tally in answer.halted.values():
+            note(_describe_halt(plan.at(self._cluster.offered[tally.first]), halt), tally)
+        reasons = [
+            Reason(
+                code=code,
+                message=text.format(best=best),
+                nodes=tally.count,
+                example=self._cluster.nodes[tally.first].name,
+            )
+            for (code, text), (tally, best) in found.items()
+        ]
+        return tuple(sorted(reasons, key=_urgency))
+
+    def _find(self, plan: PodPlan, key: Hashable, node: int) -> Finding:
+        asked = plan.at(self._cluster.offered[node])
+        entries = tuple((entry.object, entry.demand) for entry in asked.entries)
+        finding = self._findings.get((entries, key))
+        if finding is None:
+            finding = self._findings[entries, key] = self.free.explain(plan, node)
+        return finding
+
+
+def _judge(
+    answer: FreeAnswer, capacity: Capacity, replicas: int, *, daemon: bool
+) -> tuple[Verdict, tuple[Reason, ...]]:
+    """The verdict, and the reasons that are about all pods of the workload rather than about nodes."""
+    if any(isinstance(halt, Aborted) for halt, _ in answer.halted.values()):
+        return "does-not-fit", ()
+    if answer.halted:
+        return "not-decided", ()
+    wanted = max(replicas, 1)
+    if not answer.candidates:
+        empty = Reason(code="too-few-nodes", message="the fleet has no nodes")
+        return "does-not-fit", () if answer.eligible or answer.refused else (empty,)
+    if capacity.pods < wanted:
+        where = "of the nodes that it goes to have room" if daemon else "pods fit on the free fleet"
+        text = f"{capacity.pods} of {wanted} {where}"
+        return "does-not-fit", (Reason(code="too-few-nodes", message=text),)
+    if capacity.halt is not None and capacity.before_halt < wanted:
+        text = f"when {capacity.before_halt} pods are on one node, the next attempt ends: {_halt_text(capacity.halt)}"
+        return "not-decided", (Reason(code=_halt_code(capacity.halt), message=text),)
+    if capacity.worst < wanted:
+        text = (
+            f"all pods share a claim and go where it is allocated: the best node takes {wanted} pods or more, "
+            f"the worst candidate only {capacity.worst}"
+        )
+        return "fits", (Reason(code="claim-elsewhere", message=text),)
+    return "fits", ()
+
+
+def _describe_shortage(plan: PodPlan, resource: str, amount: int) -> Finding:
+    if resource == "pods":
+        return Finding("node-too-small", "the node has no slot for a pod")
+    wanted = show_amount(resource, plan.requests[resource])
+    has = show_amount(resource, amount) if amount else "none"
+    return Finding("node-too-small", _literal(f"the pod requests {wanted} {resource}, the node has {has}"))
+
+
+def _describe_halt(plan: PodPlan, halt: Aborted | NotDecided) -> Finding:
+    text = name_claims(_halt_text(halt), [entry.object for entry in plan.entries])
+    return Finding(_halt_code(halt), _literal(text))
+
+
+def _halt_text(halt: Aborted | NotDecided) -> str:
+    if isinstance(halt, Aborted):
+        return f"the scheduler crashes: {halt.text}" if halt.crashes else halt.text
+    return f"{halt.what} is not modelled yet" if halt.code == "not-modelled" else halt.what
+
+
+def _halt_code(halt: Aborted | NotDecided) -> str:
+    return "allocation-aborted" if isinstance(halt, Aborted) else halt.code
+
+
+def _judge_together(placed: Sequence[WorkloadPlacement]) -> tuple[bool | None, list[str]]:
+    if any(answer.verdict == "not-decided" for answer in placed):
+        return None, []
+    left = [answer for answer in placed if len(answer.pods) < answer.replicas]
+    notes = [
+        f"{answer.owner} fits alone; not proven together: the joint placement, which gives each pod the first node in "
+        f"order, found room for {len(answer.pods)} of {answer.replicas} pods"
+        for answer in left
+        if answer.verdict == "fits"
+    ]
+    return not left and all(answer.verdict == "fits" for answer in placed), notes
+
+
+def _name_policies(objects: ProgramObjects, workloads: Sequence[Workload]) -> list[str]:
+    """What of objects beside the pods is not taken into account."""
+    found: list[str] = []
+    namespaces = sorted({each.owner.namespace for each in workloads})
+    for namespace in namespaces:
+        bounds = objects.admission.bounds(namespace)
+        found += [f"bounds of LimitRange {namespace or 'default'}/{name}" for name in bounds]
+    found += [each for each in Quotas(objects.policies).unread if _is_about(each, namespaces)]
+    return [f"{each} are not taken into account" for each in found]
+
+
+def _is_about(unread: str, namespaces: Sequence[str]) -> bool:
+    namespace = unread.rpartition(" ")[2].partition("/")[0]
+    return namespace in {each or "default" for each in namespaces}
+
+
+def _urgency(reason: Reason) -> tuple[bool, int, str, str]:
+    """What ends everything first, then what holds for most nodes."""
+    return reason.code != "allocation-aborted", -reason.nodes, reason.code, reason.message
+
+
+def _distinct(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+    return tuple(dict.fromkeys(reasons))
+
+
+def _literal(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")

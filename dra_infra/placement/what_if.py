@@ -1,0 +1,305 @@
+"""Hypothetical changes of a fleet or program: nodes added, removed or drained, failed devices, scaled pods.
+
+Objects of a program get other numbers of pods, written as `deployment/x=40`.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from dra_infra.errors import FleetError, InvalidSpecError, Problem
+from dra_infra.kubernetes.api.device_taints import DeviceTaint
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
+from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
+
+FAILED = DeviceTaint(key="dra-infra/what-if", value="failed", effect="NoExecute")
+"""What a failed device gets, as drivers taint one that is not healthy."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WhatIf:
+    """Changes to a fleet, in the order: nodes come, nodes go, nodes are drained, devices fail.
+
+    Args:
+        add: More hardware.
+        remove: Nodes that go with their devices; names or patterns such as `gpu-1*`.
+        drain: Nodes that take no more pods; names or patterns.
+        fail: Devices as `NODE/DEVICE`; patterns in both.
+    """
+
+    add: tuple[Fleet, ...] = ()
+    remove: tuple[str, ...] = ()
+    drain: tuple[str, ...] = ()
+    fail: tuple[str, ...] = ()
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing is changed."""
+        return not (self.add or self.remove or self.drain or self.fail)
+
+
+def change_fleet(fleet: Fleet, what_if: WhatIf, release: Release) -> Fleet:
+    """The fleet with the changes made, and a note for each.
+
+    Args:
+        fleet: The fleet.
+        what_if: What changes.
+        release: Whose servers: where they keep no taints of devices, one that fails is no longer published.
+
+    Raises:
+        FleetError: `what-if-node`, `what-if-device` where nothing is called so; all at once.
+    """
+    problems: list[Problem] = []
+    notes: list[str] = []
+    for more in what_if.add:
+        fleet, note = _add(fleet, more)
+        notes.append(note)
+    removed = _find_nodes(fleet.nodes, what_if.remove, "--remove", problems)
+    if removed:
+        fleet = _remove(fleet, removed)
+        notes.append(f"without {_nodes(removed)}")
+    drained = _find_nodes(fleet.nodes, what_if.drain, "--drain", problems)
+    if drained:
+        nodes = tuple(
+            replace(node, unschedulable=True) if node.name in drained else node for node in fleet.nodes
+        )
+        fleet = replace(fleet, nodes=nodes)
+        notes.append(f"with {_nodes(drained)} drained")
+    taint = FAILED if release.enabled("DRADeviceTaints") else None
+    for wanted in what_if.fail:
+        fleet, failed = _fail(fleet, wanted, taint)
+        if failed:
+            how = "tainted" if taint else f"no longer published: {release.minor} keeps no taints of devices"
+            notes.append(f"with {_count(failed, 'device')} failed ({wanted}), {how}")
+        else:
+            problems.append(_unknown_device(fleet, wanted))
+    if problems:
+        raise FleetError(problems)
+    return replace(fleet, notes=(*fleet.notes, *(f"what if: {note}" for note in notes)))
+
+
+def _add(fleet: Fleet, more: Fleet) -> tuple[Fleet, str]:
+    taken = {node.name for node in fleet.nodes}
+    names: dict[str, str] = {}
+    for node in more.nodes:
+        name, number = node.name, 1
+        while name in taken:
+            number += 1
+            name = f"{node.name}-{number}"
+        taken.add(name)
+        names[node.name] = name
+    nodes = tuple(_renamed_node(node, names[node.name]) for node in more.nodes)
+    slices = tuple(_renamed_slice(slice_, names) for slice_ in more.slices)
+    known = {class_.metadata.name for class_ in fleet.classes}
+    added = tuple(class_ for class_ in more.classes if class_.metadata.name not in known)
+    return (
+        replace(
+            fleet,
+            nodes=tuple(sorted((*fleet.nodes, *nodes), key=lambda node: node.name)),
+            slices=tuple(sorted((*fleet.slices, *slices), key=lambda slice_: slice_.metadata.name or "")),
+            classes=tuple(sorted((*fleet.classes, *added), key=lambda class_: class_.metadata.name or "")),
+        ),
+        f"with {more.name} added",
+    )
+
+
+def _renamed_node(node: Node, name: str) -> Node:
+    if name == node.name:
+        return node
+    labels = {key: name if value == node.name else value for key, value in node.labels.items()}
+    return replace(node, name=name, labels=labels)
+
+
+def _renamed_slice(slice_: ResourceSlice, names: dict[str, str]) -> ResourceSlice:
+    spec = slice_.spec
+    name = names.get(spec.node_name or "")
+    if name is None or name == spec.node_name:
+        return slice_
+    # Drivers call pool and slice after the node.
+    pool = spec.pool.changed({"name": name}) if spec.pool.name == spec.node_name else spec.pool
+    metadata = slice_.metadata.changed(
+        {"name": (slice_.metadata.name or "").replace(spec.node_name or "", name)}
+    )
+    return slice_.changed({"metadata": metadata, "spec": spec.changed({"node_name": name, "pool": pool})})
+
+
+def _remove(fleet: Fleet, names: Sequence[str]) -> Fleet:
+    gone = frozenset(names)
+    return replace(
+        fleet,
+        nodes=tuple(node for node in fleet.nodes if node.name not in gone),
+        slices=tuple(slice_ for slice_ in fleet.slices if slice_.spec.node_name not in gone),
+    )
+
+
+def _fail(fleet: Fleet, wanted: str, taint: DeviceTaint | None) -> tuple[Fleet, int]:
+    where, _, name = wanted.rpartition("/")
+    count = 0
+    slices = []
+    for slice_ in fleet.slices:
+        if not fnmatchcase(slice_.spec.node_name or slice_.spec.pool.name, where):
+            slices.append(slice_)
+            continue
+        devices: list[Device] = []
+        for device in slice_.spec.devices or ():
+            fails = fnmatchcase(device.name, name)
+            count += fails
+            if not fails:
+                devices.append(device)
+            elif taint is not None:
+                devices.append(device.changed({"taints": [*(device.taints or ()), taint]}))
+        slices.append(slice_.changed({"spec": slice_.spec.changed({"devices": devices or None})}))
+    return replace(fleet, slices=tuple(slices)), count
+
+
+def _find_nodes(
+    nodes: Iterable[Node], patterns: Sequence[str], option: str, problems: list[Problem]
+) -> list[str]:
+    names = [node.name for node in nodes]
+    found: list[str] = []
+    for pattern in patterns:
+        matched = [name for name in names if fnmatchcase(name, pattern)]
+        if not matched:
+            problems.append(_unknown_node(names, pattern, option))
+        found += [name for name in matched if name not in found]
+    return sorted(found)
+
+
+def _unknown_node(names: Sequence[str], pattern: str, option: str) -> Problem:
+    near = difflib.get_close_matches(pattern[:80], names, n=1, cutoff=0.5)
+    some = near[0] if near else (names[0] if names else "")
+    return Problem(
+        path=option,
+        code="what-if-node",
+        message=f"no node of the fleet is called {pattern[:80]!r}",
+        hint=f"write {option} {some}" if some else "the fleet has no nodes",
+    )
+
+
+def _unknown_device(fleet: Fleet, wanted: str) -> Problem:
+    known = [
+        f"{slice_.spec.node_name or slice_.spec.pool.name}/{device.name}"
+        for slice_ in fleet.slices
+        for device in slice_.spec.devices or ()
+    ]
+    near = difflib.get_close_matches(wanted[:120], known[:5000], n=1, cutoff=0.5)
+    some = near[0] if near else (known[0] if known else "")
+    return Problem(
+        path="--fail",
+        code="what-if-device",
+        message=f"no device of the fleet is called {wanted[:120]!r}; devices are written NODE/DEVICE",
+        hint=f"write --fail {some}" if some else "the fleet has no devices",
+    )
+
+
+def _nodes(names: Sequence[str]) -> str:
+    return (
+        f"node {names[0]}"
+        if len(names) == 1
+        else f"{len(names)} nodes ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
+
+
+_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "CronJob": ("spec", "jobTemplate", "spec", "parallelism"),
+    "Deployment": ("spec", "replicas"),
+    "Job": ("spec", "parallelism"),
+    "ReplicaSet": ("spec", "replicas"),
+    "ReplicationController": ("spec", "replicas"),
+    "StatefulSet": ("spec", "replicas"),
+}
+MOST: Final = 100_000
+"""Most pods of a workload that are placed."""
+
+
+def scale(
+    manifests: Sequence[Mapping[str, Any]], wanted: Mapping[str, int]
+) -> tuple[list[Mapping[str, Any]], tuple[str, ...]]:
+    """The manifests with the numbers of pods that are asked for, and a note for each that changed.
+
+    Args:
+        manifests: The objects; they are not changed themselves.
+        wanted: Number of pods by `kind/name` or `namespace/kind/name`, the kind in any case.
+
+    Raises:
+        InvalidSpecError: `scale-unknown`, `scale-number`; all at once.
+    """
+    scaled = list(manifests)
+    known = {_call(manifest): index for index, manifest in enumerate(manifests) if _kind(manifest) in _FIELDS}
+    problems: list[Problem] = []
+    notes: list[str] = []
+    for target, number in wanted.items():
+        if not 0 <= number <= MOST:
+            problems.append(
+                Problem(
+                    path="--scale",
+                    code="scale-number",
+                    message=f"{target}={number}: a number of pods from 0 to {MOST:,} is needed",
+                    hint=f"write --scale {target}=40",
+                )
+            )
+            continue
+        found = [index for name, index in known.items() if _is_called(name, target)]
+        if not found:
+            problems.append(_unknown(target, number, sorted(known)))
+        for index in found:
+            before = _set(scaled, index, number)
+            notes.append(f"what if: {target} has {number} pods instead of {before}")
+    if problems:
+        raise InvalidSpecError(problems)
+    return scaled, tuple(notes)
+
+
+def _set(manifests: list[Mapping[str, Any]], index: int, number: int) -> Any:
+    manifest = copy.deepcopy(dict(manifests[index]))
+    *steps, last = _FIELDS[_kind(manifest)]
+    holder: Any = manifest
+    for step in steps:
+        if not isinstance(holder.get(step), dict):
+            holder[step] = {}
+        holder = holder[step]
+    before = holder.get(last, 1)
+    holder[last] = number
+    manifests[index] = manifest
+    return before
+
+
+def _unknown(target: str, number: int, known: Sequence[str]) -> Problem:
+    shown = [name.split("/", 1)[1] for name in known]
+    near = difflib.get_close_matches(target.lower()[:120], shown, n=1, cutoff=0.4)
+    some = near[0] if near else (shown[0] if shown else "")
+    return Problem(
+        path="--scale",
+        code="scale-unknown",
+        message=f"{target[:120]}: no workload with a number of pods is called so",
+        hint=f"write --scale {some}={number}"
+        if some
+        else "the input has no Deployment, StatefulSet, ReplicaSet or Job",
+    )
+
+
+def _call(manifest: Mapping[str, Any]) -> str:
+    metadata = manifest.get("metadata")
+    holder: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
+    return f"{holder.get('namespace') or 'default'}/{_kind(manifest).lower()}/{holder.get('name')}"
+
+
+def _is_called(name: str, target: str) -> bool:
+    kind, _, rest = target.rpartition("/")
+    return f"{kind.lower()}/{rest}" in (name, name.split("/", 1)[1]) or (
+        "/" in kind and f"{kind.rpartition('/')[0]}/{kind.rpartition('/')[2].lower()}/{rest}" == name
+    )
+
+
+def _kind(manifest: Mapping[str, Any]) -> str:
+    return str(manifest.get("kind"))

@@ -1,0 +1,367 @@
+"""Workloads of a program: its pods that use claims, what is asked for each, and the labels they get.
+
+The labels are those that controllers give the pods that they make.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.pod_containers import Amounts
+from dra_infra.kubernetes.api.pods import PodClaimEntry, PodTemplate, find_pod_templates
+from dra_infra.kubernetes.apiserver.admission import (
+    PodAdmission,
+    Use,
+    count_claim,
+    count_extended_claim,
+    count_pod,
+)
+from dra_infra.kubernetes.scheduler import node_filters
+from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS, ServedResources
+from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
+from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
+from dra_infra.kubernetes.scheduler.pod_shapes import PATHS, PodShape, read_shape
+from dra_infra.placement.demand import ONLY_AFTER_UP, Demand, Undecided, find_unknown, read_demand
+from dra_infra.placement.placement import Reason
+from dra_infra.placement.pod_plans import Entry, ExtendedClaim, PodPlan, Workload, find_unmodelled
+from dra_infra.program_objects import UNKNOWN
+from dra_infra.specs.compute_domains import channel_template
+
+_REVISION: Final = {
+    "DaemonSet": "controller-revision-hash",
+    "Deployment": "pod-template-hash",
+    "StatefulSet": "controller-revision-hash",
+}
+"""The label that tells one generation of an object's pods from another.
+
+Source: DefaultDeploymentUniqueLabelKey and ControllerRevisionHashLabelKey of apps/v1.
+"""
+
+
+def labels_of_pods(owner: ObjectRef, written: Mapping[str, str]) -> dict[str, str]:
+    """The labels of an object's pods: those of its template, and what its controller adds.
+
+    Hashes are not known here; what matters is that one object's pods have one, and that it is nobody else's.
+    """
+    added: dict[str, str] = {}
+    if owner.kind in _REVISION:
+        added[_REVISION[owner.kind]] = f"of {owner}"
+    if owner.kind == "Job":
+        added = dict.fromkeys(("job-name", "batch.kubernetes.io/job-name"), owner.name)
+    return {**added, **written}
+
+
+_CLAIM_KINDS = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
+_REPLICA_PATHS = {
+    "Job": ("spec", "parallelism"),
+    "CronJob": ("spec", "jobTemplate", "spec", "parallelism"),
+}
+_POD_KINDS = frozenset(
+    {
+        "CronJob",
+        "DaemonSet",
+        "Deployment",
+        "Job",
+        "Pod",
+        "PodTemplate",
+        "ReplicaSet",
+        "ReplicationController",
+        "StatefulSet",
+    }
+)
+
+
+class ProgramObjects:
+    """The claims, templates and classes of a program by name, those of a fleet behind them.
+
+    Args:
+        manifests: The objects of the program.
+        shipped: Classes of the fleet.
+        release: The server that stores them.
+        others: Namespaces, LimitRanges, quotas and RuntimeClasses of others.
+    """
+
+    def __init__(
+        self,
+        manifests: Iterable[Mapping[str, Any]],
+        shipped: Sequence[DeviceClass],
+        release: Release,
+        others: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        self.manifests = list(manifests)
+        self.release = release
+        self.policies = [*others, *self.manifests]
+        """Objects among which those are that add to pods, bound them, or say what namespaces are."""
+        self.admission = PodAdmission(self.policies)
+        self.namespaces = Namespaces(self.policies)
+        self.classes: dict[str, Mapping[str, Any]] = {
+            class_.metadata.name: class_.to_manifest() for class_ in shipped if class_.metadata.name
+        }
+        self._claims: dict[tuple[str, str], list[tuple[str, Mapping[str, Any]]]] = {}
+        self._demands: dict[ObjectRef, Demand | Undecided] = {}
+        for manifest in self.manifests:
+            kind, (namespace, name) = str(manifest.get("kind")), _identity(manifest)
+            if kind == "DeviceClass":
+                self.classes[name] = manifest
+            elif kind in _CLAIM_KINDS:
+                self._claims.setdefault((kind, name), []).append((namespace, manifest))
+            elif kind == "ComputeDomain" and (made := channel_template(manifest)):
+                # The driver's controller makes it; without it the pods of a rack would not be decided.
+                named = "ResourceClaimTemplate", made["metadata"]["name"]
+                self._claims.setdefault(named, []).append((namespace, made))
+        self.served = self._find_served(shipped)
+
+    @property
+    def extended_names(self) -> dict[str, str]:
+        """The extended resource name of each class that has one."""
+        found = ((name, _spec_of(each).get("extendedResourceName")) for name, each in self.classes.items())
+        return {name: resource for name, resource in found if isinstance(resource, str)}
+
+    def _find_served(self, shipped: Sequence[DeviceClass]) -> ServedResources:
+        known = {each.metadata.name: each.metadata.creation_timestamp for each in shipped}
+        named = self.extended_names
+        classes = [
+            DeviceClass.from_manifest(
+                {
+                    "apiVersion": "resource.k8s.io/v1",
+                    "kind": "DeviceClass",
+                    "metadata": {"name": name, "creationTimestamp": known.get(name)},
+                    "spec": {"extendedResourceName": named.get(name)},
+                }
+            )
+            for name in self.classes
+        ]
+        return ServedResources(classes, self.release, frozenset(self.classes) - frozenset(known))
+
+    def find_claim(self, kind: str, name: str, namespace: str) -> tuple[ObjectRef, Demand | Undecided] | None:
+        """A claim or template and what it asks for; a namespace that is not known yet counts as the one asked for."""
+        namespace = namespace or "default"
+        found = self._claims.get((kind, name), [])
+        exact = [each for each in found if each[0] == namespace]
+        loose = [each for each in found if UNKNOWN in (each[0], namespace)]
+        chosen = exact or (loose if len(loose) == 1 else [])
+        if not chosen:
+            return None
+        ref = ObjectRef(kind=kind, name=name, namespace=chosen[0][0])
+        if ref not in self._demands:
+            self._demands[ref] = read_demand(chosen[0][1], ref, self.classes, self.release)
+        return ref, self._demands[ref]
+
+
+def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
+    """The workloads whose pods use claims, by namespace, kind and name; and what could not be looked into."""
+    workloads: list[Workload] = []
+    notes: list[str] = []
+    for manifest in objects.manifests:
+        kind = str(manifest.get("kind"))
+        templates = list(find_pod_templates(manifest))
+        if not templates and kind in _POD_KINDS and find_unknown(manifest.get("spec"), "spec"):
+            notes.append(f"{_ref(manifest)} is not looked at: its pod spec {ONLY_AFTER_UP}")
+        workloads += [
+            _read_workload(template, manifest, objects)
+            for template in templates
+            if template.spec.get("resourceClaims") or asks_by_extended_resource(template.spec, objects)
+        ]
+    workloads.sort(key=lambda each: (each.owner.namespace, each.owner.kind, each.owner.name))
+    return workloads, notes
+
+
+def find_bystanders(objects: ProgramObjects) -> list[tuple[ObjectRef, PodShape]]:
+    """The pods of the program that are not placed, for they use no devices."""
+    return [
+        (template.owner, _read_shape(template, template.spec))
+        for manifest in objects.manifests
+        for template in find_pod_templates(manifest)
+        if not template.spec.get("resourceClaims") and not asks_by_extended_resource(template.spec, objects)
+    ]
+
+
+def asks_by_extended_resource(spec: Mapping[str, Any], objects: ProgramObjects) -> bool:
+    """Whether a pod asks for devices by an extended resource that a class serves."""
+    try:
+        requests = pod_requests(spec)
+    except ValueError:
+        return False
+    return any(objects.served.class_of(name) for name in requests) or bool(_find_unserved(requests, objects))
+
+
+def plan_claim(objects: ProgramObjects, claim: ObjectRef) -> Workload:
+    """One pod that uses nothing but the claim or template."""
+    field_name = "resourceClaimName" if claim.kind == "ResourceClaim" else "resourceClaimTemplateName"
+    template = PodTemplate(
+        owner=claim,
+        path="spec",
+        replicas=1,
+        spec={"resourceClaims": [{"name": "claim", field_name: claim.name}], "containers": []},
+    )
+    return _read_workload(template, {}, objects)
+
+
+def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: ProgramObjects) -> Workload:
+    owner = template.owner
+    spec = objects.admission.admit(template.spec, owner.namespace)
+    reasons = _find_unknown_fields(template, manifest)
+    entries: list[Entry] = []
+    for claim in () if reasons else template.claims:
+        found = _read_entry(claim, owner, objects)
+        if isinstance(found, Entry):
+            entries.append(found)
+        else:
+            reasons.extend(found)
+    reasons += _find_twice(entries, owner)
+    requests: Amounts = {}
+    try:
+        requests = pod_requests(spec)
+    except ValueError as error:
+        if not reasons:
+            reasons.append(Reason(code="object-malformed", message=f"{owner}: {template.path}: {error}"))
+    extended = None if reasons else _read_extended(spec, requests, owner, objects, has_claims=bool(entries))
+    if isinstance(extended, Undecided):
+        reasons.extend(extended.reasons)
+        extended = None
+    daemon = owner.kind == "DaemonSet"
+    decisive = {name: spec[name] for name in node_filters.PATHS if spec.get(name)}
+    plan = PodPlan(
+        entries=tuple(entries),
+        requests=requests,
+        filter=node_filters.NodeFilter(spec, daemon=daemon),
+        filter_key=json.dumps([decisive, daemon], sort_keys=True, default=str),
+        shape=_read_shape(template, spec),
+        extended=extended,
+        made=() if reasons else tuple(_find_made(entries, requests, extended, objects)),
+        spec=spec,
+    )
+    return Workload(
+        owner=owner,
+        replicas=None if template.replicas is None else max(template.replicas, 0),
+        plan=Undecided(tuple(reasons)) if reasons else plan,
+        unmodelled=find_unmodelled(template, manifest, objects.admission),
+    )
+
+
+def _read_shape(template: PodTemplate, spec: Mapping[str, Any]) -> PodShape:
+    owner = template.owner
+    labels = labels_of_pods(owner, template.labels)
+    return read_shape(spec, owner.namespace or "default", labels, is_daemon=owner.kind == "DaemonSet")
+
+
+def _read_extended(
+    spec: Mapping[str, Any], requests: Amounts, owner: ObjectRef, objects: ProgramObjects, *, has_claims: bool
+) -> ExtendedClaim | Undecided | None:
+    served = objects.served
+    reasons = [
+        Reason(
+            code="not-modelled",
+            message=f"{owner}: which of {', '.join(served.ambiguous[name])} serves {name} depends on which class the "
+            "scheduler saw first, which is not modelled",
+        )
+        for name in requests
+        if name in served.ambiguous
+    ]
+    reasons += [
+        Reason(code="class-not-known", message=f"{owner}: resource {name} is that of a class not known here")
+        for name in _find_unserved(requests, objects)
+    ]
+    demand = served.find(spec, requests)
+    if reasons or demand is None:
+        return Undecided(tuple(reasons)) if reasons else None
+    claim = ExtendedClaim(demand, owner.namespace, objects.classes, has_claims=has_claims)
+    # With no device plugin anywhere it asks for all of them.
+    entry = claim.entry_for({})
+    return entry if isinstance(entry, Undecided) else claim
+
+
+def _find_unserved(requests: Amounts, objects: ProgramObjects) -> list[str]:
+    """Implicit extended resources of classes that are not known."""
+    if not objects.release.enabled(GATE):
+        return []
+    return [name for name in requests if name.startswith(OF_CLASS) and objects.served.class_of(name) is None]
+
+
+def _find_made(
+    entries: Sequence[Entry], requests: Amounts, extended: ExtendedClaim | None, objects: ProgramObjects
+) -> Iterator[tuple[str, Use]]:
+    """The objects that are made for one pod, in order, with what they count for in quotas."""
+    pod, names = count_pod(requests), objects.extended_names
+    yield "a pod", pod
+    for entry in entries:
+        if not entry.shared:
+            spec = {"devices": entry.demand.devices.to_manifest()}
+            bridged = objects.release.enabled(GATE)
+            yield f"the claim of its entry {entry.name}", count_claim(spec, names, bridged=bridged)
+    asked = extended.spec_for({}) if extended else None
+    if asked:
+        yield "the claim for its extended resources", count_extended_claim(asked, names, pod)
+
+
+def _find_unknown_fields(template: PodTemplate, manifest: Mapping[str, Any]) -> list[Reason]:
+    spec, path = template.spec, template.path
+    looked_at = ("resourceClaims", *dict.fromkeys((*node_filters.PATHS, *PATHS)), "resources", "overhead")
+    paths = [found for name in looked_at for found in find_unknown(spec.get(name), f"{path}.{name}")]
+    if spec.get("affinity") or spec.get("topologySpreadConstraints"):
+        # Terms may name the pod itself.
+        paths += find_unknown(template.labels, f"{path.removesuffix('spec')}metadata.labels")
+    for name in ("initContainers", "containers"):
+        containers = spec.get(name)
+        for index, container in enumerate(containers if isinstance(containers, list) else ()):
+            resources = container.get("resources") if isinstance(container, Mapping) else container
+            if isinstance(resources, Mapping):
+                resources = {key: value for key, value in resources.items() if key != "claims"}
+            paths += find_unknown(resources, f"{path}.{name}[{index}].resources")
+    steps = _REPLICA_PATHS.get(template.owner.kind, ("spec", "replicas"))
+    holder: Any = manifest
+    for step in steps:
+        holder = holder.get(step) if isinstance(holder, Mapping) else None
+    paths += find_unknown(holder, ".".join(steps))
+    return [
+        Reason(code="value-not-known", message=f"{template.owner}: {found} {ONLY_AFTER_UP}")
+        for found in paths
+    ]
+
+
+def _read_entry(claim: PodClaimEntry, owner: ObjectRef, objects: ProgramObjects) -> Entry | list[Reason]:
+    shared = claim.claim_name is not None
+    kind = "ResourceClaim" if shared else "ResourceClaimTemplate"
+    name = claim.claim_name or claim.template_name
+    if not name:
+        message = f"{owner}: entry {claim.name} names neither a claim nor a template"
+        return [Reason(code="object-malformed", message=message)]
+    found = objects.find_claim(kind, str(name), owner.namespace)
+    if found is None:
+        ref = ObjectRef(kind=kind, name=str(name), namespace=owner.namespace)
+        message = f"{ref}, which entry {claim.name} of {owner} names, is not found in this input"
+        return [Reason(code="claim-not-known", message=message)]
+    ref, demand = found
+    if isinstance(demand, Undecided):
+        return list(demand.reasons)
+    return Entry(name=claim.name, object=ref, demand=demand, shared=shared)
+
+
+def _find_twice(entries: Sequence[Entry], owner: ObjectRef) -> list[Reason]:
+    shared = [entry.object for entry in entries if entry.shared]
+    return [
+        Reason(code="not-modelled", message=f"{owner}: two entries name {ref}, which is not modelled yet")
+        for ref in sorted(set(shared))
+        if shared.count(ref) > 1
+    ]
+
+
+def _spec_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    spec = manifest.get("spec")
+    return spec if isinstance(spec, Mapping) else {}
+
+
+def _identity(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = manifest.get("metadata")
+    holder: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
+    return str(holder.get("namespace") or "default"), str(holder.get("name") or UNKNOWN)
+
+
+def _ref(manifest: Mapping[str, Any]) -> ObjectRef:
+    namespace, name = _identity(manifest)
+    return ObjectRef(kind=str(manifest.get("kind")), name=name, namespace=namespace)

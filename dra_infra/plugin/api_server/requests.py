@@ -1,0 +1,254 @@
+"""Requests to the API server, retried for a while where it is busy, and a record of whether it answers.
+
+Pauses before a request is repeated are for an API server that did not answer, or has too much to do.
+
+Readiness and liveness ask whether the API server answers the plugin, and since when it does not. The two differ in
+what follows. A plugin that is not ready is left alone; one that is not alive is started anew. That is safe, for what
+is prepared stays and is released without an API server, but where a server is away for all, it would be one more wave
+of all nodes at once, and help nobody. So only a plugin that reaches a server and does not get along with it, by
+certificate or credentials, ends for it: what it was started with may be what is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from dra_infra.client.kubeconfig import Account
+from dra_infra.client.objects import mapping, text
+from dra_infra.client.wire import BUSY, Wire
+from dra_infra.errors import ClusterError
+from dra_infra.plugin.api_server.refusals import of_cluster
+
+LOST: Final = 60.0
+"""Seconds without an answer after which the server counts as lost: longer than one takes to start anew."""
+
+HOPELESS: Final = (1800.0, 3600.0)
+"""Bounds of the seconds of refusals after which a restart is tried. Each plugin draws a time of its own between them, for
+certificates expire on all nodes in one moment. Half an hour is more than the ten minutes after which a kubelet resets its back-off."""
+
+
+class Contact:
+    """Keeps the time of the first failure behind the last answer; safe to use from several threads.
+
+    Args:
+        clock: Seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._patience = random.uniform(*HOPELESS)  # noqa: S311
+        self._turn = threading.Lock()
+        self._since: float | None = None
+        self._ours_since: float | None = None
+        self._last = 0.0
+        self._why = ""
+
+    def answered(self) -> None:
+        """Note that the server answered."""
+        with self._turn:
+            self._since = self._ours_since = None
+
+    def failed(self, why: str, *, ours: bool) -> None:
+        """Note that there was no answer.
+
+        Args:
+            why: For those who are told that the server is lost.
+            ours: Whether a server is there, and what the plugin was started with may be wrong.
+        """
+        with self._turn:
+            self._last = self._clock()
+            self._why = why
+            self._since = self._last if self._since is None else self._since
+            if not ours:
+                self._ours_since = None
+            elif self._ours_since is None:
+                self._ours_since = self._last
+
+    def lost(self) -> str:
+        """Why the server counts as lost; empty where it does not."""
+        with self._turn:
+            # From the first failure to the last one: nothing is known of a time in which nobody asked.
+            return self._told(self._since, LOST)
+
+    def hopeless(self) -> str:
+        """Why a restart may help; empty where it would not."""
+        with self._turn:
+            return self._told(self._ours_since, self._patience)
+
+    def _told(self, since: float | None, patience: float) -> str:
+        if since is None or (seconds := self._last - since) < patience:
+            return ""
+        return f"no answer of the API server for {seconds:.0f} s: {self._why}"
+
+
+_SHORTEST: Final = 0.1
+_FIRST: Final = 0.5
+_LONGEST: Final = 10.0
+"""Seconds: bounds of the random part, the second of which doubles until it is the third."""
+
+_LONGEST_ASKED: Final = 60.0
+"""Seconds that a server gets when it asks for more: the node's slices would be as they are for so long."""
+
+
+def pause_after(failures: int, asked: float = 0.0) -> float:
+    """Seconds until the next try: any within a window that doubles with each failure, behind what the server asked for.
+
+    Any, and not a fixed pause give or take a part of it: when an API server restarts, all nodes of a fleet lose their
+    watches in the same moment. A thousand of them that wait a second each, more or less, come back as one wave, and again so
+    after the next failure; spread over the whole window they come as evenly as can be. What a server asks for is the same
+    number for all of them, so the random part comes on top.
+
+    Args:
+        failures: So many in a row; 0 where a watch ended as watches do, which is also how a restart looks from here.
+        asked: Seconds, from `asked_pause`.
+    """
+    window = min(_LONGEST, _FIRST * 2.0 ** min(failures, 10))
+    return min(asked, _LONGEST_ASKED) + random.uniform(_SHORTEST, window)  # noqa: S311
+
+
+def asked_pause(retry_after: str | None) -> float:
+    """Seconds that a server's Retry-After says; 0 for none, and for a date, which proxies write by clocks of their own."""
+    digits = (retry_after or "").strip()
+    return float(digits) if digits.isascii() and digits.isdigit() else 0.0
+
+
+BUDGET: Final = 15.0
+"""Seconds in which a request is made again: the kubelet waits for 45 s for all that it asked."""
+
+_READ: Final = 10.0
+"""Seconds of silence after which an answer is given up."""
+
+_WHOLE: Final = 30.0
+"""Seconds after which an answer has to be complete, for a server that sends a byte now and then is never silent: less than the 45 of
+the kubelet, and enough for a page of the largest list over a slow network."""
+
+_LARGEST: Final = 64 * 1024 * 1024
+_TOO_MANY: Final = 429
+_FAILS: Final = 500
+
+
+class Answer(NamedTuple):
+    """What a server said.
+
+    Attributes:
+        status: HTTP's.
+        body: The object; for a status of 400 and more the server's words.
+        reason: Kubernetes' word for a refusal, such as `AlreadyExists`.
+        retry_after: Seconds for which the server wants to be left alone.
+    """
+
+    status: int
+    body: Any
+    reason: str = ""
+    retry_after: float = 0.0
+
+
+class Asking:
+    """Asks as one account; safe to use from several threads.
+
+    Args:
+        account: Where, and as whom.
+        environment: May name proxies.
+        clock: Seconds.
+        wait: Waits for some seconds, and returns whether nobody waits for an answer any more; tests pass one of their own.
+    """
+
+    def __init__(
+        self,
+        account: Account,
+        environment: Mapping[str, str],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], bool] | None = None,
+    ) -> None:
+        try:
+            self.wire = Wire(account, environment, largest=_LARGEST, agent="dra-infra-plugin")
+        except ClusterError as error:
+            raise of_cluster(f"connect to {account.server}", error) from error
+        self.contact = Contact(clock)
+        self._closed = threading.Event()
+        self._clock = clock
+        self._wait = wait or self._closed.wait
+
+    def close(self) -> None:
+        """Have nobody wait for a busy server any more."""
+        self._closed.set()
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        *,
+        asked: str,
+        content_type: str = "application/json",
+        once: bool = False,
+    ) -> Answer:
+        """What the server says.
+
+        Args:
+            method: GET, or one that changes something.
+            path: Below the server's address.
+            query: What comes behind the `?`.
+            body: What is sent.
+            asked: The same for a person.
+            content_type: Form of what is sent.
+            once: Whether a busy server is left alone.
+
+        Raises:
+            ApiError: `api-unreachable`, `api-untrusted`, `api-unauthorized` or `api-no-credentials`: there is no answer.
+        """
+        content = json.dumps(body).encode() if body is not None else None
+        until = self._clock() + BUDGET
+        number = 0
+        while True:
+            try:
+                with self.wire.ask(
+                    method,
+                    path,
+                    query or {},
+                    read=_READ,
+                    whole=_WHOLE,
+                    body=content,
+                    content_type=content_type,
+                ) as response:
+                    status, pause = response.status, asked_pause(response.headers.get("Retry-After"))
+                    said = self.wire.body(response, path)
+            except ClusterError as error:
+                failure = of_cluster(asked, error)
+                self.contact.failed(failure.problems[0].message, ours=failure.may_be_ours)
+                if method != "GET" or failure.status:
+                    raise failure from error
+                status, pause, said = 0, 0.0, b""
+            else:
+                if status == _TOO_MANY or status < _FAILS:
+                    self.contact.answered()
+                else:
+                    # Or a proxy in front of it.
+                    self.contact.failed(f"the API server fails: {status}", ours=False)
+            # What was written may be there though the answer says that the server failed: who wrote looks first.
+            again = status in BUSY or not status if method == "GET" else status == _TOO_MANY
+            if again and not once:
+                wanted = pause_after(number, pause)
+                again = self._clock() + wanted <= until and not self._wait(wanted)
+            if once or not again:
+                if not status:
+                    raise failure
+                return Answer(status, *_read(said, status), retry_after=pause)
+            number += 1
+
+
+def _read(said: bytes, status: int) -> tuple[Any, str]:
+    try:
+        body = json.loads(said)
+    except (ValueError, RecursionError):
+        return said[:200].decode("utf-8", "replace"), ""
+    if status < 400:
+        return body, ""
+    return text(mapping(body).get("message")) or str(body)[:200], text(mapping(body).get("reason"))

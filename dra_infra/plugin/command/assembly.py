@@ -1,0 +1,216 @@
+"""Joins the parts of the plugin as the settings say.
+
+Building opens nothing but folders; `start` does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from dra_infra.client.kubeconfig import find_account
+from dra_infra.plugin.api_server import reconciling
+from dra_infra.plugin.api_server.claim_reading import ClaimReader
+from dra_infra.plugin.api_server.client import Api
+from dra_infra.plugin.api_server.reconciling import Reconciler
+from dra_infra.plugin.back_end import BackEnd
+from dra_infra.plugin.cdi import CdiFolder
+from dra_infra.plugin.checkpoint import Checkpoint
+from dra_infra.plugin.command.choosing import make_back_end, name_of_driver
+from dra_infra.plugin.command.logs import tell
+from dra_infra.plugin.command.operation_log import Observers, OperationLog
+from dra_infra.plugin.command.places import Instances, Places, refuse_others
+from dra_infra.plugin.command.settings import Settings
+from dra_infra.plugin.disk import Disk, Folder
+from dra_infra.plugin.driver import Driver
+from dra_infra.plugin.locks import Turns
+from dra_infra.plugin.preparations import Preparations
+from dra_infra.plugin.publishing.publisher import Publisher
+from dra_infra.release import VERSION
+
+if TYPE_CHECKING:
+    from dra_infra.plugin.api_server.binding import Binder
+    from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
+    from dra_infra.plugin.command.metrics import Metrics
+
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Plugin:
+    """The whole of it, to be started and stopped.
+
+    Args:
+        settings: What was told.
+        disk: What changes the checkpoint and the CDI specs; tests take its place.
+        environment: Names the API server, and proxies.
+    """
+
+    def __init__(
+        self, settings: Settings, *, disk: Disk | None = None, environment: Mapping[str, str] = os.environ
+    ) -> None:
+        self._settings = settings
+        driver = name_of_driver(settings)
+        self.places = Places.of(settings, driver)
+        self.places.make_ready()
+        self._instances = Instances(self.places.state)
+        self._metrics = self._make_metrics(driver)
+        self.observer = Observers(OperationLog(), *filter(None, [self._metrics]))
+        hardware = make_back_end(settings, self.places, self.observer.noticed)
+        self.back_end = self._with_metadata(hardware)
+        self.api = Api(find_account(settings.kubeconfig, None, environment, can_choose=False), environment)
+        self.preparations = Preparations(
+            driver=driver,
+            boot_id=_BOOT_ID.read_text().strip(),
+            checkpoint=Checkpoint(Folder(self.places.claims, disk)),
+            specs=CdiFolder(Folder(self.places.cdi, disk, mode=0o644), driver),
+            back_end=self.back_end,
+            turns=Turns(self.places.turns),
+            notice=self.observer.noticed,
+        )
+        self.publisher = Publisher(
+            self.api,
+            back_end=self.back_end,
+            node=settings.node_name,
+            observer=self.observer,
+            lock=self.places.publisher,
+        )
+        simulated = _simulated(settings, hardware)
+        reader = ClaimReader(
+            self.api,
+            driver=driver,
+            node=settings.node_name,
+            whole_names_only=bool(simulated and simulated.whole_names_only),
+        )
+        self._reconciler = Reconciler(
+            self.api,
+            reader=reader,
+            preparations=self.preparations,
+            observer=self.observer,
+            kubelet_state=settings.kubelet_root / reconciling.NAME,
+        )
+        self.driver = Driver(
+            node=settings.node_name,
+            back_end=self.back_end,
+            preparations=self.preparations,
+            read_claim=reader.read,
+            publisher=self.publisher,
+            sockets=self.places.sockets,
+            observer=self.observer,
+        )
+        self._binder = self._make_binder(simulated)
+        self._running = ExitStack()
+
+    def start(self) -> None:
+        """Serve the kubelet, publish, and answer to probes and scrapes.
+
+        Raises:
+            PluginError: `plugin-already-running`, `driver-name-taken`, `plugin-address-not-usable`, and those of `Driver.start`. Nothing is
+                left running then.
+        """
+        with ExitStack() as running:
+            running.callback(self._instances.leave)
+            refuse_others(self.places.sockets, ours_alive=self._instances.join())
+            self._serve_metrics(running)
+            # Before the driver: who asks too early is told that it is not ready, not that nobody is there.
+            self._serve_probes(running)
+            self.driver.start()
+            running.callback(self.driver.stop)
+            # Behind it: it recovers first, and these ask what is prepared.
+            self._reconciler.start()
+            running.callback(self._reconciler.stop)
+            if self._binder:
+                self._binder.start()
+                running.callback(self._binder.stop)
+            # First at the end: whoever waits for a server that is busy need not wait any more.
+            running.callback(self.api.close)
+            self._running = running.pop_all()
+        tell(
+            "info",
+            "started",
+            version=VERSION,
+            driver=self.back_end.driver,
+            node=self._settings.node_name,
+            back_end=self._settings.back_end,
+        )
+
+    def stop(self) -> None:
+        """Let calls in flight end, and leave what is prepared and published as it is."""
+        self._running.close()
+
+    def is_alive(self) -> str:
+        """What keeps the plugin from being called; empty where nothing does."""
+        from dra_infra.plugin.command.probes import ask_itself
+
+        if not self.driver.intact:
+            return "a socket was taken away"
+        registration = None if self.driver.is_aside else self.places.sockets.registration
+        return ask_itself(registration, self.places.sockets.service) or self.api.contact.hopeless()
+
+    def is_ready(self) -> str:
+        """What keeps claims from being prepared; empty where nothing does."""
+        # An older instance ends when this one is ready, and its slices stay. Were this one not ready until it has published
+        # for itself, a busy API server would leave the node without a driver that is ready.
+        if not (self.publisher.wait(0) or self.publisher.is_successor):
+            return "the node's slices are not published yet"
+        if not self.driver.registered:
+            return "the kubelet did not register the plugin yet"
+        return self.api.contact.lost()
+
+    def _with_metadata(self, back_end: BackEnd) -> BackEnd:
+        if not self._settings.metadata_files:
+            return back_end
+        from dra_infra.plugin.service.device_metadata import WithMetadata
+
+        return WithMetadata(back_end, self.places.metadata)
+
+    def _make_binder(self, back_end: SimulatedBackEnd | None) -> Binder | None:
+        """What tells the scheduler that devices are ready: simulated ones may have to be waited for."""
+        if back_end is None:
+            return None
+        from dra_infra.plugin.api_server.binding import Binder
+
+        return Binder(
+            self.api,
+            back_end=back_end,
+            bindings=back_end,
+            node=self._settings.node_name,
+            observer=self.observer,
+        )
+
+    def _make_metrics(self, driver: str) -> Metrics | None:
+        if self._settings.metrics_address is None:
+            return None
+        from dra_infra.plugin.command.metrics import Metrics
+
+        return Metrics(self.places.claims, driver=driver, back_end=self._settings.back_end, version=VERSION)
+
+    def _serve_metrics(self, running: ExitStack) -> None:
+        if self._settings.metrics_address and self._metrics:
+            from dra_infra.plugin.command.metrics import MetricsServer
+
+            server = MetricsServer(self._settings.metrics_address, self._metrics.text)
+            running.callback(server.stop)
+            tell("info", "metrics are served", port=server.port)
+
+    def _serve_probes(self, running: ExitStack) -> None:
+        if self._settings.health_address:
+            from dra_infra.plugin.command.probes import ProbeServer
+
+            checks = {"": self.is_alive, "liveness": self.is_alive, "readiness": self.is_ready}
+            self.places.sockets.make_ready()
+            folder = self.places.sockets.folder
+            server = ProbeServer(self._settings.health_address, checks, folder=folder)
+            running.callback(server.stop)
+            tell("info", "probes are answered", port=server.port)
+
+
+def _simulated(settings: Settings, back_end: BackEnd) -> SimulatedBackEnd | None:
+    """The back end that simulates, if it is that one."""
+    if settings.back_end != "sim":
+        return None
+    from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
+
+    return back_end if isinstance(back_end, SimulatedBackEnd) else None

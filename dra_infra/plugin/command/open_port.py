@@ -1,0 +1,208 @@
+"""A TCP port that anybody may reach, with limits on connections.
+
+It limits how many connect at a time and for how long, and says who goes where there are too many.
+
+Each rule is there so that one who has a right to ask is answered beside those who only want to keep the port busy:
+
+- A connection ends after some seconds, whatever it does meanwhile.
+- The newest is always let in. Where its peer has as many as one may have, the oldest of that peer ends for it; where
+  all have as many as there may be, the oldest of whoever has most.
+
+So a peer can only take its own places, and whoever asks and is answered within milliseconds is not the one that ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, Generic, TypeVar
+
+from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.command.logs import tell
+from dra_infra.plugin.command.settings import Address
+from dra_infra.plugin.service.serving import run
+
+MOST: Final = 128
+"""Connections at a time. Each of a probe has three open files, and a process may often have no more than 1,024 of them."""
+
+MOST_OF_ONE: Final = 8
+"""Of one address: the node's is that of the kubelet, and of whoever is hidden behind it."""
+
+LARGEST: Final = 16 * 1024
+"""Bytes that one connection may send; a probe sends half a kilobyte, a scrape less than that."""
+
+FRESH: Final = 1.0
+"""Seconds for which an answer holds for whoever asks next."""
+
+_WAITING: Final = 512
+"""Connections that the kernel keeps until they are taken."""
+
+_AT_ONCE: Final = 2
+"""Connections that are taken before those that are there get on: else as many would come at once as there are places, and
+each would be the oldest before it is answered."""
+
+_Answer = TypeVar("_Answer")
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+class OpenPort:
+    """Listens, in the thread of the event loop, and gives each connection to *serve*.
+
+    Args:
+        address: Where to listen; port 0 is any that is free.
+        serve: Answers a connection. It may raise what streams raise: a connection that has to end is closed while it works.
+        seconds: For which a connection may last.
+
+    Raises:
+        OSError: Nothing can listen there; see `not_usable`.
+    """
+
+    def __init__(self, address: Address, serve: Serve, *, seconds: float) -> None:
+        self._serve = serve
+        self._seconds = seconds
+        self._visits: dict[asyncio.StreamWriter, str] = {}
+        listener = _listen(address)
+        self.port = int(listener.getsockname()[1])
+        self._server = run(self._start(listener))
+
+    def stop(self) -> None:
+        """Stop listening, and end all connections."""
+        run(self._stop())
+
+    async def _start(self, listener: socket.socket) -> asyncio.Server:
+        server = await asyncio.start_server(self._visit, sock=listener, limit=LARGEST, backlog=_AT_ONCE)
+        # asyncio has one number for both.
+        listener.listen(_WAITING)
+        return server
+
+    async def _stop(self) -> None:
+        self._server.close()
+        for each in tuple(self._visits):
+            self._end(each)
+
+    async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # One that has gone already has no name.
+        peer = str((writer.get_extra_info("peername") or ("",))[0])
+        self._make_room(peer)
+        self._visits[writer] = peer
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._serve(reader, writer)
+                writer.close()
+                await writer.wait_closed()
+        except (OSError, EOFError, asyncio.LimitOverrunError):
+            # Whoever asked went, or never came to the point; a timeout is an OSError.
+            return
+        finally:
+            self._visits.pop(writer, None)
+            writer.transport.abort()
+
+    def _make_room(self, peer: str) -> None:
+        peers = Counter(self._visits.values())
+        if peers[peer] >= MOST_OF_ONE:
+            loser = peer
+        elif len(self._visits) >= MOST:
+            ((loser, _),) = peers.most_common(1)
+        else:
+            return
+        self._end(next(writer for writer, of in self._visits.items() if of == loser))
+        tell("warning", "ended a connection to have room for another", peer=loser, port=self.port)
+
+    def _end(self, writer: asyncio.StreamWriter) -> None:
+        # Now, and not when its task ends: whoever connects meanwhile must not count it.
+        del self._visits[writer]
+        writer.transport.abort()
+
+
+class Shared(Generic[_Answer]):
+    """Finds an answer in a thread, once for all who ask meanwhile, and keeps it for a moment.
+
+    Args:
+        find: Finds it.
+        fresh: Seconds for which it holds.
+    """
+
+    def __init__(self, find: Callable[[], _Answer], fresh: float = FRESH) -> None:
+        self._find = find
+        self._fresh = fresh
+        self._finding: asyncio.Task[_Answer] | None = None
+        self._until = 0.0
+
+    async def get(self) -> _Answer:
+        """The answer. A caller that is cancelled does not cancel it for the others."""
+        if self._finding is None or (
+            self._finding.done() and asyncio.get_running_loop().time() >= self._until
+        ):
+            self._finding = asyncio.create_task(self._found())
+        return await asyncio.shield(self._finding)
+
+    async def _found(self) -> _Answer:
+        try:
+            return await asyncio.to_thread(self._find)
+        finally:
+            self._until = asyncio.get_running_loop().time() + self._fresh
+
+
+@contextmanager
+def held(address: Address) -> Iterator[None]:
+    """Listen at an address, and answer nobody.
+
+    Raises:
+        OSError: It cannot be had.
+    """
+    with _listen(address):
+        yield
+
+
+def not_usable(key: str, address: Address, error: OSError) -> PluginError:
+    """The error for an address at which nothing can listen."""
+    if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
+        hint = f"give an address of this machine, or :{address.port} for all that it has"
+    elif isinstance(error, PermissionError):
+        hint = "choose a port from 1024 on: those below are for root"
+    else:
+        hint = "choose a free port; where two instances share the node's network in a rolling update, leave it out"
+    problem = Problem(
+        path=key,
+        code="plugin-address-not-usable",
+        message=f"cannot listen at {address}: {error.strerror or error}",
+        hint=hint,
+    )
+    return PluginError([problem])
+
+
+def _listen(address: Address) -> socket.socket:
+    try:
+        return _listener(address)
+    except OSError as error:
+        if address.host != "::" or isinstance(error, socket.gaierror):
+            raise
+    # A machine without IPv6 has no such address; all of IPv4 is then all there is.
+    return _listener(Address("0.0.0.0", address.port))  # noqa: S104
+
+
+def _listener(address: Address) -> socket.socket:
+    try:
+        family, *_, place = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except UnicodeError as error:
+        # Python's own check of names: a part that is empty, or longer than DNS has them.
+        raise socket.gaierror(socket.EAI_NONAME, "no host is called so") from error
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            # All addresses are those of IPv4 too, whatever the node's default is.
+            with suppress(OSError):
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind(place)
+        listener.listen(_WAITING)
+    except BaseException:
+        listener.close()
+        raise
+    return listener

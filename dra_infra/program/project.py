@@ -1,0 +1,230 @@
+"""A Pulumi project on disk: Pulumi.yaml, and the configuration of one stack."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
+from dra_infra.errors import Problem, ProgramError
+from dra_infra.output.secrets import secret_texts
+from dra_infra.program.paths import nearest_path
+from dra_infra.program_objects import NotSeen
+
+UNDECRYPTABLE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+"""Stands for a secret that cannot be decrypted here: the engine's own text for an unknown value."""
+
+MAX_FILE_BYTES = 4 * 2**20
+DEFAULT_STACK = "dev"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Project:
+    """What is needed to run a program.
+
+    Args:
+        name: Name of the project.
+        root: Folder of Pulumi.yaml.
+        program: The file or folder to run, as Python's runpy takes it.
+        stack: Name of the stack.
+        config: Configuration by full key; secrets stand as `UNDECRYPTABLE`.
+        secret_keys: Keys of `config` that are secret.
+        not_seen: Secrets whose values are not known here.
+    """
+
+    name: str
+    root: Path
+    program: Path
+    stack: str
+    config: Mapping[str, str]
+    secret_keys: tuple[str, ...] = ()
+    not_seen: tuple[NotSeen, ...] = ()
+
+
+def load_project(
+    directory: Path, stack: str | None = None, config: Mapping[str, str] | None = None
+) -> Project:
+    """Read the project in *directory*.
+
+    Args:
+        directory: Folder with Pulumi.yaml, or below it.
+        stack: Name of the stack. None takes the only stack file there is, else `dev`.
+        config: Settings that override those of the stack file.
+
+    Raises:
+        ProgramError: With codes `no-project`, `invalid-project`.
+    """
+    root = find_root(directory)
+    settings = read_yaml(root / "Pulumi.yaml")
+    name = settings.get("name")
+    runtime = settings.get("runtime")
+    runtime_name = runtime.get("name") if isinstance(runtime, Mapping) else runtime
+    if not isinstance(name, str) or not name:
+        raise _invalid(root / "Pulumi.yaml", "`name` is missing", "write name: my-project")
+    if runtime_name != "python":
+        raise _invalid(
+            root / "Pulumi.yaml",
+            f"runtime {runtime_name!r} is not run here",
+            "synth runs Python programs; use `pulumi preview` for others",
+        )
+    main = settings.get("main") or "."
+    program = (root / str(main)).resolve()
+    if not program.exists():
+        raise _invalid(
+            root / "Pulumi.yaml", f"main: {main} does not exist", "name the folder or file of the program"
+        )
+    if program.is_dir() and not (program / "__main__.py").exists():
+        raise _invalid(program, "there is no __main__.py", "a Pulumi program in Python starts in __main__.py")
+    chosen = _choose_stack(root, stack)
+    values, secrets = _read_config(root, name, chosen, settings)
+    values |= {_full_key(name, key): value for key, value in (config or {}).items()}
+    return Project(
+        name=name,
+        root=root,
+        program=program,
+        stack=chosen,
+        config=values,
+        secret_keys=tuple(sorted(secrets)),
+        not_seen=(
+            *(
+                NotSeen(what="secret configuration", name=key, reason="it cannot be decrypted here")
+                for key in sorted(secrets)
+                if values[key] == UNDECRYPTABLE
+            ),
+            *_missing_stack_file(root, chosen, asked=stack is not None),
+        ),
+    )
+
+
+def secret_texts_of(project: Project) -> tuple[str, ...]:
+    """What must not show of a run: secret settings that stand in plain text, and secrets of the environment."""
+    named = {key: value for key, value in project.config.items() if value != UNDECRYPTABLE}
+    secret = (named[key] for key in project.secret_keys if key in named)
+    return (*secret, *secret_texts(named), *secret_texts(os.environ))
+
+
+def find_root(directory: Path) -> Path:
+    """The nearest folder with a Pulumi.yaml, from *directory* upwards.
+
+    Raises:
+        ProgramError: With code `no-project`, also when *directory* does not exist.
+    """
+    if not directory.exists():
+        # The folder above would answer in its place, for another program than the one that was asked for.
+        message = "there is no such folder"
+        hint = nearest_path(directory) or "check the path; name the folder of a Pulumi project"
+        raise ProgramError([Problem(path=str(directory), code="no-project", message=message, hint=hint)])
+    start = directory.resolve()
+    for folder in (start, *start.parents):
+        if (folder / "Pulumi.yaml").is_file():
+            return folder
+    raise ProgramError(
+        [
+            Problem(
+                path=str(directory),
+                code="no-project",
+                message="there is no Pulumi.yaml here or above",
+                hint="make a project with `dra-infra init`; for manifests: `dra-infra review PATH --fleet NAME`",
+            )
+        ]
+    )
+
+
+def read_yaml(file: Path) -> dict[str, Any]:
+    """The mapping in *file*; an empty one for an empty file.
+
+    Raises:
+        ProgramError: With code `invalid-project`.
+    """
+    try:
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise _invalid(file, f"is larger than {MAX_FILE_BYTES} bytes", "")
+        documents = [each.data for each in read_documents(file.read_text(encoding="utf-8"))]
+    except (OSError, UnicodeDecodeError, RefusedYamlError) as error:
+        raise _invalid(file, f"cannot be read: {_first_line(error)}", "") from error
+    if len(documents) > 1:
+        raise _invalid(file, "has more than one document", "")
+    content = documents[0] if documents else None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise _invalid(file, "is not a mapping", "")
+    return content
+
+
+def _missing_stack_file(root: Path, stack: str, *, asked: bool) -> Iterator[NotSeen]:
+    """A stack may have no file; one that was named beside others that have one is more likely misspelt."""
+    files = stacks_with_file(root)
+    if asked and files and stack not in files:
+        reason = f"there is no Pulumi.{stack}.yaml; stacks with a file are {', '.join(files)}"
+        yield NotSeen(what="configuration of stack", name=stack, reason=reason)
+
+
+def _choose_stack(root: Path, stack: str | None) -> str:
+    files = stacks_with_file(root)
+    if stack is None:
+        return files[0] if len(files) == 1 else DEFAULT_STACK
+    # The engine accepts organisation/project/stack; the file is named after the last part.
+    return stack.rpartition("/")[2]
+
+
+def stacks_with_file(root: Path) -> list[str]:
+    """Names of the stacks that have a file beside Pulumi.yaml, sorted."""
+    return sorted(
+        path.name.removeprefix("Pulumi.").removesuffix(".yaml")
+        for path in root.glob("Pulumi.?*.yaml")
+        if path.is_file()
+    )
+
+
+def _read_config(
+    root: Path, project: str, stack: str, settings: Mapping[str, Any]
+) -> tuple[dict[str, str], set[str]]:
+    values: dict[str, str] = {}
+    secrets: set[str] = set()
+    for key, entry in (settings.get("config") or {}).items():
+        default = entry.get("default", entry.get("value")) if isinstance(entry, Mapping) else entry
+        if default is not None:
+            values[_full_key(project, str(key))] = _to_text(default)
+        if isinstance(entry, Mapping) and entry.get("secret") is True:
+            secrets.add(_full_key(project, str(key)))
+    file = root / f"Pulumi.{stack}.yaml"
+    if not file.is_file():
+        return values, secrets & set(values)
+    for key, value in (read_yaml(file).get("config") or {}).items():
+        full = _full_key(project, str(key))
+        if _holds_secret(value):
+            secrets.add(full)
+            values[full] = UNDECRYPTABLE
+        else:
+            values[full] = _to_text(value)
+    return values, secrets & set(values)
+
+
+def _holds_secret(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return set(value) == {"secure"} or any(map(_holds_secret, value.values()))
+    return isinstance(value, list) and any(map(_holds_secret, value))
+
+
+def _full_key(project: str, key: str) -> str:
+    return key if ":" in key else f"{project}:{key}"
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    import json
+
+    return json.dumps(value, default=str)
+
+
+def _invalid(file: Path, message: str, hint: str) -> ProgramError:
+    return ProgramError([Problem(path=file.name, code="invalid-project", message=message, hint=hint)])
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

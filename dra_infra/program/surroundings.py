@@ -1,0 +1,284 @@
+"""Surroundings of a program's body that runs in process: folder and modules, a time limit, quiet, SDK shortcuts.
+
+Protobuf values of the resource monitor become plain data, with markers for what is not to be had.
+
+Three functions of the SDK have a cheaper form here, which gives the same result where the engine is in the same
+process. The SDK expects an engine behind a socket, beside which its own work does not count. Without the socket, a
+third of a run went into these:
+
+- `_get_stack_trace` formats every frame, asks the disk for every source file and writes every path as a URI; the
+  monitor reads one of them;
+- `create_urn` makes eight Outputs from three texts, for a URN that only counts where there is no engine;
+- `log.debug` makes a message that the engine drops.
+
+The first two names are private to the SDK's runtime. One that is not there, or takes other parameters than those
+known here, is left as it is: slower, to the same end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import io
+import logging
+import os
+import runpy
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from functools import lru_cache, wraps
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pulumi
+from google.protobuf import struct_pb2
+from pulumi import log
+from pulumi.runtime import get_root_directory, resource
+from pulumi.runtime.proto import source_pb2
+
+from dra_infra.program.failures import ProgramTimeoutError, is_of_program
+from dra_infra.program.project import UNDECRYPTABLE
+from dra_infra.program_objects import SECRET, UNKNOWN
+
+
+def run_file(program: Path) -> None:
+    """Run a program as Pulumi's Python host does: from its folder, which comes first on the module path."""
+    path = str(program if program.is_dir() else program.parent)
+    before = set(sys.modules)
+    directory = Path.cwd()
+    sys.path.insert(0, path)
+    arguments, sys.argv = sys.argv, [str(program)]
+    try:
+        os.chdir(path)
+        runpy.run_path(str(program), run_name="__main__")
+    finally:
+        os.chdir(directory)
+        sys.argv = arguments
+        with contextlib.suppress(ValueError):
+            sys.path.remove(path)
+        # The program's own modules must be fresh for the next program of the same process.
+        for name in set(sys.modules) - before:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file and Path(file).is_relative_to(path) and "site-packages" not in file:
+                del sys.modules[name]
+
+
+@contextlib.contextmanager
+def bounded(seconds: float) -> Iterator[None]:
+    """Interrupt the body after *seconds*, at the line where it then is; only the main thread can be interrupted."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise ProgramTimeoutError
+
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+@contextlib.contextmanager
+def output_on_stderr() -> Iterator[None]:
+    """What a program prints must not mix with what synth prints."""
+    with contextlib.redirect_stdout(sys.stderr):
+        yield
+
+
+@contextlib.contextmanager
+def sdk_quiet() -> Iterator[None]:
+    """The SDK prints tracebacks of abandoned tasks; the problem that caused them is shown instead."""
+    logger = logging.getLogger("asyncio")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """A loop on which the SDK's calls of the engine run at once: there is no socket for which a thread had to wait."""
+    loop = asyncio.new_event_loop()
+    in_thread = loop.run_in_executor
+
+    def run(executor: Any, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
+        if executor is not None or not _is_call_of_sdk(function):
+            return in_thread(executor, function, *arguments)
+        called = loop.create_future()
+        called.set_result(function(*arguments))
+        return called
+
+    loop.run_in_executor = run  # type: ignore[method-assign, assignment]  # the event loop's class is the platform's
+    return loop
+
+
+def _is_call_of_sdk(function: Callable[..., Any]) -> bool:
+    return str(getattr(function, "__module__", "")).startswith("pulumi.runtime.")
+
+
+def close_loop(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what is left in *loop*, without a word, and close it."""
+    pending = asyncio.all_tasks(loop)
+    for task in pending:
+        task.cancel()
+    if pending:
+        with contextlib.redirect_stderr(io.StringIO()):
+            loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+    loop.run_until_complete(loop.shutdown_default_executor())
+    asyncio.set_event_loop(None)
+    loop.close()
+
+
+# Wire facts of the Pulumi SDK (sdk/python/lib/pulumi/runtime/rpc.py): special structs carry a signature key.
+SIGNATURE_KEY = "4dabf18193072939515e22adb298388d"
+_SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105  (a wire constant)
+_OUTPUT_SIGNATURE = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
+_RESOURCE_SIGNATURE = "5cf8f73096256a8f31e491e813e4eb8e"
+UNKNOWN_VALUE = UNDECRYPTABLE
+"""The engine's text for a value that is not known in a preview."""
+
+
+def to_plain(value: struct_pb2.Value, *, nulls: bool = False) -> Any:
+    """Plain JSON data; whole numbers become int, secrets `SECRET`, unknown values `UNKNOWN`.
+
+    Args:
+        value: Of the wire.
+        nulls: Keep fields that are null: in the values of a chart they take defaults away.
+    """
+    kind = value.WhichOneof("kind")
+    if kind == "struct_value":
+        return _struct_to_plain(value.struct_value, nulls=nulls)
+    if kind == "list_value":
+        return [to_plain(item, nulls=nulls) for item in value.list_value.values]
+    if kind == "string_value":
+        return _text_to_plain(value.string_value)
+    if kind == "number_value":
+        number = value.number_value
+        return int(number) if number.is_integer() else number
+    if kind == "bool_value":
+        return value.bool_value
+    return None
+
+
+def fields_to_plain(struct: struct_pb2.Struct, *, nulls: bool = False) -> dict[str, Any]:
+    """The fields of a resource, without those that are not set; *nulls* keeps those inside that are null."""
+    plain = {key: to_plain(value, nulls=nulls) for key, value in struct.fields.items()}
+    return {key: value for key, value in plain.items() if value is not None}
+
+
+def _text_to_plain(text: str) -> str:
+    if text == UNKNOWN_VALUE:
+        return UNKNOWN
+    # A program may have put an undecryptable setting into a longer text; the setting is a secret.
+    return text.replace(UNKNOWN_VALUE, SECRET) if UNKNOWN_VALUE in text else text
+
+
+def _struct_to_plain(struct: struct_pb2.Struct, *, nulls: bool) -> Any:
+    if SIGNATURE_KEY not in struct.fields:
+        found = {key: to_plain(value, nulls=nulls) for key, value in struct.fields.items()}
+        return {key: plain for key, plain in found.items() if nulls or plain is not None}
+    signature = struct.fields[SIGNATURE_KEY].string_value
+    if signature == _SECRET_SIGNATURE:
+        return SECRET
+    if signature == _OUTPUT_SIGNATURE:
+        if struct.fields["secret"].bool_value:
+            return SECRET
+        return to_plain(struct.fields["value"], nulls=nulls) if "value" in struct.fields else UNKNOWN
+    if signature == _RESOURCE_SIGNATURE:
+        return struct.fields["urn"].string_value
+    # Assets and archives: their content is not part of a Kubernetes object.
+    return UNKNOWN
+
+
+_CONSTRUCTORS = 3
+"""Calls of `__init__` between the SDK's registration and whoever made the resource, as the SDK counts them."""
+
+_in_run: ContextVar[bool] = ContextVar("_in_run", default=False)
+
+
+@contextlib.contextmanager
+def sdk_shortcuts() -> Iterator[None]:
+    """Take the shortcuts in the body and its tasks; everything else in the process goes the SDK's own way."""
+    _install()
+    token = _in_run.set(True)
+    try:
+        yield
+    finally:
+        _in_run.reset(token)
+
+
+@lru_cache(maxsize=1)
+def _install() -> None:
+    _replace(resource, "_get_stack_trace", (), _trace_of_program)
+    _replace(resource, "create_urn", ("name", "type_", "parent", "project", "stack"), _create_urn)
+    _replace(log, "debug", ("msg", "resource", "stream_id", "ephemeral"), _debug)
+
+
+def _replace(
+    module: Any,
+    name: str,
+    parameters: Sequence[str],
+    make: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> None:
+    original = getattr(module, name, None)
+    if callable(original) and tuple(inspect.signature(original).parameters) == tuple(parameters):
+        setattr(module, name, wraps(original)(make(original)))
+
+
+def _trace_of_program(original: Callable[[], Any]) -> Callable[[], Any]:
+    def trace() -> Any:
+        if not _in_run.get():
+            return original()
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  (traceback reads source files)
+        constructors = 0
+        while frame is not None:
+            constructors += frame.f_code.co_name == "__init__"
+            if constructors == _CONSTRUCTORS:
+                break
+            frame = frame.f_back
+        root = get_root_directory()
+        while frame is not None and frame.f_back is not None:
+            frame = frame.f_back
+            uri = _uri_of(frame.f_code.co_filename, root)
+            if uri:
+                position = source_pb2.SourcePosition(uri=uri, line=frame.f_lineno)
+                return source_pb2.StackTrace(frames=[source_pb2.StackFrame(pc=position)])
+        return source_pb2.StackTrace()
+
+    return trace
+
+
+def _create_urn(original: Callable[..., Any]) -> Callable[..., Any]:
+    def create_urn(
+        name: Any, type_: Any, parent: Any = None, project: Any = None, stack: Any = None
+    ) -> pulumi.Output[str]:
+        if _in_run.get() and isinstance(parent, str) and isinstance(type_, str) and isinstance(name, str):
+            return pulumi.Output.from_input(f"{parent[: parent.rfind('::')]}${type_}::{name}")
+        made: pulumi.Output[str] = original(name, type_, parent, project, stack)
+        return made
+
+    return create_urn
+
+
+def _debug(original: Callable[..., None]) -> Callable[..., None]:
+    def debug(msg: Any, resource: Any = None, stream_id: Any = None, ephemeral: Any = None) -> None:
+        if not (_in_run.get() and isinstance(msg, str) and resource is None):
+            original(msg, resource, stream_id, ephemeral)
+
+    return debug
+
+
+@lru_cache(maxsize=4096)
+def _uri_of(file: str, root: str) -> str:
+    """The URI of a file of the program in *root*; empty for every other file."""
+    path = Path(file)
+    return path.as_uri() if is_of_program(path, Path(root)) else ""

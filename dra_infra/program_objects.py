@@ -1,0 +1,232 @@
+"""Results of a run of a user's program, objects by URN, and of a preview of the real engine, as plain data.
+
+These records are the joint between the engine, which makes them, and validation, placement and review, which read
+them. They hold no Pulumi type. Of a step of a preview only what a reader needs is kept: no value of a resource is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from dra_infra.errors import Place, Problem
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
+from dra_infra.target import ClusterTarget
+
+__all__ = [
+    "SECRET",
+    "UNKNOWN",
+    "EngineMessage",
+    "EnginePreview",
+    "EngineResource",
+    "Level",
+    "NotSeen",
+    "PolicyFinding",
+    "Program",
+    "ProgramObject",
+    "ProgramRelease",
+    "Replacement",
+]
+
+Replacement = Literal["provider", "delete-first", "in-place"]
+"""How a change of an object that cannot change in place goes: as the provider decides, the old one deleted first, or not
+at all, for kubectl and Helm change objects in place or are refused."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProgramObject:
+    """One Kubernetes object that a program asks for.
+
+    Args:
+        urn: Pulumi's identity of the resource, equal to the real engine's.
+        manifest: Plain JSON data; `UNKNOWN` and `SECRET` stand for values that are not to be had.
+        component: The dra-infra component it comes from, `GpuClaimTemplate("trainer")`; empty for the user's own.
+        replacement: What the program asked the engine to do on a change that needs a new object.
+        place: Where the user wrote it.
+        target: The cluster that its component compiles for, where that is another than the stack's.
+        chart: Where Helm makes it, the chart; Helm changes objects in place.
+    """
+
+    urn: str
+    manifest: Mapping[str, Any]
+    component: str = ""
+    replacement: Replacement = "provider"
+    place: Place | None = None
+    target: ClusterTarget | None = None
+    chart: str = ""
+
+    @property
+    def ref(self) -> ObjectRef:
+        """Kind, namespace and name of the object."""
+        metadata = self.manifest.get("metadata")
+        metadata = metadata if isinstance(metadata, Mapping) else {}
+        return ObjectRef(
+            kind=str(self.manifest.get("kind", "")),
+            name=str(metadata.get("name") or UNKNOWN),
+            namespace=str(metadata.get("namespace") or ""),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProgramRelease:
+    """A Helm release that a program asks for; its objects come from its chart.
+
+    Args:
+        urn: Pulumi's identity of the resource.
+        name: Of the release.
+        namespace: Where it goes.
+        chart: A name, an address, or a path from the folder of the program.
+        repository: Where a name is looked up; empty for an address or a path.
+        version: Of the chart; empty for the newest, or what lies at a path.
+        values: Plain JSON data as the chart gets it, nulls too; `UNKNOWN` and `SECRET` as in manifests.
+        has_crds: Whether Helm installs the CRDs of the chart.
+        component: The dra-infra component it comes from; empty for the user's own.
+        place: Where the user wrote it.
+        target: The cluster that its component compiles for, where that is another than the stack's.
+    """
+
+    urn: str
+    name: str
+    namespace: str
+    chart: str
+    repository: str = ""
+    version: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    has_crds: bool = True
+    component: str = ""
+    place: Place | None = None
+    target: ClusterTarget | None = None
+
+
+@dataclass(frozen=True, order=True, kw_only=True, slots=True)
+class NotSeen:
+    """Something in the program whose result is not known offline, and therefore not in the answer."""
+
+    what: str
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.name}: {self.reason}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Program:
+    """All that a run gave; `objects` are sorted by namespace, kind and name."""
+
+    project: str
+    stack: str
+    objects: tuple[ProgramObject, ...] = ()
+    not_seen: tuple[NotSeen, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    kubernetes: str | None = None
+    """The Kubernetes minor that the stack is for (`dra-infra:kubernetes`), when it says."""
+    driver: str = "newest"
+    """The release of the drivers that the stack is for (`dra-infra:driver`)."""
+    releases: tuple[ProgramRelease, ...] = ()
+    """Helm releases, sorted by URN; their objects are not among `objects`."""
+    resources: tuple[str, ...] = ()
+    """URNs of every registered resource, components included, sorted."""
+    pins: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Releases of packages that the project's lock and requirement files pin, by name, as far as they decide bytes."""
+
+    @property
+    def release(self) -> Release:
+        """Whose server and scheduler the stack is for: its minor, or the newest."""
+        return ClusterTarget(kubernetes=self.kubernetes).releases[-1]
+
+
+Level = Literal["mandatory", "advisory", "remediate"]
+"""What a policy does to a resource that breaks it: fails the run, only says so, or changes the resource's inputs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EngineResource:
+    """What the engine would do to one resource.
+
+    Args:
+        urn: Pulumi's identity.
+        steps: The engine's own words, in its order: `create`, `update`, `delete-replaced`, `same`...
+        custom: Whether it is a resource of a provider; components and the stack are not.
+        ref: The Kubernetes object, where it is one.
+        replacing: Paths that make the engine replace it.
+        paths: Every path that differs, with how: `update`, `add-replace`; without what the server sets.
+        answered: Whether an API server answered for it: None where nobody asked, or values are not known yet.
+        failed: Whether the step went wrong.
+    """
+
+    urn: str
+    steps: tuple[str, ...] = ()
+    custom: bool = True
+    ref: ObjectRef | None = None
+    replacing: tuple[str, ...] = ()
+    paths: tuple[tuple[str, str], ...] = ()
+    answered: bool | None = None
+    failed: bool = False
+
+    @property
+    def type(self) -> str:
+        """Type token: `kubernetes:apps/v1:Deployment`."""
+        parts = self.urn.split("::", 3)
+        return parts[2].rpartition("$")[2] if len(parts) > 2 else ""
+
+    @property
+    def name(self) -> str:
+        """Name of the resource in the program: all behind the third `::`."""
+        return self.urn.split("::", 3)[-1]
+
+
+@dataclass(frozen=True, order=True, kw_only=True, slots=True)
+class PolicyFinding:
+    """What a policy says of a resource.
+
+    Args:
+        pack: Name of the policy pack, with its version: `team@v1.0.0`.
+        policy: Name of the policy.
+        level: What comes of it.
+        urn: Of the resource; empty when it is about the stack.
+        message: The policy's words; for a remediation, that it changes the resource.
+        ref: The Kubernetes object, where it is one.
+    """
+
+    pack: str
+    policy: str
+    level: Level
+    urn: str
+    message: str
+    ref: ObjectRef | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, order=True, kw_only=True, slots=True)
+class EngineMessage:
+    """What the engine, a provider or the program said: *severity* is `error` or `warning`; *urn* may be empty."""
+
+    severity: Literal["error", "warning"]
+    urn: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnginePreview:
+    """One preview of one stack.
+
+    Args:
+        resources: What happens to each resource, in the engine's order; those that stay the same too.
+        policies: What policies found, sorted.
+        messages: Errors and warnings, each once, in the engine's order.
+        summary: How many resources each step happens to, as the engine counts.
+        whole: Whether the engine got to the end; otherwise resources may be missing.
+        failure: Why there is no preview at all: nothing of the change's author's making. The rest is empty then.
+        left_out: What was too much to keep.
+    """
+
+    resources: tuple[EngineResource, ...] = ()
+    policies: tuple[PolicyFinding, ...] = ()
+    messages: tuple[EngineMessage, ...] = ()
+    summary: Mapping[str, int] = field(default_factory=dict, hash=False)
+    whole: bool = True
+    failure: Problem | None = None
+    left_out: tuple[str, ...] = ()

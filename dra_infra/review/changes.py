@@ -1,0 +1,250 @@
+"""Changes between the objects of two programs: created, changed, replaced, deleted.
+
+Immutable fields are those that the API server never lets change under a name that stays, for tools that change
+objects in place. `kubectl apply`, Helm and most controllers of GitOps send the new object and are refused; Pulumi's
+provider replaces the object instead (`replacement`). The rules are those of Kubernetes 1.34 to 1.37:
+`ValidateDeploymentUpdate`, `ValidateDaemonSetUpdate` and `ValidateStatefulSetUpdate` in pkg/apis/apps/validation,
+`ValidateJobSpecUpdate` in pkg/apis/batch/validation, `ValidateSecretUpdate`, `ValidateConfigMapUpdate`,
+`ValidatePersistentVolumeClaimUpdate` and `ValidatePodUpdate` in pkg/apis/core/validation, `ValidateRoleBindingUpdate`
+in pkg/apis/rbac/validation, `ValidateStorageClassUpdate` in pkg/apis/storage/validation,
+`ValidateResourceClaimUpdate` and `ValidateResourceClaimTemplateUpdate` in pkg/apis/resource/validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from dra_infra.errors import Place
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.program_objects import UNKNOWN, Program, ProgramObject
+from dra_infra.review.diff import Hunk, diff_manifests, without_noise
+from dra_infra.review.replacement import find_replacing_fields, get_field, group_of, is_claim_kind
+
+_SELECTOR: Final = ("spec.selector",)
+_FIELDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("apps", "Deployment"): _SELECTOR,
+    ("apps", "DaemonSet"): _SELECTOR,
+    ("apps", "StatefulSet"): (
+        "spec.podManagementPolicy",
+        "spec.selector",
+        "spec.serviceName",
+        "spec.volumeClaimTemplates",
+    ),
+    # The template of a suspended Job may change in parts, its pods' resources among them.
+    ("batch", "Job"): ("spec.completionMode", "spec.selector", "spec.template"),
+    ("", "PersistentVolumeClaim"): ("spec.accessModes", "spec.selector", "spec.volumeMode"),
+    ("", "Secret"): ("type",),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef",),
+    ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef",),
+    ("resource.k8s.io", "ResourceClaim"): ("spec",),
+    ("resource.k8s.io", "ResourceClaimTemplate"): ("spec",),
+    ("storage.k8s.io", "StorageClass"): (
+        "parameters",
+        "provisioner",
+        "reclaimPolicy",
+        "volumeBindingMode",
+    ),
+}
+_IF_IMMUTABLE: Final = ("binaryData", "data", "immutable", "stringData")
+_POD_CHANGES: Final = frozenset(
+    {"activeDeadlineSeconds", "containers", "initContainers", "schedulingGates", "tolerations"}
+)
+"""Fields of a pod's spec that may change, some of them in parts only."""
+
+
+def find_immutable_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fields whose change the API server refuses, in a fixed order; empty where all may change."""
+    group, kind = group_of(after), str(after.get("kind", ""))
+    fields = _FIELDS.get((group, kind), ())
+    if (group, kind) in (("", "Secret"), ("", "ConfigMap")) and before.get("immutable") is True:
+        fields = (*fields, *_IF_IMMUTABLE)
+    if (group, kind) == ("batch", "Job") and get_field(before, "spec.suspend") is True:
+        fields = tuple(field for field in fields if field != "spec.template")
+    changed = [path for path in fields if _differs(get_field(before, path), get_field(after, path))]
+    if (group, kind) == ("", "Pod"):
+        changed.extend(_find_pod_fields(before, after))
+    return tuple(changed)
+
+
+def _find_pod_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    old, new = get_field(before, "spec"), get_field(after, "spec")
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in sorted({*old, *new} - _POD_CHANGES):
+            if _differs(old.get(name), new.get(name)):
+                yield f"spec.{name}"
+
+
+def _differs(old: Any, new: Any) -> bool:
+    # What is only known later may turn out to be the same.
+    return bool(old != new and UNKNOWN not in (old, new))
+
+
+Action = Literal["replaced", "deleted", "changed", "created"]
+"""What happens to one object, the worst first."""
+
+Order = Literal["create-first", "delete-first"]
+"""Whether the new object exists before the old one goes."""
+
+ACTIONS: Final[tuple[Action, ...]] = ("replaced", "deleted", "changed", "created")
+"""All actions in the order of reports."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """What happens to one object.
+
+    Args:
+        action: What `pulumi up` would do.
+        urn: Pulumi's identity, as head has it where head has the object.
+        before: The object as the base asks for it.
+        after: The object as the head asks for it.
+        diff: What differs, without the parts that do not.
+        replacing: Fields that make the change a replacement; empty for the other actions.
+        order: How a replacement goes.
+        refused: Fields whose change the API server refuses, so that the update would fail.
+        steps: What the engine would do, in its own words; empty without its preview.
+    """
+
+    action: Action
+    urn: str
+    before: ProgramObject | None
+    after: ProgramObject | None
+    diff: tuple[Hunk, ...]
+    replacing: tuple[str, ...] = ()
+    order: Order | None = None
+    refused: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+
+    @property
+    def object(self) -> ProgramObject:
+        """The object as head has it, else as the base had it."""
+        side = self.after or self.before
+        assert side is not None  # noqa: S101  (a change has at least one side)
+        return side
+
+    @property
+    def ref(self) -> ObjectRef:
+        """Kind, namespace and name, as head has them where head has the object."""
+        return self.object.ref
+
+    @property
+    def old_ref(self) -> ObjectRef | None:
+        """What the object was called before, where that differs."""
+        if self.before is None or self.before.ref == self.ref:
+            return None
+        return self.before.ref
+
+    @property
+    def component(self) -> str:
+        """The component that the object comes from; empty for the user's own."""
+        return self.object.component
+
+    @property
+    def added_lines(self) -> int:
+        """How many lines of the diff are new."""
+        return sum(line.startswith("+") for hunk in self.diff for line in hunk.lines)
+
+    @property
+    def removed_lines(self) -> int:
+        """How many lines of the diff are gone."""
+        return sum(line.startswith("-") for hunk in self.diff for line in hunk.lines)
+
+    @property
+    def place(self) -> Place | None:
+        """Where the user wrote it."""
+        return self.object.place
+
+
+def compare_programs(base: Program, head: Program) -> tuple[Change, ...]:
+    """Every object that differs, the worst first, then by namespace, kind and name.
+
+    Objects are the same when their URNs are. The provider gives a type an alias for each of its API versions, so
+    that objects whose URNs differ only in the version are the same too.
+    """
+    changes = (_compare(before, after) for before, after in _pair(base, head))
+    return tuple(sorted((change for change in changes if change is not None), key=_rank))
+
+
+def name_of(urn: str) -> str:
+    """The resource's name: all behind the third `::`, for names may hold the sign too."""
+    return urn.split("::", 3)[-1]
+
+
+def is_name_made_up(change: Change) -> bool:
+    """Whether Pulumi makes the name of the object, on either side."""
+    return any(side is not None and side.ref.name == UNKNOWN for side in (change.before, change.after))
+
+
+def _rank(change: Change) -> tuple[int, str, str, str, str]:
+    ref = change.ref
+    return ACTIONS.index(change.action), ref.namespace, ref.kind, ref.name, change.urn
+
+
+def _pair(base: Program, head: Program) -> Iterator[tuple[ProgramObject | None, ProgramObject | None]]:
+    before = {_identity(item): item for item in base.objects}
+    after = {_identity(item): item for item in head.objects}
+    for identity in sorted({*before, *after}):
+        yield before.get(identity), after.get(identity)
+
+
+def _identity(item: ProgramObject) -> tuple[str, ...]:
+    """The URN with the API version taken out of the object's type."""
+    stack, project, types, name = item.urn.split("::", 3)
+    return stack, project, types.rpartition("$")[0], f"{group_of(item.manifest)}/{item.ref.kind}", name
+
+
+def _compare(before: ProgramObject | None, after: ProgramObject | None) -> Change | None:
+    diff = diff_manifests(before.manifest if before else None, after.manifest if after else None)
+    if before is None or after is None:
+        side = before or after
+        assert side is not None  # noqa: S101  (pairs are made from at least one side)
+        return Change(
+            action="created" if before is None else "deleted",
+            urn=side.urn,
+            before=before,
+            after=after,
+            diff=diff,
+        )
+    if not diff:
+        return None
+    replacing = _find_replacing(before, after)
+    refused = () if replacing else _find_refused(before, after)
+    return Change(
+        action="replaced" if replacing else "changed",
+        urn=after.urn,
+        before=before,
+        after=after,
+        diff=diff,
+        replacing=replacing,
+        order=_order(before, after) if replacing else None,
+        refused=refused,
+    )
+
+
+def _find_replacing(before: ProgramObject, after: ProgramObject) -> tuple[str, ...]:
+    if after.chart or after.replacement == "in-place":
+        return ()
+    fields = find_replacing_fields(without_noise(before.manifest), without_noise(after.manifest))
+    if fields or after.replacement != "delete-first":
+        return fields
+    return _find_refused(before, after)
+
+
+def _find_refused(before: ProgramObject, after: ProgramObject) -> tuple[str, ...]:
+    if after.chart or after.replacement == "in-place":
+        return find_immutable_fields(without_noise(before.manifest), without_noise(after.manifest))
+    if is_claim_kind(after.manifest):
+        field = "spec"
+    elif after.ref.kind == "Pod":
+        field = "spec.resourceClaims"
+    else:
+        return ()
+    return (field,) if get_field(before.manifest, field) != get_field(after.manifest, field) else ()
+
+
+def _order(before: ProgramObject, after: ProgramObject) -> Order:
+    # The provider deletes first when the new object would bear the name of the old one, else last.
+    same_name = before.ref == after.ref and after.ref.name != UNKNOWN
+    return "delete-first" if same_name or after.replacement == "delete-first" else "create-first"

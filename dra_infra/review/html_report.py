@@ -1,0 +1,199 @@
+"""A review as one self-contained HTML page: no network, light and dark, readable without scripts.
+
+Of the diffs of a page the first ones are text in it, the rest is data that is drawn when a reader opens one.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.output.escaping import one_line
+from dra_infra.output.wording import count_of, shorten
+from dra_infra.review.changes import Change
+from dra_infra.review.diff import Hunk
+from dra_infra.review.engine_steps import WORDS
+from dra_infra.review.fleet_map import COLORS, draw_fleet, letter_of
+from dra_infra.review.reviews import MARKS, Review
+from dra_infra.review.text_report import SIGNS
+
+MAX_LINES: Final = 2_000
+"""Lines of one object's diff on the page."""
+
+INLINE_LINES: Final = 3_000
+"""Lines that are in the page as text: enough for nearly every pull request, also where scripts do not run."""
+
+DATA_CHARACTERS: Final = 5_000_000
+"""What all diffs that are drawn later may take; those after it are left to the JSON report."""
+
+_SCRIPT_ESCAPES: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+# In JSON these only stand in strings, where an escape means the same. Without them nothing ends the script element.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """One line on the page.
+
+    Args:
+        style: `add`, `del`, `at` for a path or a remark, empty for what stays.
+        text: With hidden characters spelled out.
+    """
+
+    style: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EmbeddedDiffs:
+    """The diffs of all changes.
+
+    Args:
+        inline: Lines by position of the change.
+        left_out: Positions of changes whose diff is not on the page.
+        data: The rest, as JSON that may stand in a script element: `lines` holds each text once with its style,
+            `diffs` the numbers of lines by position of the change.
+    """
+
+    inline: Mapping[int, tuple[Line, ...]]
+    left_out: frozenset[int]
+    data: str
+
+
+def embed_diffs(changes: Iterable[Change]) -> EmbeddedDiffs:
+    """Share out the room of one page; what comes first in the review is served first."""
+    inline: dict[int, tuple[Line, ...]] = {}
+    left_out: set[int] = set()
+    numbers: dict[tuple[str, str], int] = {}
+    later: dict[int, list[int]] = {}
+    inline_left, data_left = INLINE_LINES, DATA_CHARACTERS
+    for position, change in enumerate(changes):
+        lines = tuple(_lines(change))
+        if len(lines) <= inline_left:
+            inline[position] = lines
+            inline_left -= len(lines)
+            continue
+        keys = [(line.style, line.text) for line in lines]
+        size = sum(8 if key in numbers else len(key[1]) + 20 for key in keys)
+        if size > data_left:
+            left_out.add(position)
+            continue
+        data_left -= size
+        later[position] = [numbers.setdefault(key, len(numbers)) for key in keys]
+    data = {"lines": list(numbers), "diffs": later} if later else {}
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
+    return EmbeddedDiffs(inline=inline, left_out=frozenset(left_out), data=text.translate(_SCRIPT_ESCAPES))
+
+
+def _lines(change: Change) -> Iterator[Line]:
+    left = MAX_LINES
+    for hunk in change.diff:
+        if left > 0:
+            yield from _hunk(hunk, left, with_path=change.action in ("changed", "replaced"))
+        left -= len(hunk.lines)
+    if left < 0:
+        yield Line(style="at", text=f"… {count_of(-left, 'more line')}")
+
+
+def _hunk(hunk: Hunk, most: int, *, with_path: bool) -> Iterator[Line]:
+    if with_path:
+        yield Line(style="at", text=f"@@ {one_line(hunk.path)}")
+    for line in hunk.lines[:most]:
+        style = {"+": "add", "-": "del"}.get(line[:1], "")
+        yield Line(style=style, text=one_line(line))
+
+
+MAX_FINDINGS: Final = 50
+"""Problems, and dangers, that show at once; the rest is folded."""
+
+MAX_WORKLOADS: Final = 100
+"""Workloads that show at once; the rest is folded, for a browser lays a table out as a whole."""
+
+MAX_FOLDED: Final = 450
+"""Problems, dangers and workloads that are folded; nobody reads on after hundreds, and the JSON report has all."""
+
+MAX_TEXT: Final = 2_000
+"""Characters of one name or message; nobody reads a megabyte, and the JSON report has it."""
+
+
+def render_html(review: Review) -> str:
+    """The review as one page. Every text in it is escaped; nothing is loaded from anywhere.
+
+    The only script that runs is the page's own: the security policy of the page names its hash.
+    """
+    owners = [workload.owner for workload in review.workloads]
+    diffs = embed_diffs(review.changes)
+    script = _script()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        _environment()
+        .get_template("review.html.j2")
+        .render(
+            review=review,
+            rooms=review.rooms,
+            fleet_map=draw_fleet(review.before, review.after, owners) if review.after else None,
+            letter_of=letter_of,
+            letters={owner: position for position, owner in enumerate(owners)},
+            positions=_positions(review),
+            diffs=diffs,
+            data=Markup(diffs.data),  # noqa: S704  (JSON in which nothing can end the element)
+            script=Markup(script),  # noqa: S704  (our own file)
+            digest=digest,
+            marks=MARKS,
+            signs=SIGNS,
+            colors=COLORS,
+            engine_words=WORDS,
+            max_findings=MAX_FINDINGS,
+            max_folded=MAX_FOLDED,
+            max_workloads=MAX_WORKLOADS,
+        )
+    )
+
+
+def _positions(review: Review) -> Mapping[str | ObjectRef, int]:
+    """Where an object is among the changes, by itself and by what a problem calls it."""
+    positions: dict[str | ObjectRef, int] = {}
+    for position, change in enumerate(review.changes):
+        positions[change.ref] = position
+        positions[str(change.ref)] = position
+    return positions
+
+
+@cache
+def _script() -> str:
+    return (files("dra_infra.review") / "templates/review.js").read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("dra_infra.review"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=_show,
+    )
+    environment.filters["count_of"] = count_of
+    environment.filters["trim_verdict"] = _trim_verdict
+    return environment
+
+
+def _trim_verdict(summary: str) -> str:
+    # The badge beside it says so already.
+    return summary.removeprefix("does not fit: ").removeprefix("not decided: ")
+
+
+def _show(value: Any) -> Any:
+    # Whatever a template prints is a name or a message of somebody: no hidden character gets onto the page.
+    return value if isinstance(value, (Markup, int, float)) else one_line(shorten(str(value), MAX_TEXT))

@@ -1,0 +1,299 @@
+"""A review for machines: JUnit XML, SARIF 2.1.0 and JSON.
+
+- JUnit XML: one test case for each workload and for each thing that something is said of.
+- SARIF 2.1.0: problems and dangers at the lines that they come from.
+- JSON: `schema` changes when a field is taken away or changes its meaning. `schemas/review-v1.json` describes every
+  field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from dra_infra.errors import Place, Problem
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.output.escaping import json_text, one_line
+from dra_infra.output.finding_formats import Finding, TestCase, write_junit, write_sarif
+from dra_infra.placement.placement import NodePlacement, Placement, Room, WorkloadPlacement
+from dra_infra.program_objects import PolicyFinding
+from dra_infra.review.changes import Change
+from dra_infra.review.dangers import Danger
+from dra_infra.review.engine_steps import EngineOnly, EngineSide
+from dra_infra.review.placements import WorkloadReview
+from dra_infra.review.reviews import Review
+
+
+def render_junit(review: Review) -> str:
+    """One suite; ends with a line break. Its first case is called by the verdict, and passes: others say what fails.
+
+    A workload fails its case when it has no place any more, an argument or object when it has a problem. Dangers and
+    warnings are cases that pass, with what is to be known in their output.
+    """
+    return write_junit("dra-infra review", list(_cases(review))) + "\n"
+
+
+def _cases(review: Review) -> Iterator[TestCase]:
+    yield TestCase(group="verdict", name=review.verdict)
+    by_path: dict[str, list[Problem]] = {}
+    for problem in review.problems:
+        by_path.setdefault(problem.path, []).append(problem)
+    for workload in review.workloads:
+        if workload.after is not None:
+            found = by_path.pop(str(workload.owner), [])
+            yield _case("placement", str(workload.owner), found, remark=workload.summary)
+    for path, found in by_path.items():
+        yield _case("problems", path, found)
+    for danger in review.dangers:
+        hint = f"\nhint: {one_line(danger.hint)}" if danger.hint else ""
+        remark = f"{one_line(f'{danger} [{danger.code}]')}{hint}"
+        yield TestCase(group="dangers", name=str(danger.who), remarks=[remark])
+
+
+def _case(group: str, name: str, found: list[Problem], *, remark: str = "") -> TestCase:
+    return TestCase(
+        group=group,
+        name=name,
+        failures=[(each.code, _told(each)) for each in found if each.severity == "error"],
+        remarks=[
+            *(f"{_told(each)} [{each.code}]" for each in found if each.severity != "error"),
+            *([one_line(remark)] if remark else []),
+        ],
+    )
+
+
+def _told(problem: Problem) -> str:
+    where = f"{problem.place}: " if problem.place else ""
+    hint = f"\nhint: {one_line(problem.hint)}" if problem.hint else ""
+    return f"{one_line(f'{where}{problem.path}: {problem.message}')}{hint}"
+
+
+def render_sarif(review: Review) -> str:
+    """One log with one run; ends with a line break.
+
+    A problem has its own severity, a danger is a warning, and what could not be known is said of the run. What has no
+    line in the user's files names its object instead.
+    """
+    notes = [str(item) for item in review.not_known] + list(review.notes)
+    return write_sarif(list(_findings(review)), notes=notes) + "\n"
+
+
+def _findings(review: Review) -> Iterator[Finding]:
+    for problem in review.problems:
+        told = f"{problem.path}: {problem.message}"
+        yield Finding(
+            code=problem.code,
+            level=problem.severity,
+            message=_message(told, problem.hint),
+            place=problem.place,
+            subject=problem.path,
+        )
+    places = {change.ref: change.place for change in review.changes}
+    for danger in review.dangers:
+        yield Finding(
+            code=danger.code,
+            level="warning",
+            message=_message(str(danger), danger.hint),
+            place=danger.place or places.get(danger.who),
+            subject=str(danger.who),
+        )
+
+
+def _message(told: str, hint: str) -> str:
+    return one_line(told) + (f"\nhint: {one_line(hint)}" if hint else "")
+
+
+SCHEMA: Final = "dra-infra.review/v1"
+
+MAX_NODES: Final = 16
+"""Names of nodes per workload; `nodeCount` counts all of them."""
+
+
+def render_json(review: Review) -> str:
+    """The review as one JSON object with sorted keys; ends with a line break.
+
+    Letters stay as they are; characters that could steer a terminal, and halves of pairs, are written as escapes.
+    """
+    return json_text(describe_review(review), sort_keys=True, letters=True) + "\n"
+
+
+def describe_review(review: Review) -> dict[str, Any]:
+    """The review as plain JSON data."""
+    return {
+        "schema": SCHEMA,
+        "source": review.source,
+        "project": review.project,
+        "stack": review.stack,
+        "base": review.base_label,
+        "grade": review.grade,
+        "failed": review.failed,
+        "verdict": review.verdict,
+        "counts": {**review.counts, "unchanged": review.unchanged},
+        "problems": [_problem(problem) for problem in review.problems],
+        "dangers": [_danger(danger) for danger in review.dangers],
+        "changes": [_change(change) for change in review.changes],
+        "fleet": _fleet(review.after),
+        "notPlaced": review.unplaced,
+        "workloads": [_workload(workload) for workload in review.workloads],
+        "headroom": [
+            {"name": each.name, "before": _room(each.before), "after": _room(each.after)}
+            for each in review.rooms
+        ],
+        "notKnown": [
+            {"what": item.what, "name": item.name, "reason": item.reason} for item in review.not_known
+        ],
+        "notes": list(review.notes),
+        "engine": _engine(review.engine, review.policies),
+    }
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return {
+        "path": problem.path,
+        "code": problem.code,
+        "message": problem.message,
+        "hint": problem.hint,
+        "severity": problem.severity,
+        "place": _place(problem.place),
+    }
+
+
+def _danger(danger: Danger) -> dict[str, Any]:
+    return {
+        "who": _ref(danger.who),
+        "code": danger.code,
+        "message": danger.message,
+        "cause": danger.cause,
+        "hint": danger.hint,
+        "place": _place(danger.place),
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "action": change.action,
+        "object": _ref(change.ref),
+        "previousObject": _ref(change.old_ref) if change.old_ref else None,
+        "urn": change.urn,
+        "component": change.component,
+        "replacing": list(change.replacing),
+        "order": change.order,
+        "refused": list(change.refused),
+        "steps": list(change.steps),
+        "place": _place(change.place),
+        "diff": [{"path": hunk.path, "lines": list(hunk.lines)} for hunk in change.diff],
+    }
+
+
+def _engine(side: EngineSide | None, policies: tuple[PolicyFinding, ...]) -> dict[str, Any] | None:
+    if side is None:
+        return None
+    return {
+        "whole": side.whole,
+        "failure": _problem(side.failure) if side.failure else None,
+        "summary": dict(side.summary),
+        "others": [_engine_only(each) for each in side.others],
+        "warnings": [{"urn": each.urn, "text": each.text} for each in side.warnings],
+        "policies": [
+            {
+                "pack": each.pack,
+                "policy": each.policy,
+                "level": each.level,
+                "urn": each.urn,
+                "object": _ref(each.ref) if each.ref else None,
+                "message": each.message,
+            }
+            for each in policies
+        ],
+    }
+
+
+def _engine_only(each: EngineOnly) -> dict[str, Any]:
+    return {
+        "why": each.why,
+        "urn": each.urn,
+        "type": each.type,
+        "name": each.name,
+        "object": _ref(each.ref) if each.ref else None,
+        "steps": list(each.steps),
+        "replacing": list(each.replacing),
+        "paths": [{"path": path, "kind": kind} for path, kind in each.paths],
+    }
+
+
+def _fleet(placement: Placement | None) -> dict[str, Any] | None:
+    if placement is None:
+        return None
+    fleet = placement.fleet
+    return {
+        "name": fleet.name,
+        "nodes": len(fleet.nodes),
+        "devices": fleet.device_count,
+        "together": placement.together,
+    }
+
+
+def _room(room: Room) -> dict[str, Any]:
+    return {
+        "claims": room.claims,
+        "largest": room.largest,
+        "perNode": [{"claims": claims, "nodes": nodes} for claims, nodes in room.per_node.items()],
+    }
+
+
+def _workload(workload: WorkloadReview) -> dict[str, Any]:
+    return {
+        "object": _ref(workload.owner),
+        "trend": workload.trend,
+        "summary": workload.summary,
+        "previous": workload.previous,
+        "before": _placed(workload.before),
+        "after": _placed(workload.after),
+    }
+
+
+def _placed(workload: WorkloadPlacement | None) -> dict[str, Any] | None:
+    if workload is None:
+        return None
+    return {
+        "verdict": workload.verdict,
+        "replicas": workload.replicas,
+        "morePods": workload.more_pods,
+        "nodeCount": len(workload.nodes),
+        "nodes": [node.node for node in workload.nodes[:MAX_NODES]],
+        "example": _node(workload.nodes[0]) if workload.nodes else None,
+        "pods": [_node(pod) for pod in workload.pods],
+        "reasons": [
+            {"code": reason.code, "message": reason.message, "nodes": reason.nodes, "example": reason.example}
+            for reason in workload.reasons
+        ],
+        "unmodelled": list(workload.unmodelled),
+    }
+
+
+def _node(node: NodePlacement) -> dict[str, Any]:
+    return {
+        "node": node.node,
+        "devices": [
+            {
+                "entry": choice.entry,
+                "claim": choice.claim,
+                "request": choice.request,
+                "driver": choice.driver,
+                "pool": choice.pool,
+                "device": choice.device,
+                "admin": choice.admin,
+                "share": choice.share,
+                "consumed": dict(choice.consumed),
+            }
+            for choice in node.devices
+        ],
+    }
+
+
+def _place(place: Place | None) -> dict[str, Any] | None:
+    return {"file": place.file, "line": place.line, "column": place.column} if place else None
+
+
+def _ref(ref: ObjectRef) -> dict[str, str]:
+    return {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name}

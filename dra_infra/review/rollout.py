@@ -1,0 +1,347 @@
+"""Rollouts: how a workload replaces its pods, and whether the fleet has the devices for it.
+
+A rollout may need room for two generations of pods at once. It is foreseen whether the fleet holds them, and whether
+rollouts on it come to their end.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING, Taken
+from dra_infra.output.wording import count_of
+from dra_infra.placement.rolling import Rollover, step_rollovers
+from dra_infra.placement.scheduling import place
+from dra_infra.program_objects import Program
+from dra_infra.review.claim_use import ClaimUse
+from dra_infra.review.replacement import get_field
+
+_STOP_FIRST: Final = "{} stops an old pod first"
+_MAKE_ROOM: Final = "{} stops all old pods first; else make room before, by fewer replicas or more nodes"
+_ONE_BY_ONE: Final = "delete the pods one by one, or write {}"
+_WRITTEN: Final = {
+    # As a program writes it, and as a manifest does.
+    _STOP_FIRST: (
+        'strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}',
+        "strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}",
+    ),
+    _MAKE_ROOM: ('strategy={"type": "Recreate"}', "strategy: {type: Recreate}"),
+    _ONE_BY_ONE: ('updateStrategy={"type": "RollingUpdate"}', "updateStrategy: {type: RollingUpdate}"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rollout:
+    """How a Deployment replaces its pods.
+
+    Args:
+        surge: Pods that run on top of `replicas`; 0 also when all pods are stopped first.
+        unavailable: Pods that may be stopped before their successors run.
+        stops_first: Whether every old pod is stopped before the first new one starts (`Recreate`).
+    """
+
+    surge: int
+    unavailable: int
+    stops_first: bool = False
+
+    @classmethod
+    def of(cls, deployment: Mapping[str, Any], replicas: int) -> Rollout:
+        """Read the strategy; 25 % each by default, surge rounds up, unavailable down, and never both to zero.
+
+        Upstream: ResolveFenceposts in pkg/controller/deployment/util/deployment_util.go.
+        """
+        if get_field(deployment, "spec.strategy.type") == "Recreate":
+            return cls(surge=0, unavailable=replicas, stops_first=True)
+        rolling = get_field(deployment, "spec.strategy.rollingUpdate") or {}
+        surge = _resolve(rolling.get("maxSurge"), replicas, round_up=True)
+        unavailable = _resolve(rolling.get("maxUnavailable"), replicas, round_up=False)
+        if surge == 0 and unavailable == 0:
+            unavailable = 1
+        return cls(surge=surge, unavailable=unavailable)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outlook:
+    """What a rollout will be like.
+
+    Args:
+        message: As the rest of a sentence that starts with the workload.
+        hint: What to do about it.
+        lacks_room: Whether the fleet has no room for all surge pods, or for the rollout to come to its end.
+    """
+
+    message: str
+    hint: str = ""
+    lacks_room: bool = False
+
+
+def count_surge(deployment: Mapping[str, Any], replicas: int | None) -> int:
+    """Pods that a rollout of a Deployment runs on top of its replicas."""
+    return 0 if replicas is None else Rollout.of(deployment, replicas).surge
+
+
+def foresee_rollout(
+    manifest: Mapping[str, Any],
+    replicas: int | None,
+    *,
+    each: int | None,
+    room: int | None,
+    fleet: str,
+    through: int | None = None,
+    in_yaml: bool = False,
+) -> Outlook:
+    """Say how the pods of a Deployment, StatefulSet or DaemonSet are exchanged for new ones.
+
+    Room is judged by the new pods alone: old pods on devices that the new ones do not ask for take none of it, so that
+    too little room means "may wait".
+
+    Args:
+        manifest: The workload.
+        replicas: Pods that it runs at once; None for one per node.
+        each: Devices that every pod has of its own; None when that depends on the node.
+        room: More such pods that fit the otherwise free fleet; None when that is not known.
+        fleet: What the fleet is called.
+        through: New pods that find a place when the rollout goes as far as it can; None when that is not known.
+        in_yaml: Whether hints show YAML, for what a manifest or a chart holds, or else Python.
+    """
+    outlook = _foresee(manifest, replicas, each=each, room=room, fleet=fleet, through=through)
+    if outlook.hint in _WRITTEN:
+        return replace(outlook, hint=outlook.hint.format(_WRITTEN[outlook.hint][in_yaml]))
+    return outlook
+
+
+def _foresee(
+    manifest: Mapping[str, Any],
+    replicas: int | None,
+    *,
+    each: int | None,
+    room: int | None,
+    fleet: str,
+    through: int | None,
+) -> Outlook:
+    if get_field(manifest, "spec.updateStrategy.type") == "OnDelete":
+        return Outlook(
+            message="keeps its pods as they are until each is deleted (updateStrategy OnDelete)",
+            hint=_ONE_BY_ONE,
+        )
+    if get_field(manifest, "spec.paused") is True:
+        return Outlook(
+            message="is paused, and rolls over once it is resumed", hint="kubectl rollout resume, when it may"
+        )
+    if replicas is None or manifest.get("kind") == "DaemonSet":
+        surge = get_field(manifest, "spec.updateStrategy.rollingUpdate.maxSurge")
+        if surge not in (None, 0, "0%"):
+            more = "more devices" if each is None else count_of(each, "more device")
+            return Outlook(
+                message=f"rolls over with old and new pod side by side on up to {surge} nodes at a time: {more} on each"
+            )
+        return Outlook(message="rolls over node by node, its pods need no more devices meanwhile")
+    if manifest.get("kind") == "StatefulSet":
+        message = f"rolls over, its {count_of(replicas, 'pod')} stop one after the other, from the last"
+        partition = get_field(manifest, "spec.updateStrategy.rollingUpdate.partition")
+        kept = int(partition) if isinstance(partition, (int, float)) else 0
+        return _or_stuck(Outlook(message=message), max(replicas - kept, 0), through, fleet)
+    rollout = Rollout.of(manifest, replicas)
+    if rollout.stops_first:
+        message = f"rolls over, its {count_of(replicas, 'pod')} all stop before new ones start"
+        return _or_stuck(Outlook(message=message), replicas, through, fleet)
+    if rollout.surge == 0:
+        stopped = count_of(rollout.unavailable, "pod")
+        message = f"rolls over, {stopped} at a time; no more devices are needed meanwhile"
+        return _or_stuck(Outlook(message=message), replicas, through, fleet)
+    if each == 0:
+        return Outlook(message=f"rolls over, {count_of(rollout.surge, 'pod')} at a time")
+    return _foresee_surge(rollout, replicas, each=each, room=room, fleet=fleet, through=through)
+
+
+def _foresee_surge(
+    rollout: Rollout, replicas: int, *, each: int | None, room: int | None, fleet: str, through: int | None
+) -> Outlook:
+    surge = count_of(rollout.surge, "surge pod")
+    devices = "more devices" if each is None else count_of(rollout.surge * each, "more device")
+    message = f"rolls over and needs {devices} for {surge} until the old ones are gone"
+    if through:
+        stuck = _or_stuck(Outlook(message=message), replicas, through, fleet)
+        if stuck.lacks_room:
+            return stuck
+    if room is None or room >= rollout.surge:
+        return Outlook(message=message)
+    message += f", but {fleet} has room for {count_of(room, 'more pod')}"
+    goes_on = rollout.unavailable > 0 if through is None else through >= replicas
+    if goes_on:
+        return Outlook(message=f"{message}: it may have to wait until old pods stop", lacks_room=True)
+    return Outlook(
+        message=f"{message}: the rollout may wait without end",
+        hint=_STOP_FIRST if rollout.unavailable == 0 else _MAKE_ROOM,
+        lacks_room=True,
+    )
+
+
+def _or_stuck(outlook: Outlook, replicas: int, through: int | None, fleet: str) -> Outlook:
+    """The same, or what is said of a rollout that stops half way."""
+    if through is None or through >= replicas:
+        return outlook
+    finds = "finds" if 1 in (through, replicas) else "find"
+    return Outlook(
+        message=(
+            f"{outlook.message}, but only {through:,} of {count_of(replicas, 'new pod')} {finds} room on {fleet} "
+            "beside the old ones and the other workloads: the rollout may wait without end"
+        ),
+        hint=_MAKE_ROOM,
+        lacks_room=True,
+    )
+
+
+def _resolve(value: Any, replicas: int, *, round_up: bool) -> int:
+    if isinstance(value, (int, float)):
+        return int(value)
+    digits = value.removesuffix("%") if isinstance(value, str) else ""
+    percent = int(digits) if digits.isdecimal() else 25
+    return (percent * replicas + (99 if round_up else 0)) // 100
+
+
+NEW: Final = "+new"
+"""Told apart from names of the base, for an object may change under its name; no name can hold a plus sign."""
+
+_NAMES: Final = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass")
+
+
+def find_surge_room(
+    base: Program, head: Program, surges: Mapping[ObjectRef, int], fleet: Fleet, taken: Taken = NOTHING
+) -> dict[ObjectRef, int]:
+    """How many surge pods of each workload find room, when every pod of the base has its place and all roll over at once.
+
+    Args:
+        base: What runs.
+        head: What is rolled out.
+        surges: Deployments of the head, and how many pods each has on top of its replicas meanwhile.
+        fleet: Where to.
+        taken: What others hold of it.
+
+    Returns:
+        Pods by workload; without those whose placement is not decided. By first fit, as the joint placement.
+    """
+    if not surges:
+        return {}
+    manifests, owners = _both_generations(base, head, surges)
+    placement = place(manifests, fleet, taken=taken, last=frozenset(owners), release=head.release)
+    return {
+        owners[workload.owner]: len(workload.pods)
+        for workload in placement.workloads
+        if workload.owner in owners and workload.verdict != "not-decided"
+    }
+
+
+def find_through(
+    base: Program, head: Program, rolling: Iterable[ObjectRef], fleet: Fleet, taken: Taken = NOTHING
+) -> dict[ObjectRef, int]:
+    """How many new pods of each workload get a place when every rollout goes as far as it can, all at once.
+
+    Args:
+        base: What runs.
+        head: What is rolled out.
+        rolling: Deployments and StatefulSets of both sides whose pods are exchanged.
+        fleet: Where to.
+        taken: What others hold of it.
+
+    Returns:
+        Pods by workload; without those that wait for somebody, and those that are not decided.
+    """
+    old, new = ClaimUse.of(base), ClaimUse.of(head)
+    rollovers: dict[ObjectRef, Rollover] = {}
+    for ref in rolling:
+        rollover = _find_rollover(ref, old, new)
+        if rollover is not None:
+            rollovers[ref] = rollover
+    if not rollovers:
+        return {}
+    manifests, owners = _both_generations(base, head, {ref: each.replicas for ref, each in rollovers.items()})
+    through = step_rollovers(manifests, fleet, list(rollovers.values()), taken=taken, release=head.release)
+    return {owners[owner]: number for owner, number in through.items()}
+
+
+def _find_rollover(ref: ObjectRef, old: ClaimUse, new: ClaimUse) -> Rollover | None:
+    manifest, replicas, before = new.objects[ref].manifest, new.pods[ref].replicas, old.pods[ref].replicas
+    waits = get_field(manifest, "spec.paused") is True
+    if replicas is None or before is None or waits:
+        return None
+    kept = 0
+    if ref.kind == "StatefulSet":
+        if get_field(manifest, "spec.updateStrategy.type") == "OnDelete":
+            return None
+        partition = get_field(manifest, "spec.updateStrategy.rollingUpdate.partition")
+        kept = min(int(partition), replicas) if isinstance(partition, (int, float)) else 0
+        rollout, running = Rollout(surge=0, unavailable=1), min(before, replicas)
+    else:
+        # A new number of replicas goes to the old pods first: `scale` in pkg/controller/deployment/sync.go.
+        rollout, running = Rollout.of(manifest, replicas), replicas
+    return Rollover(
+        old=ref,
+        new=replace(ref, name=f"{ref.name}{NEW}"),
+        replicas=replicas,
+        running=running,
+        surge=rollout.surge,
+        unavailable=rollout.unavailable,
+        kept=min(kept, running),
+    )
+
+
+def _both_generations(
+    base: Program, head: Program, pods: Mapping[ObjectRef, int]
+) -> tuple[list[Mapping[str, Any]], dict[ObjectRef, ObjectRef]]:
+    """The objects of the base, and under other names the head's workloads with the claims and classes that they need.
+
+    Args:
+        base: What runs.
+        head: What is rolled out.
+        pods: How many pods each of these workloads of the head gets.
+
+    Returns:
+        The objects, and what each renamed workload is called.
+    """
+    known = {item.ref: item.manifest for item in base.objects}
+    renamed = {
+        (item.ref.kind, item.ref.name)
+        for item in head.objects
+        if item.ref.kind in _NAMES and known.get(item.ref) != item.manifest
+    }
+    manifests: list[Mapping[str, Any]] = [item.manifest for item in base.objects]
+    owners: dict[ObjectRef, ObjectRef] = {}
+    for item in head.objects:
+        if (item.ref.kind, item.ref.name) in renamed or item.ref in pods:
+            manifest = copy.deepcopy(dict(item.manifest))
+            if not isinstance(manifest.get("metadata"), dict) or not isinstance(manifest.get("spec"), dict):
+                continue
+            manifest["metadata"]["name"] = f"{item.ref.name}{NEW}"
+            if item.ref in pods:
+                manifest["spec"]["replicas"] = pods[item.ref]
+                owners[replace(item.ref, name=f"{item.ref.name}{NEW}")] = item.ref
+            _rename(manifest, renamed)
+            manifests.append(manifest)
+    return manifests, owners
+
+
+def _rename(manifest: Mapping[str, Any], renamed: set[tuple[str, str]]) -> None:
+    """Let a copy of an object name the new claims and classes."""
+    for entry in _mappings(get_field(manifest, "spec.template.spec.resourceClaims")):
+        _suffix(entry, "resourceClaimName", "ResourceClaim", renamed)
+        _suffix(entry, "resourceClaimTemplateName", "ResourceClaimTemplate", renamed)
+    for path in ("spec.devices.requests", "spec.spec.devices.requests"):
+        for request in _mappings(get_field(manifest, path)):
+            for part in (request.get("exactly"), *_mappings(request.get("firstAvailable"))):
+                if isinstance(part, dict):
+                    _suffix(part, "deviceClassName", "DeviceClass", renamed)
+
+
+def _suffix(holder: dict[str, Any], field: str, kind: str, renamed: set[tuple[str, str]]) -> None:
+    if (kind, str(holder.get(field))) in renamed:
+        holder[field] = f"{holder[field]}{NEW}"
+
+
+def _mappings(value: Any) -> Iterator[dict[str, Any]]:
+    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())

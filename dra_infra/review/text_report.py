@@ -1,0 +1,227 @@
+"""A review for the terminal: the verdict, dangers, changes, placement, and near the end what has to be fixed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from dra_infra.errors import Problem
+from dra_infra.output.escaping import one_line
+from dra_infra.output.wording import count_of, shorten
+from dra_infra.review.capacity import RoomChange
+from dra_infra.review.changes import Action, Change
+from dra_infra.review.dangers import Danger
+from dra_infra.review.engine_steps import WORDS, EngineSide
+from dra_infra.review.placements import Trend, WorkloadReview
+from dra_infra.review.reviews import Grade, Review
+
+SIGNS: Final[dict[Action, str]] = {"created": "+", "changed": "~", "replaced": "±", "deleted": "-"}
+"""What each action is marked with in text."""
+
+MAX_DIFF_LINES: Final = 60
+"""Lines of one object's diff that a terminal gets; the other forms of the report have more."""
+
+MAX_TEXT: Final = 2_000
+"""Characters of one name or message that a terminal gets."""
+
+MAX_ROOMS: Final = 40
+"""Classes and profiles whose room a terminal gets; the JSON report has all."""
+
+MAX_OTHERS: Final = 40
+"""Steps of the engine beside our changes that a terminal gets; the JSON report has all."""
+
+_GRADE_STYLES: Final[dict[Grade, str]] = {
+    "failed": "bold red",
+    "danger": "bold yellow",
+    "undecided": "bold yellow",
+    "ok": "bold green",
+}
+_ACTION_STYLES: Final[dict[Action, str]] = {
+    "created": "green",
+    "changed": "yellow",
+    "replaced": "magenta",
+    "deleted": "red",
+}
+_TREND_STYLES: Final[dict[Trend, str]] = {
+    "no-longer-fits": "red",
+    "does-not-fit": "red",
+    "not-decided": "yellow",
+}
+_LINE_STYLES: Final = {"+": "green", "-": "red"}
+
+
+def render_text(review: Review, *, color: bool = False, width: int = 120) -> str:
+    """The review in lines. Only placements are wrapped at *width*: what people search for stays on one line.
+
+    Args:
+        review: What to show.
+        color: Whether to write terminal colours. The caller knows whether it writes to a terminal.
+        width: Columns of the terminal.
+    """
+    out = io.StringIO()
+    # Nothing is read from the environment: the same review gives the same bytes.
+    console = Console(
+        file=out,
+        width=max(width, 40),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        legacy_windows=False,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        _environ={},
+    )
+    for block in _blocks(review):
+        console.print(block, soft_wrap=not isinstance(block, Table))
+    text = out.getvalue()
+    return text if color else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+def _blocks(review: Review) -> Iterator[RenderableType]:
+    yield _text(review.verdict, _GRADE_STYLES[review.grade])
+    kind = "" if review.source == "program" else f"{review.source} "
+    yield _text(f"  {kind}{review.subject} against {review.base_label}: {review.summary}", "dim")
+    if review.dangers:
+        yield ""
+    for danger in review.dangers:
+        yield from _danger(danger)
+    for change in review.changes:
+        yield ""
+        yield from _change(change)
+    if review.engine is not None and review.engine.failure is None:
+        yield ""
+        yield from _engine(review.engine)
+    yield from _places(review)
+    # A terminal shows the end first: what has to be fixed stands there.
+    if review.problems:
+        yield ""
+    for problem in review.problems:
+        yield from _problem(problem)
+    if review.not_known or review.notes:
+        yield ""
+        yield _text("could not be known, or is not taken into account:", "bold")
+        for item in (*map(str, review.not_known), *review.notes):
+            yield _hanging(item)
+
+
+def _places(review: Review) -> Iterator[RenderableType]:
+    if review.workloads:
+        yield ""
+        yield _placements(review.workloads)
+    if review.rooms:
+        yield ""
+        yield _rooms(review.rooms)
+
+
+def _placements(workloads: tuple[WorkloadReview, ...]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=False, ratio=None, max_width=40, overflow="fold")
+    table.add_column(overflow="fold")
+    for workload in workloads:
+        name = _text(f"  {workload.owner}", "bold")
+        now = f"gone, before: {workload.summary}" if workload.trend == "gone" else workload.summary
+        table.add_row(name, _text(now, _TREND_STYLES.get(workload.trend, "")))
+        if workload.trend == "new":
+            table.add_row("", _text("new", "dim"))
+        elif workload.previous:
+            table.add_row("", _text(f"before: {workload.previous}", "dim"))
+        if workload.trend in _TREND_STYLES:
+            for reason in workload.reasons[1:4]:
+                table.add_row("", _text(f"also: {reason}", "dim"))
+    return table
+
+
+def _rooms(rooms: Sequence[RoomChange]) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=True, header_style="dim")
+    table.add_column("room for one more claim of", no_wrap=True)
+    table.add_column("base", justify="right", no_wrap=True)
+    table.add_column("head", justify="right", no_wrap=True)
+    table.add_column("where it lies")
+    for each in rooms[:MAX_ROOMS]:
+        style = "yellow" if each.after.claims < each.before.claims else ""
+        cells = (each.name, f"{each.before.claims:,}", f"{each.after.claims:,}", each.spread)
+        table.add_row(*(_text(one_line(shorten(cell, MAX_TEXT)), style) for cell in cells))
+    return table
+
+
+def _problem(problem: Problem) -> Iterator[RenderableType]:
+    label, style = ("problem", "bold red") if problem.severity == "error" else ("warning", "bold yellow")
+    where = f"{problem.place}: " if problem.place else ""
+    yield _labelled(label, style, f"{where}{problem.path}: {problem.message}", problem.code)
+    if problem.hint:
+        yield _hanging(f"hint: {problem.hint}")
+
+
+def _danger(danger: Danger) -> Iterator[RenderableType]:
+    yield _labelled("danger", "bold yellow", str(danger), danger.code)
+    if danger.hint:
+        yield _hanging(f"hint: {danger.hint}")
+
+
+def _change(change: Change) -> Iterator[RenderableType]:
+    style = _ACTION_STYLES[change.action]
+    head = Text(f"{SIGNS[change.action]} {change.action} ", style=f"bold {style}")
+    head.append(_show(str(change.ref)), style="bold")
+    if change.old_ref is not None:
+        head.append(_show(f", was {change.old_ref.name}"))
+    if change.component:
+        head.append(_show(f"  {change.component}"), style="dim")
+    head.append(one_line(_how(change)), style="dim")
+    yield head
+    left = MAX_DIFF_LINES
+    for hunk in change.diff:
+        if left <= 0:
+            break
+        if change.action not in ("created", "deleted"):
+            yield _text(f"    @@ {hunk.path} @@", "cyan")
+        for line in hunk.lines[:left]:
+            yield _text(f"    {line}", _LINE_STYLES.get(line[:1], ""))
+        left -= len(hunk.lines)
+    total = sum(len(hunk.lines) for hunk in change.diff)
+    if total > MAX_DIFF_LINES:
+        yield _text(f"    … {count_of(total - MAX_DIFF_LINES, 'more line')}", "dim")
+
+
+def _how(change: Change) -> str:
+    """How a replacement goes, and what the engine would do."""
+    told = ""
+    if change.replacing:
+        order = "the old one is deleted first" if change.order == "delete-first" else "the old one goes last"
+        told = f"  {', '.join(change.replacing)}; {order}"
+    return f"{told}  engine: {', '.join(change.steps)}" if change.steps else told
+
+
+def _engine(side: EngineSide) -> Iterator[RenderableType]:
+    yield _text(f"engine: {side.counts}", "bold")
+    for other in side.others[:MAX_OTHERS]:
+        told = ", ".join(other.replacing or [path for path, _ in other.paths])
+        where = f": {told}" if told else ""
+        yield _hanging(f"{', '.join(other.steps)} {other.title}{where} ({WORDS[other.why]})")
+    if len(side.others) > MAX_OTHERS:
+        yield _hanging(f"… {count_of(len(side.others) - MAX_OTHERS, 'more resource')}")
+    for warning in side.warnings[:MAX_OTHERS]:
+        yield _hanging(f"warning: {' '.join(warning.text.split())}")
+
+
+def _labelled(label: str, style: str, message: str, code: str) -> Text:
+    text = Text(f"{label}: ", style=style)
+    text.append(_show(message), style="not bold default")
+    text.append(f" [{code}]", style="not bold dim")
+    return text
+
+
+def _hanging(message: str) -> Text:
+    return _text(f"  {message}", "")
+
+
+def _text(message: str, style: str) -> Text:
+    return Text(_show(message), style=style)
+
+
+def _show(text: str) -> str:
+    return one_line(shorten(text, MAX_TEXT))

@@ -1,0 +1,283 @@
+"""Objects from files, each with the place where it and its fields are written.
+
+A file that cannot be read, or a part of it, is a problem; the rest is read all the same. Places are looked up only
+when a problem needs one, by going through the document's events once more.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from dra_infra.documents.json_texts import read_json
+from dra_infra.documents.yaml import MAX_BYTES, objects_in
+from dra_infra.documents.yaml_events import MAX_NODES, RefusedYamlError
+from dra_infra.documents.yaml_stream import (
+    find_json_positions,
+    find_positions,
+    has_markers,
+    read_parts,
+    split_documents,
+)
+from dra_infra.errors import Place, Problem
+
+SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
+"""Files of a folder that are read."""
+
+NOTHING_CHECKED: Final = "nothing-checked"
+"""The code of an input without any object: there is no answer then."""
+
+NO_VERSION: Final = "api-version-missing"
+"""The code of an object that names a kind and no version, so that nobody can know its rules."""
+
+UNANSWERED: Final = frozenset({NOTHING_CHECKED, NO_VERSION, "file-unreadable"})
+"""Codes of problems after which there is no answer about all that was asked."""
+
+MAX_REFUSED: Final = 100
+"""Parts of one file that are refused before the rest is left unread: it holds no manifests then."""
+
+_LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+"""First bytes of what stands in the repository for a large file (docs/spec.md of git-lfs)."""
+_LIKE_JSON: Final = re.compile(r'(?:---)?\s*\{\s*["}]')
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Text:
+    """A document, or a part of a file: what places are found in."""
+
+    file: str
+    text: str = field(repr=False)
+    first_line: int
+    first_column: int = 0
+    is_json: bool = False
+
+
+@lru_cache(maxsize=1)
+def _positions(source: _Text) -> Mapping[str, tuple[int, int]]:
+    """Field path to line and column, both from 1 on in the file."""
+    # Those of one document at a time: they take many times the memory of its text.
+    if source.is_json:
+        return find_json_positions(
+            source.text, first_line=source.first_line, first_column=source.first_column
+        )
+    return find_positions(source.text, first_line=source.first_line)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceObject:
+    """An object with the text that it comes from.
+
+    Args:
+        manifest: Plain JSON data.
+        path: Where it is inside its document, for items of a list.
+    """
+
+    manifest: Mapping[str, Any]
+    path: str
+    _text: _Text
+
+    @property
+    def file(self) -> str:
+        """The file's name as it was given."""
+        return self._text.file
+
+    @property
+    def start(self) -> Place:
+        """The line where its document begins, or where it is in a list; needs no look-up for the first."""
+        if self.path or self._text.first_line < 0:
+            return self.place()
+        return Place(file=self.file, line=self._text.first_line + 1, column=1)
+
+    @classmethod
+    def of(cls, file: str, manifest: Mapping[str, Any]) -> SourceObject:
+        """An object that *file* makes, at none of its lines."""
+        return cls(manifest, "", _Text(file, "", -1))
+
+    def place(self, path: str = "") -> Place:
+        """Where the field at *path* is written, or the nearest thing around it that is."""
+        if self._text.first_line < 0:
+            return Place(file=self.file)
+        positions = _positions(self._text)
+        path = ".".join(part for part in (self.path, path) if part)
+        while path and path not in positions:
+            path = _shortened(path)
+        line, column = positions.get(path, (self._text.first_line + 1, 1))
+        return Place(file=self.file, line=line, column=column)
+
+
+def read_sources(paths: Sequence[str], stdin: BinaryIO) -> Iterator[SourceObject | Problem]:
+    """Every object in *paths*, in order, with a problem for each thing that cannot be read.
+
+    Args:
+        paths: Files, folders (their YAML and JSON files, sorted, hidden ones passed over), or `-` for *stdin*.
+        stdin: Standard input.
+    """
+    for path in paths:
+        if path == "-":
+            data = stdin.read(MAX_BYTES + 1)
+            if not data.strip():
+                # A command before the pipe that failed leaves nothing; nothing must not look like no problem.
+                hint = "look at what the command before the pipe printed on standard error"
+                yield _problem("-", NOTHING_CHECKED, "standard input is empty", hint)
+                continue
+            yield from _read_bytes("-", data)
+        else:
+            for file in files_in(Path(path)):
+                yield from _read_file(file) if isinstance(file, Path) else (file,)
+
+
+def files_in(path: Path) -> Iterator[Path | Problem]:
+    """The file at *path*, or the YAML and JSON files of that folder, sorted, hidden ones passed over; or that there is none."""
+    if not path.is_dir():
+        yield path
+        return
+    found = False
+    # Links to folders are not followed, so that a circle of them ends.
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if name.endswith(SUFFIXES) and not name.startswith("."):
+                found = True
+                yield Path(folder, name)
+    if not found:
+        yield _problem(str(path), "file-unreadable", "the folder holds no YAML or JSON file", "name a file")
+
+
+def _read_file(path: Path) -> Iterator[SourceObject | Problem]:
+    try:
+        with open(path, "rb", opener=_open_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                yield _problem(str(path), "file-unreadable", "is no regular file", "use - for standard input")
+                return
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        yield _problem(str(path), "file-unreadable", error.strerror or str(error), _meant(path))
+        return
+    yield from _read_bytes(str(path), data)
+
+
+def _meant(path: Path) -> str:
+    from dra_infra.program.paths import nearest_path
+
+    return (not path.exists() and nearest_path(path)) or "check the path"
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    # A pipe without a writer would let open() wait for ever.
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _read_bytes(file: str, data: bytes) -> Iterator[SourceObject | Problem]:
+    if data.startswith(_LFS_POINTER):
+        hint = "run `git lfs pull`, or leave the file out of Git LFS"
+        yield _problem(file, "lfs-pointer", "stands for a file that Git LFS did not fetch", hint, line=1)
+        return
+    if len(data) > MAX_BYTES:
+        limit = MAX_BYTES // 1024 // 1024
+        yield _problem(file, "yaml-too-large", f"is larger than {limit} MiB", "split the file")
+        return
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        yield _problem(file, "not-utf-8", f"byte {error.start} is not UTF-8", "save it as UTF-8", line=line)
+        return
+    is_json = file.endswith((".json", ".jsonl", ".ndjson")) or _LIKE_JSON.match(text)
+    refused = 0
+    for found in _read_json_documents(file, text) if is_json else _read_yaml(file, text):
+        yield found
+        refused += isinstance(found, Problem)
+        if refused == MAX_REFUSED:
+            return
+
+
+def _read_yaml(
+    file: str, text: str, first_line: int = 0, budget: list[int] | None = None
+) -> Iterator[SourceObject | Problem]:
+    for part in read_parts(text, budget):
+        line = first_line + part.line
+        if isinstance(part.data, RefusedYamlError):
+            yield _refused(file, part.data, line)
+        else:
+            yield from _opened(part.data, _Text(file, text[part.start : part.end], line))
+
+
+def _read_json_documents(file: str, text: str) -> Iterator[SourceObject | Problem]:
+    """JSON, where the text is in one piece; else documents that are JSON, YAML that looks like it, or any other YAML."""
+    if not has_markers(text):
+        yield from _read_json(file, text)
+        return
+    line, counted, budget = 0, 0, [MAX_NODES]
+    for start, end in split_documents(text):
+        line += text.count("\n", counted, start)
+        counted = start
+        part = text[start:end]
+        # As many blanks as the marker has signs, so that columns are those of the file.
+        plain, left = part.replace("---", "   ", 1) if part.startswith("---") else part, budget[0]
+        found = list(_read_json(file, plain, line, budget))
+        if any(isinstance(each, Problem) for each in found):
+            budget[0] = left
+            found = list(_read_yaml(file, part, line, budget))
+        yield from found
+        if budget[0] < 0:
+            return
+
+
+def _read_json(
+    file: str, text: str, first_line: int = 0, budget: list[int] | None = None
+) -> Iterator[SourceObject | Problem]:
+    line, counted, begin = first_line, 0, 0
+    for start, end, value in read_json(text, budget):
+        line += text.count("\n", counted, start)
+        begin = text.rfind("\n", counted, start) + 1 or begin
+        counted = start
+        if isinstance(value, RefusedYamlError):
+            yield _refused(file, value, first_line)
+        else:
+            source = _Text(file, text[start:end], line, first_column=start - begin, is_json=True)
+            yield from _opened(value, source)
+
+
+def _opened(data: Any, source: _Text) -> Iterator[SourceObject | Problem]:
+    try:
+        for path, manifest in objects_in(data, line=1):
+            found = SourceObject(manifest, path, source)
+            has_no_version = manifest.get("kind") and not manifest.get("apiVersion")
+            yield _without_version(found) if has_no_version else found
+    except RefusedYamlError as error:
+        yield _refused(source.file, error, source.first_line)
+
+
+def _without_version(found: SourceObject) -> Problem:
+    kind = str(found.manifest["kind"])[:80]
+    near = "v1" if kind in ("Pod", "Service", "Namespace", "ConfigMap", "Secret", "Node") else "GROUP/VERSION"
+    return Problem(
+        path="apiVersion",
+        code=NO_VERSION,
+        message=f"a {kind} has no apiVersion, so no API server takes it and nothing of it was checked",
+        hint=f"write apiVersion: {near}",
+        place=found.start,
+    )
+
+
+def _refused(file: str, error: RefusedYamlError, first_line: int) -> Problem:
+    line = error.line + first_line if error.line else 0
+    return _problem(file, error.code, error.message, error.hint, line=line, column=error.column)
+
+
+def _problem(file: str, code: str, message: str, hint: str, *, line: int = 0, column: int = 0) -> Problem:
+    place = Place(file=file, line=line, column=column)
+    return Problem(path="document", code=code, message=message, hint=hint, place=place)
+
+
+def _shortened(path: str) -> str:
+    """The path of what is around *path*."""
+    if path.endswith("]"):
+        return path[: path.rindex("[")]
+    return path[: max(path.rfind("."), path.rfind("]") + 1, 0)]

@@ -1,0 +1,283 @@
+"""Manifests and charts as programs: every object once, with the place where it is written.
+
+A chart is what `helm template` makes of it, with the values of some files.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
+from dra_infra.errors import Place, Problem, ProgramError, in_reading_order
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.program.charts import render_templates
+from dra_infra.program.paths import is_outside, leads_out
+from dra_infra.program.project import read_yaml
+from dra_infra.program_objects import NotSeen, Program, ProgramObject, ProgramRelease
+from dra_infra.sources.files import SourceObject, read_sources
+from dra_infra.target import ClusterTarget
+
+Locate = Callable[[int, str], Place | None]
+"""The place of a field, by the position of its object in the program and its path."""
+
+_UNNAMED: Final = "*"
+"""Behind a prefix of a name that the server completes: no name has it."""
+_KUSTOMIZE: Final = "kustomize.config.k8s.io/"
+_LEADS_OUT: Final = "it is a link that leads out of the repository, or into its .git"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Side:
+    """One side of a review.
+
+    Args:
+        program: Its objects.
+        locate: Where fields of them are written.
+    """
+
+    program: Program
+    locate: Locate | None = None
+
+
+def read_side(root: Path, *, inside: Path, shown: str, label: str, config: Mapping[str, str]) -> Side:
+    """The objects in a folder or file of YAML and JSON; an empty program where nothing lies at *root*.
+
+    Args:
+        root: The folder or file.
+        inside: What links may not lead out of: whoever wrote one may not see what lies elsewhere.
+        shown: How *root* is named in places.
+        label: Names the source in URNs.
+        config: Settings: `dra-infra:kubernetes` and `dra-infra:driver` count.
+    """
+    found: list[SourceObject] = []
+    problems: list[Problem] = []
+    hidden: set[NotSeen] = set()
+    for each in read_sources([str(root)], io.BytesIO()) if root.exists() else ():
+        file = each.file if isinstance(each, SourceObject) else each.place.file if each.place else str(root)
+        if is_outside(Path(file), inside):
+            reason = _LEADS_OUT
+        elif isinstance(each, Problem):
+            if file != str(root) or root.is_file():
+                problems.append(each)
+            continue
+        else:
+            reason = _why_not(each.manifest)
+        if reason:
+            hidden.add(NotSeen(what="file", name=_named(file, root, shown), reason=reason))
+        else:
+            found.append(each)  # type: ignore[arg-type]  # problems have gone on, or have a reason
+    return _side(
+        found,
+        problems=problems,
+        hidden=hidden,
+        label=label,
+        named=lambda file: _named(file, root, shown),
+        config=config,
+    )
+
+
+def link_not_seen(name: str) -> NotSeen:
+    """A file that is not read, for it is a link that leads out of the repository."""
+    return NotSeen(what="file", name=name, reason=_LEADS_OUT)
+
+
+def _side(
+    found: Iterable[SourceObject],
+    *,
+    problems: list[Problem],
+    hidden: Iterable[NotSeen],
+    label: str,
+    named: Callable[[str], str],
+    config: Mapping[str, str],
+) -> Side:
+    by_urn: dict[str, tuple[ProgramObject, SourceObject]] = {}
+    unnamed: Counter[str] = Counter()
+    for source in found:
+        urn = _identify(source.manifest, label)
+        place = replace(source.start, file=named(source.file))
+        if urn.endswith(_UNNAMED):
+            # Such objects are told apart by their order only.
+            unnamed[urn] += 1
+            urn = f"{urn}{unnamed[urn]}"
+        elif urn in by_urn:
+            problems.append(_twice(by_urn[urn][0], place))
+        each = ProgramObject(urn=urn, manifest=source.manifest, place=place, replacement="in-place")
+        by_urn[urn] = each, source
+    ordered = sorted(by_urn.values(), key=lambda pair: _rank(pair[0]))
+    sources = [source for _, source in ordered]
+
+    def locate(index: int, path: str) -> Place:
+        place = sources[index].place(path)
+        return replace(place, file=named(place.file))
+
+    minor = config.get("dra-infra:kubernetes")
+    program = Program(
+        project=label,
+        stack="",
+        objects=tuple(each for each, _ in ordered),
+        not_seen=tuple(sorted(set(hidden))),
+        problems=in_reading_order(_renamed(problem, named) for problem in problems),
+        kubernetes=minor if minor in SUPPORTED_MINORS else None,
+        driver=config.get("dra-infra:driver") or "newest",
+    )
+    return Side(program=program, locate=locate)
+
+
+def _why_not(manifest: Mapping[str, Any]) -> str:
+    """Why a document is not for the cluster; empty when it is."""
+    version = manifest.get("apiVersion")
+    if isinstance(version, str) and version.startswith(_KUSTOMIZE):
+        return "kustomize is not run here: review what `kustomize build` prints"
+    if "kind" not in manifest and "apiVersion" not in manifest:
+        return "it holds no Kubernetes object"
+    return ""
+
+
+def _identify(manifest: Mapping[str, Any], label: str) -> str:
+    metadata = manifest.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    group, slash, _ = _text(manifest.get("apiVersion")).rpartition("/")
+    kind = f"{group if slash else ''}/{_text(manifest.get('kind'))}"
+    # Parts are told apart by two colons, which no valid name has.
+    label, kind = label.replace("::", ":"), kind.replace("::", ":")
+    name = _text(metadata.get("name")) or f"{_text(metadata.get('generateName'))}{_UNNAMED}"
+    return f"urn:dra-infra:manifests::{label}::{kind}::{_text(metadata.get('namespace'))}/{name}"
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _rank(each: ProgramObject) -> tuple[str, str, str, str]:
+    return each.ref.namespace, each.ref.kind, each.ref.name, each.urn
+
+
+def _twice(former: ProgramObject, place: Place) -> Problem:
+    return Problem(
+        path=str(former.ref),
+        code="duplicate-object",
+        message=f"is written twice, first at {former.place}; what is applied last counts, here the second",
+        hint="name one folder or file that is applied as a whole, such as one overlay",
+        severity="warning",
+        place=place,
+    )
+
+
+def _renamed(problem: Problem, named: Callable[[str], str]) -> Problem:
+    place = problem.place
+    return problem.at(replace(place, file=named(place.file))) if place else problem
+
+
+def _named(file: str, root: Path, shown: str) -> str:
+    """The file as the user would name it."""
+    below = os.path.relpath(file, root) if file != str(root) else ""
+    return Path(shown, below).as_posix() if below else Path(shown).as_posix()
+
+
+def side_of(
+    manifests: Iterable[tuple[str, Mapping[str, Any]]], *, label: str, config: Mapping[str, str]
+) -> Side:
+    """Objects that come from files which are not theirs word by word, such as templates: (file, manifest)."""
+    found = [SourceObject.of(file, manifest) for file, manifest in manifests]
+    return _side(found, problems=[], hidden=(), label=label, named=str, config=config)
+
+
+def read_values(files: Iterable[Path], inside: Path | None = None) -> dict[str, Any]:
+    """The values of some files, as helm merges them: the last one wins, mappings are merged.
+
+    Args:
+        files: Any.
+        inside: The repository, which links among its files may not lead out of.
+
+    Raises:
+        ProgramError: `values-unreadable`.
+    """
+    merged: dict[str, Any] = {}
+    for file in files:
+        if inside is not None and leads_out(file, inside):
+            raise ProgramError([_unreadable(file, "it is a link that leads out of the repository")])
+        try:
+            documents = [each.data for each in read_documents(file.read_text(encoding="utf-8"))]
+        except (OSError, UnicodeDecodeError) as error:
+            raise ProgramError(
+                [_unreadable(file, getattr(error, "strerror", None) or "it is not UTF-8")]
+            ) from error
+        except RefusedYamlError as error:
+            raise ProgramError([_unreadable(file, f"line {error.line}: {error.message}")]) from error
+        if len(documents) > 1 or not all(isinstance(each, dict | None) for each in documents):
+            raise ProgramError([_unreadable(file, "it is not one mapping")])
+        merged = _merge(merged, (documents or [None])[0] or {})
+    return merged
+
+
+def _unreadable(file: Path, why: str) -> Problem:
+    return Problem(
+        path="--values",
+        code="values-unreadable",
+        message=f"{file.name} cannot be read: {why}",
+        hint="name a YAML file with values of the chart",
+    )
+
+
+def render_side(
+    root: Path,
+    values: Mapping[str, Any],
+    *,
+    inside: Path,
+    shown: str,
+    label: str,
+    config: Mapping[str, str],
+    timeout: float,
+) -> Side:
+    """The objects of the chart in the folder *root*.
+
+    Args:
+        root: The folder with its Chart.yaml.
+        values: What its own values are overridden with.
+        inside: Its repository, which no link of the chart may lead out of.
+        shown: How *root* is named in places.
+        label: Names the source in URNs.
+        config: Settings: `dra-infra:kubernetes` counts.
+        timeout: Seconds for helm.
+
+    Raises:
+        ProgramError: `helm-not-found`, `chart-leads-out`, `chart-not-rendered`, or a code of YAML.
+    """
+    name = str(read_yaml(root / "Chart.yaml").get("name") or root.name)
+    release = ProgramRelease(
+        urn=f"::::::{name}", name="release-name", namespace="default", chart=".", values=values
+    )
+    target = ClusterTarget(kubernetes=config.get("dra-infra:kubernetes"))
+    rendered = render_templates(release, root=root, target=target, inside=inside, timeout=timeout)
+    below = f"{name}/"
+    return side_of(
+        ((f"{Path(shown).as_posix()}/{file.removeprefix(below)}", manifest) for file, manifest in rendered),
+        label=label,
+        config=config,
+    )
+
+
+def values_at_base(files: Sequence[Path], top: Path, base_top: Path) -> tuple[list[Path], list[Path]]:
+    """The same files as the base has them, and those that it lacks; what lies outside of *top* is on both sides."""
+    found: list[Path] = []
+    missing: list[Path] = []
+    for file in files:
+        path = file.resolve()
+        if path.is_relative_to(top):
+            path = base_top / path.relative_to(top)
+        (found if path.is_file() else missing).append(path if path.is_file() else file)
+    return found, missing
+
+
+def _merge(values: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(values)
+    for key, value in over.items():
+        own = merged.get(key)
+        merged[key] = _merge(own, value) if isinstance(own, dict) and isinstance(value, dict) else value
+    return merged

@@ -1,0 +1,163 @@
+"""Questions about objects that are not in a cluster yet: of a program, or of manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dra_infra.errors import Problem
+from dra_infra.explanation import AskedClaim
+from dra_infra.explanation.asking import Asking, Surroundings, read_claim, ref_of
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.pods import PodTemplate, find_pod_templates
+from dra_infra.placement.pod_plans import find_unmodelled
+from dra_infra.program_objects import SECRET, UNKNOWN
+from dra_infra.specs.compute_domains import channel_template
+
+Manifest = Mapping[str, Any]
+
+
+def ask_program(
+    manifest: Manifest, around: Surroundings, manifests: Sequence[Manifest], running: Sequence[Manifest] = ()
+) -> Asking:
+    """The question about one object.
+
+    Args:
+        manifest: The object.
+        around: Fleet, release and what is in use.
+        manifests: All objects of the program.
+        running: Objects of the cluster, where claims and templates may be too.
+    """
+    subject = ref_of(manifest)
+    if subject.kind in ("ResourceClaim", "ResourceClaimTemplate"):
+        claims, causes = _claims([manifest], around)
+        return Asking(
+            subject=str(subject), question=around.ask(claims) if claims else None, causes=tuple(causes)
+        )
+    template = next(iter(find_pod_templates(manifest)), None)
+    if template is None:
+        return Asking(subject=str(subject), causes=(_unreadable(subject),))
+    # The driver's controller makes templates of ComputeDomains.
+    made = [
+        each
+        for domain in manifests
+        if domain.get("kind") == "ComputeDomain" and (each := channel_template(domain))
+    ]
+    needed, causes = [], list[Problem]()
+    for entry in template.claims:
+        kind = "ResourceClaim" if entry.claim_name is not None else "ResourceClaimTemplate"
+        name = str(entry.claim_name or entry.template_name or "")
+        found = _find(kind, name, subject.namespace, (*manifests, *running, *made))
+        if found is None:
+            causes.append(_missing(ObjectRef(kind, name, subject.namespace), subject, entry.name))
+        else:
+            needed.append(found)
+    claims, problems = _claims(needed, around)
+    causes += problems
+    claims = [
+        replace(each, is_shared=(template.replicas or 1) > 1 and each.path == "spec") for each in claims
+    ]
+    question = None
+    try:
+        if not any(each.severity == "error" for each in causes):
+            question = around.ask(claims, template)
+    except ValueError as error:
+        causes.append(_malformed(subject, template, error))
+    if question is not None and not question.claims:
+        causes.append(_without_claims(subject))
+        question = None
+    return Asking(
+        subject=str(subject),
+        question=question,
+        causes=tuple(causes),
+        unmodelled=find_unmodelled(template, manifest),
+    )
+
+
+def _claims(found: Sequence[Manifest], around: Surroundings) -> tuple[list[AskedClaim], list[Problem]]:
+    claims, causes = list[AskedClaim](), list[Problem]()
+    for manifest in found:
+        ref = ref_of(manifest)
+        spec = manifest.get("spec")
+        unknown = list(_unknown(_deciding(spec), "spec"))
+        if unknown:
+            causes.append(_not_known(ref, unknown[0]))
+            continue
+        claim, problems = read_claim(manifest, ref, around.release)
+        causes += problems
+        if claim is not None:
+            claims.append(claim)
+    return claims, causes
+
+
+def _deciding(value: Any) -> Any:
+    """A spec without configuration, which is for drivers and may hold a secret."""
+    if isinstance(value, Mapping):
+        return {key: _deciding(item) for key, item in value.items() if key != "config"}
+    return value
+
+
+def _unknown(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, str) and value in (UNKNOWN, SECRET):
+        yield path
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _unknown(item, f"{path}.{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _unknown(item, f"{path}[{index}]")
+
+
+def _find(kind: str, name: str, namespace: str, manifests: Sequence[Manifest]) -> Manifest | None:
+    for manifest in manifests:
+        ref = ref_of(manifest)
+        if (ref.kind, ref.name) == (kind, name) and (ref.namespace or "default") == (namespace or "default"):
+            return manifest
+    return None
+
+
+def _missing(ref: ObjectRef, subject: ObjectRef, entry: str) -> Problem:
+    what = "claim" if ref.kind == "ResourceClaim" else "template"
+    return Problem(
+        path=f"{subject}: resourceClaims entry {entry}",
+        code="claim-not-known",
+        message=f"there is no {ref}, so its pods wait for ever",
+        hint=f"create the {what}, correct its name, or put it into the same namespace",
+    )
+
+
+def _not_known(ref: ObjectRef, path: str) -> Problem:
+    return Problem(
+        path=f"{ref}: {path}",
+        code="value-not-known",
+        message="is only known after `pulumi up`, and it decides",
+        hint="give a value that is known before, such as one of the stack's settings",
+    )
+
+
+def _without_claims(subject: ObjectRef) -> Problem:
+    return Problem(
+        path=str(subject),
+        code="claim-not-known",
+        message="its pods ask for no claim, so devices are not what they wait for",
+        hint="list a claim or a template in spec.resourceClaims, and name it in a container's resources.claims",
+    )
+
+
+def _unreadable(subject: ObjectRef) -> Problem:
+    return Problem(
+        path=str(subject),
+        code="object-malformed",
+        message="it has no pod spec that can be read",
+        hint="see its spec",
+    )
+
+
+def _malformed(subject: ObjectRef, template: PodTemplate, error: ValueError) -> Problem:
+    return Problem(
+        path=f"{subject}: {template.path}",
+        code="object-malformed",
+        message=str(error),
+        hint="write a quantity as 500m, 4 or 16Gi",
+    )

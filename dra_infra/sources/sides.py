@@ -1,0 +1,436 @@
+"""Both sides of a review as programs, whatever they are made from."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from dra_infra.errors import Problem, ProblemsError, ProgramError
+from dra_infra.output.secret_detector import report_mask
+from dra_infra.output.secrets import holds_secret, secret_texts, secret_values
+from dra_infra.output.wording import count_of, join_words
+from dra_infra.program.charts import with_charts
+from dra_infra.program.confinement import ONLY_ITS_OWN, Allowance
+from dra_infra.program.isolated import RunningSynth
+from dra_infra.program.paths import nearest_path
+from dra_infra.program.program_json import Compiled, of_another_path, of_another_stack, unpack
+from dra_infra.program.project import load_project, secret_texts_of
+from dra_infra.program.synth import DEFAULT_TIMEOUT
+from dra_infra.program_objects import NotSeen, Program
+from dra_infra.sources.manifests import (
+    Locate,
+    Side,
+    link_not_seen,
+    read_side,
+    read_values,
+    render_side,
+    values_at_base,
+)
+from dra_infra.sources.repository import Repository, find_repository
+from dra_infra.sources.revision import archived, read_package_pins
+from dra_infra.sources.side_secrets import without_secrets
+from dra_infra.sources.subject import Source
+
+_READ: Final = (".json", ".jsonl", ".ndjson", ".py", ".toml", ".tpl", ".txt", ".yaml", ".yml")
+"""Files that may decide what a source makes, when git does not know them; a page of a review does not."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What the user says about the sides.
+
+    Args:
+        base: Revision; None when there is a *base_path*.
+        base_path: The folder or file of the base.
+        stack: Of a program.
+        config: Settings over those of files.
+        timeout: Seconds for a program or for helm.
+        charts: Whether charts that a program installs are rendered.
+        values: Files with values of a chart.
+        allowance: What a program may see and do.
+        head: The head as another job compiled it; nothing of it is run here then. None takes the working tree.
+    """
+
+    base: str | None
+    base_path: Path | None = None
+    stack: str | None = None
+    config: Mapping[str, str]
+    timeout: float = DEFAULT_TIMEOUT
+    charts: bool = False
+    values: Sequence[Path] = ()
+    allowance: Allowance = ONLY_ITS_OWN
+    head: Compiled | None = None
+
+    @property
+    def label(self) -> str:
+        """What the user calls the base."""
+        return self.base if self.base is not None else str(self.base_path)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sides:
+    """Both sides, without their secrets.
+
+    Args:
+        before: The base.
+        after: The head.
+        notes: What the reader must know about them.
+        locate: Where fields of objects of the head are written.
+        in_force: What was kept from the programs that ran, of `sandbox.ALL`; None where none ran.
+        opaque: URNs of objects of the head whose secrets were never known.
+    """
+
+    before: Program
+    after: Program
+    opaque: frozenset[str]
+    notes: tuple[str, ...] = ()
+    locate: Locate | None = None
+    in_force: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Base:
+    """Where the base lies.
+
+    Args:
+        root: The folder or file at the base; it may not exist there.
+        top: Its repository, or *root* itself.
+        head_top: The repository of the head, likewise.
+        left_out: What of it is not there.
+    """
+
+    root: Path
+    top: Path
+    head_top: Path
+    left_out: tuple[NotSeen, ...] = ()
+
+
+def read_sides(source: Source, asked: Asked, tell: Callable[[str], None] = lambda _: None) -> Sides:
+    """Make the objects of both sides.
+
+    Raises:
+        ProgramError: When the head cannot be had, or the base revision; no message holds a secret.
+    """
+    mask = report_mask(_known_secrets(source.root, source, asked))
+    try:
+        repository = None if asked.base_path else repository_of(source)
+        # A head that was compiled elsewhere has no working tree here.
+        tree = repository if asked.head is None else None
+        state = tree.uncommitted(everything=True) if tree else {}
+        tell(f"unpacking {asked.label}")
+        with _base(source, asked) as base:
+            tell(f"reading both sides of {source.shown}")
+            made = _make(source, asked, base, label_of(source, repository))
+            known = [*_known_secrets(source.root, source, asked), *_known_secrets(base.root, source, asked)]
+        notes = [*_notes_of_tree(tree, asked.base, state)] if tree and asked.base is not None else []
+    except ProblemsError as error:
+        raise ProgramError(map(mask.problem, error.problems)) from None
+    before, after = made.before, made.after
+    for each in (*before.program.releases, *after.program.releases):
+        known += secret_values(each.values)
+    mask = report_mask(known)
+    first, second = without_secrets(before.program, after.program, mask)
+    pairs = zip(after.program.objects, second.objects, strict=True)
+    left_out = tuple(sorted({*first.not_seen, *base.left_out}))
+    return Sides(
+        before=replace(first, not_seen=left_out),
+        after=second,
+        notes=tuple(map(mask.text, notes)),
+        locate=after.locate,
+        opaque=frozenset(masked.urn for each, masked in pairs if holds_secret(each.manifest)),
+        in_force=made.in_force,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Made:
+    """Both sides as they come, with what was kept from programs that ran for them."""
+
+    before: Side
+    after: Side
+    in_force: tuple[str, ...] | None = None
+
+
+def compile_both(
+    base: Path,
+    head: Path,
+    *,
+    base_label: str,
+    stack: str | None = None,
+    config: Mapping[str, str] | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> tuple[Program, Program]:
+    """Run both programs, each in a process of its own.
+
+    A base without a project, or whose program fails, counts as empty: everything then is new, and the review says so.
+
+    Raises:
+        ProgramError: When the head cannot be run.
+    """
+    source = Source(kind="program", root=head, shown=str(head))
+    asked = Asked(base=None, base_path=base, stack=stack, config=config or {}, timeout=timeout)
+    made = _run_both(source, asked, _Base(root=base, top=base, head_top=head), base_label)
+    return made.before.program, made.after.program
+
+
+def _run_both(source: Source, asked: Asked, base: _Base, label: str) -> _Made:
+    # One after the other: a head that runs beside the base could keep it from answering, and a base without an answer hides
+    # what the head takes away.
+    base_run = start(base.root, base.top, asked)
+    found = _result_of_base(base_run)
+    head_run = start(source.root, base.head_top, asked)
+    after = head_run.result()
+    in_force = tuple(each for each in head_run.in_force if each in base_run.in_force)
+    empty = found if isinstance(found, Program) else _empty(after, label, found)
+    return _Made(before=Side(program=empty), after=Side(program=after), in_force=in_force)
+
+
+def start(root: Path, top: Path, asked: Asked) -> RunningSynth:
+    """Start the program in *root*, which may read the repository at *top*."""
+    return RunningSynth(
+        root,
+        inside=top,
+        stack=asked.stack,
+        config=asked.config,
+        timeout=asked.timeout,
+        allowance=asked.allowance,
+    )
+
+
+def _result_of_base(running: RunningSynth) -> Program | ProblemsError:
+    """The base, or why its program gives none, which counts as empty; a process that was ended is no answer.
+
+    Raises:
+        ProgramError: `program-died`, `program-timeout`.
+    """
+    try:
+        return running.result()
+    except ProblemsError as error:
+        if any(each.code in ("program-died", "program-timeout") for each in error.problems):
+            raise
+        return error
+
+
+@contextlib.contextmanager
+def _base(source: Source, asked: Asked) -> Iterator[_Base]:
+    if asked.base_path is not None:
+        if not asked.base_path.exists():
+            raise ProgramError([_no_base_path(asked.base_path)])
+        root = asked.base_path.absolute()
+        yield _Base(root=root, top=root, head_top=source.root)
+        return
+    assert asked.base is not None  # noqa: S101  (one of both is given)
+    if not source.root.exists():
+        # A pull request may add the folder; the tree that is trusted does not have it then.
+        repository = find_repository(existing(source))
+        repository.resolve(asked.base)
+        yield _Base(root=source.root, top=repository.top, head_top=repository.top)
+        return
+    with archived(source.root, asked.base, only_directory=source.kind == "manifests") as revision:
+        top = find_repository(source.root).top
+        yield _Base(root=revision.root, top=revision.top, head_top=top, left_out=revision.left_out)
+
+
+def _make(source: Source, asked: Asked, base: _Base, label: str) -> _Made:
+    if asked.head is not None:
+        return _beside_compiled(source, asked, asked.head, base, label)
+    if source.kind == "program":
+        made = _run_both(source, asked, base, asked.label)
+        return replace(
+            made,
+            before=complete(made.before.program, base.root, asked, inside=base.top),
+            after=complete(made.after.program, source.root, asked, inside=base.head_top),
+        )
+    if source.kind == "chart":
+        before, after = _render_both(source, asked, base, label)
+        return _Made(before=before, after=after)
+    return _read_both(source, asked, base, label, head=source.root, head_inside=base.head_top)
+
+
+def _beside_compiled(source: Source, asked: Asked, head: Compiled, base: _Base, label: str) -> _Made:
+    """The base, made here, beside a head that another job compiled."""
+    if asked.base_path is None and head.path != label:
+        raise ProgramError([of_another_path(head, label)])
+    if head.failed:
+        raise ProgramError(head.failed)
+    if source.kind == "manifests":
+        with tempfile.TemporaryDirectory(prefix="dra-infra-head-") as folder:
+            inside = Path(folder).resolve()
+            root = unpack(head, inside)
+            made = _read_both(source, asked, base, label, head=root, head_inside=inside)
+        program = made.after.program
+        links = {link_not_seen(f"{Path(source.shown).as_posix()}/{name}") for name in head.left_out}
+        program = replace(program, not_seen=tuple(sorted({*program.not_seen, *links})))
+        return replace(made, after=replace(made.after, program=program))
+    assert head.program is not None  # noqa: S101  (it was checked where the file was read)
+    # Who names the project decides which comment is written over, so the head has no say in it.
+    if source.kind == "program":
+        name, stack = named_by(source, asked, label)
+        if stack and head.program.stack != stack.rpartition("/")[2]:
+            raise ProgramError([of_another_stack(head.program.stack, stack)])
+        after = replace(head.program, project=name, stack=stack)
+        running = start(base.root, base.top, asked)
+        found = _result_of_base(running)
+        before = found if isinstance(found, Program) else _empty(after, asked.label, found)
+        side = complete(before, base.root, asked, inside=base.top)
+        return _Made(before=side, after=Side(program=after), in_force=running.in_force)
+    after = replace(head.program, project=label, stack="")
+    return _Made(before=_render_base(source, asked, base, label, after), after=Side(program=after))
+
+
+def named_by(source: Source, asked: Asked, label: str) -> tuple[str, str]:
+    """Project and stack of a program, as the tree says that is trusted; its path where the tree does not have it yet."""
+    with contextlib.suppress(ProblemsError):
+        project = load_project(source.root, asked.stack, asked.config)
+        return project.name, project.stack
+    return label, asked.stack or ""
+
+
+def complete(program: Program, root: Path, asked: Asked, *, inside: Path) -> Side:
+    """A program with what its charts make, where that is asked for, and the releases that its project pins."""
+    program = with_charts(program, root, inside=inside) if asked.charts else program
+    return Side(program=replace(program, pins=read_package_pins(root)))
+
+
+def _read_both(
+    source: Source, asked: Asked, base: _Base, label: str, *, head: Path, head_inside: Path
+) -> _Made:
+    before_side, after_side = (
+        read_side(root, inside=top, shown=source.shown, label=label, config=asked.config)
+        for root, top in ((base.root, base.top), (head, head_inside))
+    )
+    if not any((each.program.objects or each.program.problems) for each in (before_side, after_side)):
+        raise ProgramError([_nothing(source)])
+    # What cannot be read at the base was there before, and is not what this change is asked about.
+    told = (NotSeen(what="base", name=each.path, reason=str(each)) for each in before_side.program.problems)
+    program = before_side.program
+    unread = tuple(
+        sorted({*program.not_seen, *(each for each in told if "duplicate-object" not in each.reason)})
+    )
+    before_side = replace(before_side, program=replace(program, problems=(), not_seen=unread))
+    return _Made(before=before_side, after=after_side)
+
+
+def _render_both(source: Source, asked: Asked, base: _Base, label: str) -> tuple[Side, Side]:
+    after = render(source.root, asked.values, source, asked, label, inside=base.head_top)
+    _lend_dependencies(source.root, base.root)
+    return _render_base(source, asked, base, label, after.program), after
+
+
+def _render_base(source: Source, asked: Asked, base: _Base, label: str, after: Program) -> Side:
+    files, missing = values_at_base(asked.values, base.head_top, base.top)
+    try:
+        before = render(base.root, files, source, asked, label, inside=base.top)
+    except ProblemsError as error:
+        refused = any(each.code == "chart-not-rendered" for each in error.problems)
+        if refused and asked.head is not None and (base.root / "Chart.lock").is_file():
+            # What it depends on was not fetched here, and a base that counts as empty hides what the head takes away.
+            raise
+        return Side(program=_empty(after, asked.label, error))
+    told = {NotSeen(what="values of the base", name=each.name, reason="the file is new") for each in missing}
+    program = replace(before.program, not_seen=tuple(sorted({*before.program.not_seen, *told})))
+    return replace(before, program=program)
+
+
+def render(
+    root: Path, files: Sequence[Path], source: Source, asked: Asked, label: str, *, inside: Path
+) -> Side:
+    """The objects of the chart in *root* with the values of *files*; links of neither lead out of *inside*."""
+    return render_side(
+        root,
+        read_values(files, inside),
+        inside=inside,
+        shown=source.shown,
+        label=label,
+        config=asked.config,
+        timeout=asked.timeout,
+    )
+
+
+def _lend_dependencies(head: Path, base: Path) -> None:
+    """Give the base the downloaded charts of the head, which are not committed, where both lock the same ones."""
+    charts, lock = head / "charts", head / "Chart.lock"
+    with contextlib.suppress(OSError):
+        same = lock.read_bytes() == (base / "Chart.lock").read_bytes()
+        if same and charts.is_dir() and not (base / "charts").exists():
+            # A link would lead out of the base.
+            shutil.copytree(charts, base / "charts", ignore=shutil.ignore_patterns(".git"))
+
+
+def _empty(after: Program, label: str, error: ProblemsError) -> Program:
+    missing = NotSeen(what="base", name=label, reason=f"counts as empty: {error.problems[0].message}")
+    return Program(project=after.project, stack=after.stack, not_seen=(missing,))
+
+
+def _known_secrets(root: Path, source: Source, asked: Asked) -> Iterator[str]:
+    yield from secret_texts(os.environ)
+    yield from secret_texts(asked.config)
+    if source.kind == "program":
+        with contextlib.suppress(ProblemsError):
+            yield from secret_texts_of(load_project(root, asked.stack, asked.config))
+    if asked.values:
+        with contextlib.suppress(ProblemsError):
+            yield from secret_values(read_values(asked.values))
+
+
+def label_of(source: Source, repository: Repository | None) -> str:
+    """What manifests are told apart by from those of other folders: the path in the repository."""
+    if not source.root.exists():
+        return Path(source.shown).as_posix()
+    return (repository.prefix if repository else "") or source.root.name or "manifests"
+
+
+def repository_of(source: Source) -> Repository:
+    """The repository of a source, which the path as it was typed may not lead out of.
+
+    Raises:
+        ProgramError: As `find_repository`.
+    """
+    typed = Path(source.shown)
+    if typed.exists() and os.path.realpath(typed) != os.path.abspath(typed):  # noqa: PTH100  (without following links)
+        find_repository(typed)
+    return find_repository(existing(source))
+
+
+def existing(source: Source) -> Path:
+    """The path, or the nearest folder above it."""
+    return next(each for each in (source.root, *source.root.parents) if each.exists())
+
+
+def _notes_of_tree(repository: Repository, base: str, state: Mapping[str, str]) -> Iterator[str]:
+    relevant = [name for name, letters in state.items() if letters != "??" or name.endswith(_READ)]
+    # Against the last commit itself, what is not committed is what the user asks about.
+    if relevant and repository.resolve(base) != repository.resolve("HEAD"):
+        shown = join_words(sorted(relevant))
+        yield f"The working tree is reviewed as it is: {count_of(len(relevant), 'file')} not committed ({shown})."
+    left = [
+        name
+        for name, letters in repository.uncommitted(everything=True).items()
+        if state.get(name) != letters and "__pycache__" not in name
+    ]
+    if left:
+        yield f"The program wrote into its folder while it ran: {join_words(sorted(left))}."
+
+
+def _nothing(source: Source) -> Problem:
+    return Problem(
+        path=source.shown,
+        code="no-project",
+        message="holds neither a Pulumi project, nor a chart, nor a manifest, and did not at the base",
+        hint="name the folder with Pulumi.yaml, Chart.yaml, or YAML and JSON files",
+    )
+
+
+def _no_base_path(path: Path) -> Problem:
+    return Problem(
+        path="--base-path",
+        code="base-not-found",
+        message=f"{path} is not there",
+        hint=nearest_path(path) or "name the folder with the former state",
+    )

@@ -1,0 +1,155 @@
+"""A server with TLS of our own in front of a real API server: whose certificate is changed in the middle of the work.
+
+A real one takes a minute to take a new certificate, and shows nobody what clients sent to it.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tools.cluster import ControlPlane
+from tools.cluster.connection import tls_context
+
+_BEARER = re.compile(rb"(?<=Authorization: Bearer )\S+")
+_CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
+
+
+@dataclass(frozen=True)
+class Authority:
+    """A certificate authority."""
+
+    certificate: Path
+    key: Path
+
+    @classmethod
+    def make(cls, folder: Path, name: str) -> Authority:
+        """One of its own name."""
+        made = cls(folder / f"{name}.crt", folder / f"{name}.key")
+        _openssl(*_CURVE, "-subj", f"/CN={name}", "-keyout", made.key, "-out", made.certificate)
+        return made
+
+    def issue(self, name: str) -> tuple[Path, Path]:
+        """A certificate for this machine, and its key."""
+        certificate, key = (self.key.with_name(f"{name}.{self.key.stem}.{end}") for end in ("crt", "key"))
+        names = ("-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=CA:FALSE")
+        signed = ("-CA", self.certificate, "-CAkey", self.key)
+        _openssl(*_CURVE, *signed, *names, "-subj", f"/CN={name}", "-keyout", key, "-out", certificate)
+        return certificate, key
+
+
+def _openssl(*words: object) -> None:
+    subprocess.run(["openssl", "req", "-x509", *map(str, words)], check=True, capture_output=True)
+
+
+class Front:
+    """Answers at one port for as long as it lives, and passes on what comes.
+
+    Args:
+        plane: The real API server.
+        certificate: What it shows, with its key.
+    """
+
+    def __init__(self, plane: ControlPlane, certificate: tuple[Path, Path]) -> None:
+        self._plane = plane
+        self._place = urlsplit(plane.url)
+        self._context = _shown(certificate)
+        self.token = ""
+        """Who sends this one is the administrator; others are passed on as they are."""
+        self.tokens: set[str] = set()
+        """All that were sent since the certificate was changed last."""
+        self._open: set[socket.socket] = set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self.url = f"https://127.0.0.1:{self.port}"
+        self._away = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def show(self, certificate: tuple[Path, Path], *, clients: Authority | None = None) -> None:
+        """Show another certificate, as a server that is started anew: all connections end.
+
+        Args:
+            certificate: It, with its key.
+            clients: Whose certificates clients have to show.
+        """
+        self._context = _shown(certificate, clients)
+        self._hang_up()
+        self.tokens = set()
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """End all connections, and each that comes."""
+        self._away = True
+        self._hang_up()
+        try:
+            yield
+        finally:
+            self._away = False
+
+    def stop(self) -> None:
+        """End it all."""
+        self._listener.close()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        for each in tuple(self._open):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        self._open.add(client)
+        context = self._context
+        with suppress(OSError), client:
+            if self._away:
+                return
+            with (
+                context.wrap_socket(client, server_side=True) as inner,
+                socket.create_connection((self._place.hostname, self._place.port)) as plain,
+                tls_context(self._plane.connection.ca).wrap_socket(
+                    plain, server_hostname=self._place.hostname
+                ) as server,
+            ):
+                self._open |= {inner, plain, server}
+                back = threading.Thread(target=_pump, args=(server, inner, bytes), daemon=True)
+                back.start()
+                _pump(inner, server, self._judged)
+                back.join()
+
+    def _judged(self, block: bytes) -> bytes:
+        self.tokens |= {each.decode() for each in _BEARER.findall(block)}
+        real = self._plane.token
+        return _BEARER.sub(
+            lambda found: real.encode() if found[0].decode() == self.token else found[0], block
+        )
+
+
+def _shown(certificate: tuple[Path, Path], clients: Authority | None = None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    if clients is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(clients.certificate)
+    return context
+
+
+def _pump(source: socket.socket, target: socket.socket, change: Callable[[bytes], bytes]) -> None:
+    with suppress(OSError):
+        while block := source.recv(65536):
+            target.sendall(change(block))
+    for each in (source, target):
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FORMS = ("markdown", "json", "sarif", "junit")
+PROJECT = "name: app\nruntime: python\n"
+OBJECT = (
+    'import pulumi_kubernetes as k8s\nk8s.core.v1.ConfigMap("c", metadata={"name": "c"}, data={"a": "%s"})\n'
+)
+MANIFEST = "# a comment\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: c}\nspec: {suitableFor: %s}\n"
+
+
+@pytest.fixture
+def infra(tree) -> Path:
+    tree.write("README.md", "a repository\n")
+    return tree.root / "infra"
+
+
+def program(tree, side: str, *, settings: str = "") -> None:
+    tree.write("infra/Pulumi.yaml", PROJECT)
+    tree.write("infra/__main__.py", OBJECT % side)
+    if settings:
+        tree.write("infra/Pulumi.dev.yaml", settings)
+
+
+def compiled(tree, command, tmp_path: Path, *arguments: str) -> Path:
+    """What job one leaves; the tree is that of the base afterwards, as job two has it."""
+    file = tmp_path / "head.json"
+    command("compile", "infra", "--output", str(file), *arguments, cwd=tree.root)
+    tree.git("stash", "--include-untracked")
+    return file
+
+
+def test_a_review_of_a_compiled_head_is_that_of_the_working_tree(tree, command, infra, tmp_path: Path):
+    program(tree, "old")
+    tree.commit()
+    program(tree, "new")
+    plain = {
+        form: command("review", "infra", "--base", "HEAD", "--format", form, cwd=tree.root) for form in FORMS
+    }
+    head = compiled(tree, command, tmp_path)
+    for form in FORMS:
+        answer = command(
+            "review", "infra", "--base", "HEAD", "--head", str(head), "--format", form, cwd=tree.root
+        )
+        assert (answer.code, answer.out) == (plain[form].code, plain[form].out)
+
+
+@pytest.mark.parametrize("name", ["infra/a.yaml", "infra/deep/b.yml"])
+def test_manifests_are_judged_where_the_head_is_read(tree, command, infra, tmp_path: Path, name: str):
+    tree.write(name, MANIFEST % "[a]")
+    tree.commit()
+    tree.write(name, MANIFEST % "{}")
+    plain = command("review", "infra", "--base", "HEAD", "--format", "json", cwd=tree.root)
+    head = compiled(tree, command, tmp_path)
+    answer = command(
+        "review", "infra", "--base", "HEAD", "--head", str(head), "--format", "json", cwd=tree.root
+    )
+    assert (answer.code, answer.out) == (plain.code, plain.out)
+    assert f"{name}:5" in command(
+        "review", "infra", "--base", "HEAD", "--head", str(head), cwd=tree.root
+    ).out.replace('"', "")
+
+
+def test_a_head_that_adds_the_folder_is_reviewed(tree, command, infra, tmp_path: Path):
+    tree.commit()
+    program(tree, "new")
+    head = compiled(tree, command, tmp_path)
+    assert not infra.exists()
+    markdown = tmp_path / "review.md"
+    answer = command(
+        "review", "infra", "--base", "HEAD", "--head", str(head), "--markdown", str(markdown), cwd=tree.root
+    )
+    assert answer.code == 0, answer.err
+    assert "c" in answer.out
+    # Not the name that the head gives itself: it could be that of another review.
+    assert markdown.read_text().startswith("<!-- dra-infra review infra")
+
+
+def test_a_head_cannot_take_the_name_of_another_review(tree, command, infra, tmp_path: Path):
+    program(tree, "old")
+    tree.commit()
+    program(tree, "new")
+    tree.write("infra/Pulumi.yaml", "name: payments\nruntime: python\n")
+    head = compiled(tree, command, tmp_path)
+    answer = command(
+        "review", "infra", "--base", "HEAD", "--head", str(head), "--format", "markdown", cwd=tree.root
+    )
+    assert answer.out.startswith("<!-- dra-infra review app/dev")
+
+
+def test_the_base_says_where_a_head_is_placed(tree, command, infra, tmp_path: Path):
+    program(tree, "old", settings="config: {dra-infra:fleet: hgx-h100 x 1}\n")
+    tree.commit()
+    program(tree, "new", settings="config: {dra-infra:fleet: hgx-h100 x 100}\n")
+    head = compiled(tree, command, tmp_path)
+    answer = command(
+        "review", "infra", "--base", "HEAD", "--head", str(head), "--format", "json", cwd=tree.root
+    )
+    (note,) = json.loads(answer.out)["notes"]
+    assert (
+        note
+        == "The head sets dra-infra:fleet to 'hgx-h100 x 100'; it is placed on 'hgx-h100 x 1', as the base says."
+    )
+
+
+def test_a_program_that_fails_leaves_why(tree, command, infra, tmp_path: Path):
+    program(tree, "old")
+    tree.commit()
+    tree.write("infra/__main__.py", "raise ValueError('boom')\n")
+    head = compiled(tree, command, tmp_path)
+    markdown = tmp_path / "review.md"
+    answer = command(
+        "review", "infra", "--base", "HEAD", "--head", str(head), "--markdown", str(markdown), cwd=tree.root
+    )
+    assert (answer.code, answer.codes) == (2, {"program-raised"})
+    assert "There is no review" in markdown.read_text()
+    assert markdown.read_text().startswith("<!-- dra-infra review app/dev")
+
+
+def test_nothing_of_the_head_runs_where_it_is_reviewed(tree, command, infra, tmp_path: Path):
+    program(tree, "old")
+    tree.commit()
+    program(tree, "new")
+    head = compiled(tree, command, tmp_path)
+    data: dict[str, Any] = json.loads(head.read_text())
+    assert data["commit"] == tree.git("rev-parse", "HEAD")
+    # The working tree is what a pull request would have: a program that must not run.
+    tree.write("infra/__main__.py", "raise SystemExit('it ran')\n")
+    tree.write("infra/Pulumi.yaml", PROJECT)
+    answer = command("review", "infra", "--base", "HEAD", "--head", str(head), cwd=tree.root)
+    assert answer.code == 0, answer.err
+    assert "it ran" not in answer.err + answer.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--engine",), "--head"),
+        (("--source", "chart"), "compiled-of-another-kind"),
+        (("--head-commit", "b" * 40), "compiled-of-another-commit"),
+        (("--head-commit", ""), "compiled-of-another-commit"),
+        (("--stack", "prod"), "compiled-of-another-stack"),
+    ],
+)
+def test_what_does_not_go_with_a_compiled_head_is_refused(
+    tree, command, infra, tmp_path: Path, arguments: tuple[str, ...], said: str
+):
+    program(tree, "old")
+    tree.commit()
+    program(tree, "new")
+    head = compiled(tree, command, tmp_path)
+    answer = command("review", "infra", "--base", "HEAD", "--head", str(head), *arguments, cwd=tree.root)
+    assert answer.code == 2
+    assert said in answer.err
+
+
+def test_a_head_of_another_folder_is_refused(tree, command, infra, tmp_path: Path):
+    program(tree, "old")
+    tree.commit()
+    program(tree, "new")
+    head = compiled(tree, command, tmp_path)
+    answer = command("review", "other", "--base", "HEAD", "--head", str(head), cwd=tree.root)
+    assert (answer.code, answer.codes) == (2, {"compiled-of-another-path"})
+
+
+def test_a_commit_without_a_head_is_refused(tree, command):
+    answer = command("review", "--head-commit", "b" * 40, cwd=tree.root)
+    assert (answer.code, "needs --head" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize("broken", ["absent", "no head", "another commit", "another kind", "another stack"])
+def test_a_head_that_cannot_be_used_is_told_where_an_older_review_stands(
+    tree, command, infra, tmp_path: Path, broken: str
+):
+    program(tree, "old")
+    tree.commit()
+    program(tree, "new")
+    head = compiled(tree, command, tmp_path, *(("--stack", "prod") if broken == "another stack" else ()))
+    more = ("--head-commit", "b" * 40) if broken == "another commit" else ()
+    if broken == "absent":
+        head.unlink()
+    elif broken == "no head":
+        head.write_text("{}")
+    elif broken == "another kind":
+        head.write_text(json.dumps({**json.loads(head.read_text()), "kind": "chart"}))
+    markdown = tmp_path / "review.md"
+    answer = command(
+        *("review", "infra", "--base", "HEAD", "--head", str(head), "--markdown", str(markdown), *more),
+        cwd=tree.root,
+    )
+    assert answer.code == 2
+    assert markdown.read_text().startswith("<!-- dra-infra review app/dev -->\n### ❔ There is no review")
+    assert {*re.findall(r"`([a-z-]+)`", markdown.read_text())} == answer.codes
+
+
+def test_manifests_inside_a_project_are_reviewed_by_two_jobs(tree, command, infra, tmp_path: Path):
+    program(tree, "old")
+    tree.write("infra/manifests/a.yaml", MANIFEST % "[a]")
+    tree.commit()
+    tree.write("infra/manifests/a.yaml", MANIFEST % "{}")
+    head = tmp_path / "head.json"
+    kind = ("infra/manifests", "--source", "manifests")
+    assert command("compile", *kind, "--output", str(head), cwd=tree.root).code == 0
+    tree.git("stash")
+    answer = command("review", *kind, "--base", "HEAD", "--head", str(head), cwd=tree.root)
+    assert "infra/manifests/a.yaml:5" in answer.out.replace('"', "")
+    assert (
+        "compiled-of-another-kind"
+        in command("review", "infra/manifests", "--base", "HEAD", "--head", str(head), cwd=tree.root).codes
+    )
+
+
+@pytest.mark.parametrize("name", [b"n\xfe.yaml", b"broken.yaml", b"pipe.yaml"])
+def test_a_file_that_the_other_job_could_not_read_is_told(tree, command, infra, tmp_path: Path, name: bytes):
+    tree.write("infra/a.yaml", MANIFEST % "[a]")
+    tree.commit()
+    path = os.fsencode(infra) + b"/" + name
+    if name == b"broken.yaml":
+        Path(os.fsdecode(path)).symlink_to("gone.yaml")
+    elif name == b"pipe.yaml":
+        os.mkfifo(path)
+    else:
+        Path(os.fsdecode(path)).write_text(MANIFEST % "[b]")
+    head = tmp_path / "head.json"
+    answer = command("compile", "infra", "--output", str(head), cwd=tree.root)
+    assert (answer.code, answer.codes) == (2, {"file-unreadable"})
+    Path(os.fsdecode(path)).unlink()
+    answer = command("review", "infra", "--base", "HEAD", "--head", str(head), cwd=tree.root)
+    assert (answer.code, answer.codes) == (2, {"file-unreadable"})
+
+
+def test_a_link_out_of_the_repository_is_not_compiled(tree, command, infra, tmp_path: Path):
+    tree.commit()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a.yaml").write_text(MANIFEST % "[a]")
+    infra.symlink_to(tmp_path / "elsewhere")
+    answer = command("compile", "infra", "--output", str(tmp_path / "head.json"), cwd=tree.root)
+    assert (answer.code, answer.codes) == (2, {"no-repository"})
+    assert not (tmp_path / "head.json").exists()
+
+
+@pytest.mark.parametrize("way", ["compile", "review"])
+def test_a_link_into_git_is_left_out(tree, command, infra, tmp_path: Path, way: str):
+    tree.write("infra/a.yaml", MANIFEST % "[a]")
+    tree.commit()
+    (tree.root / ".git" / "planted").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: planted}\n"
+    )
+    (infra / "x.yaml").symlink_to("../.git/planted")
+    if way == "compile":
+        head = tmp_path / "head.json"
+        assert command("compile", "infra", "--output", str(head), cwd=tree.root).code == 0
+        found = json.loads(head.read_text())
+        assert (list(found["files"]), found["left_out"]) == (["a.yaml"], ["x.yaml"])
+    else:
+        answer = command("review", "infra", "--base", "HEAD", "--format", "json", cwd=tree.root)
+        assert [each["name"] for each in json.loads(answer.out)["notKnown"]] == ["infra/x.yaml"]
+        assert "planted" not in json.dumps(json.loads(answer.out)["changes"])
+
+
+def test_a_link_out_of_the_repository_is_left_out_and_named(tree, command, infra, tmp_path: Path):
+    tree.write("infra/a.yaml", MANIFEST % "[a]")
+    tree.commit()
+    (tmp_path / "secret.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: planted}\n")
+    (infra / "b.yaml").symlink_to(tmp_path / "secret.yaml")
+    head = compiled(tree, command, tmp_path)
+    assert "cGxhbnRlZ" not in head.read_text()
+    answer = command(
+        "review", "infra", "--base", "HEAD", "--head", str(head), "--format", "json", cwd=tree.root
+    )
+    assert [each["name"] for each in json.loads(answer.out)["notKnown"]] == ["infra/b.yaml"]

@@ -1,0 +1,60 @@
+"""What is said about random small clusters, held against the allocator itself."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from dra_infra.explanation import explain_node
+from dra_infra.explanation.findings import find_shortages
+from dra_infra.explanation.question import read_requests
+from dra_infra.explanation.sieve import Sieve
+from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, Failed
+from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError
+from tests.unit.explanation.asked import claims_of, cluster_of
+from tests.unit.kubernetes.scheduler.allocator.answers import node_of
+from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, draw_case
+
+CASES = 250
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_a_shortage_is_only_told_where_the_allocator_finds_nothing(minor):
+    seen = 0
+    for seed in range(CASES):
+        case = draw_case(random.Random(f"{minor} {seed}"), minor)  # noqa: S311  (not for secrets)
+        cluster, claims = cluster_of(case), claims_of(case)
+        for manifest in case.nodes:
+            node = node_of(manifest)
+            declared = frozenset(manifest.get("status", {}).get("declaredFeatures", ()))
+            try:
+                requests = read_requests(cluster, claims)
+            except AllocationError:
+                continue
+            for asked, is_free in ((cluster, False), (cluster.with_state(AllocatedState()), True)):
+                sieve = Sieve(cluster, node, declared)
+                told = find_shortages(cluster, sieve, claims, requests, is_free=is_free)
+                if told:
+                    seen += 1
+                    outcome = asked.allocator.allocate(node, claims, declared=declared)
+                    assert not isinstance(outcome, Allocated), (seed, told)
+    assert seen > CASES // 10
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_every_refusal_has_a_reason(minor):
+    codes = set()
+    for seed in range(CASES):
+        case = draw_case(random.Random(f"{minor} {seed}"), minor)  # noqa: S311  (not for secrets)
+        cluster, claims = cluster_of(case), claims_of(case)
+        for manifest in case.nodes:
+            node = node_of(manifest)
+            outcome = cluster.allocator.allocate(node, claims)
+            if not isinstance(outcome, Allocated):
+                found = explain_node(cluster, node, claims)
+                assert found.text.format(best=found.best)
+                if not isinstance(outcome, Failed):
+                    assert found.code != "allocation-aborted"
+                codes.add(found.code)
+    assert codes >= {"no-device-matches", "too-few-devices", "devices-in-use"}

@@ -1,0 +1,173 @@
+"""How the API server refuses: the kind, and the text behind the value."""
+
+from __future__ import annotations
+
+import pytest
+
+from dra_infra.kubernetes.cel.check import check_expression
+from dra_infra.kubernetes.cel.constants import read_double
+from dra_infra.kubernetes.cel.environment import Environment
+from dra_infra.kubernetes.cel.patterns import refuse_pattern
+
+NEW = Environment(stored=False)
+ATTRIBUTES = 'device.attributes["a.b"]'
+COSTLY = f"{ATTRIBUTES}.all(a, {ATTRIBUTES}.all(b, {ATTRIBUTES}.all(c, {ATTRIBUTES}.all(d, a == d))))"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "detail"),
+    [
+        ("1", "FieldValueInvalid", "must evaluate to bool or the unknown type, not int"),
+        ("timestamp(0)", "FieldValueInvalid", "not google.protobuf.Timestamp"),
+        (
+            "true &",
+            "FieldValueInvalid",
+            "compilation failed: ERROR: <input>:1:6: Syntax error: token recognition error",
+        ),
+        (f'"{"a" * 10_240}" == ""', "FieldValueTooLong", "may not be more than 10240 bytes"),
+        (
+            'int("x") == 1',
+            "InternalError",
+            "program instantiation failed: type conversion error from 'string' to 'int'",
+        ),
+        ('"a".find("(") == ""', "InternalError", "error parsing regexp: missing closing ): `(`"),
+        ("[type(1)].exists(t, t == int)", "InternalError", "reference to undefined type: t"),
+        (f"{ATTRIBUTES}.x[null]", "InternalError", "invalid qualifier type: types.Null"),
+        (COSTLY, "FieldValueForbidden", "too complex, exceeds cost limit"),
+        (f"{ATTRIBUTES}.x && 3", "FieldValueInvalid", "expected type 'bool' but found 'int'"),
+        (
+            "q.sign() == 1 && sign(1)",
+            "FieldValueInvalid",
+            "found no matching overload for 'sign' applied to '(int)'",
+        ),
+        (
+            '"%d".format(["a"]) == ""',
+            "FieldValueInvalid",
+            "decimal clause can only be used on integers, was given string",
+        ),
+        ("1e999 > 1.0", "FieldValueInvalid", "invalid double literal"),
+        ("[1].flatten() == [1]", "FieldValueInvalid", "'flatten' applied to 'list(int).()'"),
+        ("é == 1", "FieldValueInvalid", "Syntax error"),
+    ],
+)
+def test_every_kind_of_refusal_has_the_text_of_the_server(text: str, kind: str, detail: str):
+    checked = check_expression(text, environment=NEW)
+    assert checked.kind == kind
+    assert detail in checked.detail
+    assert checked.errors
+
+
+def test_what_makes_the_server_itself_fail_is_an_internal_error():
+    checked = check_expression(f"[?{ATTRIBUTES}.x].size() == 1", environment=NEW)
+    assert (checked.kind, checked.detail, len(checked.errors)) == ("InternalError", "", 1)
+
+
+def test_the_scheduler_does_not_look_at_the_estimate():
+    checked = check_expression(COSTLY)
+    assert (checked.kind, checked.errors) == ("", ())
+    assert checked.cost is not None
+    assert checked.cost > 1_000_000
+
+
+def test_a_mark_is_as_wide_as_what_stands_above_it():
+    detail = check_expression('"é\t" == 1').detail
+    assert detail.endswith('\n | "é " == 1\n | .\uff0e...^')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[].map(x, -x)[0] == 1",
+        "[][0].exists(x, true)",
+        "(true ? null : ip('::1')) == ip('::1')",
+        "[1].all(device, true)",
+    ],
+)
+def test_what_the_order_of_overloads_decides_is_not_guessed(text: str):
+    checked = check_expression(text)
+    assert checked.undecided
+    assert (checked.kind, checked.detail, checked.errors) == ("", "", ())
+
+
+def test_a_long_chain_of_tests_is_checked_in_no_time():
+    reads = " && ".join(
+        f"has({ATTRIBUTES}.x{number}) && {ATTRIBUTES}.x{number} == 1" for number in range(100)
+    )
+    checked = check_expression(reads)
+    assert len(checked.reads) == 100
+    assert all(read.guarded for read in checked.reads)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *(("1.", 1.0), ("+.5", 0.5), ("1_0", 10.0), ("0x1p4", 16.0), ("0x_1p0", 1.0), ("inf", float("inf"))),
+        *(
+            ("", None),
+            ("-nan", None),
+            ("1e400", None),
+            ("_1", None),
+            ("1 ", None),
+            ("0x1", None),
+            (".e1", None),
+        ),
+    ],
+)
+def test_numbers_are_read_as_go_reads_them(text: str, value: float | None):
+    assert read_double(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        *(("0", True), ("-1h30m", True), ("1.5s", True), (".5s", True), ("1µs", True), ("9223372036s", True)),
+        *(("", False), ("1", False), ("1d", False), (".s", False), ("inf", False), ("9223372037s", False)),
+    ],
+)
+def test_durations_are_read_as_go_reads_them(text: str, right: bool):
+    assert (not check_expression(f"duration('{text}') == duration('{text}')").errors) is right
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("2024-02-29T01:00:00Z", True),
+        ("2024-02-29T1:00:00,5+24:00", True),
+        ("2024-02-29T1:00:00+24:60", True),
+        ("0000-12-31T23:59:59-01:00", True),
+        ("2023-02-29T01:00:00Z", False),
+        ("2024-02-29 01:00:00Z", False),
+        ("0001-01-01T00:00:00+01:00", False),
+        ("9999-12-31T23:59:59-01:00", False),
+    ],
+)
+def test_times_are_read_as_go_reads_them(text: str, right: bool):
+    assert (not check_expression(f"timestamp('{text}') == timestamp('{text}')").errors) is right
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "int(duration('1.5s')) == 1500000000",
+        "string(duration('1µs')) == '0.000001s'",
+        "string(timestamp('2024-01-01T00:00:00,5Z')) != ''",
+        "int('00000000000000000000000000012') == 12",
+    ],
+)
+def test_constants_that_the_server_computes_are_accepted(expression: str):
+    assert not check_expression(expression).errors
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("a+b", ""),
+        ("[a", "missing closing ]: `[a`"),
+        ("a**", "invalid nested repetition operator: `**`"),
+        ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
+        ("\\C", "invalid escape sequence: `\\C`"),
+        ("\\", "trailing backslash at end of expression: ``"),
+    ],
+)
+def test_patterns_are_refused_in_the_words_of_go(pattern: str, reason: str):
+    assert refuse_pattern(pattern) == (f"error parsing regexp: {reason}" if reason else "")

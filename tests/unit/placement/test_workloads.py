@@ -1,0 +1,228 @@
+"""Replicas, shared claims, DaemonSets, and all workloads together."""
+
+from __future__ import annotations
+
+import pytest
+
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.placement.scheduling import place
+
+
+def deployed(build, fleet, *claims, count=1, replicas=1, kind="Deployment", **spec):
+    manifests = [
+        build.a_class(),
+        build.a_template("t", build.a_request(count=count)),
+        build.a_claim("c", build.a_request(count=count)),
+    ]
+    return build.place_one(
+        fleet, *manifests, build.a_deployment("d", *claims, replicas=replicas, kind=kind, **spec)
+    )
+
+
+def test_workload_fits_when_all_its_pods_do(build):
+    fleet = build.a_fleet(build.gpus("a"), build.gpus("b"))
+    answer = deployed(build, fleet, "template:t", count=3, replicas=4)
+    assert (answer.verdict, answer.replicas, answer.more_pods) == ("fits", 4, 0)
+    assert [(each.node, build.devices(each)[0]) for each in answer.pods] == [
+        ("a", "gpu-0"),
+        ("a", "gpu-3"),
+        ("b", "gpu-0"),
+        ("b", "gpu-3"),
+    ]
+
+
+def test_workload_with_one_pod_too_many_does_not_fit(build):
+    fleet = build.a_fleet(build.gpus("a"), build.gpus("b"))
+    answer = deployed(build, fleet, "template:t", count=3, replicas=5)
+    assert (answer.verdict, build.codes(answer)) == ("does-not-fit", ["too-few-nodes"])
+    assert answer.reasons[0].message == "4 of 5 pods fit on the free fleet"
+    assert len(answer.nodes) == 2
+    assert len(answer.pods) == 4
+
+
+def test_more_pods_counts_those_beyond_the_replicas(build):
+    fleet = build.a_fleet(build.gpus("a"), build.gpus("b", 5), build.gpus("c", 1))
+    assert deployed(build, fleet, "template:t", count=2, replicas=3).more_pods == 3
+
+
+def test_workload_without_replicas_is_answered_for_one_pod(build):
+    fleet = build.a_fleet(build.gpus("a"))
+    fits = deployed(build, fleet, "template:t", count=8, replicas=0)
+    fails = deployed(build, fleet, "template:t", count=9, replicas=0)
+    assert (fits.verdict, fits.more_pods, fits.pods) == ("fits", 1, ())
+    assert fails.verdict == "does-not-fit"
+
+
+def test_fleet_without_nodes_fits_nothing(build):
+    answer = deployed(build, build.a_fleet(), "template:t")
+    assert (answer.verdict, answer.reasons[0].message) == ("does-not-fit", "the fleet has no nodes")
+
+
+def test_node_without_devices_says_so(build):
+    answer = deployed(build, build.a_fleet(nodes=[build.a_node("a")]), "template:t")
+    assert answer.reasons[0].message == "no devices are published for the node"
+
+
+def test_pods_that_share_a_claim_go_to_its_node(build):
+    fleet = build.a_fleet(build.gpus("a", 2), build.gpus("b", 2))
+    answer = deployed(build, fleet, "claim:c", replicas=3)
+    assert answer.verdict == "fits"
+    assert {each.node for each in answer.pods} == {"a"}
+    assert {tuple(build.devices(each)) for each in answer.pods} == {("gpu-0",)}
+
+
+def test_pods_that_share_a_claim_are_bound_by_its_node(build):
+    fleet = build.a_fleet(build.gpus("a", 2), build.gpus("b", 2))
+    answer = deployed(build, fleet, "claim:c", "template:t", replicas=2)
+    assert (answer.verdict, answer.reasons[0].message) == (
+        "does-not-fit",
+        "1 of 2 pods fit on the free fleet",
+    )
+
+
+def test_shared_claim_that_fits_all_pods_on_some_nodes_only_is_told(build):
+    fleet = build.a_fleet(build.gpus("a", 2), build.gpus("b", 8))
+    answer = deployed(build, fleet, "claim:c", "template:t", replicas=3)
+    assert (answer.verdict, build.codes(answer)) == ("fits", ["claim-elsewhere"])
+    assert "the worst candidate only 1" in answer.reasons[0].message
+
+
+def test_claim_has_at_most_256_consumers(build):
+    nodes = [build.a_node("a", allocatable={"cpu": "64", "memory": "1Gi", "pods": "1000"})]
+    fleet = build.a_fleet(build.gpus("a"), nodes=nodes)
+    assert deployed(build, fleet, "claim:c", replicas=256).verdict == "fits"
+    assert deployed(build, fleet, "claim:c", replicas=257).verdict == "does-not-fit"
+
+
+def test_claim_on_a_device_of_all_nodes_can_be_used_from_all(build):
+    fleet = build.a_fleet(
+        build.a_slice("pool", [build.a_device("d0")], allNodes=True),
+        nodes=[build.a_node(name, allocatable={"cpu": "1", "memory": "1Gi", "pods": "1"}) for name in "ab"],
+    )
+    answer = deployed(build, fleet, "claim:c", replicas=2)
+    assert answer.verdict == "fits"
+    assert [each.node for each in answer.pods] == ["a", "b"]
+
+
+def test_two_pods_with_one_claim_are_placed_on_one_node(build):
+    fleet = build.a_fleet(build.gpus("a", 1), build.gpus("b", 1))
+    manifests = [build.a_class(), build.a_claim("c", build.a_request())]
+    pods = [build.a_pod("p", "claim:c"), build.a_pod("q", "claim:c")]
+    placement = place([*manifests, *pods], fleet)
+    assert placement.together is True
+    assert [workload.pods[0].node for workload in placement.workloads] == ["a", "a"]
+
+
+def test_daemon_set_needs_room_on_every_node_that_it_goes_to(build):
+    nodes = [build.a_node("a"), build.a_node("b"), build.a_node("c", labels={"gpu": "no"})]
+    fleet = build.a_fleet(build.gpus("a"), build.gpus("b"), nodes=nodes)
+    everywhere = deployed(build, fleet, "template:t", kind="DaemonSet")
+    assert (everywhere.verdict, everywhere.replicas, everywhere.more_pods) == ("does-not-fit", 3, 0)
+    assert everywhere.reasons[0].message == "2 of 3 of the nodes that it goes to have room"
+    terms = [{"matchExpressions": [{"key": "gpu", "operator": "DoesNotExist"}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    chosen = deployed(build, fleet, "template:t", kind="DaemonSet", affinity={"nodeAffinity": required})
+    assert (chosen.verdict, chosen.replicas) == ("fits", 2)
+    assert [each.node for each in chosen.pods] == ["a", "b"]
+
+
+def test_daemon_set_goes_to_cordoned_nodes(build):
+    fleet = build.a_fleet(build.gpus("a"), nodes=[build.a_node("a", unschedulable=True)])
+    assert deployed(build, fleet, "template:t", kind="DaemonSet").verdict == "fits"
+    assert deployed(build, fleet, "template:t").verdict == "does-not-fit"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "replicas"),
+    [
+        ({"apiVersion": "batch/v1", "kind": "Job", "spec": {"parallelism": 3}}, 3),
+        ({"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {"replicas": 2}}, 2),
+        ({"apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": {}}, 1),
+    ],
+)
+def test_every_kind_with_pods_is_placed(build, manifest, replicas):
+    manifest = {**manifest, "metadata": {"name": "w", "namespace": "ml"}}
+    manifest["spec"] = {**manifest["spec"], "template": {"spec": build.pod_spec("template:t")}}
+    template = build.a_template("t", build.a_request())
+    answer = build.place_one(build.a_fleet(build.gpus("a")), build.a_class(), template, manifest)
+    assert (answer.verdict, answer.replicas) == ("fits", replicas)
+
+
+def test_volume_claim_templates_are_named(build):
+    manifest = build.a_deployment("w", "template:t", kind="StatefulSet")
+    manifest["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "v"}}]
+    template = build.a_template("t", build.a_request())
+    answer = build.place_one(build.a_fleet(build.gpus("a")), build.a_class(), template, manifest)
+    assert answer.unmodelled == ("spec.volumeClaimTemplates (volume binding and zones)",)
+
+
+def both(build, fleet, first, second):
+    manifests = [
+        build.a_class(),
+        build.a_template("one", build.a_request(count=first)),
+        build.a_template("two", build.a_request(count=second)),
+        build.a_deployment("a", "template:one"),
+        build.a_deployment("b", "template:two"),
+    ]
+    return place(manifests, fleet)
+
+
+def test_workloads_that_fit_together_are_proven_to(build):
+    placement = both(build, build.a_fleet(build.gpus("n")), 4, 4)
+    assert (placement.together, placement.fits_count, placement.notes) == (True, 2, ())
+    assert [build.devices(workload.pods[0])[0] for workload in placement.workloads] == ["gpu-0", "gpu-4"]
+
+
+def test_workloads_that_fit_alone_only_are_told_apart(build):
+    placement = both(build, build.a_fleet(build.gpus("n")), 5, 4)
+    assert (placement.together, placement.fits_count) == (False, 2)
+    (note,) = placement.notes
+    assert note == (
+        "Deployment ml/b fits alone; not proven together: the joint placement, which gives each pod the first node in "
+        "order, found room for 0 of 1 pods"
+    )
+
+
+def test_workload_that_does_not_fit_alone_is_not_together(build):
+    assert both(build, build.a_fleet(build.gpus("n")), 9, 1).together is False
+
+
+def test_undecided_workload_leaves_the_whole_open(build):
+    placement = place([build.a_pod("p", "template:nope")], build.a_fleet(build.gpus("n")))
+    assert placement.together is None
+
+
+def test_workloads_are_sorted_by_namespace_kind_and_name(build):
+    pods = [
+        build.a_pod("z", "template:t", namespace="a"),
+        build.a_pod("y", "template:t", namespace="b"),
+        build.a_deployment("z", "template:t", namespace="b"),
+        build.a_pod("a", "template:t", namespace="b"),
+    ]
+    placement = place(pods, build.a_fleet())
+    assert [each.owner for each in placement.workloads] == [
+        ObjectRef("Pod", "z", "a"),
+        ObjectRef("Deployment", "z", "b"),
+        ObjectRef("Pod", "a", "b"),
+        ObjectRef("Pod", "y", "b"),
+    ]
+
+
+def test_notes_of_the_fleet_are_kept(build):
+    fleet = build.a_fleet(build.gpus("n"), notes=("3 Pod in fleet.yaml not taken into account",))
+    assert place([], fleet).notes == fleet.notes
+
+
+def test_workloads_in_one_placement_give_the_answers_that_they_give_alone(build):
+    fleet = build.a_fleet(build.gpus("a"), build.gpus("b", 3))
+    shared = [build.a_class(), *(build.a_template(f"t{n}", build.a_request(count=n)) for n in (1, 3, 5, 9))]
+    deployments = [build.a_deployment(f"d{n}", f"template:t{n}", replicas=2) for n in (1, 3, 5, 9)]
+    together = place([*shared, *deployments], fleet).workloads
+    for answer, deployment in zip(together, deployments, strict=True):
+        (alone,) = place([*shared, deployment], fleet).workloads
+        assert (alone.verdict, tuple(alone.nodes), alone.more_pods, alone.reasons) == (
+            answer.verdict,
+            tuple(answer.nodes),
+            answer.more_pods,
+            answer.reasons,
+        )

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import pytest
+
+from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.review import review
+from dra_infra.review.changes import compare_programs
+from dra_infra.review.dangers import find_dangers
+
+H100 = "h100.deviceclass.resource.k8s.io/devices"
+CLAIMS = "count/resourceclaims.resource.k8s.io"
+
+
+def a_quota(make, hard, **spec):
+    return make.object("ResourceQuota", "team", {"hard": hard, **spec})
+
+
+def passed(make, before, after, *running):
+    base, head = make.program(*before), make.program(*after)
+    snapshot = Snapshot(fleet=make.fleet(), objects=running) if running else None
+    found = find_dangers(compare_programs(base, head), base, head, snapshot=snapshot)
+    return [danger for danger in found if danger.code == "quota-passed"]
+
+
+def a_side(make, replicas, *more, count=2, kind="Job", **spec):
+    return [
+        make.template("t", f"t-{count}", count=count),
+        make.workload(kind, "work", make.pod_spec(template=f"t-{count}"), replicas=replicas, **spec),
+        *more,
+    ]
+
+
+def a_claim(name, count, *, owner=None):
+    metadata = {"name": name, "namespace": "ml"}
+    if owner:
+        metadata["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "controller": True}]
+    requests = [{"name": "r", "exactly": {"deviceClassName": "h100", "count": count}}]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": metadata,
+        "spec": {"devices": {"requests": requests}},
+    }
+
+
+def test_devices_of_a_class_that_pass_a_quota_are_a_danger(make):
+    quota = a_quota(make, {H100: "8"})
+    assert passed(make, a_side(make, 1, quota), a_side(make, 4, quota)) == []
+    (danger,) = passed(make, a_side(make, 4, quota), a_side(make, 5, quota))
+    assert str(danger) == f"ResourceQuota ml/team is passed: {H100} is 8, and the program needs 10"
+    assert danger.hint.startswith(f'raise hard["{H100}"] to 10')
+
+
+def test_claims_are_counted_as_objects_too(make):
+    quota = a_quota(make, {CLAIMS: 3})
+    pair = make.claim("pair", "pair")
+    (danger,) = passed(make, a_side(make, 1, quota), a_side(make, 3, quota, pair))
+    assert f"{CLAIMS} is 3, and the program needs 4" in danger.message
+
+
+@pytest.mark.parametrize(
+    ("request_", "devices"),
+    [
+        ({"exactly": {"deviceClassName": "h100"}}, 1),
+        ({"exactly": {"deviceClassName": "h100", "allocationMode": "All"}}, 32),
+        (
+            {
+                "firstAvailable": [
+                    {"name": "a", "deviceClassName": "h100", "count": 2},
+                    {"name": "b", "deviceClassName": "h100", "count": 4},
+                    {"name": "c", "deviceClassName": "a100", "count": 8},
+                ]
+            },
+            4,
+        ),
+    ],
+)
+def test_each_form_of_a_request_counts_as_the_server_counts_it(make, request_, devices):
+    claim = make.claim("pair", "pair")
+    claim.manifest["spec"]["devices"]["requests"] = [{"name": "r", **request_}]
+    (danger,) = passed(make, [], [a_quota(make, {H100: "0"}), claim])
+    assert f"the program needs {devices:,}" in danger.message
+
+
+def test_a_job_runs_no_more_pods_than_it_completes(make):
+    quota = a_quota(make, {H100: "4"})
+    assert passed(make, [quota], a_side(make, 8, quota, completions=2)) == []
+
+
+def test_a_quota_that_shrinks_below_what_runs_is_passed(make):
+    before, after = (a_side(make, 4, a_quota(make, {H100: hard})) for hard in ("8", "4"))
+    assert len(passed(make, before, after)) == 1
+
+
+def test_what_was_passed_before_and_did_not_grow_is_not_said(make):
+    side = a_side(make, 9, a_quota(make, {H100: "8"}))
+    assert passed(make, side, side) == []
+
+
+def test_a_rollover_can_pass_a_quota_for_a_while(make):
+    quota = a_quota(make, {H100: "10"})
+    before, after = (a_side(make, 4, quota, kind="Deployment", count=count) for count in (1, 2))
+    assert passed(make, before, after) == []
+    quota = a_quota(make, {H100: "9"})
+    before, after = (a_side(make, 4, quota, kind="Deployment", count=count) for count in (1, 2))
+    (danger,) = passed(make, before, after)
+    assert "is passed while Deployment ml/work rolls over" in danger.message
+
+
+def test_extended_resources_count_by_both_names(make):
+    implicit = "deviceclass.resource.kubernetes.io/h100"
+    quota = a_quota(make, {"requests.nvidia.com/gpu": "2", f"requests.{implicit}": "2"})
+    class_ = make.device_class()
+    class_.manifest["spec"]["extendedResourceName"] = "nvidia.com/gpu"
+    pods = make.pod_spec()
+    pods["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1", implicit: 1}}
+    job = make.workload("Job", "plugin", pods)
+    found = passed(make, [class_], a_side(make, 1, quota, class_, job))
+    assert [danger.message.removeprefix("is passed: ").split(" is ")[0] for danger in found] == [
+        f"requests.{implicit}",
+        "requests.nvidia.com/gpu",
+    ]
+
+
+def test_a_quota_with_scopes_matches_no_claim(make):
+    quota = a_quota(make, {H100: "0"}, scopes=["NotTerminating"])
+    assert passed(make, [], a_side(make, 1, quota)) == []
+
+
+def test_quotas_of_other_namespaces_do_not_count(make):
+    quota = make.object("ResourceQuota", "team", {"hard": {H100: "0"}}, namespace="other")
+    assert passed(make, [], a_side(make, 1, quota)) == []
+
+
+def test_a_quota_that_runs_bounds_and_claims_of_others_count_against_it(make):
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "team", "namespace": "ml"},
+        "spec": {"hard": {H100: "8"}},
+    }
+    assert passed(make, a_side(make, 1), a_side(make, 4), quota) == []
+    (danger,) = passed(make, a_side(make, 1), a_side(make, 3), quota, a_claim("other", 3))
+    assert danger.message.endswith("is 8, and the program needs 6 beside 3 of others")
+
+
+def test_claims_of_the_programs_own_pods_are_counted_once(make):
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "team", "namespace": "ml"},
+        "spec": {"hard": {H100: "8"}},
+    }
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "work-a",
+            "namespace": "ml",
+            "ownerReferences": [{"kind": "Job", "name": "work", "controller": True}],
+        },
+        "spec": {"containers": []},
+    }
+    own = a_claim("work-a-gpu", 2, owner=("Pod", "work-a"))
+    assert passed(make, a_side(make, 1), a_side(make, 4), quota, pod, own) == []
+
+
+@pytest.mark.parametrize("hard", [None, "8", {H100: "many"}, {H100: None}])
+def test_malformed_limits_bound_nothing(make, hard):
+    assert passed(make, [], a_side(make, 1, a_quota(make, hard))) == []
+
+
+def test_pods_of_a_daemon_set_are_said_to_be_uncounted_without_a_fleet(make):
+    side = make.program(*a_side(make, 1, a_quota(make, {H100: "8"}), kind="DaemonSet"))
+    result = review(make.program(), side, base_label="main")
+    assert [str(each) for each in result.not_known] == [
+        "quota for DaemonSet ml/work: on how many nodes it runs is not known without a fleet"
+    ]

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dra_infra.errors import Problem
+from dra_infra.program_objects import NotSeen, Program, ProgramObject
+from dra_infra.review import html_report, render_html, review
+
+VOID = {"meta", "input", "line", "br"}
+
+
+class Page(HTMLParser):
+    """Collects tags and texts; fails on a tag that is closed out of order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.texts, self.attributes = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+hostile = st.one_of(
+    st.text(max_size=30),
+    st.sampled_from(["<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "</style>", "{{ 7 * 7 }}", "&lt;", "\u202e"]),
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(hostile, min_size=1, max_size=4), hostile)
+def test_hostile_texts_stay_texts(names, label):
+    objects = tuple(
+        ProgramObject(
+            urn=f"urn:pulumi:s::p::kubernetes:core/v1:ConfigMap::{number}",
+            manifest={
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": name},
+                "data": {name: name},
+            },
+            component=name,
+        )
+        for number, name in enumerate(names)
+    )
+    problems = tuple(Problem(path=name, code=name, message=name, hint=name) for name in names)
+    not_seen = tuple(NotSeen(what=name, name=name, reason=name) for name in names)
+    base = Program(project=label, stack=label)
+    head = Program(project=label, stack=label, objects=objects, problems=problems, not_seen=not_seen)
+    page = Page(render_html(review(base, head, base_label=label)))
+    assert page.tags.count("script") == 1
+    assert "img" not in page.tags
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+
+
+def test_template_syntax_in_a_name_is_not_evaluated(make):
+    text = render_html(review(make.program(), make.program(), base_label="{{ 7 * 7 }}"))
+    assert "{{ 7 * 7 }}" in text
+
+
+def test_the_page_loads_nothing(sample):
+    text = render_html(sample)
+    assert not re.search(r"\ssrc\s*=|@import|https?://|<link|fetch|XMLHttpRequest|import\(", text)
+    assert set(re.findall(r"url\(([^)]*)\)", text)) == {"#hatch"}
+    assert "default-src 'none'" in text
+
+
+def test_links_lead_into_the_page(sample):
+    page = Page(render_html(sample))
+    ids = {value for name, value in page.attributes if name == "id"}
+    targets = [value for name, value in page.attributes if name == "href"]
+    assert targets
+    assert {target.removeprefix("#") for target in targets} <= ids
+
+
+def test_the_policy_names_the_hash_of_the_only_script(sample):
+    text = render_html(sample)
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in text
+
+
+def test_diffs_beyond_the_first_lines_are_data_that_nothing_in_them_can_end(make):
+    hostile = "</script><!--<script>&\u2028"
+    objects = [
+        make.object("ConfigMap", f"c{index:03}", None, data={f"k{line:03}": hostile for line in range(100)})
+        for index in range(60)
+    ]
+    text = render_html(review(make.program(), make.program(*objects), base_label="main"))
+    (data,) = re.findall(r'<script type="application/json" id="diffs">(.*?)</script>', text)
+    assert not set("<>&\u2028") & set(data)
+    held = json.loads(data)
+    changed = next(iter(held["diffs"].values()))
+    assert [held["lines"][number] for number in changed][:2] == [
+        ["add", "+apiVersion: v1"],
+        ["add", "+kind: ConfigMap"],
+    ]
+    assert text.count("<pre") == html_report.INLINE_LINES // len(changed)
+    assert text.count("data-diff=") == len(held["diffs"]) == 60 - text.count("<pre")
+
+
+def test_diffs_that_have_no_room_are_said_to_be_left_out(make, monkeypatch):
+    monkeypatch.setattr(html_report, "INLINE_LINES", 10)
+    monkeypatch.setattr(html_report, "DATA_CHARACTERS", 500)
+    objects = [
+        make.object("ConfigMap", f"c{index}", None, data={f"k{index}": "v" * 200}) for index in range(4)
+    ]
+    text = render_html(review(make.program(), make.program(*objects), base_label="main"))
+    assert text.count("This diff has no room on the page") == 2
+
+
+def test_long_names_are_cut_and_say_so(make):
+    long = make.object("ConfigMap", "x" * 1_000_000, None)
+    text = render_html(review(make.program(), make.program(long), base_label="main"))
+    assert "… (998,000 more characters)" in text
+    assert len(text) < 100_000
+
+
+def test_many_findings_and_workloads_are_folded(make):
+    problems = tuple(Problem(path=f"p{index}", code="x", message="m") for index in range(60))
+    placed = make.place(
+        make.fleet(make.node("n")), *(("Job", f"j{index}", 1, 1, "H100 80GB HBM3") for index in range(130))
+    )
+    text = render_html(
+        review(make.program(), make.program(problems=problems), base_label="main", after=placed)
+    )
+    assert "<summary>10 more problems</summary>" in text
+    assert "<summary>30 more workloads</summary>" in text
+    assert "The JSON report has" not in text
+    many = tuple(Problem(path=f"p{index:04}", code="x", message="m") for index in range(1_000))
+    text = render_html(review(make.program(), make.program(problems=many), base_label="main"))
+    assert "<summary>950 more problems</summary>" in text
+    assert "The JSON report has 500 more problems." in text
+    assert ("p0499" in text, "p0500" in text) == (True, False)
+
+
+def test_a_legend_that_is_too_long_says_so(make):
+    placed = make.place(
+        make.fleet(make.node("n")), *(("Job", f"j{index}", 1, 1, "H100 80GB HBM3") for index in range(130))
+    )
+    text = render_html(review(make.program(), make.program(), base_label="main", after=placed))
+    assert "and 106 more workloads, with their letters in the table above" in text
+
+
+def test_headings_step_down_one_by_one(sample):
+    levels = [int(tag[1]) for tag in Page(render_html(sample)).tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+
+
+def test_every_drawing_of_a_node_has_a_text_alternative(sample):
+    page = Page(render_html(sample))
+    alternatives = [
+        value for name, value in page.attributes if name == "aria-label" and value.startswith("hgx-h100-0")
+    ]
+    assert alternatives == [
+        "hgx-h100-0: of 8 devices 2 for Deployment ml/embed and 6 for Deployment ml/serve; 6 other than before"
+    ]
+
+
+def test_ids_are_unique(sample):
+    ids = [value for name, value in Page(render_html(sample)).attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+
+
+def test_hidden_characters_are_spelled_out(make):
+    text = render_html(review(make.program(), make.program(), base_label="a\u202eb"))
+    assert "\u202e" not in text
+    assert "a\\u202eb" in text
+
+
+@pytest.mark.parametrize("fleet", [False, True])
+def test_an_empty_review_is_a_page_too(make, fleet):
+    placed = make.place(make.fleet()) if fleet else None
+    page = Page(render_html(review(make.program(), make.program(), base_label="main", after=placed)))
+    assert "No object differs from main." in page.texts
+
+
+def test_a_very_long_diff_is_cut_and_says_so(make):
+    long = make.object("ConfigMap", "c", None, data={f"k{number:05}": "v" for number in range(3000)})
+    assert "… 1,006 more lines" in render_html(review(make.program(), make.program(long), base_label="main"))

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dra_infra.errors import Place
+from dra_infra.review.changes import compare_programs
+from dra_infra.review.immutability import find_refused, find_undecided
+
+
+def problems(make, before, after):
+    return find_refused(compare_programs(make.program(before), make.program(after)))
+
+
+def test_the_spec_of_a_claim_under_a_name_that_stays_is_a_problem(make):
+    after = make.claim("pair", "pair", count=2, place=Place(file="app.py", line=3))
+    (problem,) = problems(make, make.claim("pair", "pair"), after)
+    assert (problem.code, problem.path, str(problem.place)) == (
+        "claim-spec-immutable",
+        'GpuClaim("pair")',
+        "app.py:3",
+    )
+    assert 'replace="delete-first"' in problem.hint
+
+
+def test_the_users_own_template_gets_a_hint_in_pulumis_words(make):
+    before, after = make.template("t", "t"), replace(make.template("t", "t", count=2), component="")
+    (problem,) = problems(make, before, after)
+    assert (problem.code, problem.path) == ("claim-spec-immutable", "ResourceClaimTemplate ml/t")
+    assert 'replace_on_changes=["spec"], delete_before_replace=True' in problem.hint
+
+
+def test_a_name_that_follows_the_content_is_no_problem(make):
+    assert problems(make, make.claim("pair", "pair-1"), make.claim("pair", "pair-2", count=2)) == ()
+
+
+def test_delete_first_is_no_problem(make):
+    after = make.claim("pair", "pair", count=2, replacement="delete-first")
+    assert problems(make, make.claim("pair", "pair"), after) == ()
+
+
+def test_the_claims_of_a_bare_pod_are_a_problem(make):
+    (problem,) = problems(
+        make, make.pod("p", make.pod_spec(claim="a")), make.pod("p", make.pod_spec(claim="b"))
+    )
+    assert (problem.code, problem.path) == ("pod-claims-immutable", "Pod ml/p.spec.resourceClaims")
+
+
+def test_a_claim_that_pulumi_names_is_not_decided(make):
+    before, after = make.claim("pair", ""), make.claim("pair", "", count=2)
+    changes = compare_programs(make.program(before), make.program(after))
+    assert find_refused(changes) == ()
+    (open_question,) = find_undecided(changes)
+    assert (open_question.what, open_question.name) == ("ResourceClaim", "pair")

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.errors import Problem
+from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen
+from dra_infra.review import review
+
+H100 = "H100 80GB HBM3"
+PROBLEM = Problem(path="GpuClaim", code="count-below-one", message="0 is below 1")
+
+
+@pytest.fixture
+def fleet(make):
+    return make.fleet(make.node("n0"), make.node("n1"), name="hgx-h100 x 2")
+
+
+def test_equal_programs_are_fine(make, fleet):
+    job = make.workload("Job", "train", make.pod_spec())
+    placed = make.place(fleet, ("Job", "train", 1, 4, H100))
+    result = review(make.program(job), make.program(job), base_label="main", before=placed, after=placed)
+    assert result.verdict == "✓ no problems · 1 of 1 workload fits on hgx-h100 x 2"
+    assert result.summary == "nothing changes"
+    assert (result.failed, result.changes, result.unchanged) == (False, (), 1)
+
+
+def test_without_a_fleet_nothing_is_said_about_fitting(make):
+    result = review(make.program(), make.program(), base_label="main")
+    assert result.verdict == "✓ no problems"
+
+
+def test_pods_that_nobody_placed_are_told_in_the_verdict(make):
+    asking = make.program(make.workload("Job", "train", make.pod_spec(template="t-1")))
+    result = review(asking, asking, base_label="main")
+    assert result.verdict == "✓ no problems · not placed: no fleet named"
+    assert any('--fleet "hgx-h100 x 4"' in note for note in result.notes)
+    result = review(asking, asking, base_label="main", snapshot=Snapshot(fleet=make.fleet()))
+    assert result.verdict == "✓ no problems · not placed: the snapshot has no nodes"
+
+
+@pytest.mark.parametrize(
+    ("resource", "resource_name", "said"),
+    [
+        ("nvidia.com/gpu", "", "it asks the device plugin for nvidia.com/gpu, not DRA: not placed"),
+        ("nvidia.com/gpu", "nvidia.com/gpu", None),
+        ("deviceclass.resource.kubernetes.io/h100", "", None),
+        ("cpu", "", None),
+        ("example.kubernetes.io/thing", "", None),
+    ],
+)
+def test_pods_that_ask_a_device_plugin_are_told_as_not_placed(make, resource, resource_name, said):
+    shipped = make.device_class()
+    if resource_name:
+        shipped.manifest["spec"]["extendedResourceName"] = resource_name
+    spec = make.pod_spec()
+    spec["containers"][0]["resources"] = {"limits": {resource: 9}}
+    head = make.program(shipped, make.pod("plain", spec))
+    told = [str(each) for each in review(head, head, base_label="main").not_known]
+    assert told == ([str(NotSeen(what="placement of", name="Pod ml/plain", reason=said))] if said else [])
+
+
+def test_a_danger_does_not_fail_a_review(make):
+    sides = [make.program(make.workload("Job", "a", make.pod_spec(image=image))) for image in "xy"]
+    result = review(*sides, base_label="main")
+    assert (result.failed, result.verdict) == (False, "! no problems, 1 danger")
+
+
+def test_a_problem_of_the_head_fails_a_review(make):
+    result = review(make.program(), make.program(problems=(PROBLEM,)), base_label="main")
+    assert (result.failed, result.verdict) == (True, "✗ 1 problem")
+
+
+def test_a_warning_does_not_fail_a_review(make):
+    warning = replace(PROBLEM, severity="warning")
+    result = review(make.program(), make.program(problems=(warning,)), base_label="main")
+    assert (result.failed, result.verdict) == (False, "✓ no problems, 1 warning")
+
+
+def test_problems_of_the_base_alone_are_a_note(make):
+    result = review(make.program(problems=(PROBLEM,)), make.program(), base_label="main")
+    assert (result.failed, len(result.notes)) == (False, 1)
+
+
+def test_a_workload_that_no_longer_fits_fails_a_review(make, fleet):
+    before, after = make.place(fleet, ("Job", "a", 1, 8, H100)), make.place(fleet, ("Job", "a", 3, 8, H100))
+    result = review(make.program(), make.program(), base_label="main", before=before, after=after)
+    assert (result.failed, result.verdict) == (True, "✗ 1 problem · 0 of 1 workload fits on hgx-h100 x 2")
+
+
+def test_a_workload_that_never_fitted_does_not_fail_a_review(make, fleet):
+    placed = make.place(fleet, ("Job", "a", 3, 8, H100))
+    result = review(make.program(), make.program(), base_label="main", before=placed, after=placed)
+    assert result.failed is False
+
+
+def test_what_is_not_decided_is_counted_and_does_not_fail(make, fleet):
+    placed = make.place(fleet, ("Job", "a", 1, 1, H100), ("Job", "b", 1, 1, H100))
+    undecided = replace(
+        placed, workloads=(placed.workloads[0], replace(placed.workloads[1], verdict="not-decided", nodes=()))
+    )
+    result = review(make.program(), make.program(), base_label="main", after=undecided)
+    assert result.verdict == "? no problems · 1 of 2 workloads fit on hgx-h100 x 2, 1 not decided"
+    assert result.grade == "undecided"
+    assert [result.gate(level) for level in ("problem", "undecided", "danger")] == [False, True, True]
+
+
+def test_a_change_that_the_server_refuses_fails_a_review(make):
+    base, head = make.program(make.claim("pair", "pair")), make.program(make.claim("pair", "pair", count=2))
+    assert review(base, head, base_label="main").verdict == "✗ 1 problem"
+
+
+def names_not_known(result):
+    return [(item.what, item.name) for item in result.not_known]
+
+
+def test_what_was_not_seen_is_listed_once(make):
+    seen = NotSeen(what="StackReference", name="net/prod", reason="another stack")
+    result = review(make.program(not_seen=(seen,)), make.program(not_seen=(seen,)), base_label="main")
+    assert result.not_known == (seen,)
+
+
+@pytest.mark.parametrize(("marker", "what"), [(SECRET, "secret values"), (UNKNOWN, "values known after up")])
+def test_masked_values_are_said_to_be_masked(make, marker, what):
+    holder = make.program(make.object("Secret", "token", None, stringData={"a": marker}))
+    assert names_not_known(review(holder, holder, base_label="main")) == [(what, "in Secret ml/token")]
+
+
+def test_what_the_placement_leaves_out_is_named(make, fleet):
+    placed = make.place(fleet, ("Job", "a", 1, 1, H100), unmodelled=("spec.affinity",))
+    result = review(make.program(), make.program(), base_label="main", after=placed)
+    assert names_not_known(result) == [("placement of", "Job ml/a")]
+    assert "spec.affinity" in result.not_known[0].reason
+
+
+def test_a_workload_that_fits_only_alone_is_a_danger_once(make, fleet):
+    crowded = make.place(fleet, ("Job", "a", 2, 8, H100), ("Job", "b", 2, 8, H100), together=False)
+    first = review(make.program(), make.program(), base_label="main", after=crowded)
+    assert [(danger.code, str(danger.who)) for danger in first.dangers] == [("crowded-out", "Job ml/b")]
+    assert first.dangers[0].message.endswith("only 0 of 2 pods found room")
+    again = review(make.program(), make.program(), base_label="main", before=crowded, after=crowded)
+    assert again.dangers == ()
+
+
+def test_two_stacks_cannot_be_compared_and_the_review_says_so(make):
+    result = review(make.program(stack="dev"), make.program(stack="prod"), base_label="main")
+    assert "nothing can match" in result.notes[0]
+
+
+def test_objects_of_another_stack_do_not_match(make):
+    job = make.workload("Job", "a", make.pod_spec())
+    other = replace(job, urn=job.urn.replace(":dev::", ":prod::"))
+    result = review(make.program(job), make.program(other, stack="prod"), base_label="main")
+    assert [change.action for change in result.changes] == ["deleted", "created"]
+
+
+def test_problems_stand_before_warnings(make):
+    warning = Problem(path="A", code="count-below-one", message="first by name", severity="warning")
+    head = make.program(problems=(warning, PROBLEM))
+    assert review(make.program(), head, base_label="main").problems == (PROBLEM, warning)
+
+
+def test_manifests_have_no_slash_for_a_stack_that_they_lack(make):
+    result = review(make.program(), make.program(), base_label="main")
+    assert result.subject == "quickstart/dev"
+    assert replace(result, project="new.yaml", stack="").subject == "new.yaml"
+    assert replace(result, project="k/", stack="").subject == "k"
