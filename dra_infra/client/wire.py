@@ -186,7 +186,8 @@ class Wire:
             path: Below the server's address.
             query: What comes behind the `?`.
             read: Seconds of silence after which it is given up, and, without *whole*, in which its headers must have come.
-            whole: Seconds after which the answer must be there; None for one that goes on as long as the server wants.
+            whole: Seconds after which the answer must be there; None for a watch, which goes on as long as the server
+                wants once it is granted.
             accept: Forms that the answer may have.
             body: What is sent.
             content_type: Its form.
@@ -196,7 +197,8 @@ class Wire:
         with Deadline(whole or read) as deadline:
             try:
                 response = self._send_twice(method, target, headers, body, read)
-                if whole is None:
+                if whole is None and response.status == 200:
+                    # Why something is refused is one answer: it has to be there in *read* seconds.
                     deadline.lift()
                 try:
                     if 300 <= response.status < 400:

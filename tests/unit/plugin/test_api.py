@@ -218,9 +218,19 @@ def test_an_answer_that_comes_byte_by_byte_is_left_in_time(
     assert bool(clock.waits) == (method == "GET")
 
 
-def drip(handler: api_server.Handler, *_: object) -> None:
+def test_a_refusal_of_a_watch_that_comes_byte_by_byte_is_left_in_time(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watching = server.api().watch(SLICES, "1")
+    monkeypatch.setattr(watching, "_seconds", 0.3)
+    monkeypatch.setattr(api_server.Handler, "do_GET", lambda handler: drip(handler, status=403))
+    error = refusal(list, watching)
+    assert "is not complete after 0.3 s" in str(error)
+
+
+def drip(handler: api_server.Handler, *_: object, status: int = 200) -> None:
     """Send a byte each 20 ms, until the client goes."""
-    handler.send_response(200)
+    handler.send_response(status)
     handler.send_header("Content-Length", "500")
     handler.end_headers()
     pace = threading.Event()
