@@ -60,9 +60,9 @@ house: $(STAMP) ## Print the figures of the package's structure, and fail above 
 workflows: $(STAMP) ## Lint the workflows of GitHub, ours and those in documents (actionlint too where Go is)
 	@$(BIN)/python -m tools.workflows
 
-golden: $(STAMP) ## Rewrite golden files, docs/components.md, docs/cli.md and docs/compatibility.md from the code; read the diff before you commit
-	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -m "not e2e" || true
-	@git status --short -- '*golden*' '*expected.yaml' 'examples/*/review.md' docs/components.md
+golden: $(STAMP) ## Rewrite golden files and what the docs take from the code (TESTS=tests/contract: those alone); read the diff
+	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -m "not e2e" $(TESTS) || true
+	@git status --short -- '*golden*' '*expected.yaml' 'examples/*/review.md' docs dra_infra/codes.md
 
 golden-costs: $(STAMP) ## Rewrite the recorded CEL costs from what Kubernetes' packages say (needs: make tools)
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -n0 -m e2e tests/e2e/judges/test_cost_table.py
