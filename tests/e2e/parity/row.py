@@ -25,7 +25,7 @@ class Row:
     """One row: an object, and what all servers that know the row say to it.
 
     Args:
-        section: Of the reference.
+        section: Group of rules that it belongs to; the coverage table is sorted by it.
         text: The rule in a few words.
         object: What breaks the rule, and nothing else if that can be.
         path: Where the server reports it; empty when the object is accepted.

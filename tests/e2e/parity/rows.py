@@ -1,4 +1,4 @@
-"""One named case for every row of the rules: sections 3.0 to 3.8 of the project's reference of DRA facts.
+"""One named case for every rule of pkg/apis/resource/validation upstream that claims, templates and classes meet.
 
 Each says what the server must answer, so that a row that stops triggering is noticed even where both sides agree.
 """

@@ -1,4 +1,4 @@
-"""One named case for every row of sections 3.5 and 3.7 of the project's reference: ResourceSlice, DeviceTaintRule."""
+"""One named case for every rule of pkg/apis/resource/validation upstream that ResourceSlice and DeviceTaintRule meet."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ A30 = "NVIDIA A30"
 RTX = "NVIDIA RTX PRO 6000 Blackwell Server Edition"
 SLICES = {7: 8, 4: 4}
 
-# Maximal mixes of a 7-slice GPU, 1G being the 1g with double memory: section 8.1 of the reference.
+# Maximal mixes of a 7-slice GPU, as NVIDIA's MIG User Guide lists them; 1G is the 1g with double memory.
 MIXES = """
 7g / 4g 3g / 4g 2g 1g / 4g 1g 1g 1g / 3g 3g / 3g 2g 2g / 3g 2g 1g 1g / 3g 1g 1g 1g 1g / 2g 2g 2g 1g /
 2g 2g 1g 1g 1g / 2g 1g 1g 1g 1g 1g / 1g 1g 1g 1g 1g 1g 1g /

@@ -63,7 +63,7 @@ def manifests_of(program: Program) -> str:
 
 
 def check(drawn: Drawn) -> Program:
-    """The property of issue 5: problems in the user's terms, or objects that every server of the target takes."""
+    """Problems in the user's terms, or objects that every server of the target takes."""
     program = run(drawn)
     check_problems(program, drawn.calls[-1])
     if errors_of(program):
