@@ -1,11 +1,8 @@
-"""Many pods come and go; nothing leaks, and none is late."""
+"""Many pods come and go: nothing leaks, and none is refused."""
 
 from __future__ import annotations
 
 import os
-import threading
-import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,7 +16,6 @@ pytestmark = pytest.mark.e2e
 IS_SOAK = bool(os.environ.get("DRA_INFRA_SOAK"))
 DEVICES = 8
 PODS = 200 if IS_SOAK else 40
-LATE_SECONDS = 5.0
 GROWTH = 8 * 1024 * 1024
 
 
@@ -38,69 +34,25 @@ def files_of(plugin, node):
     return {str(path) for path in kept}
 
 
-@contextmanager
-def stalls_of_the_disk(folder):
-    """A list of one number: the longest time, in seconds, that a small file took to be on the disk meanwhile."""
-    longest, ended = [0.0], threading.Event()
-
-    def watch():
-        while not ended.wait(0.1):
-            began = time.monotonic()
-            with (folder / "stalls").open("w") as file:
-                file.write("x")
-                file.flush()
-                os.fsync(file.fileno())
-            longest[0] = max(longest[0], time.monotonic() - began)
-
-    watching = threading.Thread(target=watch)
-    watching.start()
-    try:
-        yield longest
-    finally:
-        ended.set()
-        watching.join()
-
-
-def check_none_is_late(took, stalled):
-    """Of one batch, whose pods had the same machine: one that was refused comes 10 s behind the others.
-
-    A disk that stands still between two pods makes the later one late as well.
-    """
-    median = took[len(took) // 2]
-    assert took[-1] < median + LATE_SECONDS + stalled, (
-        f"{median:.2f} s is the median of {[round(each, 2) for each in took]}; the disk took {stalled:.2f} s"
-    )
-
-
 def one_batch(claims, names):
-    """Run a pod with a claim for each name at once; returns how long each took, the slowest last."""
-    started = time.monotonic()
+    """Run a pod with a claim for each name at once."""
     for name in names:
         claims.pod_of_template(name, "own")
-    waiting, took = set(names), []
 
-    def note(pods):
-        running = {
-            pod["metadata"]["name"]
-            for pod in pods
-            if pod["status"].get("phase") == "Running" and pod["metadata"]["name"] in waiting
-        }
-        took.extend([time.monotonic() - started] * len(running))
-        waiting.difference_update(running)
-        return not waiting
+    def all_run(pods):
+        running = {each["metadata"]["name"] for each in pods if each["status"].get("phase") == "Running"}
+        return running >= set(names)
 
-    claims.api.wait_for("v1/Pod", note, namespace=claims.namespace, timeout=180.0)
-    return took
+    claims.api.wait_for("v1/Pod", all_run, namespace=claims.namespace, timeout=180.0)
 
 
-def test_pods_that_come_and_go_leave_nothing_and_none_is_late(claims, plugin, node_api, real_node, tmp_path):
+def test_pods_that_come_and_go_leave_nothing_and_none_is_refused(claims, plugin, node_api, real_node):
     claims.template("own")
 
     def batch(number):
         names = [f"pod-{number}-{place}" for place in range(DEVICES)]
-        with stalls_of_the_disk(tmp_path) as stalled:
-            took = one_batch(claims, names)
-        # What a late pod would be told, however fast the machine is.
+        one_batch(claims, names)
+        # A pod whose claim was not prepared at once is told so; the kubelet asks again after 10 s.
         assert [told for name in names for told in claims.events(name, "FailedPrepareDynamicResources")] == []
         assert len(settled(node_api, real_node)) == DEVICES
         for name in names:
@@ -108,7 +60,6 @@ def test_pods_that_come_and_go_leave_nothing_and_none_is_late(claims, plugin, no
         for kind in ("v1/Pod", "resource.k8s.io/v1/ResourceClaim"):
             claims.api.wait_for(kind, lambda items: not items, namespace=claims.namespace, timeout=180.0)
         assert settled(node_api, real_node) == frozenset()
-        return took, *stalled
 
     # The first makes what stays: connections, buffers, folders.
     batch(0)
@@ -118,7 +69,7 @@ def test_pods_that_come_and_go_leave_nothing_and_none_is_late(claims, plugin, no
         open_files(plugin.pid),
     )
     for number in range(1, PODS // DEVICES):
-        check_none_is_late(*batch(number))
+        batch(number)
     assert files_of(plugin, real_node) == files
     assert memory(plugin.pid) < memory_before + GROWTH
     # A connection to the API server is kept for each thread that had one at the same time as others.

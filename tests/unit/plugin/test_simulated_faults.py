@@ -131,7 +131,6 @@ def test_preparing_fails_with_the_text_that_was_given_and_what_was_done_is_undon
 
 def test_preparing_takes_longer_for_the_device_that_is_named_and_ends_with_the_back_end(told: Told):
     told.tell(disturb(Commands(), device="gpu-1", seconds=600))
-    began = time.monotonic()
     told.back_end.prepare(claim_of(1, "gpu-0"))
     slow = threading.Thread(target=told.back_end.prepare, args=[claim_of(2, "gpu-1")])
     slow.start()
@@ -140,7 +139,6 @@ def test_preparing_takes_longer_for_the_device_that_is_named_and_ends_with_the_b
     told.back_end.close()
     slow.join(60)
     assert not slow.is_alive()
-    assert time.monotonic() - began < 60
 
 
 def test_a_mig_device_takes_its_time_to_be_made_and_no_time_where_it_is_there(
