@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
+from dra_infra import __version__
+from dra_infra.cli.printing import EXIT_NO_ANSWER, guard_streams, print_problems
 from dra_infra.errors import ProblemsError
 from dra_infra.process import EXIT_INTERRUPTED, unwind
 
@@ -79,44 +82,44 @@ def _add_line(file: Path, line: str) -> None:
         file.write_text(f"{before}{'' if not before or before.endswith(chr(10)) else chr(10)}{line}\n")
 
 
-install_option = click.option(
-    "--install-completion",
+_shell_option: Final = partial(
+    click.option,
     metavar="[SHELL]",
     is_flag=False,
     flag_value=_OF_THE_USER,
     is_eager=True,
     expose_value=False,
-    callback=_install,
-    help="Teach bash, zsh or fish to complete; else the shell of $SHELL.",
 )
-show_option = click.option(
-    "--show-completion",
-    metavar="[SHELL]",
-    is_flag=False,
-    flag_value=_OF_THE_USER,
-    is_eager=True,
-    expose_value=False,
-    callback=_show,
-    help="Print what --install-completion would install.",
-)
+
+
+class Listed(NamedTuple):
+    """A command in the list of commands.
+
+    Args:
+        module: Module of `dra_infra.cli.commands` that has it, under its name; imported for it alone.
+        help: What the list says of it.
+    """
+
+    module: str
+    help: str
 
 
 COMMANDS: Final = {
-    "init": "Lay out a project that works, with its CI.",
-    "synth": "Print the objects of a program as YAML.",
-    "simulate": "Say where the pods of a program fit.",
-    "explain": "Say why a pod or claim gets no devices.",
-    "review": "Compare objects with what they were.",
-    "compile": "Write the objects of a pull request to a file.",
-    "comment": "Post a review on a pull request.",
-    "pull-request": "Ask GitHub which pull request a commit is of.",
-    "validate": "Check manifests as the API server does.",
-    "catalog": "Print what is known of GPUs, drivers and fleets.",
-    "snapshot": "Read a live cluster into one file.",
-    "status": "Show the claims of a live cluster.",
-    "doctor": "Look for what is wrong with devices in a cluster.",
+    "init": Listed("programs", "Lay out a project that works, with its CI."),
+    "synth": Listed("programs", "Print the objects of a program as YAML."),
+    "simulate": Listed("programs", "Say where the pods of a program fit."),
+    "explain": Listed("programs", "Say why a pod or claim gets no devices."),
+    "review": Listed("review", "Compare objects with what they were."),
+    "compile": Listed("compile", "Write the objects of a pull request to a file."),
+    "comment": Listed("pull_requests", "Post a review on a pull request."),
+    "pull-request": Listed("pull_requests", "Ask GitHub which pull request a commit is of."),
+    "validate": Listed("validate", "Check manifests as the API server does."),
+    "catalog": Listed("programs", "Print what is known of GPUs, drivers and fleets."),
+    "snapshot": Listed("cluster", "Read a live cluster into one file."),
+    "status": Listed("cluster", "Show the claims of a live cluster."),
+    "doctor": Listed("cluster", "Look for what is wrong with devices in a cluster."),
 }
-"""In the order of the help, with what it says of each; each is the command of that name in the module of that name in `dra_infra.cli.commands`, which is loaded for it alone."""
+"""All commands by name, in the order of the help."""
 
 
 class LazyCommands(click.Group):
@@ -130,15 +133,16 @@ class LazyCommands(click.Group):
         """The command of a name; nothing else is loaded."""
         if cmd_name not in COMMANDS:
             return None
-        name = cmd_name.replace("-", "_")
-        command: click.Command = getattr(import_module(f"dra_infra.cli.commands.{name}"), name)
-        command.short_help = COMMANDS[cmd_name]
+        listed = COMMANDS[cmd_name]
+        module = import_module(f"dra_infra.cli.commands.{listed.module}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        command.short_help = listed.help
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the table of commands, without loading one."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, each.help) for name, each in COMMANDS.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -165,16 +169,18 @@ class LazyCommands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.option("--version", is_flag=True, help="Print the version and leave.")
-@install_option
-@show_option
+@_shell_option(
+    "--install-completion",
+    callback=_install,
+    help="Teach bash, zsh or fish to complete; else the shell of $SHELL.",
+)
+@_shell_option("--show-completion", callback=_show, help="Print what --install-completion would install.")
 @click.pass_context
 def app(context: click.Context, *, version: bool) -> None:
     """GPU infrastructure for Kubernetes Dynamic Resource Allocation: know before merge that it is accepted, that it can be
     placed, and where.
     """  # noqa: D205  (help in one paragraph)
     if version:
-        from dra_infra import __version__
-
         click.echo(f"dra-infra {__version__}")
         context.exit()
     if context.invoked_subcommand is None:
@@ -184,8 +190,6 @@ def app(context: click.Context, *, version: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program; problems are printed, never a traceback of ours."""
-    from dra_infra.cli.printing import EXIT_NO_ANSWER, guard_streams, print_problems
-
     guard_streams()
     try:
         app(arguments, prog_name="dra-infra")

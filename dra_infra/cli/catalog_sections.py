@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import click
 from pydantic import BaseModel
 
 from dra_infra.catalog.charts import bare_version, charts, value_types
@@ -18,7 +19,7 @@ from dra_infra.catalog.records import fleet_kinds, fleet_names, gpu_products
 Entry = Mapping[str, Any]
 
 
-class NameNotKnownError(Exception):
+class NameNotKnownError(click.BadParameter):
     """A section or an entry is named that the catalogue does not have; the text says which names there are."""
 
 

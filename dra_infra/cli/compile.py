@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dra_infra.cli.printing import EXIT_NO_ANSWER, print_problems, progress, say
@@ -11,7 +11,7 @@ from dra_infra.cli.settings import FLEET_SETTING, load_checked
 from dra_infra.documents.yaml import MAX_BYTES
 from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.output.wording import count_of
-from dra_infra.program.confinement import describe
+from dra_infra.program.confinement import describe, read_allowance
 from dra_infra.program.paths import is_outside
 from dra_infra.program.program_json import Compiled, pack, write_compiled
 from dra_infra.sources.files import files_in
@@ -20,17 +20,37 @@ from dra_infra.sources.sides import Asked, complete, label_of, render, start
 from dra_infra.sources.subject import Source, find_source
 
 
-def run(path: Path, *, asked: Asked, kind: str | None, output: Path) -> int:
+def run(
+    path: Path,
+    *,
+    output: Path,
+    source: str | None,
+    values: Sequence[Path],
+    stack: str | None,
+    config: Mapping[str, str],
+    timeout: float,
+    charts: bool,
+    allow: Sequence[str],
+) -> int:
     """Write the compiled head; 2 when it holds nothing but why there are no objects.
 
     Raises:
         ProblemsError: When nothing lies at *path*, it leads out of its repository, or the file cannot be written.
     """
-    source = find_source(path, kind)
-    repository = _repository(path, source)
+    asked = Asked(
+        base=None,
+        stack=stack,
+        config=config,
+        timeout=timeout,
+        charts=charts,
+        values=values,
+        allowance=read_allowance(allow),
+    )
+    found = find_source(path, source)
+    repository = _repository(path, found)
     with progress() as tell:
-        tell(f"compiling {source.shown}")
-        compiled = _compile(source, asked, repository)
+        tell(f"compiling {found.shown}")
+        compiled = _compile(found, asked, repository)
     write_file("output", output, write_compiled(compiled))
     if compiled.failed:
         print_problems(compiled.failed)
@@ -40,7 +60,7 @@ def run(path: Path, *, asked: Asked, kind: str | None, output: Path) -> int:
         if compiled.program
         else count_of(len(compiled.files), "file")
     )
-    say(f"compiled {made} of {source.shown}")
+    say(f"compiled {made} of {found.shown}")
     return 0
 
 

@@ -11,12 +11,15 @@ import textwrap
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib.resources import files
+from importlib import resources
 from pathlib import Path
 from typing import Final
 
+import click
+
 from dra_infra.cli.explain_questions import read_live, read_offline
 from dra_infra.cli.explain_report import Report, describe, to_json
+from dra_infra.cli.options import refuse_both
 from dra_infra.cli.printing import print_problems, progress, write_json, write_lines
 from dra_infra.codes import CODES
 from dra_infra.errors import ProblemsError
@@ -47,9 +50,18 @@ def run(
 ) -> int:
     """Print why a pod or claim fits or not; 0 when it fits, 1 when not, or when it cannot be told in the time.
 
+    A name alone that is a code is the code, whose meaning is printed.
+
     Raises:
         ProblemsError: When there is nothing to answer.
+        click.BadParameter: When options do not go together.
     """
+    refuse_both(fleet, snapshot)
+    files = path or fleet or snapshot
+    if name in CODES and not (files or kubeconfig or context or namespace):
+        return tell_code(name, as_json=as_json)
+    if files and (kubeconfig or context):
+        raise click.BadParameter("files are read or a cluster, not both", param_hint="--kubeconfig")
     is_live = path is None and fleet is None and snapshot is None
     with progress() as tell:
         if is_live:
@@ -106,7 +118,7 @@ class CodeText:
 
 def read_codes() -> dict[str, CodeText]:
     """All codes with their texts, as the package ships them."""
-    shipped = files("dra_infra").joinpath("codes.md").read_text(encoding="utf-8")
+    shipped = resources.files("dra_infra").joinpath("codes.md").read_text(encoding="utf-8")
     _, *areas = re.split(r"^# ([a-z-]+)$", shipped, flags=re.MULTILINE)
     found = {}
     for area, sections in zip(areas[::2], areas[1::2], strict=True):

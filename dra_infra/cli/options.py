@@ -1,20 +1,47 @@
 """Options that several commands share, their kinds of values, and shell completion of these.
 
-Behind an option the shell offers names that the catalogue knows. Nothing is loaded before the shell asks.
+Behind an option the shell offers names that the catalogue knows. Nothing is loaded before the shell asks, for every
+press of Tab is a process of its own (ADR 11); that is why the imports of completion stand inside functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    import click
 
-Offer = Callable[["click.Context", "click.Parameter", str], list[str]]
+class LateCommand(click.Command):
+    """A command that imports the module of its work with the call: Help and Tab need its options alone (ADR 11).
+
+    Args:
+        work: `module:function`, which takes the value of each option by name and returns the exit code.
+    """
+
+    def __init__(self, *arguments: Any, work: str, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._work = work
+
+    def load_work(self) -> Callable[..., int]:
+        """Import the function that does the work."""
+        module, _, name = self._work.partition(":")
+        work: Callable[..., int] = getattr(import_module(module), name)
+        return work
+
+    def invoke(self, ctx: click.Context) -> int:
+        """Do the work; returns the exit code."""
+        return ctx.invoke(self.load_work(), **ctx.params)
+
+
+def command(work: str) -> Callable[[Callable[[], None]], LateCommand]:
+    """Make a command of the options and the docstring of a function; *work* as of `LateCommand`."""
+    return click.command(cls=LateCommand, work=work)
+
+
+Offer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def offered(names: Callable[[str], list[str]]) -> Offer:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import click
 
 from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.cli.options import refuse_both
 from dra_infra.cli.printing import EXIT_NO_ANSWER, progress, say
 from dra_infra.cli.review_engine import EngineAsked, previewing
 from dra_infra.cli.review_reports import print_report, put_in_place, write_reports
@@ -23,7 +25,7 @@ from dra_infra.errors import Problem, ProblemsError
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.placement.placement import Placement
-from dra_infra.program.confinement import describe
+from dra_infra.program.confinement import describe, read_allowance
 from dra_infra.program.program_json import load_head
 from dra_infra.program.project import load_project
 from dra_infra.program_objects import EnginePreview, Program
@@ -36,9 +38,6 @@ from dra_infra.sources.manifests import Locate
 from dra_infra.sources.repository import find_repository
 from dra_infra.sources.sides import Asked, compile_both, existing, label_of, named_by, read_sides
 from dra_infra.sources.subject import Source, find_source, source_beside, trusted_source
-
-if TYPE_CHECKING:
-    from dra_infra.review.reviews import FailOn
 
 __all__ = ["compare", "compile_both", "run", "write_no_review"]
 
@@ -82,58 +81,76 @@ def _name(source: Source, asked: Asked, *, compiled: bool) -> tuple[str, str] | 
     return None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HeadFile:
-    """What another job compiled.
-
-    Args:
-        file: What it left.
-        commit: The commit that it has to be of; None takes any.
-    """
-
-    file: Path
-    commit: str | None = None
-
-
 def run(
     path: Path,
     *,
-    asked: Asked,
-    kind: str | None,
+    base: str | None,
+    base_path: Path | None,
+    head: Path | None,
+    head_commit: str | None,
+    source: str | None,
     fleet: str | None,
     snapshot: Path | None,
+    values: Sequence[Path],
+    stack: str | None,
+    config: Mapping[str, str],
+    timeout: float,
+    charts: bool,
+    allow: Sequence[str],
+    engine: bool,
+    policy_packs: Sequence[Path],
+    refresh: bool,
     fail_on: FailOn,
     output: str,
-    files: Mapping[str, Path | None],
-    head: HeadFile | None = None,
-    engine: EngineAsked | None = None,
+    **files: Path | None,
 ) -> int:
     """Print the review; 1 when the gate is closed, 2 when the engine was asked for and gave no preview.
 
     Raises:
         ProblemsError: When there is no answer: the head or the base cannot be had, or the fleet, or a file not be written. The
             Markdown that is asked for says so then.
+        click.BadParameter: When options do not go together.
     """
-    source = _expected(path, kind) if head else find_source(path, kind)
+    if (policy_packs or refresh) and not engine:
+        option = "--policy-pack" if policy_packs else "--refresh"
+        raise click.BadParameter("needs --engine", param_hint=option)
+    if head is not None and engine:
+        raise click.BadParameter("does not go with --head", param_hint="--engine")
+    if head_commit is not None and head is None:
+        raise click.BadParameter("needs --head", param_hint="--head-commit")
+    if base is not None and base_path is not None:
+        raise click.BadParameter("give --base or --base-path, not both", param_hint="--base-path")
+    refuse_both(fleet, snapshot)
+    asked = Asked(
+        base="HEAD" if base is None and base_path is None else base,
+        base_path=base_path,
+        stack=stack,
+        config=config,
+        timeout=timeout,
+        charts=charts,
+        values=values,
+        allowance=read_allowance(allow),
+    )
+    found = _expected(path, source) if head else find_source(path, source)
     try:
         if head is not None:
-            compiled = load_head(head.file, head.commit)
+            compiled = load_head(head, head_commit)
             asked = replace(asked, head=compiled)
-            source = source_beside(path, compiled, kind)
+            found = source_beside(path, compiled, source)
         return _run(
-            source,
+            found,
             asked,
             fleet=fleet,
             snapshot=snapshot,
             fail_on=fail_on,
             output=output,
             files=files,
-            engine=engine,
+            engine=EngineAsked(policy_packs=tuple(policy_packs), refresh=refresh) if engine else None,
         )
     except ProblemsError as error:
         markdown = files.get("markdown")
         if markdown is not None:
-            write_no_review(source, asked, markdown, error.problems, compiled=head is not None)
+            write_no_review(found, asked, markdown, error.problems, compiled=head is not None)
         raise
 
 

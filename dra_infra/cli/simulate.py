@@ -5,19 +5,20 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
+from dra_infra.cli.options import refuse_both
 from dra_infra.cli.printing import print_not_seen, print_problems, progress, write_json, write_lines
 from dra_infra.cli.settings import find_fleet, load_checked, read_program, read_snapshot
 from dra_infra.errors import InvalidSpecError, in_reading_order
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING
+from dra_infra.placement import what_if
 from dra_infra.placement.placement import Headroom, Placement, Room, WorkloadPlacement
 from dra_infra.placement.scheduling import place
-from dra_infra.placement.what_if import WhatIf, change_fleet, scale
 from dra_infra.review.capacity import DeviceNames
 from dra_infra.review.placements import describe_placement
 from dra_infra.review.running import find_taken
@@ -26,53 +27,37 @@ from dra_infra.target import ClusterTarget, check_target
 _MARKS = {"fits": "✓", "does-not-fit": "✗", "not-decided": "?"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
-    """What the placement is asked to suppose.
-
-    Args:
-        kubernetes: Minor of the cluster; else the stack's, else the newest.
-        gates: Feature gates that the cluster sets itself.
-        driver: Release of NVIDIA's driver, for the program and for named fleets.
-        add: Hardware beside that of the fleet.
-        remove: Nodes that go.
-        drain: Nodes that take no more pods.
-        fail: Devices that fail, as `NODE/DEVICE`.
-        scale: Numbers of pods by `kind/name`.
-    """
-
-    kubernetes: str | None = None
-    gates: Mapping[str, bool] = field(default_factory=dict)
-    driver: str | None = None
-    add: Sequence[str] = ()
-    remove: Sequence[str] = ()
-    drain: Sequence[str] = ()
-    fail: Sequence[str] = ()
-    scale: Mapping[str, int] = field(default_factory=dict)
-
-
 def run(
     path: Path,
     *,
     fleet: str | None,
-    snapshot: Path | None = None,
+    snapshot: Path | None,
+    kubernetes: str | None,
+    gates: Mapping[str, bool],
+    driver: str | None,
+    add: Sequence[str],
+    remove: Sequence[str],
+    drain: Sequence[str],
+    fail: Sequence[str],
+    scale: Mapping[str, int],
     stack: str | None,
     config: Mapping[str, str],
     timeout: float,
     as_json: bool,
-    asked: Asked | None = None,
 ) -> int:
     """Print where pods go, beside what runs on a snapshot; 1 when the program has problems or something does not fit.
 
     Raises:
+        click.BadParameter: When both a fleet and a snapshot are given.
         FleetError: When no fleet is named or it cannot be read, or it has not what should change.
         ProgramError: When there is no program, or it fails.
         InvalidSpecError: For a minor, gate or workload that there is not.
     """
-    asked = asked or Asked()
-    if asked.kubernetes and (mistaken := check_target(ClusterTarget(kubernetes=asked.kubernetes))):
+    refuse_both(fleet, snapshot)
+    if kubernetes and (mistaken := check_target(ClusterTarget(kubernetes=kubernetes))):
         raise InvalidSpecError(mistaken)
-    config = {**config, **asked_settings(asked)}
+    settings = {"dra-infra:kubernetes": kubernetes, "dra-infra:driver": driver}
+    config = {**config, **{name: value for name, value in settings.items() if value}}
     with progress() as tell:
         tell("reading")
         source, program = read_program(path, stack=stack, config=config, timeout=timeout)
@@ -80,22 +65,20 @@ def run(
         if cluster is not None and source.kind == "program":
             load_checked(source.root, stack, config)
         chosen = (
-            cluster.fleet
-            if cluster
-            else find_fleet(fleet, source, stack=stack, config=config, driver=asked.driver)
+            cluster.fleet if cluster else find_fleet(fleet, source, stack=stack, config=config, driver=driver)
         )
-        release = ClusterTarget(kubernetes=program.release.minor, gates=asked.gates).releases[0]
-        chosen = change_fleet(
+        release = ClusterTarget(kubernetes=program.release.minor, gates=gates).releases[0]
+        chosen = what_if.change_fleet(
             chosen,
-            WhatIf(
-                add=tuple(load_fleet(each, driver=asked.driver) for each in asked.add),
-                remove=tuple(asked.remove),
-                drain=tuple(asked.drain),
-                fail=tuple(asked.fail),
+            what_if.WhatIf(
+                add=tuple(load_fleet(each, driver=driver) for each in add),
+                remove=tuple(remove),
+                drain=tuple(drain),
+                fail=tuple(fail),
             ),
             release,
         )
-        manifests, notes = scale([each.manifest for each in program.objects], asked.scale)
+        manifests, notes = what_if.scale([each.manifest for each in program.objects], scale)
         problems = (*program.problems, *check_program(program, fleet=chosen))
         taken, left_out = find_taken(cluster, program) if cluster else (NOTHING, ())
         print_not_seen([*program.not_seen, *left_out])
@@ -118,12 +101,6 @@ def run(
     else:
         write_lines(describe(placement))
     return 0 if placement.fits_count == len(placement.workloads) else 1
-
-
-def asked_settings(asked: Asked) -> dict[str, str]:
-    """What of the question is a setting of the stack."""
-    settings = {"dra-infra:kubernetes": asked.kubernetes, "dra-infra:driver": asked.driver}
-    return {name: value for name, value in settings.items() if value}
 
 
 def describe(placement: Placement) -> Iterator[str]:

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import click
+
 from dra_infra.advice.objects import check_objects, is_checked, reference_to
 from dra_infra.cli.printing import EXIT_NO_ANSWER, print_problems, progress, say, write_commands, write_output
-from dra_infra.errors import Place, Problem
+from dra_infra.errors import InvalidSpecError, Place, Problem
 from dra_infra.output.escaping import json_text, one_line, workflow_command
 from dra_infra.output.finding_formats import Finding, TestCase, write_junit, write_sarif
 from dra_infra.output.secret_detector import report_mask
@@ -173,15 +175,22 @@ def run(
     driver: str,
     strict: bool,
     output: str,
+    as_json: bool = False,
 ) -> int:
     """Check every object in *paths*; 1 when there is a problem (with *strict*: any advice), 2 without an answer.
 
     Raises:
-        InvalidSpecError: When the target or the driver release is not one.
+        click.BadParameter: When the target or the driver release is not one.
     """
-    target = ClusterTarget(kubernetes=kubernetes, gates=gates, serves=frozenset({"v1", *serves}))
-    with progress() as tell, collector_paused():
-        report = _without_secrets(check(paths, target, driver=driver, tell=tell))
+    # Looking for plugins of pydantic takes a tenth of the time; no code of a user, who may want them, runs here.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
+    output = "json" if as_json else output
+    try:
+        target = ClusterTarget(kubernetes=kubernetes, gates=gates, serves=frozenset({"v1", *serves}))
+        with progress() as tell, collector_paused():
+            report = _without_secrets(check(paths, target, driver=driver, tell=tell))
+    except InvalidSpecError as error:
+        raise click.BadParameter("\n".join(map(str, error.problems))) from error
     if output == "text":
         print_problems(report.problems, with_count=False)
         say(report.summary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shlex
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from dra_infra.cli.app import COMMANDS
+from dra_infra.cli.options import LateCommand
 from dra_infra.review.markdown_report import marker_of
 from tests.contract.command_reference import commands, examples_of, rendered
 from tests.contract.conftest import ENVIRONMENT
@@ -28,6 +31,18 @@ ELSEWHERE = {
     "doctor": "tests/e2e/cluster",
 }
 """Commands that ask a forge or a cluster, and the tests in which one answers."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_work_of_a_command_takes_just_its_options(name: str):
+    command = commands()[name]
+    assert isinstance(command, LateCommand)
+    given = {each.name: each for each in command.params}
+    takes = inspect.signature(command.load_work()).parameters
+    named = {each for each, parameter in takes.items() if parameter.kind is not parameter.VAR_KEYWORD}
+    # What `review` takes besides are the files that it writes.
+    files = {"html", "markdown", "json", "sarif", "junit"} if name == "review" else set()
+    assert named | files == set(given)
 
 
 def test_every_command_has_examples_and_every_option_a_meaning():

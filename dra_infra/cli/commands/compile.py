@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -10,7 +9,7 @@ import click
 from dra_infra.cli import options
 
 
-@click.command()
+@options.command("dra_infra.cli.compile:run")
 @click.argument(
     "path",
     type=options.FILE,
@@ -38,18 +37,7 @@ from dra_infra.cli import options
 @options.timeout
 @options.charts
 @options.allow
-def compile(  # noqa: A001  (the name of the command)
-    path: Path,
-    *,
-    output: Path,
-    source: str | None,
-    values: Sequence[Path],
-    stack: str | None,
-    config: Mapping[str, str],
-    timeout: float,
-    charts: bool,
-    allow: Sequence[str],
-) -> int:
+def compile() -> None:  # noqa: A001  (the name of the command)
     """Compile one side of a review to a file, for `dra-infra review --head`, which runs nothing of it.
 
     A job that runs the program of a pull request should have no token that may write; the job that has one should run nothing of
@@ -63,17 +51,3 @@ def compile(  # noqa: A001  (the name of the command)
     \b
     Exits with 0 when the file holds the objects, 2 when it holds why there are none.
     """  # noqa: D301  (click reads the character)
-    from dra_infra.cli.compile import run
-    from dra_infra.program.confinement import read_allowance
-    from dra_infra.sources.sides import Asked
-
-    asked = Asked(
-        base=None,
-        stack=stack,
-        config=config,
-        timeout=timeout,
-        charts=charts,
-        values=values,
-        allowance=read_allowance(allow),
-    )
-    return run(path, asked=asked, kind=source, output=output)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from dra_infra.cli import options
 
-if TYPE_CHECKING:
-    from dra_infra.review.reviews import FailOn
 
-
-@click.command()
+@options.command("dra_infra.cli.review:run")
 @click.argument(
     "path",
     type=options.FILE,
@@ -89,29 +84,7 @@ if TYPE_CHECKING:
 @click.option("--json", metavar="FILE", type=options.FILE, help="Also write JSON to this file.")
 @click.option("--sarif", metavar="FILE", type=options.FILE, help="Also write SARIF to this file.")
 @click.option("--junit", metavar="FILE", type=options.FILE, help="Also write JUnit XML to this file.")
-def review(
-    path: Path,
-    *,
-    base: str | None,
-    base_path: Path | None,
-    head: Path | None,
-    head_commit: str | None,
-    source: str | None,
-    fleet: str | None,
-    snapshot: Path | None,
-    values: Sequence[Path],
-    stack: str | None,
-    config: Mapping[str, str],
-    timeout: float,
-    charts: bool,
-    allow: Sequence[str],
-    engine: bool,
-    policy_packs: Sequence[Path],
-    refresh: bool,
-    fail_on: FailOn,
-    output: str,
-    **files: Path | None,
-) -> int:
+def review() -> None:
     """Compare objects with what they were: what changes, whether it fits, and what breaks.
 
     The base is taken from git, the head is the working tree. Programs run confined: they get environment variables by name,
@@ -130,39 +103,3 @@ def review(
     \b
     Exits with 0 when the gate is open, 1 when it is closed (--fail-on), 2 when there is no answer.
     """  # noqa: D301  (click reads the character)
-    from dra_infra.cli.review import HeadFile, run
-    from dra_infra.cli.review_engine import EngineAsked
-    from dra_infra.program.confinement import read_allowance
-    from dra_infra.sources.sides import Asked
-
-    if (policy_packs or refresh) and not engine:
-        option = "--policy-pack" if policy_packs else "--refresh"
-        raise click.BadParameter("needs --engine", param_hint=option)
-    if head is not None and engine:
-        raise click.BadParameter("does not go with --head", param_hint="--engine")
-    if head_commit is not None and head is None:
-        raise click.BadParameter("needs --head", param_hint="--head-commit")
-    if base is not None and base_path is not None:
-        raise click.BadParameter("give --base or --base-path, not both", param_hint="--base-path")
-    options.refuse_both(fleet, snapshot)
-    return run(
-        path,
-        asked=Asked(
-            base="HEAD" if base is None and base_path is None else base,
-            base_path=base_path,
-            stack=stack,
-            config=config,
-            timeout=timeout,
-            charts=charts,
-            values=values,
-            allowance=read_allowance(allow),
-        ),
-        head=HeadFile(file=head, commit=head_commit) if head else None,
-        kind=source,
-        fleet=fleet,
-        snapshot=snapshot,
-        fail_on=fail_on,
-        engine=EngineAsked(policy_packs=tuple(policy_packs), refresh=refresh) if engine else None,
-        output=output,
-        files=files,
-    )

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-
 import click
 
 from dra_infra.cli import options
 
 
-@click.command()
+@options.command("dra_infra.cli.validate:run")
 @click.argument(
     "paths", metavar="PATH...", nargs=-1, required=True, help="Files, folders, or - for standard input."
 )
@@ -39,17 +36,7 @@ from dra_infra.cli import options
     help="text (on standard error), json, sarif, junit or github.",
 )
 @options.as_json
-def validate(
-    paths: Sequence[str],
-    *,
-    kubernetes: str | None,
-    gates: Mapping[str, bool],
-    serves: Sequence[str],
-    driver: str,
-    strict: bool,
-    output: str,
-    as_json: bool,
-) -> int:
+def validate() -> None:
     """Check manifests as the API server does, before it does, with what it should have warned about.
 
     Every kind of resource.k8s.io and the claims of pods are checked; other objects pass and are counted.
@@ -63,21 +50,3 @@ def validate(
     \b
     Exits with 0 when all is clean, 1 on problems, 2 on wrong usage or where there is no answer.
     """  # noqa: D301  (click reads the character)
-    from dra_infra.cli.validate import run
-    from dra_infra.errors import InvalidSpecError
-
-    # Looking for plugins of pydantic takes a tenth of the time; no code of a user, who may want them, runs here.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
-
-    try:
-        return run(
-            paths,
-            kubernetes=kubernetes,
-            gates=gates,
-            serves=serves,
-            driver=driver,
-            strict=strict,
-            output="json" if as_json else output,
-        )
-    except InvalidSpecError as error:
-        raise click.BadParameter("\n".join(map(str, error.problems))) from error

@@ -107,7 +107,7 @@ class Ended:
 _RUNS: Final = """
 import json, os, sys
 from dra_infra.cli import process
-import dra_infra.cli.app, dra_infra.cli.commands.explain, dra_infra.cli.explain, dra_infra.cli.simulate
+import dra_infra.cli.app, dra_infra.cli.commands.programs, dra_infra.cli.explain, dra_infra.cli.simulate
 import dra_infra.cli.validate, dra_infra.cli.catalog, dra_infra.cli.review
 folder = sys.argv[1]
 for number, arguments in enumerate(json.load(open(f"{folder}/jobs.json"))):

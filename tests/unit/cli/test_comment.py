@@ -146,7 +146,7 @@ def test_no_answer_makes_a_secret_show_or_a_traceback(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ):
-    from dra_infra.cli.comment import run
+    from dra_infra.cli.pull_requests import comment
 
     for name in list(os.environ):
         if name.startswith(("GITHUB_", "CI_", "GITLAB_")):
@@ -158,7 +158,7 @@ def test_no_answer_makes_a_secret_show_or_a_traceback(
         for reply in ANSWERS:
             forge.replies.clear()
             forge.fail(method, "/42/", reply)
-            code = run(
+            code = comment(
                 file,
                 forge=None,
                 api=getattr(forge, forge_kind),

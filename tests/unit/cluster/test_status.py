@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dra_infra.cli.status import describe
+from dra_infra.cli.cluster import describe_status
 from dra_infra.cluster.status import Seen, draw_dot, draw_mermaid, draw_tree, find_graph, find_status
 from tests.unit.cluster.samples import GPU, claim, pod, slice_of
 
@@ -67,7 +67,7 @@ def test_a_device_that_is_only_looked_at_is_not_taken() -> None:
 
 
 def test_the_text_has_a_line_for_each_claim_and_a_count() -> None:
-    lines = list(describe(find_status(SEEN)))
+    lines = list(describe_status(find_status(SEEN)))
     assert f"ml/shared  in use     n1  {GPU}/n1/gpu-0          Pod p and Pod q" in lines
     assert "5 claims: 1 allocated, 2 in use and 2 pending" in lines
     assert f"{GPU}: 2 of 3 devices taken" in lines
@@ -82,7 +82,7 @@ def test_the_page_shows_what_is_printed() -> None:
         slices=[slice_of(f"node-{index}", *(f"gpu-{number}" for number in range(8))) for index in range(2)],
     )
     page = (Path(__file__).parents[3] / "docs" / "cluster.md").read_text()
-    assert "\n".join(["```", *describe(find_status(seen)), "```"]) in page
+    assert "\n".join(["```", *describe_status(find_status(seen)), "```"]) in page
 
 
 def test_the_tree_leads_from_pods_to_devices() -> None:

@@ -19,8 +19,8 @@ import requests
 import urllib3
 
 from dra_infra.catalog import load_fleet
-from dra_infra.cli import explain, explain_questions, status, validate
-from dra_infra.cli.doctor import describe as describe_diagnosis
+from dra_infra.cli import cluster, explain, explain_questions, validate
+from dra_infra.cli.cluster import describe_diagnosis
 from dra_infra.cli.printing import print_problems
 from dra_infra.cli.review import compare
 from dra_infra.cli.review_reports import RENDERERS as REVIEW_FORMS
@@ -235,8 +235,8 @@ def _captured(reader: Reader, folder: Path) -> None:
 
 def _status(reader: Reader) -> None:
     items = {kind: reader.list(kind).items for kind in (CLAIMS, PODS, SLICES, EVENTS)}
-    for form in status.FORMS:
-        status._form(status._seen(items), form)
+    for form in cluster.FORMS:
+        cluster._form(cluster._seen(items), form)
 
 
 def _explained(reader: Reader) -> None:

@@ -1,12 +1,13 @@
-"""The `dra-infra comment` command: posts a review on a pull request."""
+"""Commands that ask a forge: `dra-infra comment` posts a review on a pull request, `dra-infra pull-request` finds one."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
-from dra_infra.cli.printing import EXIT_NO_ANSWER, print_problems, write_json, write_lines
+from dra_infra.cli.printing import EXIT_NO_ANSWER, print_problems, write_json, write_lines, write_output
 from dra_infra.errors import ForgeError
 from dra_infra.forge import (
     Destination,
@@ -21,10 +22,11 @@ from dra_infra.forge import (
 )
 from dra_infra.forge.comments import Account, Forge
 from dra_infra.forge.forges import HEADERS, GitHub, GitLab
+from dra_infra.forge.pull_requests import Verdict, check_commit, find_pull_request, set_verdict
 from dra_infra.output.wording import count_of
 
 
-def run(
+def comment(
     file: Path,
     *,
     forge: str | None,
@@ -96,3 +98,30 @@ def _as_json(
             for each in (error.problems if error else ())
         ],
     }
+
+
+def pull_request(
+    *,
+    commit: str,
+    verdict: str | None,
+    context: str,
+    repository: str | None,
+    api: str | None,
+    timeout: float,
+) -> int:
+    """Print the pull request of a commit, or show a verdict at it; 2 when GitHub does not take or know it."""
+    try:
+        check_commit(commit)
+        where = destination_of(os.environ, forge="github", api=api, repository=repository, with_number=False)
+        mask = Mask(where.token, os.environ)
+        session = Session(where, mask=mask, headers=HEADERS, total=timeout)
+        if verdict is not None:
+            set_verdict(session, commit, cast("Verdict", verdict), context=context)
+            write_output(f"{verdict}: {commit[:12]}")
+            return 0
+        found = find_pull_request(session, commit)
+    except ForgeError as error:
+        print_problems(error.problems)
+        return EXIT_NO_ANSWER
+    write_output(f"number={found.number}\nhead={found.head}\nmerge={found.merge}\ntarget={found.target}")
+    return 0

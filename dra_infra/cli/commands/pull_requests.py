@@ -1,15 +1,13 @@
-"""Options and help of `dra-infra comment`."""
+"""Options and help of the commands that ask a forge: comment and pull-request."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import click
 
 from dra_infra.cli import options
 
 
-@click.command()
+@options.command("dra_infra.cli.pull_requests:comment")
 @click.argument(
     "file", metavar="FILE", type=options.FILE, help="What `dra-infra review --markdown FILE` wrote."
 )
@@ -36,19 +34,7 @@ from dra_infra.cli import options
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
 @options.as_json
-def comment(
-    file: Path,
-    *,
-    repository: str | None,
-    number: int | None,
-    forge: str | None,
-    api: str | None,
-    token_variable: str | None,
-    account: str | None,
-    timeout: float,
-    dry_run: bool,
-    as_json: bool,
-) -> int:
+def comment() -> None:
     """Post a review on a pull request, as one comment that later runs bring up to date.
 
     The comment is found again by a hidden marker, among those of the same account. It is written whole or not at all,
@@ -62,17 +48,39 @@ def comment(
     \b
     Exits with 0 when the comment is there, 2 when it is not.
     """  # noqa: D301  (click reads the character)
-    from dra_infra.cli.comment import run
 
-    return run(
-        file,
-        forge=forge,
-        api=api,
-        repository=repository,
-        number=number,
-        token_variable=token_variable,
-        account=account,
-        timeout=timeout,
-        dry_run=dry_run,
-        as_json=as_json,
-    )
+
+@options.command("dra_infra.cli.pull_requests:pull_request")
+@click.option("--commit", metavar="COMMIT", required=True, help="The full hash of its newest commit.")
+@click.option(
+    "--verdict",
+    metavar="VERDICT",
+    type=options.OneOf(["open", "closed", "none"]),
+    help="Instead of asking, show this at the commit, as a status: open, closed or none.",
+)
+@click.option(
+    "--context", metavar="NAME", default="dra-infra review", help="With --verdict: what the status is called."
+)
+@click.option("--repository", "-r", metavar="OWNER/NAME", help="Else the CI's own.")
+@click.option("--api", metavar="URL", help="Address of the API; else the CI's own, else the public one.")
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=1),
+    default=120.0,
+    help="For everything, waiting for rate limits included.",
+)
+def pull_request() -> None:
+    """Ask GitHub for the one open pull request of a commit, or show a verdict at the commit.
+
+    A workflow of the event `workflow_run` has rights, and is not told the pull request. What the pull request's own workflow
+    says of itself does not count, so GitHub is asked. The token is read from GITHUB_TOKEN. The answer is lines that a step of
+    a workflow can put into its outputs: number, head, merge, target. With --verdict it is one line for the log, and no outputs.
+
+    \b
+    Examples:
+      dra-infra pull-request --commit "$HEAD_SHA" >> "$GITHUB_OUTPUT"
+      dra-infra pull-request --commit "$HEAD_SHA" --verdict closed
+    \b
+    Exits with 0 when it is found or shown, 2 when it is not.
+    """  # noqa: D301  (click reads the character)

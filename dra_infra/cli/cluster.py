@@ -1,0 +1,276 @@
+"""Commands that read a live cluster: `dra-infra snapshot`, `status` and `doctor`."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from dra_infra import __version__
+from dra_infra.cli.printing import (
+    print_problems,
+    progress,
+    say,
+    write_json,
+    write_lines,
+    write_output,
+    write_screen,
+)
+from dra_infra.client.kinds import CLAIMS, EVENTS, PODS, SLICES, Kind
+from dra_infra.client.refusals import nothing_seen
+from dra_infra.cluster.capture import capture
+from dra_infra.cluster.doctor import Diagnosis, diagnose
+from dra_infra.cluster.evidence import gather
+from dra_infra.cluster.reading import Listing, Reader, open_reader
+from dra_infra.cluster.status import (
+    ClaimStatus,
+    Seen,
+    Status,
+    draw_dot,
+    draw_mermaid,
+    draw_tree,
+    find_graph,
+    find_status,
+)
+from dra_infra.cluster.watching import Watch
+from dra_infra.documents.json_texts import are_lines
+from dra_infra.errors import ClusterError, Problem
+from dra_infra.output.escaping import escape_json, json_text, one_line
+from dra_infra.output.secret_detector import report_mask
+from dra_infra.output.secrets import secret_texts
+from dra_infra.output.wording import count_of, join_words
+
+
+def snapshot(kubeconfig: Path | None, *, context: str | None, namespaces: Sequence[str], output: str) -> int:
+    """Write what the cluster holds to *output*, `-` for standard output; what could not be seen is said.
+
+    Raises:
+        ClusterError: When nothing can be read, or `report-not-written`.
+    """
+    with progress() as tell:
+        reader = open_reader(kubeconfig, context, namespaces=namespaces, tell=tell)
+        taken = capture(
+            reader,
+            mask=report_mask(secret_texts(os.environ)),
+            made_by=f"dra-infra {__version__}",
+            tell=tell,
+        )
+    print_problems(taken.problems, with_count=False)
+    if output == "-":
+        # Lines are JSON, and a terminal gets no character that hides: above U+FFFF only a pair of escapes is JSON.
+        write_output(escape_json(taken.text) if are_lines(taken.text) else taken.text)
+        return 0
+    write_private(Path(output), taken.text)
+    parts = join_words((count_of(number, kind) for kind, number in taken.counts.items()), most=5)
+    say(f"wrote {output}: {parts}")
+    return 0
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write *file* whole or not at all, for its owner alone.
+
+    Raises:
+        ClusterError: `report-not-written`.
+    """
+    partial = None
+    try:
+        if file.exists() and not file.is_file():
+            # A device or a pipe, such as /dev/stdout: there is nothing to put in its place.
+            file.write_text(text, "utf-8")
+            return
+        # Made with mode 0600, under a name of its own.
+        number, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+        partial = Path(name)
+        with os.fdopen(number, "w", encoding="utf-8") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(opened.fileno())
+        partial.replace(file)
+        partial = None
+    except OSError as error:
+        message = f"{file} cannot be written: {error.strerror or error}"
+        hint = "name a file in a folder that exists and may be written to, or - for standard output"
+        problem = Problem(path="--output", code="report-not-written", message=message, hint=hint)
+        raise ClusterError([problem]) from error
+    finally:
+        if partial is not None:
+            partial.unlink(missing_ok=True)
+
+
+FORMS: Final = ("text", "json", "graph", "dot", "mermaid")
+_KINDS: Final = (CLAIMS, PODS, SLICES, EVENTS)
+_WARNINGS: Final[Mapping[Kind, str]] = {EVENTS: "type=Warning"}
+_TICK: Final = 1.0
+"""Seconds after which a waiting main thread looks for signals."""
+
+
+def status(
+    kubeconfig: Path | None,
+    *,
+    context: str | None,
+    namespaces: Sequence[str],
+    graph: bool,
+    output: str,
+    watch: bool,
+    as_json: bool,
+) -> int:
+    """Print the claims of a cluster; with *watch*, again after each change until Ctrl-C.
+
+    Raises:
+        ClusterError: When nothing can be read.
+    """
+    form = "json" if as_json else "graph" if graph else output
+    with progress() as tell:
+        reader = open_reader(kubeconfig, context, namespaces=namespaces, tell=tell)
+        listings = [reader.list(kind, field_selector=_WARNINGS.get(kind, "")) for kind in _KINDS]
+    problems = [problem for each in listings for problem in each.problems]
+    if not listings[0].is_seen and not listings[1].is_seen:
+        raise nothing_seen(problems)
+    if not watch:
+        print_problems(problems, with_count=False)
+        found = {each.kind: each.items for each in listings}
+        write_lines(_form(_seen(found), form))
+        return 0
+    try:
+        _watch(reader, listings, form)
+    except KeyboardInterrupt:
+        # That is how a watch ends.
+        return 0
+    return 0
+
+
+def _watch(reader: Reader, listings: Sequence[Listing], form: str) -> None:
+    unseen = [problem for each in listings for problem in each.problems]
+    is_terminal = sys.stdout.isatty() and form != "json"
+    last: list[str] = []
+    changes = -1
+    with Watch(reader, listings, field_selectors=_WARNINGS) as following:
+        while True:
+            count = following.wait(changes, _TICK) if changes >= 0 else 0
+            if count != changes:
+                changes = count
+                said = [f"! {problem.message}" for problem in (*unseen, *following.problems)]
+                shown = _form(_seen({kind: following.items(kind) for kind in _KINDS}), form)
+                if form != "json":
+                    shown = [*said, *shown]
+                if shown != last:
+                    last = shown
+                    if is_terminal:
+                        write_screen(_fit(shown))
+                    else:
+                        write_lines(shown)
+
+
+def _fit(shown: Sequence[str]) -> list[str]:
+    """As much as the screen shows."""
+    columns, rows = shutil.get_terminal_size()
+    # Spelled out before it is cut: that takes more room.
+    lines = [line if len(line) <= columns else f"{line[: columns - 1]}…" for line in map(one_line, shown)]
+    more = len(lines) - rows + 2
+    return [*lines[: rows - 2], f"... {count_of(more, 'more line')}"] if more > 0 else lines
+
+
+def _seen(items: Mapping[Kind, Sequence[Mapping[str, Any]]]) -> Seen:
+    return Seen(claims=items[CLAIMS], pods=items[PODS], slices=items[SLICES], events=items[EVENTS])
+
+
+def _form(seen: Seen, form: str) -> list[str]:
+    found = find_status(seen)
+    if form == "json":
+        # On one line, so that a watch prints one line for each state.
+        return [json_text(dataclasses.asdict(found), indent=None, sort_keys=True)]
+    if form == "text":
+        return list(describe_status(found))
+    graph = find_graph(found, seen.pods)
+    drawn = {"graph": draw_tree, "dot": draw_dot, "mermaid": draw_mermaid}[form](graph)
+    return list(drawn)
+
+
+def describe_status(status: Status) -> Iterator[str]:
+    """A line for each claim, its reasons below it, and a count."""
+    rows = [
+        (f"{each.namespace}/{each.name}", each.state, each.node or "-", _devices(each), _users(each))
+        for each in status.claims
+    ]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+    for row, claim in zip(rows, status.claims, strict=True):
+        cells = [f"{cell:{width}}" for cell, width in zip(row[:4], widths, strict=True)]
+        yield "  ".join([*cells, row[4]]).rstrip()
+        yield from (f"    {reason}" for reason in claim.reasons)
+    for pod in status.waiting:
+        yield f"Pod {pod.namespace}/{pod.name} waits for claims that are not made yet: {join_words(pod.wants)}"
+        yield from (f"    {reason}" for reason in pod.reasons)
+    states = [each.state for each in status.claims]
+    counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states))]
+    yield f"{count_of(len(states), 'claim')}{f': {join_words(counts)}' if counts else ''}"
+    for driver, number in status.published.items():
+        yield f"{driver}: {status.taken[driver]:,} of {count_of(number, 'device')} taken"
+
+
+def _devices(claim: ClaimStatus) -> str:
+    if not claim.devices:
+        return join_words(claim.classes) or "-"
+    pools: dict[str, list[str]] = {}
+    for each in claim.devices:
+        mark = " (admin)" if each.is_admin else " (share)" if each.share else ""
+        pools.setdefault(f"{each.driver}/{each.pool}", []).append(f"{each.device}{mark}")
+    return "; ".join(f"{pool}/{','.join(names)}" for pool, names in pools.items())
+
+
+def _users(claim: ClaimStatus) -> str:
+    return join_words(claim.consumers)
+
+
+def doctor(kubeconfig: Path | None, *, context: str | None, driver: str, as_json: bool) -> int:
+    """Print what is wrong with a cluster; 1 when something is broken.
+
+    Raises:
+        ClusterError: When nothing can be looked at.
+    """
+    with progress() as tell:
+        evidence = gather(open_reader(kubeconfig, context, tell=tell))
+    if not evidence.objects and evidence.problems:
+        raise nothing_seen(evidence.problems)
+    found = diagnose(evidence, driver=driver)
+    if as_json:
+        write_json(_diagnosis_to_json(found))
+    else:
+        write_lines(describe_diagnosis(found))
+    return 0 if found.is_healthy else 1
+
+
+def describe_diagnosis(found: Diagnosis) -> Iterator[str]:
+    """What was looked at, what is wrong with what to do, and what could not be seen."""
+    yield from (f"· {fact}" for fact in found.facts)
+    for each in found.findings:
+        yield f"{'✗' if each.severity == 'error' else '!'} {each.path}: {each.message} [{each.code}]"
+        if each.hint:
+            yield f"    {each.hint}"
+    for each in found.not_seen:
+        yield f"? {each.message} [{each.code}]"
+        if each.hint:
+            yield f"    {each.hint}"
+    errors = sum(each.severity == "error" for each in found.findings)
+    yield f"{count_of(errors, 'error')}, {count_of(len(found.findings) - errors, 'warning')}"
+
+
+def _diagnosis_to_json(found: Diagnosis) -> dict[str, Any]:
+    def plain(problem: Problem) -> dict[str, Any]:
+        fields = dataclasses.asdict(problem)
+        return {
+            "object": fields["path"],
+            "what": fields["message"],
+            **{name: fields[name] for name in ("code", "hint", "severity")},
+        }
+
+    return {
+        "healthy": found.is_healthy,
+        "facts": list(found.facts),
+        "findings": [plain(each) for each in found.findings],
+        "notSeen": [plain(each) for each in found.not_seen],
+    }

@@ -1,0 +1,247 @@
+"""Options and help of the commands for whoever writes a program: init, synth, simulate, explain and catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+
+from dra_infra.cli import options
+
+
+@options.command("dra_infra.cli.init:run")
+@click.argument(
+    "directory",
+    metavar="[DIR]",
+    type=options.FILE,
+    default=Path(),
+    help="Folder of the new project; else this one.",
+)
+@click.option("--name", metavar="NAME", help="Name of the project; else that of the folder.")
+@click.option(
+    "--fleet",
+    "-f",
+    metavar="FLEET",
+    default="hgx-h100 x 4",
+    help="Hardware to place on, by name or a file, which is copied.",
+    shell_complete=options.offered(options.fleets),
+)
+@click.option(
+    "--ci",
+    type=options.OneOf(["github", "gitlab", "none"]),
+    default="github",
+    help="Whose CI reviews changes.",
+)
+@click.option(
+    "--kubernetes",
+    "-k",
+    metavar="MINOR",
+    default="1.37",
+    help="Kubernetes of the cluster, 1.34 to 1.37.",
+    shell_complete=options.offered(options.minors),
+)
+@click.option("--force", is_flag=True, help="Replace files that are there with other content.")
+@options.as_json
+def init() -> None:
+    """Lay out a project that works: program, stack, test, CI and README.
+
+    The program fits on the fleet. Files that are there with other content are refused by name, and nothing is written.
+
+    \b
+    Examples:
+      dra-infra init infra
+      dra-infra init infra --name ml-gpus --fleet "a100-80gb x 2" --kubernetes 1.36
+      dra-infra init --ci gitlab --json
+    """  # noqa: D301  (click reads the character)
+
+
+@options.command("dra_infra.cli.synth:run")
+@options.directory
+@options.stack
+@options.config
+@options.timeout
+@options.charts
+@options.as_json
+def synth() -> None:
+    """Run a program in process, without CLI, network or cluster, and print its objects as YAML.
+
+    \b
+    Examples:
+      dra-infra synth
+      dra-infra synth infra/ --stack prod > objects.yaml
+      dra-infra synth --config dra-infra:kubernetes=1.36 --json
+    """  # noqa: D301  (click reads the character)
+
+
+def _numbers(
+    context: click.Context,  # noqa: ARG001  (click's signature)
+    parameter: click.Parameter,  # noqa: ARG001
+    pairs: Iterable[str],
+) -> dict[str, int]:
+    found = options.by_key(pairs, form="KIND/NAME=PODS")
+    for name, value in found.items():
+        if not value.removeprefix("-").isdecimal():
+            raise click.BadParameter(f"{options.shortened(f'{name}={value}')} is not KIND/NAME=PODS.")
+    return {name: int(value) for name, value in found.items()}
+
+
+@options.command("dra_infra.cli.simulate:run")
+@click.argument(
+    "path",
+    type=options.FILE,
+    default=Path(),
+    help="Folder of a Pulumi project in Python, or manifests; else this folder.",
+)
+@options.fleet
+@options.snapshot
+@options.kubernetes("Whose server and scheduler, 1.34 to 1.37; else the stack's, else the newest.")
+@options.gates
+@click.option(
+    "--driver",
+    metavar="RELEASE",
+    help="NVIDIA's driver, for the program and for fleets by name: 25.3, 25.8, 25.12, 0.4 or 0.5.",
+    shell_complete=options.offered(options.drivers),
+)
+@click.option(
+    "--add",
+    metavar="FLEET",
+    multiple=True,
+    help="What if this hardware were there too? May be repeated.",
+    shell_complete=options.offered(options.fleets),
+)
+@click.option(
+    "--remove",
+    metavar="NODE",
+    multiple=True,
+    help="What if this node were gone? A name or pattern; may be repeated.",
+)
+@click.option(
+    "--drain",
+    metavar="NODE",
+    multiple=True,
+    help="What if this node took no more pods? A name or pattern; may be repeated.",
+)
+@click.option(
+    "--fail",
+    metavar="NODE/DEVICE",
+    multiple=True,
+    help="What if this device failed? Names or patterns; may be repeated.",
+)
+@click.option(
+    "--scale",
+    metavar="KIND/NAME=PODS",
+    multiple=True,
+    callback=_numbers,
+    help="What if this workload had so many pods? May be repeated.",
+)
+@options.stack
+@options.config
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0.1),
+    default=60.0,
+    help="How long the program may run, and then the search; what is not found by then is said so.",
+)
+@options.as_json
+def simulate() -> None:
+    """Say where the pods of a program fit on a fleet, or on a cluster beside what runs: the nodes, and the devices on each.
+
+    Devices are those that the scheduler's own allocator would choose. What is left is told per device class and MIG profile.
+
+    \b
+    Examples:
+      dra-infra simulate --fleet "hgx-h100 x 4"
+      dra-infra simulate manifests/ --fleet cluster.yaml --json
+      dra-infra simulate infra/ --snapshot cluster.yaml --drain "*-0"
+      dra-infra simulate --fleet "hgx-h100 x 4" --scale deployment/inference=40 --add "hgx-h100 x 2"
+    """  # noqa: D301  (click reads the character)
+
+
+@options.command("dra_infra.cli.explain:run")
+@click.argument(
+    "name",
+    metavar="NAME",
+    help="pod/x, deployment/x, claim/x, template/x, or x alone; or the code of a problem.",
+)
+@click.argument(
+    "path",
+    type=options.FILE,
+    required=False,
+    help="A Pulumi project in Python, or a folder or file of manifests.",
+)
+@click.option("--namespace", "-n", metavar="NAME", help="Its namespace; else that of the only one.")
+@options.fleet
+@options.snapshot
+@options.kubeconfig
+@options.cluster_context
+@options.kubernetes("1.34 to 1.37; else the program's, the cluster's, or the newest.")
+@options.gates
+@options.stack
+@options.config
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0.1),
+    default=20.0,
+    help="How long to search; then what is known is told.",
+)
+@click.option("--deep", "is_deep", is_flag=True, help="Try two changes at once where one is not enough.")
+@options.as_json
+def explain() -> None:
+    """Say why a pod or claim gets no devices: what keeps each device away, counted, and the smallest changes that fit.
+    Or say what the code of a problem means, and what to do.
+
+    With a path, a fleet or a snapshot nothing but files is read; else the cluster of the kubeconfig is, and only read. A
+    name alone that is a code is taken for the code, and nothing is read; an object of that name is called pod/NAME.
+
+    \b
+    Examples:
+      dra-infra explain job/train infra/ --fleet "hgx-h100 x 4"
+      dra-infra explain deployment/inference manifests/ --snapshot cluster.yaml -n ml
+      dra-infra explain job/train manifests/ --fleet fleet.yaml --kubernetes 1.36 --deep --json
+      dra-infra explain count-below-one
+    \b
+    Of a live cluster: dra-infra explain pod/train-0 -n ml --context prod
+    \b
+    Exits with 0 when it fits or a code is told, 1 when it does not fit, 2 when there is no answer.
+    """  # noqa: D205, D301  (help in one paragraph; click reads the character)
+
+
+def _joined(
+    context: click.Context,  # noqa: ARG001  (click's signature)
+    parameter: click.Parameter,  # noqa: ARG001
+    words: Sequence[str],
+) -> str | None:
+    return " ".join(words) or None
+
+
+@options.command("dra_infra.cli.catalog:run")
+@click.argument(
+    "section",
+    required=False,
+    help="gpus, mig, drivers, fleets, charts or systems; else what there is.",
+    shell_complete=options.offered(options.sections),
+)
+@click.argument(
+    "name",
+    metavar="[NAME]",
+    nargs=-1,
+    callback=_joined,
+    help="One of the section's names, as people write it; else all.",
+)
+@options.as_json
+def catalog() -> None:
+    """Print what is known of GPUs, MIG profiles, drivers, fleets, charts and systems, with the source of each fact.
+
+    \b
+    Examples:
+      dra-infra catalog
+      dra-infra catalog gpus H100
+      dra-infra catalog mig A100-80GB
+      dra-infra catalog drivers 0.5
+      dra-infra catalog charts gpu-operator=26.7.0 --json
+    \b
+    Exits with 2 on a name that is not known.
+    """  # noqa: D301  (click reads the character)
