@@ -41,7 +41,7 @@ def preparations(folder: Path) -> tuple[Preparations, list[str]]:
     from dra_infra.plugin.cdi import CdiFolder
     from dra_infra.plugin.checkpoint import Checkpoint
     from dra_infra.plugin.disk import Folder
-    from dra_infra.plugin.locks import Turns
+    from dra_infra.plugin.locks import PreparationLock
 
     for name in ("claims", "cdi"):
         (folder / name).mkdir(exist_ok=True)
@@ -52,7 +52,7 @@ def preparations(folder: Path) -> tuple[Preparations, list[str]]:
         checkpoint=Checkpoint(Folder(folder / "claims")),
         specs=CdiFolder(Folder(folder / "cdi", mode=0o644), back_end.driver),
         back_end=back_end,
-        turns=Turns(folder / "turns"),
+        lock=PreparationLock(folder / "turns"),
     )
     return made, [each.name for each in back_end.inventory().devices]
 

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from dra_infra.plugin.back_end import BackEnd
 from dra_infra.plugin.claims import Claim, ClaimReference
-from dra_infra.plugin.observing import Observer, Silent
+from dra_infra.plugin.observing import NullObserver, Observer
 from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.service.health import HealthService
 from dra_infra.plugin.service.node import NodeService
@@ -33,11 +33,11 @@ GRACE: Final = 20.0
 class Publisher(Protocol):
     """Keeps the node's slices on the API server."""
 
-    def start(self, *, taken: Callable[[bool], None]) -> None:
+    def start(self, *, on_name_taken: Callable[[bool], None]) -> None:
         """Begin; returns when the first try was made, or sooner. What fails is tried again, and told to the observer.
 
         Args:
-            taken: Is told, from any thread, whether another driver of the name has slices on the node, until it has none,
+            on_name_taken: Is told, from any thread, whether another driver of the name has slices on the node, until it has none,
                 or has kept them for too long.
         """
         ...
@@ -75,7 +75,7 @@ class Driver:
         self._preparations = preparations
         self._publisher = publisher
         self._sockets = sockets
-        self._observer: Observer = observer or Silent()
+        self._observer: Observer = observer or NullObserver()
         self._linger = linger
         self._grace = grace
         self._health = HealthService(inventory=back_end.inventory, pool=node, observer=self._observer)
@@ -138,7 +138,7 @@ class Driver:
             self._server.show(self._sockets.service)
             self._back_end.watch(self._health.changed)
             started.callback(self._publisher.stop)
-            self._publisher.start(taken=self._stand_aside)
+            self._publisher.start(on_name_taken=self._stand_aside)
             started.callback(self._let_go)
             self._register()
             self._started = started.pop_all()

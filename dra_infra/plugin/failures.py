@@ -57,7 +57,7 @@ _LONGEST: Final = 2000
 
 
 @contextmanager
-def expected(what: str, *, then: str = "it is tried again") -> Iterator[None]:
+def as_plugin_error(what: str, *, then: str = "it is tried again") -> Iterator[None]:
     """Have everything that is raised be a `PluginError`, with code `plugin-failed` and its cause where it is none.
 
     Args:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.disk import explained
+from dra_infra.plugin.disk import explain_os_errors
 
 
 def open_lock(path: Path) -> int:
@@ -26,7 +26,7 @@ def open_lock(path: Path) -> int:
     Raises:
         PluginError: `plugin-folder-not-usable`.
     """
-    with explained("cannot be locked", path):
+    with explain_os_errors("cannot be locked", path):
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
@@ -36,7 +36,7 @@ def try_lock(handle: int, path: Path) -> bool:
     Raises:
         PluginError: `plugin-folder-not-usable`, where its file system knows no locks.
     """
-    with explained("cannot be locked", path):
+    with explain_os_errors("cannot be locked", path):
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -50,7 +50,7 @@ PATIENCE: Final = 30.0
 _LONGEST_PAUSE: Final = 0.05
 
 
-class Turns:
+class PreparationLock:
     """A lock file that names who had the last turn. The kernel frees it when its holder dies.
 
     Args:
@@ -65,7 +65,7 @@ class Turns:
         self._here = threading.Lock()
 
     @contextmanager
-    def take(self, *, within: float | None = None) -> Iterator[bool]:
+    def acquire(self, *, within: float | None = None) -> Iterator[bool]:
         """Wait for a turn.
 
         Args:
@@ -86,7 +86,7 @@ class Turns:
             try:
                 if not self._lock(handle, until):
                     raise self._not_had(patience)
-                with explained("cannot be written", self._path):
+                with explain_os_errors("cannot be written", self._path):
                     # No fsync: after a crash of the machine every instance is new.
                     others = os.pread(handle, 64, 0) != self._name
                     if others:

@@ -67,7 +67,7 @@ class Observer(Protocol):
         ...
 
 
-class Silent:
+class NullObserver:
     """An observer that listens to nothing."""
 
     def began(self, operation: Operation) -> None:

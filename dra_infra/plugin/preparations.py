@@ -18,8 +18,8 @@ from dra_infra.plugin.back_end import Devices
 from dra_infra.plugin.cdi import CdiFolder, device_ids, device_names
 from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.claims import Claim, ClaimDevice, Record, check_uid, find_holder
-from dra_infra.plugin.failures import expected
-from dra_infra.plugin.locks import Turns
+from dra_infra.plugin.failures import as_plugin_error
+from dra_infra.plugin.locks import PreparationLock
 
 _CDI_NAME: Final = re.compile(r"[-0-9a-f]{36}-(?P<preparation>[0-9a-f]{8})-\d+-(?P<device>.+)")
 
@@ -44,7 +44,7 @@ class Preparations:
         checkpoint: Checkpoint,
         specs: CdiFolder,
         back_end: Devices,
-        turns: Turns,
+        lock: PreparationLock,
         notice: Callable[[Sequence[Problem]], None] = lambda _: None,
     ) -> None:
         self._driver = driver
@@ -52,7 +52,7 @@ class Preparations:
         self._checkpoint = checkpoint
         self._specs = specs
         self._devices = back_end
-        self._turns = turns
+        self._lock = lock
         self._notice = notice
         self._unsure = True
         self._without_record = False
@@ -64,7 +64,7 @@ class Preparations:
         Returns:
             What was set aside, and what could not be undone; nothing else is kept from working by it.
         """
-        with self._turn(tell=False):
+        with self._locked(tell=False):
             return self._problems
 
     def undo_rest(self) -> bool:
@@ -76,7 +76,7 @@ class Preparations:
         Raises:
             PluginError: `turn-not-had`, `plugin-folder-not-usable`.
         """
-        with self._turn() as recovered:
+        with self._locked() as recovered:
             # Whoever has the turn is alone, so nobody is at work on it.
             if self._is_half_way() and not recovered:
                 self._unsure = True
@@ -86,7 +86,7 @@ class Preparations:
 
     def prepared(self) -> Mapping[str, Record]:
         """The claims that are prepared, by UID."""
-        with self._turn():
+        with self._locked():
             records = self._checkpoint.records
             return {uid: each for uid, each in records.items() if self._is_whole(each)}
 
@@ -95,7 +95,7 @@ class Preparations:
 
         `prepare` and `restore` bring them back, `release` ends them.
         """
-        with self._turn():
+        with self._locked():
             return self._lost()
 
     def prepare(
@@ -118,7 +118,7 @@ class Preparations:
                 that it may raise. Nothing is prepared then.
         """
         check_uid(claim.uid)
-        with self._turn(within):
+        with self._locked(within):
             check()
             return device_ids(self._prepared(claim), self._driver)
 
@@ -132,7 +132,7 @@ class Preparations:
             PluginError: As `prepare`.
         """
         check_uid(claim.uid)
-        with self._turn():
+        with self._locked():
             # Whoever asks has read claims from the API server meanwhile. The kubelet does not know one that it has had released.
             if claim.uid not in self._lost():
                 return False
@@ -147,7 +147,7 @@ class Preparations:
                 are kept back then, and the next call goes on.
         """
         check_uid(uid)
-        with self._turn(within):
+        with self._locked(within):
             check()
             record = self._checkpoint.records.get(uid)
             if record:
@@ -161,9 +161,9 @@ class Preparations:
                 self._unsure = False
 
     @contextmanager
-    def _turn(self, within: float | None = None, *, tell: bool = True) -> Iterator[bool]:
+    def _locked(self, within: float | None = None, *, tell: bool = True) -> Iterator[bool]:
         """Be alone; yields whether something was recovered, as is done behind a failure or another process."""
-        with self._turns.take(within=within) as others:
+        with self._lock.acquire(within=within) as others:
             recovers = others or self._unsure
             if recovers:
                 self._unsure = True
@@ -184,7 +184,7 @@ class Preparations:
         for record in tuple(self._checkpoint.records.values()):
             try:
                 # One claim with which nobody knows what to do keeps no other back.
-                with expected(f"recover claim {record.claim.uid}"):
+                with as_plugin_error(f"recover claim {record.claim.uid}"):
                     if self._is_whole(record):
                         self._specs.write(record)
                     else:
@@ -224,7 +224,7 @@ class Preparations:
         )
         self._unsure = True
         try:
-            with expected(f"prepare claim {claim.uid}"):
+            with as_plugin_error(f"prepare claim {claim.uid}"):
                 # On the disk before a device is touched: what hardware keeps through a boot, such as MIG mode, would be nobody's.
                 # Nothing else needs to be, for another boot undoes all that it finds.
                 self._checkpoint.begin(started)
@@ -234,7 +234,7 @@ class Preparations:
         except PluginError as error:
             # From here on as after a crash: what this cannot undo, the next turn tries again.
             try:
-                with expected(f"undo claim {claim.uid}"):
+                with as_plugin_error(f"undo claim {claim.uid}"):
                     self._found(self._checkpoint.load(self._boot_id))
                     self._undo(self._checkpoint.records.get(claim.uid, started))
             except PluginError as more:

@@ -23,12 +23,12 @@ from dra_infra.client.kinds import CLAIMS
 from dra_infra.client.objects import mapping, mappings, name_of, namespace_of, text, uid_of
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.api_server.client import Api, EventType
-from dra_infra.plugin.api_server.informer import Following
-from dra_infra.plugin.api_server.refusals import ApiError, asked_by
-from dra_infra.plugin.api_server.requests import pause_after
+from dra_infra.plugin.api_server.informer import Informer
+from dra_infra.plugin.api_server.refusals import ApiError, retry_after_of
+from dra_infra.plugin.api_server.requests import backoff
 from dra_infra.plugin.back_end import BackEnd
 from dra_infra.plugin.claims import ClaimReference
-from dra_infra.plugin.failures import expected
+from dra_infra.plugin.failures import as_plugin_error
 from dra_infra.plugin.observing import Observer
 
 Item = Mapping[str, Any]
@@ -170,27 +170,27 @@ class Binder:
         self._look.set()
         self._claims: dict[str, Item] = {}
         self._lock = threading.Lock()
-        self._following = Following(
+        self._informer = Informer(
             api,
             CLAIMS,
             name="claim-watch",
-            begin=self._list,
-            happened=self._happened,
+            list_objects=self._list,
+            on_event=self._on_event,
             wake=self._changed,
-            failed=lambda error: observer.noticed(error.problems),
+            on_error=lambda error: observer.noticed(error.problems),
         )
         self._thread = threading.Thread(target=self._work, name="binder", daemon=True)
 
     def start(self) -> None:
         """Begin; returns at once."""
         self._back_end.watch(self._changed)
-        self._following.start()
+        self._informer.start()
         self._thread.start()
 
     def stop(self) -> None:
         """End."""
         self._ended.set()
-        self._following.stop()
+        self._informer.stop()
         if self._thread.is_alive():
             self._thread.join(timeout=5.0)
 
@@ -214,7 +214,7 @@ class Binder:
             self._keep(item)
         return since
 
-    def _happened(self, type_: EventType, item: Item) -> None:
+    def _on_event(self, type_: EventType, item: Item) -> None:
         if type_ == "DELETED":
             self._forget(uid_of(item))
         elif type_ != "BOOKMARK":
@@ -245,19 +245,19 @@ class Binder:
             with self._lock:
                 claims = list(self._claims.values())
             problems: list[Problem] = []
-            again, asked = False, 0.0
+            again, retry_after = False, 0.0
             for item in claims:
                 try:
-                    with expected("write conditions of a claim"):
+                    with as_plugin_error("write conditions of a claim"):
                         again = not self._write(item) or again
                 except PluginError as error:
                     problems.extend(error.problems)
-                    again, asked = True, max(asked, asked_by(error))
+                    again, retry_after = True, max(retry_after, retry_after_of(error))
             if problems:
                 self._observer.noticed(problems)
             failures = failures + 1 if again else 0
             if again:
-                self._wait(pause_after(failures, asked))
+                self._wait(backoff(failures, retry_after))
                 self._wake.set()
 
     def _write(self, item: Item) -> bool:

@@ -1,7 +1,7 @@
 """The few requests that the plugin makes to the API server, on the connections of `dra_infra.client`.
 
 Objects go in and come out in the shape of resource.k8s.io/v1, whichever version the server has. The server's release,
-and the versions of resource.k8s.io that it has, are asked once, and anew when it may be another. A watch gives what
+and the versions of resource.k8s.io that it has, are asked for once, and anew when it may be another. A watch gives what
 happens to objects of one kind, until the server ends it or somebody stops it.
 """
 
@@ -21,15 +21,15 @@ from dra_infra.client.kubeconfig import Account
 from dra_infra.client.objects import mapping, mappings, text
 from dra_infra.client.wire import Wire
 from dra_infra.errors import ClusterError, Problem
-from dra_infra.plugin.api_server.refusals import ApiError, not_served, of_cluster, refused
-from dra_infra.plugin.api_server.requests import Answer, Asking, Contact, asked_pause
+from dra_infra.plugin.api_server.refusals import ApiError, from_cluster_error, not_served, refused
+from dra_infra.plugin.api_server.requests import Answer, Contact, RequestSender, read_retry_after
 
 
-class Served:
+class ServerVersions:
     """Remembers what the server said of itself; safe to use from several threads."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, sender: RequestSender) -> None:
+        self._sender = sender
         self._version = ""
         self._release: Mapping[str, Any] = {}
 
@@ -51,10 +51,10 @@ class Served:
         """The minor release that the server behaves like, 37 for 1.37, asked for once."""
         release = self._release
         if not release:
-            answer = self._asking.ask("GET", "/version", asked="get /version")
+            answer = self._sender.send("GET", "/version", request="get /version")
             release = mapping(answer.body)
             if answer.status != 200 or not _minor(release):
-                raise of_cluster("get /version", ClusterError([_no_version(answer.body)]))
+                raise from_cluster_error("get /version", ClusterError([_no_version(answer.body)]))
             self._release = release
         return _minor(release)
 
@@ -67,7 +67,7 @@ class Served:
         if not before:
             return False
         try:
-            answer = self._asking.ask("GET", "/version", asked="get /version", once=True)
+            answer = self._sender.send("GET", "/version", request="get /version", once=True)
         except ApiError:
             return False
         if answer.status != 200 or mapping(answer.body) == before:
@@ -78,11 +78,11 @@ class Served:
     def _find_version(self, kind: Kind) -> str:
         for version in kind.versions:
             path = f"/apis/{RESOURCE_GROUP}/{version}"
-            answer = self._asking.ask("GET", path, asked=f"get {path}")
+            answer = self._sender.send("GET", path, request=f"get {path}")
             if answer.status not in (200, 404):
-                asked, said = f"get {path}", str(answer.body)
+                request, said = f"get {path}", str(answer.body)
                 raise refused(
-                    asked, kind, "get", answer.status, said, answer.reason, retry_after=answer.retry_after
+                    request, kind, "get", answer.status, said, answer.reason, retry_after=answer.retry_after
                 )
             served = {text(each.get("name")) for each in mappings(mapping(answer.body).get("resources"))}
             # Versions are served that hold other kinds alone.
@@ -113,7 +113,7 @@ _TYPES: Final[Mapping[str, EventType]] = {
 _GONE: Final = 410
 
 
-class Watching:
+class Watch:
     """Iterate over it for the events; it ends without an error where the server ends it, or the connection is lost.
 
     Iterating raises `ApiError`; status 410 means that its beginning is too old, and that everything has to be listed.
@@ -153,7 +153,7 @@ class Watching:
 
     def __iter__(self) -> Iterator[Event]:
         """Each event as it comes."""
-        asked = f"watch {self._kind.plural}"
+        request = f"watch {self._kind.plural}"
         try:
             with self._wire.ask("GET", self._path, self._query, read=self._seconds) as response:
                 self._response = response
@@ -161,22 +161,22 @@ class Watching:
                     return
                 if response.status != 200:
                     said = self._wire.body(response, self._path).decode("utf-8", "replace")
-                    pause = asked_pause(response.headers.get("Retry-After"))
+                    pause = read_retry_after(response.headers.get("Retry-After"))
                     status, words = response.status, _message(said)
-                    raise refused(asked, self._kind, "watch", status, words, retry_after=pause)
+                    raise refused(request, self._kind, "watch", status, words, retry_after=pause)
                 self._contact.answered()
                 for line in self._wire.lines(response, self._path):
                     if self._stopped:
                         return
-                    yield self._event(asked, line)
+                    yield self._event(request, line)
         except ClusterError as error:
-            failure = of_cluster(asked, error)
+            failure = from_cluster_error(request, error)
             self._contact.failed(failure.problems[0].message, ours=failure.may_be_ours)
             raise failure from error
         finally:
             self._response = None
 
-    def _event(self, asked: str, line: bytes) -> Event:
+    def _event(self, request: str, line: bytes) -> Event:
         try:
             event = mapping(json.loads(line))
         except (ValueError, RecursionError):
@@ -188,7 +188,7 @@ class Watching:
             status = item.get("code")
             said = text(item.get("message")) or "no event"
             code = status if isinstance(status, int) else _GONE
-            raise refused(asked, self._kind, "watch", code, said)
+            raise refused(request, self._kind, "watch", code, said)
         return type_, dict(item) if type_ == "BOOKMARK" else self._shape(item)
 
 
@@ -203,7 +203,7 @@ Object = dict[str, Any]
 
 _PAGE: Final = 500
 _WATCH: Final = (230, 290)
-"""Seconds for which a watch is asked, at least and at most: proxies end silent connections after five minutes, and watches
+"""Seconds for which a watch is asked for, at least and at most: proxies end silent connections after five minutes, and watches
 that began in one moment, behind a restart, shall not all end in one."""
 
 
@@ -211,12 +211,12 @@ class Api:
     """One API server, asked as one account; safe to use from several threads.
 
     Every request raises `ApiError` (`api-unreachable`, `api-untrusted`, `api-unauthorized`, `api-no-credentials`,
-    `api-forbidden`, `api-refused`, `kind-not-served`), with what was asked as the path.
+    `api-forbidden`, `api-refused`, `kind-not-served`), with the request as the path.
 
     Args:
         account: From `dra_infra.client.kubeconfig.find_account`: of a kubeconfig, or of the pod.
         environment: May name proxies.
-        clock: As of `Asking`; so is *wait*.
+        clock: As of `RequestSender`; so is *wait*.
     """
 
     def __init__(
@@ -227,23 +227,23 @@ class Api:
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], bool] | None = None,
     ) -> None:
-        self._asking = Asking(account, environment, clock=clock, wait=wait)
-        self._served = Served(self._asking)
-        self.contact = self._asking.contact
+        self._sender = RequestSender(account, environment, clock=clock, wait=wait)
+        self._versions = ServerVersions(self._sender)
+        self.contact = self._sender.contact
         # Parts of this that others do.
-        self.close = self._asking.close
-        self.forget = self._served.forget
-        self.version = self._served.version
-        self.minor = self._served.minor
-        self.is_another = self._served.is_another
+        self.close = self._sender.close
+        self.forget = self._versions.forget
+        self.version = self._versions.version
+        self.minor = self._versions.minor
+        self.is_another = self._versions.is_another
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
         """An object, or None where there is none of that name."""
-        asked = f"get {kind.name} {_full(namespace, name)}"
-        answer = self._asking.ask("GET", self._path(kind, namespace, name), asked=asked)
+        request = f"get {kind.name} {_full(namespace, name)}"
+        answer = self._sender.send("GET", self._path(kind, namespace, name), request=request)
         if answer.status == 404 and answer.reason == "NotFound":
             return None
-        return self._object(kind, "get", asked, answer)
+        return self._object(kind, "get", request, answer)
 
     def list(
         self, kind: Kind, *, field_selector: str = "", keep: Callable[[Object], bool] = lambda _: True
@@ -255,14 +255,14 @@ class Api:
             field_selector: What the server leaves out.
             keep: What else is left out, page by page: a cluster may have more claims than the plugin has memory.
         """
-        asked = f"list {kind.plural}"
+        request = f"list {kind.plural}"
         items: list[Object] = []
         more: dict[str, str] = {"fieldSelector": field_selector} if field_selector else {}
         while True:
             query = {**more, "limit": str(_PAGE)}
-            answer = self._asking.ask("GET", self._path(kind), query, asked=asked)
+            answer = self._sender.send("GET", self._path(kind), query, request=request)
             if answer.status != 200:
-                raise self._refusal(kind, "list", asked, answer)
+                raise self._refusal(kind, "list", request, answer)
             page = (self._shaped(kind, each) for each in mappings(mapping(answer.body).get("items")))
             items.extend(filter(keep, page))
             metadata = mapping(mapping(answer.body).get("metadata"))
@@ -270,7 +270,7 @@ class Api:
                 return items, text(metadata.get("resourceVersion"))
             more["continue"] = text(metadata.get("continue"))
 
-    def watch(self, kind: Kind, since: str, *, field_selector: str = "") -> Watching:
+    def watch(self, kind: Kind, since: str, *, field_selector: str = "") -> Watch:
         """What happens to objects of a kind after *since*."""
         seconds = random.randint(*_WATCH)  # noqa: S311
         query = {
@@ -281,8 +281,8 @@ class Api:
             **({"fieldSelector": field_selector} if field_selector else {}),
         }
         path = self._path(kind)
-        return Watching(
-            self._asking.wire,
+        return Watch(
+            self._sender.wire,
             self.contact,
             path,
             query,
@@ -302,18 +302,20 @@ class Api:
         metadata = mapping(manifest.get("metadata"))
         name = text(metadata.get("name")) or text(metadata.get("generateName"))
         namespace = text(metadata.get("namespace"))
-        asked = f"create {kind.name} {_full(namespace, name)}"
+        request = f"create {kind.name} {_full(namespace, name)}"
         query = {"dryRun": "All"} if dry_run else {}
         body = self._unshaped(kind, manifest)
-        answer = self._asking.ask("POST", self._path(kind, namespace), query, body, asked=asked)
-        return self._object(kind, "create", asked, answer)
+        answer = self._sender.send("POST", self._path(kind, namespace), query, body, request=request)
+        return self._object(kind, "create", request, answer)
 
     def update(self, kind: Kind, manifest: Mapping[str, Any]) -> Object:
         """Put an object in the place of the one that it was read from: its `resourceVersion` has to be the last."""
         namespace, name = _names(manifest)
-        asked = f"update {kind.name} {_full(namespace, name)}"
+        request = f"update {kind.name} {_full(namespace, name)}"
         path, body = self._path(kind, namespace, name), self._unshaped(kind, manifest)
-        return self._object(kind, "update", asked, self._asking.ask("PUT", path, {}, body, asked=asked))
+        return self._object(
+            kind, "update", request, self._sender.send("PUT", path, {}, body, request=request)
+        )
 
     def apply_status(self, kind: Kind, manifest: Mapping[str, Any], *, manager: str) -> Object:
         """Say, as *manager*, what of an object's status is so (server-side apply); what others say stays.
@@ -322,39 +324,39 @@ class Api:
         `resourceVersion` of what it was made from: where another instance was quicker, the server says 409.
         """
         namespace, name = _names(manifest)
-        asked = f"patch {kind.name} {_full(namespace, name)} status"
+        request = f"patch {kind.name} {_full(namespace, name)} status"
         path = f"{self._path(kind, namespace, name)}/status"
         query = {"fieldManager": manager, "force": "true"}
         body, form = self._unshaped(kind, manifest), "application/apply-patch+yaml"
-        answer = self._asking.ask("PATCH", path, query, body, asked=asked, content_type=form)
-        return self._object(kind, "patch", asked, answer)
+        answer = self._sender.send("PATCH", path, query, body, request=request, content_type=form)
+        return self._object(kind, "patch", request, answer)
 
     def delete(self, kind: Kind, item: Mapping[str, Any]) -> None:
         """Delete the very object that *item* is, unchanged; one that is gone is no error."""
         metadata = mapping(item.get("metadata"))
         namespace, name = _names(item)
-        asked = f"delete {kind.name} {_full(namespace, name)}"
+        request = f"delete {kind.name} {_full(namespace, name)}"
         conditions = {"uid": metadata.get("uid"), "resourceVersion": metadata.get("resourceVersion")}
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
-        answer = self._asking.ask("DELETE", self._path(kind, namespace, name), {}, body, asked=asked)
+        answer = self._sender.send("DELETE", self._path(kind, namespace, name), {}, body, request=request)
         if answer.status not in (200, 202, 404):
-            raise self._refusal(kind, "delete", asked, answer)
+            raise self._refusal(kind, "delete", request, answer)
 
     def _path(self, kind: Kind, namespace: str = "", name: str = "") -> str:
         path = kind.path(self.version(kind), namespace)
         return f"{path}/{name}" if name else path
 
-    def _object(self, kind: Kind, verb: str, asked: str, answer: Answer) -> Object:
+    def _object(self, kind: Kind, verb: str, request: str, answer: Answer) -> Object:
         if answer.status not in (200, 201):
-            raise self._refusal(kind, verb, asked, answer)
+            raise self._refusal(kind, verb, request, answer)
         return self._shaped(kind, mapping(answer.body))
 
-    def _refusal(self, kind: Kind, verb: str, asked: str, answer: Answer) -> ApiError:
+    def _refusal(self, kind: Kind, verb: str, request: str, answer: Answer) -> ApiError:
         status, said, reason, retry_after = answer
         if status == 404 and reason != "NotFound":
             # No such path: the server has other versions than it had.
             self.forget()
-        return refused(asked, kind, verb, status, str(said), reason, retry_after=retry_after)
+        return refused(request, kind, verb, status, str(said), reason, retry_after=retry_after)
 
     def _shaped(self, kind: Kind, item: Mapping[str, Any]) -> Object:
         return _in_version(kind, self.version(kind), item, "v1")
@@ -367,7 +369,7 @@ def _in_version(kind: Kind, source: str, item: Mapping[str, Any], target: str) -
     whole = {**item, "apiVersion": kind.api_version(source), "kind": kind.name}
     if source == target or kind.group != RESOURCE_GROUP:
         return whole
-    # Not at the top: servers of 1.34 and newer have v1, and the plugin starts faster without.
+    # Late: it takes 0.9 MiB and 21 ms, and servers of 1.34 and newer have v1.
     from dra_infra.kubernetes.api.versions import convert
 
     return convert(whole, target).manifest

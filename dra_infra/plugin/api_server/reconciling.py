@@ -26,11 +26,11 @@ from dra_infra.client.objects import name_of, namespace_of, uid_of
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.api_server.claim_reading import ClaimReader
 from dra_infra.plugin.api_server.client import Api
-from dra_infra.plugin.api_server.refusals import asked_by
-from dra_infra.plugin.api_server.requests import pause_after
+from dra_infra.plugin.api_server.refusals import retry_after_of
+from dra_infra.plugin.api_server.requests import backoff
 from dra_infra.plugin.claims import ClaimReference
 from dra_infra.plugin.disk import open_plain
-from dra_infra.plugin.failures import expected
+from dra_infra.plugin.failures import as_plugin_error
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.preparations import Preparations
 
@@ -125,7 +125,7 @@ class Reconciler:
         self._nobodys: dict[str, float] = {}
         self._half_way = False
         self._undo_from = 0.0
-        self._told: frozenset[str] = frozenset()
+        self._reported: frozenset[str] = frozenset()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
@@ -162,7 +162,7 @@ class Reconciler:
             del self._nobodys[uid]
         left_over = tuple(sorted(ripe - set(released)))
         found = Reconciled(restored=restored, released=released, left_over=left_over)
-        self._tell(found)
+        self._report(found)
         return found
 
     def _run(self) -> None:
@@ -170,11 +170,11 @@ class Reconciler:
         pause = 0.0
         while not self._ended.wait(pause):
             try:
-                with expected("compare what is prepared with the API server"):
+                with as_plugin_error("compare what is prepared with the API server"):
                     self.look()
             except PluginError as error:
                 failures += 1
-                pause = pause_after(failures, asked_by(error))
+                pause = backoff(failures, retry_after_of(error))
                 if failures == 1:
                     self._observer.noticed(error.problems)
             else:
@@ -240,14 +240,14 @@ class Reconciler:
             return False
         return True
 
-    def _tell(self, found: Reconciled) -> None:
+    def _report(self, found: Reconciled) -> None:
         self._observer.reconciled(
             prepared=len(self._preparations.prepared()),
             released=len(found.released),
             restored=len(found.restored),
         )
-        new = frozenset(found.left_over) - self._told
-        self._told = frozenset(found.left_over)
+        new = frozenset(found.left_over) - self._reported
+        self._reported = frozenset(found.left_over)
         if new:
             self._observer.noticed([_left_over(uid) for uid in sorted(new)])
 

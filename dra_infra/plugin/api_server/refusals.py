@@ -64,8 +64,8 @@ class ApiError(PluginError):
         return self.problems[-1].code in _MAY_BE_OURS
 
 
-def asked_by(error: PluginError) -> float:
-    """Seconds for which a server wants to be left alone, if it was one that failed, for `pause_after`."""
+def retry_after_of(error: PluginError) -> float:
+    """Seconds for which a server wants to be left alone, if it was one that failed, for `backoff`."""
     return error.retry_after if isinstance(error, ApiError) else 0.0
 
 
@@ -80,23 +80,23 @@ def joined(before: PluginError, error: ApiError) -> ApiError:
     )
 
 
-def of_cluster(asked: str, error: ClusterError) -> ApiError:
+def from_cluster_error(request: str, error: ClusterError) -> ApiError:
     """Return what `dra_infra.client` raised, in the words of the plugin."""
     first = error.problems[0]
     code = "api-untrusted" if isinstance(error, UntrustedError) else _CODES.get(first.code, "api-unreachable")
-    problem = Problem(path=asked, code=code, message=first.message, hint=_HINTS[code])
+    problem = Problem(path=request, code=code, message=first.message, hint=_HINTS[code])
     # Without credentials nothing was sent: as behind a 401, nothing was done.
     refused = code in ("api-unauthorized", "api-no-credentials")
     return ApiError(problem, status=_UNAUTHORIZED if refused else 0)
 
 
 def refused(
-    asked: str, kind: Kind, verb: str, status: int, said: str, reason: str = "", *, retry_after: float = 0.0
+    request: str, kind: Kind, verb: str, status: int, said: str, reason: str = "", *, retry_after: float = 0.0
 ) -> ApiError:
     """An answer of 400 and more.
 
     Args:
-        asked: Such as `get ResourceClaim ml/trainer`.
+        request: Such as `get ResourceClaim ml/trainer`.
         kind: Of the object.
         verb: As in rules of roles.
         status: HTTP's.
@@ -109,14 +109,16 @@ def refused(
         resource = f"{kind.plural}/status" if verb == "patch" else kind.plural
         rule = f'{{apiGroups: ["{kind.group}"], resources: ["{resource}"], verbs: ["{verb}"]}}'
         hint = f"grant it to the plugin's account in a ClusterRole: {rule}"
-        problem = Problem(path=asked, code="api-forbidden", message=shorten(said), hint=hint)
+        problem = Problem(path=request, code="api-forbidden", message=shorten(said), hint=hint)
     elif status in (429, 500, 502, 503, 504):
         message = f"the API server is busy or fails: {status} {shorten(said)}"
-        problem = Problem(path=asked, code="api-unreachable", message=message, hint=_HINTS["api-unreachable"])
+        problem = Problem(
+            path=request, code="api-unreachable", message=message, hint=_HINTS["api-unreachable"]
+        )
     else:
         hint = "another changed it meanwhile, and it is tried again" if status in (404, 409, _GONE) else ""
         message = f"the API server says {status}: {shorten(said)}"
-        problem = Problem(path=asked, code="api-refused", message=message, hint=hint)
+        problem = Problem(path=request, code="api-refused", message=message, hint=hint)
     return ApiError(problem, status=status, reason=reason, retry_after=retry_after)
 
 

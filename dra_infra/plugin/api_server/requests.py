@@ -22,7 +22,7 @@ from dra_infra.client.kubeconfig import Account
 from dra_infra.client.objects import mapping, text
 from dra_infra.client.wire import BUSY, Wire
 from dra_infra.errors import ClusterError
-from dra_infra.plugin.api_server.refusals import of_cluster
+from dra_infra.plugin.api_server.refusals import from_cluster_error
 
 LOST: Final = 60.0
 """Seconds without an answer after which the server counts as lost: longer than one takes to start anew."""
@@ -42,7 +42,7 @@ class Contact:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._patience = random.uniform(*HOPELESS)  # noqa: S311
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._since: float | None = None
         self._ours_since: float | None = None
         self._last = 0.0
@@ -50,7 +50,7 @@ class Contact:
 
     def answered(self) -> None:
         """Note that the server answered."""
-        with self._turn:
+        with self._lock:
             self._since = self._ours_since = None
 
     def failed(self, why: str, *, ours: bool) -> None:
@@ -60,7 +60,7 @@ class Contact:
             why: For those who are told that the server is lost.
             ours: Whether a server is there, and what the plugin was started with may be wrong.
         """
-        with self._turn:
+        with self._lock:
             self._last = self._clock()
             self._why = why
             self._since = self._last if self._since is None else self._since
@@ -71,13 +71,13 @@ class Contact:
 
     def lost(self) -> str:
         """Why the server counts as lost; empty where it does not."""
-        with self._turn:
+        with self._lock:
             # From the first failure to the last one: nothing is known of a time in which nobody asked.
             return self._told(self._since, LOST)
 
     def hopeless(self) -> str:
         """Why a restart may help; empty where it would not."""
-        with self._turn:
+        with self._lock:
             return self._told(self._ours_since, self._patience)
 
     def _told(self, since: float | None, patience: float) -> str:
@@ -91,11 +91,11 @@ _FIRST: Final = 0.5
 _LONGEST: Final = 10.0
 """Seconds: bounds of the random part, the second of which doubles until it is the third."""
 
-_LONGEST_ASKED: Final = 60.0
+_LONGEST_RETRY_AFTER: Final = 60.0
 """Seconds that a server gets when it asks for more: the node's slices would be as they are for so long."""
 
 
-def pause_after(failures: int, asked: float = 0.0) -> float:
+def backoff(failures: int, retry_after: float = 0.0) -> float:
     """Seconds until the next try: any within a window that doubles with each failure, behind what the server asked for.
 
     Any, and not a fixed pause give or take a part of it: when an API server restarts, all nodes of a fleet lose their
@@ -105,13 +105,13 @@ def pause_after(failures: int, asked: float = 0.0) -> float:
 
     Args:
         failures: So many in a row; 0 where a watch ended as watches do, which is also how a restart looks from here.
-        asked: Seconds, from `asked_pause`.
+        retry_after: Seconds that the server asked for, from `read_retry_after`.
     """
     window = min(_LONGEST, _FIRST * 2.0 ** min(failures, 10))
-    return min(asked, _LONGEST_ASKED) + random.uniform(_SHORTEST, window)  # noqa: S311
+    return min(retry_after, _LONGEST_RETRY_AFTER) + random.uniform(_SHORTEST, window)  # noqa: S311
 
 
-def asked_pause(retry_after: str | None) -> float:
+def read_retry_after(retry_after: str | None) -> float:
     """Seconds that a server's Retry-After says; 0 for none, and for a date, which proxies write by clocks of their own."""
     digits = (retry_after or "").strip()
     return float(digits) if digits.isascii() and digits.isdigit() else 0.0
@@ -148,7 +148,7 @@ class Answer(NamedTuple):
     retry_after: float = 0.0
 
 
-class Asking:
+class RequestSender:
     """Asks as one account; safe to use from several threads.
 
     Args:
@@ -169,7 +169,7 @@ class Asking:
         try:
             self.wire = Wire(account, environment, largest=_LARGEST, agent="dra-infra-plugin")
         except ClusterError as error:
-            raise of_cluster(f"connect to {account.server}", error) from error
+            raise from_cluster_error(f"connect to {account.server}", error) from error
         self.contact = Contact(clock)
         self._closed = threading.Event()
         self._clock = clock
@@ -179,14 +179,14 @@ class Asking:
         """Have nobody wait for a busy server any more."""
         self._closed.set()
 
-    def ask(
+    def send(
         self,
         method: str,
         path: str,
         query: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
         *,
-        asked: str,
+        request: str,
         content_type: str = "application/json",
         once: bool = False,
     ) -> Answer:
@@ -197,7 +197,7 @@ class Asking:
             path: Below the server's address.
             query: What comes behind the `?`.
             body: What is sent.
-            asked: The same for a person.
+            request: What is asked, as messages name it: `get ResourceClaim ml/trainer`.
             content_type: Form of what is sent.
             once: Whether a busy server is left alone.
 
@@ -218,10 +218,10 @@ class Asking:
                     body=content,
                     content_type=content_type,
                 ) as response:
-                    status, pause = response.status, asked_pause(response.headers.get("Retry-After"))
+                    status, pause = response.status, read_retry_after(response.headers.get("Retry-After"))
                     said = self.wire.body(response, path)
             except ClusterError as error:
-                failure = of_cluster(asked, error)
+                failure = from_cluster_error(request, error)
                 self.contact.failed(failure.problems[0].message, ours=failure.may_be_ours)
                 if method != "GET" or failure.status:
                     raise failure from error
@@ -235,7 +235,7 @@ class Asking:
             # What was written may be there though the answer says that the server failed: who wrote looks first.
             again = status in BUSY or not status if method == "GET" else status == _TOO_MANY
             if again and not once:
-                wanted = pause_after(number, pause)
+                wanted = backoff(number, pause)
                 again = self._clock() + wanted <= until and not self._wait(wanted)
             if once or not again:
                 if not status:

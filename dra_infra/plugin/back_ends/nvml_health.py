@@ -18,7 +18,7 @@ from dra_infra.plugin.back_end import Health
 from dra_infra.plugin.back_ends.nvml_devices import gpu_name, mig_name
 from dra_infra.plugin.back_ends.nvml_gpus import Gpu
 from dra_infra.plugin.back_ends.nvml_library import Nvml
-from dra_infra.plugin.failures import expected
+from dra_infra.plugin.failures import as_plugin_error
 
 IGNORED_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})
 """Errors of applications, after which a GPU is as healthy as before (https://docs.nvidia.com/deploy/xid-errors)."""
@@ -121,10 +121,10 @@ class HealthMonitor:
     def _watch(self) -> None:
         try:
             # The end of a thread is told to nobody, and nobody would watch.
-            with expected(_EVENTS, then="they are watched again when the plugin is restarted"):
+            with as_plugin_error(_EVENTS, then="they are watched again when the plugin is restarted"):
                 self._ask()
         except PluginError as error:
-            self._tell_unmonitored(error.problems)
+            self._report_unmonitored(error.problems)
 
     def _ask(self) -> None:
         pynvml = self._nvml.pynvml
@@ -137,11 +137,11 @@ class HealthMonitor:
                     failures = 0
                     continue
                 if error.value == pynvml.NVML_ERROR_GPU_IS_LOST:
-                    self._tell_lost()
+                    self._report_lost()
                 else:
                     failures += 1
                     if failures == _MOST_FAILURES:
-                        self._tell_deaf(error)
+                        self._report_deaf(error)
                 # A lost GPU is told again and again, at once.
                 self._stopping.wait(_PAUSE_S)
                 continue
@@ -154,7 +154,7 @@ class HealthMonitor:
         try:
             uuid = pynvml.nvmlDeviceGetUUID(event.device)
         except pynvml.NVMLError:
-            self._tell_lost()
+            self._report_lost()
             return
         xid = int(event.eventData)
         names = [
@@ -165,7 +165,7 @@ class HealthMonitor:
         effect = "None" if xid in IGNORED_XIDS else "NoSchedule"
         self._add(names, "xid", value=str(xid), effect=effect)
 
-    def _tell_deaf(self, error: Any) -> None:
+    def _report_deaf(self, error: Any) -> None:
         """Without events a broken GPU looks as healthy as ever."""
         problem = Problem(
             path=_EVENTS,
@@ -174,13 +174,13 @@ class HealthMonitor:
             hint="see `nvidia-smi` and `dmesg` on the node; then restart the plugin",
             severity="warning",
         )
-        self._tell_unmonitored([problem])
+        self._report_unmonitored([problem])
 
-    def _tell_unmonitored(self, problems: Sequence[Problem]) -> None:
+    def _report_unmonitored(self, problems: Sequence[Problem]) -> None:
         self._noticed(problems)
         self._add(map(_names, self._gpus), "unmonitored", effect="None")
 
-    def _tell_lost(self) -> None:
+    def _report_lost(self) -> None:
         lost = [gpu for gpu in self._gpus if self._is_lost(gpu)]
         self._add(map(_names, lost or self._gpus), "gpu-lost", effect="NoSchedule")
 

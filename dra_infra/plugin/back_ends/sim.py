@@ -142,7 +142,7 @@ class SimulatedBackEnd:
         # Late, so that there is something to undo.
         disturb_preparing(commands, claim, self._commands.ended.wait)
         marker = self._hardware.write_marker(claim.uid, marker_of(self._node, claim, configs))
-        self._tell_passed_through()
+        self._notify_passed_through()
         return edits_of(self._node, claim, configs, str(marker))
 
     def release(self, claim: Claim) -> None:
@@ -159,7 +159,7 @@ class SimulatedBackEnd:
                 self._hardware.destroy(use.device)
             self._hardware.give_back(use)
         self._hardware.remove_marker(claim.uid)
-        self._tell_passed_through()
+        self._notify_passed_through()
 
     @property
     def state_folder(self) -> Path:
@@ -214,9 +214,9 @@ class SimulatedBackEnd:
             name for name in node.devices if (node.gpu_of(name), node.type_of(name) != "vfio") in used
         )
 
-    def _tell_passed_through(self) -> None:
+    def _notify_passed_through(self) -> None:
         if self._node.passes_through:
-            self._commands.tell()
+            self._commands.notify()
 
     def _judge(self, commands: Commands) -> Iterator[Problem]:
         for name in unknown_devices(self._node, commands):

@@ -30,7 +30,7 @@ from pydantic_core import PydanticCustomError
 from dra_infra.errors import PluginError, Problem, Severity
 from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain
 from dra_infra.plugin.claims import ClaimReference, is_uid
-from dra_infra.plugin.disk import LARGEST, Folder, explained
+from dra_infra.plugin.disk import LARGEST, Folder, explain_os_errors
 
 EVERY: Final = "*"
 """All devices."""
@@ -188,7 +188,7 @@ def read_commands(path: Path) -> Commands:
     Raises:
         PluginError: `sim-commands-malformed`, `plugin-folder-not-usable`.
     """
-    with explained("cannot be read", path):
+    with explain_os_errors("cannot be read", path):
         try:
             with path.open("rb") as file:
                 content = file.read(LARGEST + 1)

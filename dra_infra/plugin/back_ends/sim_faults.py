@@ -199,7 +199,7 @@ class WatchedCommands:
                 self._thread = threading.Thread(target=self._look, name="sim-commands", daemon=True)
                 self._thread.start()
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Call all who watch."""
         for each in tuple(self._callbacks):
             each()
@@ -216,7 +216,7 @@ class WatchedCommands:
             # Another thread may have read it first.
             if self._seen != self._told:
                 self._told = self._seen
-                self.tell()
+                self.notify()
 
     def _refresh(self) -> None:
         if not self._path:

@@ -22,7 +22,7 @@ from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.back_ends.sim_node import NVIDIA, SimulatedNode
 from dra_infra.plugin.claims import Claim, check_uid
 from dra_infra.plugin.configs import EffectiveConfig
-from dra_infra.plugin.disk import Disk, Folder, explained
+from dra_infra.plugin.disk import Disk, Folder, explain_os_errors
 
 _MARKERS: Final = "claims"
 
@@ -47,7 +47,7 @@ class Hardware:
     def __init__(self, folder: Path, boot_id: str, disk: Disk | None = None) -> None:
         boot = boot_id if _BOOT.fullmatch(boot_id) else "unknown"
         path = folder / boot
-        with explained("cannot be made", path):
+        with explain_os_errors("cannot be made", path):
             (path / _MARKERS).mkdir(mode=0o755, parents=True, exist_ok=True)
             for old in folder.iterdir():
                 if old.name != boot and old.is_dir() and not old.is_symlink():

@@ -29,8 +29,8 @@ from typing import Any, Final
 import grpc
 
 from dra_infra.errors import PluginError, Problem
+from dra_infra.plugin.command.instance import KUBELETS
 from dra_infra.plugin.command.open_port import held, not_usable
-from dra_infra.plugin.command.places import KUBELETS
 from dra_infra.plugin.command.settings import Address, Settings
 from dra_infra.plugin.disk import TEMPORARY, Folder
 from dra_infra.plugin.protocol import registration_pb2 as messages

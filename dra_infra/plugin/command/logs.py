@@ -36,7 +36,7 @@ _MOST: Final = 20
 _WINDOW: Final = 60.0
 """Lines of one kind in so many seconds, where strangers can bring them about."""
 
-_about: ContextVar[Mapping[str, Any]] = ContextVar("dra_infra_plugin_log", default={})  # noqa: B039  (never changed)
+_context: ContextVar[Mapping[str, Any]] = ContextVar("dra_infra_plugin_log", default={})  # noqa: B039  (never changed)
 
 
 def set_up(
@@ -59,17 +59,17 @@ def set_up(
     colours = stream.isatty() and "NO_COLOR" not in environment
     handler.setFormatter(_Json(mask) if chosen == "json" else _Text(mask, colours=colours))
     root = logging.getLogger()
-    handler.addFilter(_Sparing())
+    handler.addFilter(_RateLimit())
     root.handlers[:] = [handler]
     # Of libraries only what is wrong, unless everything is asked for.
     root.setLevel(logging.DEBUG if level == "debug" else logging.WARNING)
     LOG.setLevel(level.upper())
     logging.captureWarnings(capture=True)
-    sys.excepthook = _tell_uncaught
-    threading.excepthook = sys.unraisablehook = _tell_uncaught_elsewhere
+    sys.excepthook = _log_uncaught
+    threading.excepthook = sys.unraisablehook = _log_uncaught_elsewhere
 
 
-def _tell_uncaught(
+def _log_uncaught(
     kind: type[BaseException], error: BaseException | None, trace: TracebackType | None
 ) -> None:
     """Log an exception that nobody caught as one line; Python itself would print many."""
@@ -82,12 +82,12 @@ def _tell_uncaught(
     )
 
 
-def _tell_uncaught_elsewhere(uncaught: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
+def _log_uncaught_elsewhere(uncaught: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
     """Log an exception that a thread or a destructor raised."""
-    _tell_uncaught(uncaught.exc_type, uncaught.exc_value, uncaught.exc_traceback)
+    _log_uncaught(uncaught.exc_type, uncaught.exc_value, uncaught.exc_traceback)
 
 
-def tell(level: str, message: str, **fields: Any) -> None:
+def log(level: str, message: str, **fields: Any) -> None:
     """Write a line.
 
     Args:
@@ -98,17 +98,17 @@ def tell(level: str, message: str, **fields: Any) -> None:
     LOG.log(logging.getLevelName(level.upper()), "%s", message, extra={_FIELDS: fields})
 
 
-def tell_problem(level: str, message: str, problem: Problem, **fields: Any) -> None:
+def log_problem(level: str, message: str, problem: Problem, **fields: Any) -> None:
     """Write a line of a problem."""
     hint = {"hint": problem.hint} if problem.hint else {}
-    tell(level, message, code=problem.code, path=problem.path, problem=problem.message, **hint, **fields)
+    log(level, message, code=problem.code, path=problem.path, problem=problem.message, **hint, **fields)
 
 
-def tell_error(level: str, message: str, error: BaseException, **fields: Any) -> None:
+def log_error(level: str, message: str, error: BaseException, **fields: Any) -> None:
     """Write a line for each problem of an error, or one of its kind where it has none."""
     if isinstance(error, ProblemsError):
         for problem in error.problems:
-            tell_problem(level, message, problem, **fields)
+            log_problem(level, message, problem, **fields)
         return
     LOG.log(
         logging.getLevelName(level.upper()),
@@ -120,21 +120,21 @@ def tell_error(level: str, message: str, error: BaseException, **fields: Any) ->
 
 
 @contextmanager
-def about(**fields: Any) -> Iterator[None]:
+def context(**fields: Any) -> Iterator[None]:
     """Add fields to each line that this thread writes within."""
-    token = _about.set({**_about.get(), **fields})
+    token = _context.set({**_context.get(), **fields})
     try:
         yield
     finally:
-        _about.reset(token)
+        _context.reset(token)
 
 
-def set_about(fields: Mapping[str, Any]) -> None:
+def set_context(fields: Mapping[str, Any]) -> None:
     """Put *fields* into each line that this thread writes from now on, in the place of the former ones."""
-    _about.set(fields)
+    _context.set(fields)
 
 
-class _Sparing(logging.Filter):
+class _RateLimit(logging.Filter):
     """Lets through some lines a minute of each kind that strangers can bring about: those of libraries, and of peers.
 
     What it left out is counted in the next line of the kind. What a library says is one kind, whatever it says.
@@ -142,7 +142,7 @@ class _Sparing(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._kinds: dict[tuple[str, int, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -153,7 +153,7 @@ class _Sparing(logging.Filter):
             return True
         kind = (record.name, record.levelno, record.getMessage() if is_ours else "")
         now = time.monotonic()
-        with self._turn:
+        with self._lock:
             began, number = self._kinds.get(kind, (now, 0))
             left_out = max(0, number - _MOST) if now - began >= _WINDOW else 0
             if now - began >= _WINDOW:
@@ -175,7 +175,7 @@ class _Formatter(logging.Formatter):
             "time": time.replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "message": record.getMessage(),
-            **_about.get(),
+            **_context.get(),
             **getattr(record, _FIELDS, {}),
         }
         if not record.name.startswith(LOG.name):

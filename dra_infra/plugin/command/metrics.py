@@ -85,6 +85,14 @@ class Metrics:
         """All of it now, in the text format that every release of Prometheus reads."""
         return prometheus_client.generate_latest(self.registry)
 
+    def serve(self, address: Address) -> MetricsServer:
+        """Serve them at *address*.
+
+        Raises:
+            PluginError: `plugin-address-not-usable`.
+        """
+        return MetricsServer(address, self.text)
+
     def began(self, operation: Operation) -> None:
         """As `Observer.began`."""
 

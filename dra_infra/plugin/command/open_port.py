@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from typing import Final, Generic, TypeVar
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.command.logs import tell
+from dra_infra.plugin.command.logs import log
 from dra_infra.plugin.command.settings import Address
 from dra_infra.plugin.service.serving import run
 
@@ -110,7 +110,7 @@ class OpenPort:
         else:
             return
         self._end(next(writer for writer, of in self._visits.items() if of == loser))
-        tell("warning", "ended a connection to have room for another", peer=loser, port=self.port)
+        log("warning", "ended a connection to have room for another", peer=loser, port=self.port)
 
     def _end(self, writer: asyncio.StreamWriter) -> None:
         # Now, and not when its task ends: whoever connects meanwhile must not count it.

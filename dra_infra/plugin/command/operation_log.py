@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.command.logs import set_about, tell, tell_error, tell_problem
+from dra_infra.plugin.command.logs import log, log_error, log_problem, set_context
 from dra_infra.plugin.observing import DeviceState, Observer, Operation
 
 _DONE: Final = {"prepare": "prepared", "release": "released"}
@@ -19,46 +19,44 @@ class OperationLog:
 
     def began(self, operation: Operation) -> None:
         """As `Observer.began`."""
-        set_about(_fields(operation))
-        tell("debug", f"{operation.kind} begins")
+        set_context(_fields(operation))
+        log("debug", f"{operation.kind} begins")
 
     def ended(self, operation: Operation, *, seconds: float, error: PluginError | None) -> None:
         """As `Observer.ended`."""
         fields = {**_fields(operation), "seconds": round(seconds, 6)}
         if error is None:
-            tell("info", _DONE[operation.kind], **fields)
+            log("info", _DONE[operation.kind], **fields)
         else:
             for problem in error.problems:
-                tell_problem("warning", f"{operation.kind} failed", problem, **fields)
+                log_problem("warning", f"{operation.kind} failed", problem, **fields)
             if error.__cause__ and any(each.code == "plugin-failed" for each in error.problems):
-                tell_error("error", "nobody expected this; please report it", error.__cause__, **fields)
-        set_about({})
+                log_error("error", "nobody expected this; please report it", error.__cause__, **fields)
+        set_context({})
 
     def registered(self, *, registered: bool, text: str) -> None:
         """As `Observer.registered`."""
         if registered:
-            tell("info", "registered at the kubelet")
+            log("info", "registered at the kubelet")
         else:
-            tell("error", "the kubelet did not register the plugin", reason=text[:_LONGEST])
+            log("error", "the kubelet did not register the plugin", reason=text[:_LONGEST])
 
     def published(self, *, slices: int, generation: int, error: PluginError | None) -> None:
         """As `Observer.published`."""
         fields = {"slices": slices, "generation": generation}
         if error is None:
-            tell("info", "published", **fields)
+            log("info", "published", **fields)
         else:
-            tell_error("warning", "not published yet", error, **fields)
+            log_error("warning", "not published yet", error, **fields)
 
     def devices(self, by_state: Mapping[DeviceState, int]) -> None:
         """As `Observer.devices`."""
-        tell(
-            "warning" if by_state.get("unhealthy") else "info", "devices", **dict[str, int](by_state.items())
-        )
+        log("warning" if by_state.get("unhealthy") else "info", "devices", **dict[str, int](by_state.items()))
 
     def reconciled(self, *, prepared: int, released: int, restored: int) -> None:
         """As `Observer.reconciled`."""
         fields = {"prepared": prepared, "released": released, "restored": restored}
-        tell(
+        log(
             "warning" if released or restored else "info",
             "compared with the claims of the API server",
             **fields,
@@ -67,7 +65,7 @@ class OperationLog:
     def noticed(self, problems: Sequence[Problem]) -> None:
         """As `Observer.noticed`."""
         for problem in problems:
-            tell_problem(problem.severity, "noticed", problem)
+            log_problem(problem.severity, "noticed", problem)
 
 
 def _fields(operation: Operation) -> dict[str, str]:
@@ -88,35 +86,35 @@ class Observers:
 
     def began(self, operation: Operation) -> None:
         """As `Observer.began`."""
-        self._tell(lambda each: each.began(operation))
+        self._notify(lambda each: each.began(operation))
 
     def ended(self, operation: Operation, *, seconds: float, error: PluginError | None) -> None:
         """As `Observer.ended`."""
-        self._tell(lambda each: each.ended(operation, seconds=seconds, error=error))
+        self._notify(lambda each: each.ended(operation, seconds=seconds, error=error))
 
     def registered(self, *, registered: bool, text: str) -> None:
         """As `Observer.registered`."""
-        self._tell(lambda each: each.registered(registered=registered, text=text))
+        self._notify(lambda each: each.registered(registered=registered, text=text))
 
     def published(self, *, slices: int, generation: int, error: PluginError | None) -> None:
         """As `Observer.published`."""
-        self._tell(lambda each: each.published(slices=slices, generation=generation, error=error))
+        self._notify(lambda each: each.published(slices=slices, generation=generation, error=error))
 
     def devices(self, by_state: Mapping[DeviceState, int]) -> None:
         """As `Observer.devices`."""
-        self._tell(lambda each: each.devices(by_state))
+        self._notify(lambda each: each.devices(by_state))
 
     def reconciled(self, *, prepared: int, released: int, restored: int) -> None:
         """As `Observer.reconciled`."""
-        self._tell(lambda each: each.reconciled(prepared=prepared, released=released, restored=restored))
+        self._notify(lambda each: each.reconciled(prepared=prepared, released=released, restored=restored))
 
     def noticed(self, problems: Sequence[Problem]) -> None:
         """As `Observer.noticed`."""
-        self._tell(lambda each: each.noticed(problems))
+        self._notify(lambda each: each.noticed(problems))
 
-    def _tell(self, what: Callable[[Observer], None]) -> None:
+    def _notify(self, what: Callable[[Observer], None]) -> None:
         for each in self._observers:
             try:
                 what(each)
             except Exception as error:  # noqa: BLE001  (whoever listens is not to stop the work)
-                tell_error("error", "an observer failed", error)
+                log_error("error", "an observer failed", error)

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import grpc
 import grpc.aio
 
-from dra_infra.plugin.command.logs import tell
+from dra_infra.plugin.command.logs import log
 from dra_infra.plugin.command.open_port import FRESH, LARGEST, MOST, OpenPort, Shared, not_usable
 from dra_infra.plugin.command.settings import Address
 from dra_infra.plugin.protocol import grpc_health_v1_pb2 as messages
@@ -133,9 +133,9 @@ class ProbeServer:
             # Told when it changes: probes come every few seconds.
             self._told[name] = reason
             if reason:
-                tell("warning", "a probe fails", probe=name, reason=reason)
+                log("warning", "a probe fails", probe=name, reason=reason)
             else:
-                tell("info", "a probe succeeds again", probe=name)
+                log("info", "a probe succeeds again", probe=name)
         status = messages.HealthCheckResponse.NOT_SERVING if reason else messages.HealthCheckResponse.SERVING
         return messages.HealthCheckResponse(status=status)
 

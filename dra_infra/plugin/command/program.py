@@ -19,9 +19,11 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from dra_infra.errors import ClusterError, FleetError, Problem, ProblemsError
+from dra_infra.output.secrets import SecretMask, secret_texts
+from dra_infra.plugin.command import logs
 from dra_infra.plugin.command.command_line import CommandLine, parse
-from dra_infra.plugin.command.logs import tell
 from dra_infra.plugin.command.settings_reading import read_settings
+from dra_infra.release import VERSION
 
 if TYPE_CHECKING:
     from dra_infra.plugin.command.settings import Settings
@@ -45,13 +47,12 @@ def run(words: Sequence[str], environment: Mapping[str, str], *, disk: Disk | No
         disk: What changes checkpoint and CDI specs; tests stop the plugin at its steps.
     """
     if words and words[0] == "sim":
+        # Late: it takes 86 ms, and the plugin itself does without.
         from dra_infra.plugin.command.sim_command_line import run_sim
 
         return _answered(lambda: run_sim(words[1:], environment))
     line = parse(words, environment)
     if line.version:
-        from dra_infra.release import VERSION
-
         print(f"dra-infra-plugin {VERSION}")
         return 0
     return _answered(lambda: _run(line, environment, disk))
@@ -74,8 +75,6 @@ def _answered(work: Callable[[], int]) -> int:
 
 def print_problems(problems: Sequence[Problem]) -> None:
     """Each with its hint, on standard error."""
-    from dra_infra.output.secrets import SecretMask, secret_texts
-
     mask = SecretMask(secret_texts(os.environ))
     for problem in map(mask.problem, problems):
         print(f"{'✗' if problem.severity == 'error' else '!'} {problem}", file=sys.stderr)
@@ -91,15 +90,14 @@ def _exit_code(error: ProblemsError) -> int:
 def _serve(
     settings: Settings, warnings: Sequence[Problem], environment: Mapping[str, str], disk: Disk | None
 ) -> int:
-    from dra_infra.plugin.command import logs
-
     ended = threading.Event()
     _end_on_signals(ended)
     show_on_signal()
     logs.set_up(log_format=settings.log_format, level=settings.log_level, environment=environment)
     for each in warnings:
-        logs.tell_problem("warning", "noticed", each)
-    from dra_infra.plugin.command.assembly import Plugin
+        logs.log_problem("warning", "noticed", each)
+    # Late: it takes 40 MiB and 0.4 s, most of it for gRPC, and --help and mistakes in settings are told without it.
+    from dra_infra.plugin.command.plugin import Plugin
 
     plugin = Plugin(settings, disk=disk, environment=environment)
     plugin.start()
@@ -107,9 +105,9 @@ def _serve(
     gc.collect()
     gc.freeze()
     _wait_for(ended)
-    logs.tell("info", "stopping")
+    logs.log("info", "stopping")
     plugin.stop()
-    logs.tell("info", "stopped")
+    logs.log("info", "stopped")
     return 0
 
 
@@ -135,10 +133,10 @@ def _wait_for(ended: threading.Event) -> None:
 
 
 def _check(settings: Settings, line: CommandLine, environment: Mapping[str, str]) -> int:
-    from dra_infra.plugin.command.checks import show
-    from dra_infra.plugin.command.self_test import check
+    # Late: as of `Plugin`.
+    from dra_infra.plugin.command.self_test import run_check
 
-    return show(check(settings, environment), as_json=line.as_json, write=sys.stdout.write)
+    return run_check(settings, environment, as_json=line.as_json, write=sys.stdout.write)
 
 
 _STANDARD_ERROR: Final = 2
@@ -146,13 +144,14 @@ _STANDARD_ERROR: Final = 2
 
 def show_on_signal() -> None:
     """Write the stacks of all threads to standard error whenever SIGUSR2 comes."""
-    signal.signal(signal.SIGUSR2, lambda _number, _frame: _tell_tasks())
+    signal.signal(signal.SIGUSR2, lambda _number, _frame: _log_tasks())
     faulthandler.register(signal.SIGUSR2, file=_STANDARD_ERROR, all_threads=True, chain=True)
 
 
-def _tell_tasks() -> None:
+def _log_tasks() -> None:
+    # Late: it takes 20 MiB for gRPC, and the signal may come before there is a plugin.
     from dra_infra.plugin.service.serving import tasks
 
     # Not their stacks: those of gRPC's coroutines have no lines, which asyncio cannot print.
     # At no level that is left out: somebody has asked.
-    tell("error", "tasks of the event loop", tasks=sorted(map(repr, tasks())))
+    logs.log("error", "tasks of the event loop", tasks=sorted(map(repr, tasks())))

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from dra_infra.client.kinds import CLAIMS, NODES, SLICES, Kind
 from dra_infra.client.kubeconfig import find_account
@@ -20,14 +20,23 @@ from dra_infra.errors import PluginError, Problem, ProblemsError
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.back_end import BackEnd, Inventory
-from dra_infra.plugin.command import places as instances
-from dra_infra.plugin.command.checks import Finding, ask_kubelet, attempt, check_addresses, check_folders
-from dra_infra.plugin.command.choosing import make_back_end, name_of_driver
-from dra_infra.plugin.command.places import Places
+from dra_infra.plugin.command.back_end_loading import driver_name, make_back_end
+from dra_infra.plugin.command.checks import (
+    Finding,
+    ask_kubelet,
+    attempt,
+    check_addresses,
+    check_folders,
+    show,
+)
+from dra_infra.plugin.command.instance import INSTANCES_FILE, Paths
 from dra_infra.plugin.command.settings import Settings
-from dra_infra.plugin.disk import explained
-from dra_infra.plugin.failures import expected
+from dra_infra.plugin.disk import explain_os_errors
+from dra_infra.plugin.failures import as_plugin_error
 from dra_infra.plugin.publishing.pools import lay_out
+
+if TYPE_CHECKING:
+    from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
 
 _REVIEW: Final = Kind(
     name="SelfSubjectAccessReview",
@@ -146,16 +155,23 @@ _Kind = TypeVar("_Kind")
 _NOTHING: Final = Inventory(devices=())
 
 
+def run_check(
+    settings: Settings, environment: Mapping[str, str], *, as_json: bool, write: Callable[[str], object]
+) -> int:
+    """Print what `check` finds; 1 where something does not hold."""
+    return show(check(settings, environment), as_json=as_json, write=write)
+
+
 def check(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
     """Everything, as it is tried."""
     inventory = _NOTHING
-    driver, problems = _made("driver", lambda: name_of_driver(settings))
+    driver, problems = _made("driver", lambda: driver_name(settings))
     yield from problems
     if driver:
-        places = Places.of(settings, driver)
-        inventory = yield from _check_devices(settings, places)
-        yield from _check_machine(places)
-        yield from check_addresses(settings, places.state / instances.FILE)
+        paths = Paths.of(settings, driver)
+        inventory = yield from _check_devices(settings, paths)
+        yield from _check_machine(paths)
+        yield from check_addresses(settings, paths.state / INSTANCES_FILE)
     api, problems = _made(
         "API server",
         lambda: Api(find_account(settings.kubeconfig, None, environment, can_choose=False), environment),
@@ -167,12 +183,12 @@ def check(settings: Settings, environment: Mapping[str, str]) -> Iterator[Findin
         )
 
 
-def _check_devices(settings: Settings, places: Places) -> Generator[Finding, None, Inventory]:
+def _check_devices(settings: Settings, paths: Paths) -> Generator[Finding, None, Inventory]:
     """Whether the back end works; what it has, or nothing where it does not."""
     warnings: list[Problem] = []
     inventories: list[Inventory] = []
     with ExitStack() as closing:
-        back_end, problems = _made("devices", lambda: _opened(settings, places, closing, warnings.extend))
+        back_end, problems = _made("devices", lambda: _opened(settings, paths, closing, warnings.extend))
         yield from problems
         if back_end:
             yield from attempt("devices", lambda: _count(back_end, inventories.append))
@@ -185,41 +201,37 @@ def _check_devices(settings: Settings, places: Places) -> Generator[Finding, Non
 
 
 def _opened(
-    settings: Settings, places: Places, closing: ExitStack, noticed: Callable[[Sequence[Problem]], None]
+    settings: Settings, paths: Paths, closing: ExitStack, noticed: Callable[[Sequence[Problem]], None]
 ) -> BackEnd:
     # Simulated hardware may be at work where the plugin keeps it; a container has no other folder to write to. That
     # the plugin's own cannot be written to is found with the folders.
-    aside = places.state if os.access(places.state, os.W_OK) else None
-    with explained("no temporary folder can be made", places.state):
+    aside = paths.state if os.access(paths.state, os.W_OK) else None
+    with explain_os_errors("no temporary folder can be made", paths.state):
         folder = closing.enter_context(TemporaryDirectory(dir=aside))
-    back_end = make_back_end(settings, replace(places, state=Path(folder)), noticed)
+    back_end = make_back_end(settings, replace(paths, state=Path(folder)), noticed)
     closing.callback(_close, back_end)
     return back_end
 
 
 def _close(back_end: BackEnd) -> None:
-    with expected("the back end"):
+    with as_plugin_error("the back end"):
         back_end.close()
 
 
 def _check_edits(settings: Settings, back_end: BackEnd) -> Iterator[Finding]:
-    if settings.back_end != "nvml":
-        return
-    from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
-
-    if isinstance(back_end, NvmlBackEnd):
-        yield from attempt("what containers get", back_end.try_edits)
+    if settings.back_end == "nvml":
+        yield from attempt("what containers get", cast("NvmlBackEnd", back_end).try_edits)
 
 
-def _check_machine(places: Places) -> Iterator[Finding]:
-    findings = list(check_folders(sockets=places.sockets, state=places.state, cdi=places.cdi))
+def _check_machine(paths: Paths) -> Iterator[Finding]:
+    findings = list(check_folders(sockets=paths.sockets, state=paths.state, cdi=paths.cdi))
     yield from findings
     if all(each.holds for each in findings):
-        yield from attempt("kubelet", lambda: ask_kubelet(places.sockets))
+        yield from attempt("kubelet", lambda: ask_kubelet(paths.sockets))
 
 
 def _count(back_end: BackEnd, keep: Callable[[Inventory], None]) -> str:
-    with expected("the back end"):
+    with as_plugin_error("the back end"):
         found: object = back_end.inventory()
     # Back ends of others are not held to types.
     if not isinstance(found, Inventory):

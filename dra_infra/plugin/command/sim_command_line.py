@@ -11,9 +11,9 @@ from typing import Final
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.back_ends import sim_commands
 from dra_infra.plugin.back_ends.sim_commands import EVERY, Commands, read_commands, write_commands
-from dra_infra.plugin.command.choosing import name_of_driver
+from dra_infra.plugin.command.back_end_loading import driver_name
 from dra_infra.plugin.command.command_line import parse
-from dra_infra.plugin.command.places import Places
+from dra_infra.plugin.command.instance import Paths
 from dra_infra.plugin.command.settings import all_settings
 from dra_infra.plugin.command.settings_reading import read_settings
 
@@ -79,7 +79,7 @@ def _file(given: str | None, environment: Mapping[str, str]) -> Path:
             hint=f"give --file or the variable {_VARIABLE}, or run it in the plugin's container",
         )
         raise PluginError([problem]) from error
-    return Places.of(settings, name_of_driver(settings)).commands
+    return Paths.of(settings, driver_name(settings)).commands
 
 
 def _parser() -> argparse.ArgumentParser:

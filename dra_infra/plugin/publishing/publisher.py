@@ -18,13 +18,13 @@ from typing import Any, Final
 from dra_infra.client.objects import mapping
 from dra_infra.errors import PluginError
 from dra_infra.plugin.api_server.client import Api
-from dra_infra.plugin.api_server.refusals import ApiError, asked_by, joined
-from dra_infra.plugin.api_server.requests import pause_after
+from dra_infra.plugin.api_server.refusals import ApiError, joined, retry_after_of
+from dra_infra.plugin.api_server.requests import backoff
 from dra_infra.plugin.back_end import BackEnd, Inventory
-from dra_infra.plugin.failures import expected
+from dra_infra.plugin.failures import as_plugin_error
 from dra_infra.plugin.locks import open_lock, try_lock
 from dra_infra.plugin.observing import Observer
-from dra_infra.plugin.publishing.offer import Offer, by_state, is_refused
+from dra_infra.plugin.publishing.desired_slices import DesiredSlices, count_by_state, is_refused
 from dra_infra.plugin.publishing.pool_changes import TaintTimes, Written, find_changes, taint_times
 from dra_infra.plugin.publishing.pools import Spec
 from dra_infra.plugin.publishing.slice_writing import NAME_TAKEN, SliceWatch, SliceWriter, selector
@@ -33,7 +33,7 @@ _AGAIN: Final = 0.5
 """Seconds between two looks at the file."""
 
 
-class Sole:
+class PublisherLock:
     """A lock file that one holds until it ends.
 
     Args:
@@ -46,7 +46,7 @@ class Sole:
         self.waited = False
         """Whether another one has it, or had it before."""
 
-    def take(self, ended: threading.Event) -> bool:
+    def acquire(self, ended: threading.Event) -> bool:
         """Wait until it is ours, or *ended*.
 
         Returns:
@@ -70,7 +70,7 @@ class Sole:
             if self._handle is None:
                 os.close(handle)
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Let another one have it."""
         if self._handle is not None:
             os.close(self._handle)
@@ -118,14 +118,14 @@ class Publisher:
         self._api = api
         self._back_end = back_end
         self._observer = observer
-        self._sole = Sole(lock)
-        self._offer = Offer(api, driver=back_end.driver, node=node, observer=observer)
+        self._publisher_lock = PublisherLock(lock)
+        self._desired = DesiredSlices(api, driver=back_end.driver, node=node, observer=observer)
         self._watch = SliceWatch(
             api,
             selector(back_end.driver, node),
             changed=self.publish,
             lost=self._server_was_away,
-            failed=lambda error: observer.noticed(error.problems),
+            on_error=lambda error: observer.noticed(error.problems),
         )
         self._writer = SliceWriter(api, self._watch, driver=back_end.driver, node=node)
         self._wake = threading.Event()
@@ -133,7 +133,7 @@ class Publisher:
         self._ended = threading.Event()
         self._wait = wait or self._ended.wait
         self._published = threading.Event()
-        self._taken: Callable[[bool], None] | None = None
+        self._on_name_taken: Callable[[bool], None] | None = None
         self._taken_since: float | None = None
         self._aside = aside
         self._written = Written()
@@ -141,14 +141,14 @@ class Publisher:
         self._times: deque[float] = deque(maxlen=_QUICK)
         self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
 
-    def start(self, *, taken: Callable[[bool], None] | None = None) -> None:
+    def start(self, *, on_name_taken: Callable[[bool], None] | None = None) -> None:
         """Begin to publish; returns at once, for an API server that is away must not keep claims from being released.
 
         Args:
-            taken: Is told, from another thread, whether another driver of the name has slices on the node, until it has none,
+            on_name_taken: Is told, from another thread, whether another driver of the name has slices on the node, until it has none,
                 or has kept them for too long. May raise `PluginError`, and is told again then.
         """
-        self._taken = taken
+        self._on_name_taken = on_name_taken
         self._back_end.watch(self.publish)
         self._watch.start()
         self._wake.set()
@@ -165,7 +165,7 @@ class Publisher:
     @property
     def is_successor(self) -> bool:
         """Whether another instance publishes, or published until it ended: its slices stay until ours take their place."""
-        return self._sole.waited
+        return self._publisher_lock.waited
 
     def stop(self) -> None:
         """End, and leave the slices: in a rolling update the next instance has the same devices."""
@@ -176,7 +176,7 @@ class Publisher:
             self._thread.join(timeout=5.0)
         # Who still writes keeps it: the end of the process frees it.
         if not self._thread.is_alive():
-            self._sole.leave()
+            self._publisher_lock.release()
 
     def withdraw(self) -> None:
         """End, and delete the slices: the node's devices are not given out any more.
@@ -196,8 +196,8 @@ class Publisher:
             if self._ended.is_set():
                 return
             try:
-                with expected("publish"):
-                    if not self._sole.take(self._ended):
+                with as_plugin_error("publish"):
+                    if not self._publisher_lock.acquire(self._ended):
                         return
                     if self._was_away.is_set():
                         self._was_away.clear()
@@ -206,18 +206,18 @@ class Publisher:
             except PluginError as error:
                 failures += 1
                 self._observer.published(slices=0, generation=self._written.generation, error=error)
-                self._tell_if_taken(error)
+                self._report_conflict(error)
                 if not isinstance(error, ApiError) or error.status != 409:
                     self._forget_server()
-                self._rest(failures, asked_by(error))
+                self._rest(failures, retry_after_of(error))
                 continue
             failures = 0
             self._observer.published(slices=slices, generation=self._written.generation, error=None)
             self._published.set()
 
-    def _tell_if_taken(self, error: PluginError) -> None:
+    def _report_conflict(self, error: PluginError) -> None:
         """Have nobody be registered under a name that is taken, for as long as that helps; what fails is tried again."""
-        if self._taken is None:
+        if self._on_name_taken is None:
             return
         now = time.monotonic()
         is_taken = any(each.code == NAME_TAKEN for each in error.problems)
@@ -226,17 +226,17 @@ class Publisher:
         try:
             # Also while nobody answers: it is known no better how long they stay.
             if self._taken_since is not None and now - self._taken_since >= self._aside:
-                self._tell_free()
+                self._report_free()
             elif is_taken:
-                self._taken(True)  # noqa: FBT003  (an answer)
+                self._on_name_taken(True)  # noqa: FBT003  (an answer)
         except PluginError as more:
             self._observer.noticed(more.problems)
 
-    def _tell_free(self) -> None:
+    def _report_free(self) -> None:
         """Once and for all: later on claims have been prepared, and the kubelet has to find us to have them released."""
-        if self._taken is not None:
-            self._taken(False)  # noqa: FBT003  (an answer)
-            self._taken = None
+        if self._on_name_taken is not None:
+            self._on_name_taken(False)  # noqa: FBT003  (an answer)
+            self._on_name_taken = None
 
     def _server_was_away(self) -> None:
         """Look again. It may have been away for so short a time that no request of ours failed."""
@@ -246,13 +246,13 @@ class Publisher:
     def _forget_server(self) -> None:
         """What was not reached may be another release when it is back, or have other gates."""
         self._api.forget()
-        self._offer.forget()
+        self._desired.forget()
 
-    def _rest(self, failures: int, asked: float) -> None:
+    def _rest(self, failures: int, retry_after: float) -> None:
         """Wait after a failure, at most until something changes, and a moment at least, or what the server asked for."""
-        pause = pause_after(failures, asked)
-        self._wait(pause if asked else min(pause, _SLOW / 5))
-        self._wake.wait(0.0 if asked else pause)
+        pause = backoff(failures, retry_after)
+        self._wait(pause if retry_after else min(pause, _SLOW / 5))
+        self._wake.wait(0.0 if retry_after else pause)
         self._wake.set()
 
     def _too_quick(self) -> float:
@@ -263,15 +263,15 @@ class Publisher:
     def _sync(self) -> int:
         """Bring the server's slices and the back end's devices together; the number of slices."""
         inventory = self._back_end.inventory()
-        self._observer.devices(by_state(inventory))
+        self._observer.devices(count_by_state(inventory))
         owner, (items, version) = self._writer.owner(), self._writer.find()
-        self._tell_free()
+        self._report_free()
         # Those of devices that were taken out of the slices stay known until all is published again.
         self._tainted |= taint_times([*self._written.specs, *(mapping(each.get("spec")) for each in items)])
         last = self._written.specs
         try:
-            with expected("lay out the node's devices"):
-                wanted = self._offer.specs(inventory, self._tainted)
+            with as_plugin_error("lay out the node's devices"):
+                wanted = self._desired.specs(inventory, self._tainted)
             self._bring(wanted, items, owner)
         except PluginError as error:
             if is_refused(error):
@@ -288,8 +288,8 @@ class Publisher:
         try:
             # Anew: some may have been written before one was refused.
             items, _ = self._writer.find()
-            if remains := self._offer.remains(last, items, inventory):
-                self._bring(remains, items, owner)
+            if remaining := self._desired.remaining(last, items, inventory):
+                self._bring(remaining, items, owner)
         except ApiError as error:
             raise joined(refusal, error) from refusal
 

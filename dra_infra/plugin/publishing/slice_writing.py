@@ -14,7 +14,7 @@ from dra_infra.client.kinds import NODES, SLICES
 from dra_infra.client.objects import labels_of, mapping, name_of, text, uid_of
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.api_server.client import Api, EventType
-from dra_infra.plugin.api_server.informer import Following
+from dra_infra.plugin.api_server.informer import Informer
 from dra_infra.plugin.publishing.pool_changes import Changes
 
 _REMEMBERED: Final = 1000
@@ -27,8 +27,8 @@ class SliceWatch:
         changed: Called, from its thread, when somebody else has changed a slice.
         lost: Called, from its thread, when slices have to be listed again: the server was away, does not know any more what
             happened since, or is another release.
-        failed: Is told why slices cannot be followed.
-        wait: As of `Following`.
+        on_error: Is told why slices cannot be followed.
+        wait: As of `Informer`.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class SliceWatch:
         *,
         changed: Callable[[], None],
         lost: Callable[[], None],
-        failed: Callable[[PluginError], None],
+        on_error: Callable[[PluginError], None],
         wait: Callable[[float], bool] | None = None,
     ) -> None:
         self._api = api
@@ -48,26 +48,26 @@ class SliceWatch:
         self._version = ""
         self._listed = threading.Condition()
         self._own: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._following = Following(
+        self._informer = Informer(
             api,
             SLICES,
             name="slice-watch",
-            begin=self._begin,
-            happened=self._happened,
+            list_objects=self._wait_for_list,
+            on_event=self._on_event,
             wake=self._notify,
-            resumed=self._resumed,
-            failed=failed,
+            on_resume=self._on_resume,
+            on_error=on_error,
             field_selector=selector,
             wait=wait,
         )
 
     def start(self) -> None:
         """Begin, as soon as there is a list."""
-        self._following.start()
+        self._informer.start()
 
     def stop(self) -> None:
         """End, and return when it has."""
-        self._following.stop()
+        self._informer.stop()
 
     def listed(self, resource_version: str) -> None:
         """Slices were listed, and looked at."""
@@ -93,7 +93,7 @@ class SliceWatch:
         with self._listed:
             self._listed.notify_all()
 
-    def _begin(self) -> str:
+    def _wait_for_list(self) -> str:
         """Wait until slices were listed, which is asked for where they were before."""
         if self._began:
             with self._listed:
@@ -101,15 +101,15 @@ class SliceWatch:
             self._lost()
         self._began = True
         with self._listed:
-            self._listed.wait_for(lambda: self._version or self._following.ended)
-            return "" if self._following.ended else self._version
+            self._listed.wait_for(lambda: self._version or self._informer.ended)
+            return "" if self._informer.ended else self._version
 
-    def _resumed(self) -> None:
+    def _on_resume(self) -> None:
         """Behind a load balancer the next watch may be at a server that was upgraded, with no request of ours that failed."""
         if self._api.is_another():
             self._lost()
 
-    def _happened(self, type_: EventType, item: Mapping[str, Any]) -> None:
+    def _on_event(self, type_: EventType, item: Mapping[str, Any]) -> None:
         key = _deletion(item) if type_ == "DELETED" else _version(item)
         with self._listed:
             own = type_ == "BOOKMARK" or key in self._own

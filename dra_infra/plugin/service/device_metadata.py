@@ -83,13 +83,13 @@ class WithMetadata:
         """As the other's; the files go with it."""
         self._back_end.release(claim)
         folder = self._folder / check_uid(claim.uid)
-        with _explained(folder):
+        with _explain_os_errors(folder):
             if os.path.lexists(folder):
                 shutil.rmtree(folder)
 
     def _write(self, claim: Claim, request: str, text: str) -> Path:
         folder = self._folder / check_uid(claim.uid) / request
-        with _explained(folder):
+        with _explain_os_errors(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Whoever runs in the container reads it.
         Folder(folder, mode=0o644).replace(_FILE, text.encode())
@@ -177,7 +177,7 @@ def _attributes(device: Device | None) -> dict[str, Any]:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _explain_os_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

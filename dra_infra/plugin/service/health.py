@@ -14,7 +14,7 @@ import grpc.aio
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.back_end import Health, Inventory
-from dra_infra.plugin.failures import expected
+from dra_infra.plugin.failures import as_plugin_error
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.protocol import health_v1_pb2 as messages
 
@@ -125,7 +125,7 @@ class HealthService:
         """All devices; nothing where the back end fails, so that the kubelet says unknown after a while."""
         try:
             # The stream goes on, and what was told gets old.
-            with expected("the devices' health"):
+            with as_plugin_error("the devices' health"):
                 inventory = self._inventory()
         except PluginError as error:
             self._observer.noticed(error.problems)

@@ -20,7 +20,7 @@ import grpc.aio
 from dra_infra.errors import PluginError, Problem
 from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain
 from dra_infra.plugin.claims import Claim, ClaimDevice, ClaimReference, check_uid
-from dra_infra.plugin.failures import expected
+from dra_infra.plugin.failures import as_plugin_error
 from dra_infra.plugin.observing import Observer, Operation
 from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.protocol import dra_v1_pb2 as messages
@@ -282,7 +282,7 @@ def _work_on(
 def _attempt(work: Callable[[], _Result]) -> tuple[_Result | None, PluginError | None]:
     try:
         # One claim fails, and the service goes on.
-        with expected("the node plugin"):
+        with as_plugin_error("the node plugin"):
             return work(), None
     except PluginError as error:
         return None, error

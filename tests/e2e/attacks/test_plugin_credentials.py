@@ -34,7 +34,7 @@ IMPATIENT = """
 import os, sys
 from dra_infra.plugin.api_server import requests
 requests.LOST, requests.HOPELESS = 1.0, (4.0, 4.0)
-from dra_infra.plugin.command.main import run
+from dra_infra.plugin.command.program import run
 sys.exit(run(sys.argv[1:], os.environ))
 """
 """The plugin itself, with other times: a minute, and half an hour, are too long for a test."""

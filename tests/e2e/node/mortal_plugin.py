@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dra_infra.plugin.command.main import run
+from dra_infra.plugin.command.program import run
 from dra_infra.plugin.disk import Disk
 from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.service import sockets

@@ -13,7 +13,7 @@ from dra_infra.plugin.cdi import CdiFolder
 from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.claims import Claim, ClaimDevice, Edits
 from dra_infra.plugin.disk import Disk, Folder
-from dra_infra.plugin.locks import Turns
+from dra_infra.plugin.locks import PreparationLock
 from dra_infra.plugin.preparations import Preparations
 
 DRIVER = "gpu.example.com"
@@ -127,7 +127,7 @@ class Node:
             checkpoint=Checkpoint(Folder(self.claims, disk)),
             specs=CdiFolder(Folder(self.cdi, disk, mode=0o644), DRIVER),
             back_end=self.back_end(disk),
-            turns=Turns(self.claims / "lock"),
+            lock=PreparationLock(self.claims / "lock"),
             notice=self.noticed.extend,
         )
 

@@ -18,7 +18,7 @@ from dra_infra.kubernetes.api.resource_slice import (
 )
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.claims import Claim, Edits
-from dra_infra.plugin.observing import DeviceState, Silent
+from dra_infra.plugin.observing import DeviceState, NullObserver
 
 DRIVER = "gpu.example.com"
 NODE = "node-1"
@@ -84,7 +84,7 @@ class BackEnd:
         pass
 
 
-class Remembering(Silent):
+class Remembering(NullObserver):
     """Remembers what it was told about publishing."""
 
     def __init__(self) -> None:

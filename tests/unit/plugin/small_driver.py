@@ -12,7 +12,7 @@ from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.claims import Claim, Edits
 from dra_infra.plugin.disk import Folder
 from dra_infra.plugin.driver import Driver
-from dra_infra.plugin.locks import Turns
+from dra_infra.plugin.locks import PreparationLock
 from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.service.sockets import Sockets
 from tests.unit.plugin.service.served import Api, Notes
@@ -92,7 +92,7 @@ class Instance:
             checkpoint=Checkpoint(Folder(root / "claims")),
             specs=CdiFolder(Folder(root / "cdi", mode=0o644), NAME),
             back_end=self.lamps,
-            turns=Turns(root / "claims" / "lock"),
+            lock=PreparationLock(root / "claims" / "lock"),
         )
         self.driver = Driver(
             node="node-1",

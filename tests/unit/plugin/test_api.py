@@ -13,7 +13,7 @@ from dra_infra.errors import PluginError
 from dra_infra.plugin.api_server import requests
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.api_server.refusals import ApiError
-from dra_infra.plugin.api_server.requests import asked_pause
+from dra_infra.plugin.api_server.requests import read_retry_after
 from tests.unit.plugin import api_server
 from tests.unit.plugin.api_server import ApiServer, Clock, serving
 
@@ -162,7 +162,7 @@ def test_what_a_server_asks_for_in_another_way_is_nothing(server: ApiServer, odd
     server.refuse = lambda method, _path: 503 if method == "POST" else None
     server.retry_after = odd if odd.isascii() else ""
     assert refusal(server.api().create, SLICES, slice_of()).retry_after == 0.0
-    assert asked_pause(odd) == 0.0
+    assert read_retry_after(odd) == 0.0
 
 
 def test_a_server_that_stays_busy_is_given_up(server: ApiServer) -> None:

@@ -18,7 +18,7 @@ from dra_infra.client.refusals import (
     untrusted,
 )
 from dra_infra.errors import ClusterError
-from dra_infra.plugin.api_server.refusals import ApiError, of_cluster
+from dra_infra.plugin.api_server.refusals import ApiError, from_cluster_error
 from dra_infra.plugin.api_server.requests import HOPELESS, LOST, Contact
 from tests.unit.plugin.api_server import Clock, serving
 
@@ -90,7 +90,7 @@ def test_a_server_that_does_not_take_the_plugin_does(contact: Contact, clock: Cl
 def test_only_what_a_server_does_not_accept_may_be_the_plugins_fault(
     error: ClusterError, code: str, ours: bool
 ):
-    told = of_cluster("get /version", error)
+    told = from_cluster_error("get /version", error)
     assert (told.problems[0].code, told.may_be_ours) == (code, ours)
 
 

@@ -13,7 +13,7 @@ from dra_infra.plugin.cdi import CdiFolder
 from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.claims import Claim, ClaimDevice
 from dra_infra.plugin.disk import Folder
-from dra_infra.plugin.locks import Turns
+from dra_infra.plugin.locks import PreparationLock
 from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.service.device_metadata import WithMetadata
 from tests.unit.plugin.faults import codes
@@ -195,5 +195,5 @@ def preparations(folder: Path, back_end: WithMetadata, boot: str = "1") -> Prepa
         checkpoint=Checkpoint(Folder(folder / "claims")),
         specs=CdiFolder(Folder(folder / "cdi"), back_end.driver),
         back_end=back_end,
-        turns=Turns(folder / "lock"),
+        lock=PreparationLock(folder / "lock"),
     )

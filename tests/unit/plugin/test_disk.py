@@ -9,7 +9,7 @@ import pytest
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.disk import Disk, Folder
-from dra_infra.plugin.locks import Turns
+from dra_infra.plugin.locks import PreparationLock
 from tests.unit.plugin.faults import codes
 
 
@@ -139,7 +139,7 @@ def test_a_half_written_file_that_cannot_be_removed_stays(tmp_path: Path):
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path):
     for call in (
         Folder(tmp_path / "none").names,
-        lambda: Turns(tmp_path / "none" / "lock").take().__enter__(),
+        lambda: PreparationLock(tmp_path / "none" / "lock").acquire().__enter__(),
     ):
         with pytest.raises(PluginError) as caught:
             call()
@@ -155,30 +155,33 @@ def test_only_our_own_half_written_files_are_taken_away(tmp_path: Path):
 
 
 def test_a_turn_tells_whether_another_instance_had_one_since(tmp_path: Path):
-    one, two = Turns(tmp_path / "lock"), Turns(tmp_path / "lock")
+    one, two = PreparationLock(tmp_path / "lock"), PreparationLock(tmp_path / "lock")
     told = []
-    for turns in (one, one, two, one, one):
-        with turns.take() as others:
+    for lock in (one, one, two, one, one):
+        with lock.acquire() as others:
             told.append(others)
     assert told == [True, False, True, True, False]
 
 
 def test_a_turn_that_another_instance_or_thread_does_not_end_is_told(tmp_path: Path):
-    held, other = Turns(tmp_path / "lock", patience=0.01), Turns(tmp_path / "lock", patience=0.01)
-    with held.take():
+    held, other = (
+        PreparationLock(tmp_path / "lock", patience=0.01),
+        PreparationLock(tmp_path / "lock", patience=0.01),
+    )
+    with held.acquire():
         for waiting in (other, held):
-            with pytest.raises(PluginError) as caught, waiting.take():
+            with pytest.raises(PluginError) as caught, waiting.acquire():
                 pass
             assert codes(caught.value) == ["turn-not-had"]
-    with other.take() as others:
+    with other.acquire() as others:
         assert others
 
 
 def test_a_caller_that_has_little_time_left_waits_no_longer(tmp_path: Path):
-    held, other = Turns(tmp_path / "lock"), Turns(tmp_path / "lock")
-    with held.take():
+    held, other = PreparationLock(tmp_path / "lock"), PreparationLock(tmp_path / "lock")
+    with held.acquire():
         for waiting in (other, held):
             for within in (0.01, -1.0):
-                with pytest.raises(PluginError) as caught, waiting.take(within=within):
+                with pytest.raises(PluginError) as caught, waiting.acquire(within=within):
                     pass
                 assert codes(caught.value) == ["turn-not-had"]

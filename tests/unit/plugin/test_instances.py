@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import PluginError
-from dra_infra.plugin.command import places as instances
-from dra_infra.plugin.command.places import Instances, Places, refuse_others
-from dra_infra.plugin.observing import Silent
+from dra_infra.plugin.command import instance
+from dra_infra.plugin.command.instance import InstanceLock, Paths, refuse_others
+from dra_infra.plugin.observing import NullObserver
 from dra_infra.plugin.service.serving import Pool, Server
 from dra_infra.plugin.service.sockets import Registration, Sockets
 from tests.unit.plugin.faults import codes
@@ -40,7 +40,7 @@ def registered(root: Path) -> Iterator[Callable[[str, str], None]]:
     running = []
 
     def register(name: str, driver: str) -> None:
-        handlers = Registration(driver=driver, endpoint=root / "x", observer=Silent()).handlers()
+        handlers = Registration(driver=driver, endpoint=root / "x", observer=NullObserver()).handlers()
         path = root / "plugins_registry" / name
         server = Server([path], handlers, pool=Pool(1, "other"))
         server.start()
@@ -53,43 +53,43 @@ def registered(root: Path) -> Iterator[Callable[[str, str], None]]:
 
 
 def test_the_first_instance_finds_no_other_and_the_second_does(folder: Path):
-    first, second = Instances(folder), Instances(folder)
-    assert [first.join(), second.join()] == [False, True]
+    first, second = InstanceLock(folder), InstanceLock(folder)
+    assert [first.acquire(), second.acquire()] == [False, True]
 
 
 def test_an_instance_that_ended_is_no_other(folder: Path):
-    first = Instances(folder)
-    first.join()
-    first.leave()
-    assert not Instances(folder).join()
+    first = InstanceLock(folder)
+    first.acquire()
+    first.release()
+    assert not InstanceLock(folder).acquire()
 
 
 def test_an_instance_that_was_killed_is_no_other(folder: Path):
     program = (
-        "import sys, os, signal, pathlib; from dra_infra.plugin.command.places import Instances\n"
-        "Instances(pathlib.Path(sys.argv[1])).join(); print(flush=True); signal.pause()"
+        "import sys, os, signal, pathlib; from dra_infra.plugin.command.instance import InstanceLock\n"
+        "InstanceLock(pathlib.Path(sys.argv[1])).acquire(); print(flush=True); signal.pause()"
     )
     with subprocess.Popen([sys.executable, "-c", program, folder], stdout=subprocess.PIPE) as process:
         assert process.stdout
         process.stdout.readline()
-        other = Instances(folder)
-        assert other.join()
-        other.leave()
+        other = InstanceLock(folder)
+        assert other.acquire()
+        other.release()
         process.kill()
-    assert not Instances(folder).join()
+    assert not InstanceLock(folder).acquire()
 
 
 def test_a_third_instance_finds_the_others_after_the_first_went(folder: Path):
-    first, second, third = (Instances(folder) for _ in range(3))
-    first.join()
-    second.join()
-    first.leave()
-    assert third.join()
+    first, second, third = (InstanceLock(folder) for _ in range(3))
+    first.acquire()
+    second.acquire()
+    first.release()
+    assert third.acquire()
 
 
 def test_a_folder_that_cannot_be_used_is_told(folder: Path):
     (folder / "instances").symlink_to("elsewhere")
-    assert code_of(Instances(folder).join) == "plugin-folder-not-usable"
+    assert code_of(InstanceLock(folder).acquire) == "plugin-folder-not-usable"
 
 
 def test_a_second_instance_without_a_pod_is_refused(root: Path):
@@ -107,7 +107,7 @@ def test_a_driver_of_somebody_else_with_our_name_is_refused(
     root: Path, registered: Callable[[str, str], None], uid: str, monkeypatch: pytest.MonkeyPatch
 ):
     # Who does not answer counts as nobody, and a busy machine may take its time.
-    monkeypatch.setattr(instances, "_SECONDS", 60.0)
+    monkeypatch.setattr(instance, "_SECONDS", 60.0)
     registered("as-they-like-it", DRIVER)
     sockets = Sockets(kubelet_root=root, driver=DRIVER, pod_uid=uid)
     assert code_of(lambda: refuse_others(sockets, ours_alive=False)) == "driver-name-taken"
@@ -129,12 +129,12 @@ def test_a_link_in_the_place_of_the_folder_of_records_is_refused_and_one_to_the_
     (elsewhere := folder / "elsewhere").mkdir()
     (state := folder / "state").symlink_to(elsewhere)
     sockets = Sockets(kubelet_root=folder, driver=DRIVER)
-    places = Places(state=state, cdi=folder / "cdi", sockets=sockets, commands=folder / "commands")
-    places.make_ready()
+    paths = Paths(state=state, cdi=folder / "cdi", sockets=sockets, commands=folder / "commands")
+    paths.make_ready()
     assert (elsewhere / "claims").is_dir()
     (elsewhere / "claims").rmdir()
     (outside := folder / "outside").mkdir()
     (elsewhere / "claims").symlink_to(outside)
     with pytest.raises(PluginError, match="is a link") as caught:
-        places.make_ready()
+        paths.make_ready()
     assert codes(caught.value) == ["plugin-folder-not-usable"]

@@ -10,27 +10,27 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import PluginError
-from dra_infra.plugin.command.places import Instances
-from dra_infra.plugin.locks import Turns
-from dra_infra.plugin.publishing.publisher import Sole
+from dra_infra.plugin.command.instance import InstanceLock
+from dra_infra.plugin.locks import PreparationLock
+from dra_infra.plugin.publishing.publisher import PublisherLock
 from tests.unit.plugin.faults import codes
 
 
 def take_a_turn(folder: Path) -> None:
-    with Turns(folder / "lock").take():
+    with PreparationLock(folder / "lock").acquire():
         pass
 
 
 def publish_alone(folder: Path) -> None:
-    Sole(folder / "lock").take(threading.Event())
+    PublisherLock(folder / "lock").acquire(threading.Event())
 
 
 def be_an_instance(folder: Path) -> None:
-    instances = Instances(folder)
+    instances = InstanceLock(folder)
     try:
-        instances.join()
+        instances.acquire()
     finally:
-        instances.leave()
+        instances.release()
 
 
 USERS = [take_a_turn, publish_alone, be_an_instance]

@@ -17,7 +17,7 @@ from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.claims import ClaimReference
 from dra_infra.plugin.command import logs
 from dra_infra.plugin.command.operation_log import Observers, OperationLog
-from dra_infra.plugin.observing import Operation, Silent
+from dra_infra.plugin.observing import NullObserver, Operation
 
 CLAIM = ClaimReference(namespace="ml", name="train", uid="00000001-0000-4000-8000-0000000000ab")
 PROBLEM = Problem(path="device gpu-0", code="device-held", message="is prepared for b", hint="wait")
@@ -38,7 +38,7 @@ def _loggers_as_before() -> Iterator[None]:
     root.handlers[:], root.level = before[:2]
     sys.excepthook, threading.excepthook, sys.unraisablehook = hooks
     logs.LOG.setLevel(before[2])
-    logs.set_about({})
+    logs.set_context({})
 
 
 def start(
@@ -55,7 +55,7 @@ def lines(stream: io.StringIO) -> list[dict[str, Any]]:
 
 def test_a_line_has_time_level_message_and_fields():
     stream = start()
-    logs.tell("warning", "published", slices=2)
+    logs.log("warning", "published", slices=2)
     (line,) = lines(stream)
     assert line.pop("time").endswith("Z")
     assert line == {"level": "warning", "message": "published", "slices": 2}
@@ -64,17 +64,17 @@ def test_a_line_has_time_level_message_and_fields():
 def test_it_is_json_where_no_terminal_is_and_text_on_one():
     assert start(log_format="").getvalue() == ""
     piped, terminal = start(log_format=""), None
-    logs.tell("info", "hello")
+    logs.log("info", "hello")
     assert json.loads(piped.getvalue())["message"] == "hello"
     terminal = start(log_format="", stream=Terminal())
-    logs.tell("error", "hello")
+    logs.log("error", "hello")
     assert "\x1b[31mERROR  \x1b[0m hello" in terminal.getvalue()
 
 
 def test_there_is_colour_on_a_terminal_alone_and_not_where_nobody_wants_it():
     for stream, environment in ((io.StringIO(), {}), (Terminal(), {"NO_COLOR": "1"})):
         start(log_format="text", stream=stream, **environment)
-        logs.tell("error", "hello")
+        logs.log("error", "hello")
         assert "\x1b" not in stream.getvalue()
 
 
@@ -83,9 +83,9 @@ def test_every_line_of_an_operation_names_it_and_its_claim():
     operation = Operation(kind="prepare", claim=CLAIM)
     log = OperationLog()
     log.began(operation)
-    logs.tell("info", "of a back end")
+    logs.log("info", "of a back end")
     log.ended(operation, seconds=0.0123456789, error=None)
-    logs.tell("info", "afterwards")
+    logs.log("info", "afterwards")
     *within, after = lines(stream)
     assert [line["message"] for line in within] == ["prepare begins", "of a back end", "prepared"]
     for line in within:
@@ -141,7 +141,7 @@ def test_of_libraries_only_what_is_wrong_is_written_and_it_is_named():
 @pytest.mark.parametrize("log_format", ["text", "json"])
 def test_no_secret_of_the_environment_is_in_a_line(log_format: str):
     stream = start(log_format=log_format, API_TOKEN="hunter2-hunter2")
-    logs.tell("info", "sent hunter2-hunter2", address="https://me:password@host/")
+    logs.log("info", "sent hunter2-hunter2", address="https://me:password@host/")
     logs.tell_error("error", "failed", ValueError("hunter2-hunter2"))
     assert "hunter2" not in stream.getvalue()
     assert "password" not in stream.getvalue()
@@ -152,7 +152,7 @@ def test_a_name_cannot_forge_a_line(log_format: str):
     stream = start(log_format=log_format)
     hostile = ClaimReference(namespace="a\nlevel=error", name="\x1b[2J" + "x" * 10_000, uid='"')
     OperationLog().ended(Operation(kind="prepare", claim=hostile), seconds=1, error=None)
-    logs.tell("info", "a\nb")
+    logs.log("info", "a\nb")
     text = stream.getvalue()
     assert len(text.splitlines()) == 2
     assert "\x1b" not in text
@@ -162,7 +162,7 @@ def test_a_name_cannot_forge_a_line(log_format: str):
 def test_each_observer_is_told_although_another_fails():
     stream = start()
 
-    class Failing(Silent):
+    class Failing(NullObserver):
         def registered(self, *, registered: bool, text: str) -> None:
             raise RuntimeError(text)
 
@@ -229,13 +229,13 @@ def test_what_strangers_bring_about_is_told_some_times_a_minute(monkeypatch: pyt
     monkeypatch.setattr(logs.time, "monotonic", lambda: now)
     stream = start()
     for number in range(100):
-        logs.tell("warning", "ended a connection", peer=f"10.0.0.{number}")
+        logs.log("warning", "ended a connection", peer=f"10.0.0.{number}")
         logging.getLogger("asyncio").error("odd: %s", number)
-        logs.tell("info", "prepared")
+        logs.log("info", "prepared")
     found = [each["message"].partition(":")[0] for each in lines(stream)]
     assert [found.count(each) for each in ("ended a connection", "odd", "prepared")] == [20, 20, 100]
     now = 61.0
-    logs.tell("warning", "ended a connection", peer="10.0.0.1")
+    logs.log("warning", "ended a connection", peer="10.0.0.1")
     assert lines(stream)[-1]["left_out"] == 80
-    logs.tell("warning", "ended a connection", peer="10.0.0.1")
+    logs.log("warning", "ended a connection", peer="10.0.0.1")
     assert "left_out" not in lines(stream)[-1]

@@ -16,9 +16,9 @@ import grpc
 import pytest
 
 import dra_infra
-from dra_infra.plugin.command import places
+from dra_infra.plugin.command import instance
 from dra_infra.plugin.command.checks import check_addresses
-from dra_infra.plugin.command.main import run
+from dra_infra.plugin.command.program import run
 from dra_infra.plugin.command.settings import Address, Settings
 from tests.unit.plugin.whole_plugin import DRIVER, SECONDS, Machine, health, machine_in, wait_until
 
@@ -26,7 +26,7 @@ UIDS = [f"0000000{number}-0000-4000-8000-0000000000ab" for number in (1, 2)]
 ABRUPT = """
 import os, signal, sys
 from dra_infra.plugin.disk import Disk
-from dra_infra.plugin.command.main import run
+from dra_infra.plugin.command.program import run
 
 class Fatal(Disk):
     left = 4
@@ -355,7 +355,7 @@ def test_the_addresses_of_a_plugin_that_runs_hold_for_a_check_with_its_settings(
         metrics_address=Address("127.0.0.1", machine.port("metrics are served")),
         health_address=Address("127.0.0.1", machine.port("probes are answered")),
     )
-    found = list(check_addresses(settings, machine.state / places.FILE))
+    found = list(check_addresses(settings, machine.state / instance.INSTANCES_FILE))
     assert [each.what for each in found] == ["metrics address", "health address"]
     for each in found:
         assert each.holds
@@ -366,7 +366,7 @@ def test_the_addresses_of_a_plugin_that_runs_hold_for_a_check_with_its_settings(
 
 def test_help_and_mistakes_load_nothing_that_takes_long():
     program = (
-        "import sys, os\nfrom dra_infra.plugin.command.main import run\nrun(['--log-level', 'x'], {})\n"
+        "import sys, os\nfrom dra_infra.plugin.command.program import run\nrun(['--log-level', 'x'], {})\n"
         "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     )
     result = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dra_infra.errors import PluginError
-from dra_infra.plugin.command import choosing
+from dra_infra.plugin.command import back_end_loading
 from tests.unit.plugin.faults import codes
 from tests.unit.plugin.whole_plugin import machine_in, wait_until
 
@@ -23,7 +23,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which modules are found, also by processes."""
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(str(tmp_path))
-    choosing.load.cache_clear()
+    back_end_loading.load.cache_clear()
     return tmp_path
 
 
@@ -89,7 +89,7 @@ def test_what_is_no_back_end_is_told(modules: Path, written: str, said: str):
     if written:
         (modules / f"{name}.py").write_text(written)
     with pytest.raises(PluginError) as caught:
-        choosing.load(f"{name}:Lamps")
+        back_end_loading.load(f"{name}:Lamps")
     assert codes(caught.value) == ["back-end-not-loaded"]
     assert said in str(caught.value)
 
@@ -98,7 +98,7 @@ def test_another_name_of_the_driver_than_the_class_has_is_refused(modules: Path)
     (modules / "bulbs.py").write_text(
         "class Bulbs:\n  driver = 'bulb.example.com'\n  inventory = watch = prepare = release = close = len"
     )
-    assert choosing.load("bulbs:Bulbs", driver="bulb.example.com").driver == "bulb.example.com"
+    assert back_end_loading.load("bulbs:Bulbs", driver="bulb.example.com").driver == "bulb.example.com"
     with pytest.raises(PluginError) as caught:
-        choosing.load("bulbs:Bulbs", driver="lamp.example.com")
+        back_end_loading.load("bulbs:Bulbs", driver="lamp.example.com")
     assert codes(caught.value) == ["back-end-not-loaded"]

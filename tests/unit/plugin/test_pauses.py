@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.plugin.api_server.requests import pause_after
+from dra_infra.plugin.api_server.requests import backoff
 
 
 @pytest.mark.parametrize(("failures", "window"), [(0, 0.5), (1, 1.0), (3, 4.0), (9, 10.0), (10**9, 10.0)])
@@ -10,7 +10,7 @@ def test_nodes_that_fail_together_come_back_spread_over_a_window_that_doubles(
     failures: int, window: float
 ) -> None:
     """A thousand nodes: in no tenth of the window are many more of them than in another one."""
-    pauses = [pause_after(failures) for _ in range(1000)]
+    pauses = [backoff(failures) for _ in range(1000)]
     width = (window - 0.1) / 10
     tenths = [
         sum(0.1 + place * width <= each <= 0.1 + (place + 1) * width for each in pauses)
@@ -22,8 +22,8 @@ def test_nodes_that_fail_together_come_back_spread_over_a_window_that_doubles(
 
 
 def test_what_a_server_asks_for_is_waited_for_first_within_bounds() -> None:
-    pauses = [pause_after(1, 7.0) for _ in range(100)]
+    pauses = [backoff(1, 7.0) for _ in range(100)]
     assert min(pauses) > 7.0
     assert max(pauses) <= 8.0
     assert len(set(pauses)) > 50
-    assert pause_after(1, 1e9) <= 61.0
+    assert backoff(1, 1e9) <= 61.0

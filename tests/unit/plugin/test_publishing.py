@@ -40,7 +40,7 @@ class Bench:
     def start(
         self,
         back_end: BackEnd | None = None,
-        taken: Callable[[bool], None] | None = None,
+        on_name_taken: Callable[[bool], None] | None = None,
         **options: Any,
     ) -> Publisher:
         publisher = Publisher(
@@ -50,7 +50,7 @@ class Bench:
             observer=self.observer,
             **options,
         )
-        publisher.start(taken=taken)
+        publisher.start(on_name_taken=on_name_taken)
         self.running.append(publisher)
         return publisher
 
@@ -410,7 +410,7 @@ def test_an_inventory_that_cannot_be_laid_out_does_not_keep_devices_that_are_gon
     def fails(*_: Any, **__: Any) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("dra_infra.plugin.publishing.offer.lay_out", fails)
+    monkeypatch.setattr("dra_infra.plugin.publishing.desired_slices.lay_out", fails)
     bench.back_end.change(inventory(MANY[1:]))
     bench.wait_pool(MANY[1:])
     bench.observer.wait_for_code("plugin-failed")
@@ -460,7 +460,7 @@ def test_a_driver_of_the_same_name_is_left_alone_until_it_is_gone(bench: Bench) 
     for each in (other, elsewhere):
         bench.server.store.create("resourceslices", "", each)
     told: list[bool] = []
-    publisher = bench.start(taken=told.append)
+    publisher = bench.start(on_name_taken=told.append)
     problem = bench.observer.wait_for_code("driver-name-taken")
     assert "foreign" in problem.message
     assert bench.server.writes() == []
@@ -482,7 +482,7 @@ def test_another_drivers_slices_that_stay_are_waited_out_for_a_while_only(bench:
     spec = {"driver": DRIVER, "nodeName": NODE, "pool": pool, "devices": [{"name": "theirs"}]}
     bench.server.store.create("resourceslices", "", {"metadata": {"name": "foreign"}, "spec": spec})
     told: list[bool] = []
-    bench.start(taken=told.append, aside=0.3)
+    bench.start(on_name_taken=told.append, aside=0.3)
     wait_until(lambda: told and not told[-1])
     assert set(told[:-1]) == {True}
     assert [each["metadata"]["name"] for each in bench.slices()] == ["foreign"]
@@ -491,7 +491,7 @@ def test_another_drivers_slices_that_stay_are_waited_out_for_a_while_only(bench:
 def test_a_name_is_free_where_our_own_slices_are_refused(bench: Bench) -> None:
     bench.back_end.offered = inventory(["gpu-0", "gpu-0"])
     told: list[bool] = []
-    publisher = bench.start(taken=told.append)
+    publisher = bench.start(on_name_taken=told.append)
     wait_until(lambda: told and bench.observer.publishings)
     assert told == [False]
     assert not publisher.wait(0)

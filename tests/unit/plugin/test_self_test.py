@@ -17,7 +17,7 @@ from dra_infra.client.kinds import Kind
 from dra_infra.errors import PluginError, Problem
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.back_end import Inventory
-from dra_infra.plugin.command import choosing
+from dra_infra.plugin.command import back_end_loading
 from dra_infra.plugin.command.checks import (
     Finding,
     ask_kubelet,
@@ -322,7 +322,7 @@ def test_a_back_end_of_ones_own_that_has_no_inventory_is_told_with_its_line(
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "lamps", raising=False)
-    choosing.load.cache_clear()
+    back_end_loading.load.cache_clear()
     monkeypatch.setattr("dra_infra.plugin.command.self_test.ask_kubelet", lambda *_: "")
     found = of_machine(machine(node, back_end="lamps:Lamps", fleet=""))["devices"]
     assert found.problem

@@ -7,7 +7,7 @@ from typing import Any
 from dra_infra.plugin.publishing.slice_writing import SliceWatch
 
 
-class Silent:
+class NullObserver:
     """A watch on which nothing happens until it is stopped."""
 
     def __init__(self) -> None:
@@ -24,21 +24,21 @@ class Silent:
 class Api:
     """Lets somebody stop the watch in the moment before it begins."""
 
-    def watch(self, *_: Any, **__: Any) -> Silent:
+    def watch(self, *_: Any, **__: Any) -> NullObserver:
         self.stopping = threading.Thread(target=self.slices.stop)
         self.stopping.start()
         # It waits for the thread that is here, so that it has looked for the watch by then, or does later.
         self.stopping.join(0.2)
-        return Silent()
+        return NullObserver()
 
 
 def test_a_watch_that_is_stopped_in_the_moment_in_which_it_begins_ends_at_once() -> None:
     api = Api()
-    api.slices = SliceWatch(api, "", changed=lambda: None, lost=lambda: None, failed=lambda _: None)
+    api.slices = SliceWatch(api, "", changed=lambda: None, lost=lambda: None, on_error=lambda _: None)
     api.slices.start()
     api.slices.listed("1")
     # Less than the silence of the watch.
-    thread = api.slices._following._thread
+    thread = api.slices._informer._thread
     thread.join(20)
     assert not thread.is_alive()
     api.stopping.join(10)

@@ -13,7 +13,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from dra_infra.plugin.claims import Claim, Edits
 from dra_infra.plugin.configs import ConfigDecoder
-from dra_infra.plugin.locks import Turns
+from dra_infra.plugin.locks import PreparationLock
 from dra_infra.plugin.protocol import dra_v1_pb2
 from dra_infra.plugin.service import node
 from tests.unit.plugin.faults import claim_of, uid_of
@@ -252,7 +252,7 @@ def test_a_claim_whose_caller_went_while_it_waited_for_its_turn_is_not_begun(
 ):
     read = threading.Event()
     served.api.before = read.set
-    with Turns(served.node.claims / "lock").take():
+    with PreparationLock(served.node.claims / "lock").acquire():
         call = kubelet.begin_to_prepare(ONE)
         assert read.wait(60)
         call.cancel()

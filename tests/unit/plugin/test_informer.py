@@ -8,7 +8,7 @@ import pytest
 
 from dra_infra.client.kinds import SLICES
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.api_server.informer import Following
+from dra_infra.plugin.api_server.informer import Informer
 from dra_infra.plugin.api_server.refusals import ApiError
 
 
@@ -28,15 +28,15 @@ class Script:
         self.told: list[PluginError] = []
         self._done = threading.Event()
         self._woken = threading.Event()
-        self._following = Following(
+        self._informer = Informer(
             self,  # type: ignore[arg-type]  (the part of it that is used)
             SLICES,
             name="script",
-            begin=self._begin,
-            happened=lambda type_, item: self.calls.append(f"{type_} {item['metadata']['resourceVersion']}"),
+            list_objects=self._begin,
+            on_event=lambda type_, item: self.calls.append(f"{type_} {item['metadata']['resourceVersion']}"),
             wake=self._woken.set,
-            resumed=lambda: self.calls.append("resumed"),
-            failed=self.told.append,
+            on_resume=lambda: self.calls.append("resumed"),
+            on_error=self.told.append,
             wait=self._wait,
         )
 
@@ -70,11 +70,11 @@ class Script:
         return False
 
     def run(self) -> Script:
-        self._following.start()
+        self._informer.start()
         assert self._done.wait(30)
-        self._following.stop()
-        self._following._thread.join(60)
-        assert not self._following._thread.is_alive()
+        self._informer.stop()
+        self._informer._thread.join(60)
+        assert not self._informer._thread.is_alive()
         return self
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 from dra_infra.client.kinds import SLICES
 from dra_infra.client.objects import mapping, mappings, name_of, text
 from dra_infra.errors import PluginError, Problem
+from dra_infra.kubernetes.api.dropping import gates_of_fields
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.api_server.refusals import ApiError
@@ -32,7 +33,7 @@ _NAMED: Final = 3
 """Devices that a message names."""
 
 
-class Storable:
+class DryRuns:
     """Asks one server, and remembers what it said until it is told to forget."""
 
     def __init__(self, api: Api) -> None:
@@ -43,7 +44,7 @@ class Storable:
         """The server may be another release, or have other gates, since it was away."""
         self._known = {}
 
-    def ask(self, specs: Sequence[Spec]) -> list[tuple[Spec, tuple[str, ...]]]:
+    def run(self, specs: Sequence[Spec]) -> list[tuple[Spec, tuple[str, ...]]]:
         """What would be kept of each spec, and the paths in it of what would be lost.
 
         Raises:
@@ -52,12 +53,12 @@ class Storable:
         known = {}
         for spec in specs:
             key = json.dumps(spec, sort_keys=True)
-            known[key] = self._known.get(key) or self._ask(spec, len(specs))
+            known[key] = self._known.get(key) or self._run(spec, len(specs))
         # Of layouts that are past nothing is kept.
         self._known = known
         return [known[json.dumps(spec, sort_keys=True)] for spec in specs]
 
-    def _ask(self, spec: Spec, count: int) -> tuple[Spec, tuple[str, ...]]:
+    def _run(self, spec: Spec, count: int) -> tuple[Spec, tuple[str, ...]]:
         whole = {**spec, "pool": {**spec["pool"], "generation": 1, "resourceSliceCount": count}}
         metadata = {"generateName": f"{spec['driver']}-"[:50]}
         answer = self._api.create(SLICES, {"metadata": metadata, "spec": whole}, dry_run=True)
@@ -99,9 +100,6 @@ def dropped(driver: str, paths: Iterable[str], held_back: Sequence[str]) -> Prob
         paths: What was lost.
         held_back: Devices that are not published for it.
     """
-    # Not at the top: it is a rare case.
-    from dra_infra.kubernetes.api.dropping import gates_of_fields
-
     fields = sorted({found[1] for each in paths if (found := _LAST.search(each))})
     gates = sorted({gate for name, gate in gates_of_fields().items() if name in fields})
     message = f"the API server drops {', '.join(fields)}"
@@ -141,7 +139,7 @@ _OWN_REFUSALS: Final = frozenset({"pool-not-usable", "plugin-failed"})
 _KEEPS_AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
-class Offer:
+class DesiredSlices:
     """Asks the server what it would keep of slices, and tells what that means once.
 
     Args:
@@ -155,12 +153,12 @@ class Offer:
         self._driver = driver
         self._node = node
         self._observer = observer
-        self._storable = Storable(api)
-        self._told: tuple[Problem, ...] = ()
+        self._dry_runs = DryRuns(api)
+        self._reported: tuple[Problem, ...] = ()
 
     def forget(self) -> None:
         """The server may be another release, or have other gates."""
-        self._storable.forget()
+        self._dry_runs.forget()
 
     def specs(self, inventory: Inventory, times: TaintTimes) -> tuple[Spec, ...]:
         """Slices as the server keeps them, of the devices that it keeps whole enough.
@@ -177,7 +175,7 @@ class Offer:
         while True:
             specs = lay_out(inventory, driver=self._driver, node=self._node, minor=self._api.minor())
             specs = tuple(keep_taint_times(each, times) for each in specs)
-            kept = self._storable.ask(specs)
+            kept = self._dry_runs.run(specs)
             lost.extend(path for _, paths in kept for path in paths)
             unsafe = [
                 name
@@ -191,10 +189,12 @@ class Offer:
             drawn = {one.counter_set for each in devices for one in each.consumes_counters or ()}
             counters = tuple(each for each in inventory.counters if each.name in drawn)
             inventory = replace(inventory, devices=devices, counters=counters)
-        self._tell((dropped(self._driver, lost, held_back),) if lost else ())
+        self._report((dropped(self._driver, lost, held_back),) if lost else ())
         return tuple(stored for stored, _ in kept)
 
-    def remains(self, last: Sequence[Spec], found: Sequence[Item], inventory: Inventory) -> tuple[Spec, ...]:
+    def remaining(
+        self, last: Sequence[Spec], found: Sequence[Item], inventory: Inventory
+    ) -> tuple[Spec, ...]:
         """Of what was published last, what may be given out still though the server refuses those of *inventory*.
 
         Devices that are gone, and those that are to be kept away now, are taken out; the others stay as they were published.
@@ -221,19 +221,19 @@ class Offer:
             rest = {key: value for key, value in spec.items() if key != "devices"}
             pool = {"name": text(mapping(spec.get("pool")).get("name"))}
             specs.append({**rest, "pool": pool, **({"devices": stay} if stay else {})})
-        self._tell((_withdrawn(self._driver, left_out),) if left_out else self._told)
+        self._report((_withdrawn(self._driver, left_out),) if left_out else self._reported)
         return tuple(specs)
 
     def _nothing(self) -> Spec:
         return {"driver": self._driver, "nodeName": self._node, "pool": {"name": self._node}}
 
-    def _tell(self, problems: tuple[Problem, ...]) -> None:
-        if problems != self._told and problems:
+    def _report(self, problems: tuple[Problem, ...]) -> None:
+        if problems != self._reported and problems:
             self._observer.noticed(problems)
-        self._told = problems
+        self._reported = problems
 
 
-def by_state(inventory: Inventory) -> Mapping[DeviceState, int]:
+def count_by_state(inventory: Inventory) -> Mapping[DeviceState, int]:
     """How many devices are in which state."""
     states = Counter(
         inventory.health[each.name].state if each.name in inventory.health else "healthy"

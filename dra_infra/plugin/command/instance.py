@@ -17,7 +17,7 @@ import grpc
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.command.probes import ask_registration
 from dra_infra.plugin.command.settings import Settings
-from dra_infra.plugin.disk import explained
+from dra_infra.plugin.disk import explain_os_errors
 from dra_infra.plugin.locks import open_lock, try_lock
 from dra_infra.plugin.service.sockets import Sockets
 
@@ -25,7 +25,7 @@ KUBELETS: Final = "give the kubelet's folder (its --root-dir) as --kubelet-root,
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Places:
+class Paths:
     """Folders and sockets.
 
     Args:
@@ -40,7 +40,7 @@ class Places:
     commands: Path
 
     @classmethod
-    def of(cls, settings: Settings, driver: str) -> Places:
+    def of(cls, settings: Settings, driver: str) -> Paths:
         """As the settings have them."""
         sockets = Sockets(kubelet_root=settings.kubelet_root, driver=driver, pod_uid=settings.pod_uid)
         state = settings.state_folder or sockets.folder
@@ -63,13 +63,13 @@ class Places:
         return self.state / "metadata"
 
     @property
-    def turns(self) -> Path:
-        """The file whose holder prepares."""
+    def preparation_lock(self) -> Path:
+        """File whose lock a preparation needs."""
         return self.state / "turns"
 
     @property
-    def publisher(self) -> Path:
-        """The file whose holder publishes."""
+    def publisher_lock(self) -> Path:
+        """File whose lock the publisher needs."""
         return self.state / "publisher"
 
     def make_ready(self) -> None:
@@ -108,13 +108,13 @@ def _make(folder: Path, mode: int, *, parents: bool = False) -> None:
         raise PluginError([problem]) from error
 
 
-FILE: Final = "instances"
+INSTANCES_FILE: Final = "instances"
 
 _SECONDS: Final = 5.0
 """For an answer of a socket on the same machine."""
 
 
-class Instances:
+class InstanceLock:
     """A file that each of our instances holds for as long as it lives: the kernel lets go of it when one dies.
 
     Args:
@@ -122,10 +122,10 @@ class Instances:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
+        self._path = folder / INSTANCES_FILE
         self._handle = -1
 
-    def join(self) -> bool:
+    def acquire(self) -> bool:
         """Be one of them.
 
         Returns:
@@ -136,12 +136,12 @@ class Instances:
         """
         self._handle = open_lock(self._path)
         others = not try_lock(self._handle, self._path)
-        with explained("cannot be locked", self._path):
+        with explain_os_errors("cannot be locked", self._path):
             # The kernel does not turn one into the other in one step; two that start at once may both find another.
             fcntl.flock(self._handle, fcntl.LOCK_SH)
         return others
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Be none of them any more."""
         if self._handle >= 0:
             os.close(self._handle)
