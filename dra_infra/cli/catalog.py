@@ -19,7 +19,7 @@ _LEGENDS: Final = {
     "systems": "JOINED: GPUs of one node that NVLink joins. PROMISE: how that can be promised to a pod: count, by a "
     "number of GPUs;\ncompute-domain, across the nodes of a rack too; none, it cannot."
 }
-"""What the headings of a section mean; said about the data, and so on standard error."""
+"""Explanations of a section's headings, printed on standard error."""
 
 
 def run(section: str | None, name: str | None, *, as_json: bool) -> int:
@@ -113,7 +113,7 @@ def _lines(entry: Entry, indent: str) -> Iterator[str]:
 
 
 def _is_block(value: Any) -> bool:
-    """Whether it needs lines of its own."""
+    """True where a value needs lines of its own."""
     return isinstance(value, Mapping | list | tuple) and (
         len(_cell(value)) > _LINE or (isinstance(value, Mapping) and bool(value))
     )

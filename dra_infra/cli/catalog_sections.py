@@ -42,7 +42,7 @@ class Section(NamedTuple):
 
 
 def _plain(record: BaseModel) -> dict[str, Any]:
-    """What is known of a record, its source last."""
+    """Fields of a record, its source last."""
     fields = record.model_dump(mode="json", by_alias=True, exclude_none=True)
     source = fields.pop("source", "")
     return {name: value for name, value in {**fields, "source": source}.items() if value not in ("", [], {})}

@@ -245,7 +245,7 @@ def doctor(kubeconfig: Path | None, *, context: str | None, driver: str, as_json
 
 
 def describe_diagnosis(found: Diagnosis) -> Iterator[str]:
-    """What was looked at, what is wrong with what to do, and what could not be seen."""
+    """Lines with the facts, the findings with what to do, and what could not be seen."""
     yield from (f"· {fact}" for fact in found.facts)
     for each in found.findings:
         yield f"{'✗' if each.severity == 'error' else '!'} {each.path}: {each.message} [{each.code}]"

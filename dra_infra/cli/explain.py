@@ -28,7 +28,7 @@ from dra_infra.explanation.causes import find_causes
 
 _COLUMNS: Final = 100
 _CODE: Final = "    "
-"""What lines of code in a text begin with."""
+"""Indentation of code in a text."""
 
 
 def run(
@@ -105,7 +105,7 @@ def run(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CodeText:
-    """What is known of a code.
+    """Explanation of a problem's code.
 
     Args:
         area: The page of docs/errors that has it.

@@ -48,7 +48,7 @@ Manifest = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Found:
-    """What is asked, where, and what could not be seen."""
+    """The question, the cluster or fleet that it is asked of, and what could not be seen."""
 
     asking: Asking
     where: str
@@ -278,7 +278,7 @@ def _usable(gates: Mapping[str, bool], minor: str) -> dict[str, bool]:
 
 
 def _fleet(listings: Mapping[Kind, Listing]) -> tuple[Fleet, list[Problem]]:
-    """What can be placed on; a node that may not be seen stands there by the name that its slices tell."""
+    """The fleet to place on; a node that may not be seen is there by the name that its slices tell."""
     manifests: list[Mapping[str, Any]] = [
         each for kind in (NODES, SLICES, CLASSES) for each in listings[kind].items
     ]

@@ -34,7 +34,7 @@ class Report:
 
     @property
     def fits(self) -> bool:
-        """Whether nothing is in the way."""
+        """True where nothing is in the way."""
         if any(
             each.severity == "error" for each in self.causes if each.code not in _ASIDE or self.answer is None
         ):
@@ -52,7 +52,7 @@ _ASIDE: Final = (
     "driver-missing",
     "mig-not-published",
 )
-"""What is wrong with some devices, and need not be in the way of those that are asked for."""
+"""Codes about some devices, which need not be in the way of those that are asked for."""
 
 
 def describe(report: Report) -> Iterator[str]:

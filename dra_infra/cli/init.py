@@ -45,7 +45,7 @@ def project_name(name: str | None, *, folder: Path) -> str:
 
 
 def nearest_name(text: str) -> str:
-    """What is left of *text* when it is made a good name; `infra` where nothing is."""
+    """The nearest name to *text* that Pulumi takes; `infra` where nothing of it can stay."""
     plain = unicodedata.normalize("NFKD", text[: 10 * LONGEST]).encode("ascii", "ignore").decode()
     return _NOT_IN_NAMES.sub("-", plain).strip("-.")[:LONGEST].rstrip("-.") or "infra"
 

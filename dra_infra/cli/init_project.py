@@ -34,7 +34,7 @@ _FILE_ENDINGS: Final = (".yaml", ".yml", ".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartingPoint:
-    """What the first program asks for.
+    """Devices that the first program asks for.
 
     Args:
         fleet: The fleet as the stack file names it.
@@ -153,7 +153,7 @@ _CI_PLACES: Final = {"github": ".github/workflows/dra-infra.yml", "gitlab": ".gi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewProject:
-    """What is asked for: all of it checked."""
+    """A new project, as it is asked for and checked."""
 
     name: str
     root: Path
@@ -191,7 +191,7 @@ def files_of(project: NewProject) -> dict[Path, str]:
 
 
 def _requirement(versions: str) -> str:
-    """What installs this package again; empty where it came from a folder, which other machines do not have."""
+    """Requirement that installs this package again; empty where it came from a folder, which other machines do not have."""
     try:
         # Where pip says what it installed (packaging.python.org, direct_url.json); none where an index had it.
         text = metadata.distribution("dra-infra").read_text("direct_url.json")
@@ -242,7 +242,7 @@ def _quoted(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was done with each file."""
+    """Result of writing the files."""
 
     new: tuple[Path, ...]
     replaced: tuple[Path, ...]

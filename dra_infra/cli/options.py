@@ -45,7 +45,7 @@ Offer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def offered(names: Callable[[str], list[str]]) -> Offer:
-    """What click asks with, of a function that wants the typed text alone."""
+    """Make a `shell_complete` of click from a function that wants the typed text alone."""
     return lambda _context, _parameter, incomplete: names(incomplete)
 
 
@@ -100,7 +100,7 @@ class OneOf(click.Choice[str]):
     """One of a few words; another is told with the nearest."""
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:  # noqa: ARG002
-        """What is wrong with *value*, and what may be meant."""
+        """Message about *value*, with the word that may be meant."""
         import difflib
 
         near = difflib.get_close_matches(str(value)[:80].lower(), self.choices, n=1)

@@ -83,7 +83,7 @@ class SafeStream(io.TextIOBase):
         """Leave the stream below open: it is the process's."""
 
     def isatty(self) -> bool:
-        """Whether the stream below is a terminal."""
+        """True where the stream below is a terminal."""
         return self._stream.isatty()
 
     @property

@@ -198,7 +198,7 @@ def _run(
 
 
 def _expected(path: Path, kind: str | None) -> Source:
-    """What a compiled head is compared with, as far as that is known before the head is read."""
+    """The source that a compiled head is compared with, as far as it is known before the head is read."""
     return trusted_source(path, kind) or Source(kind="program", root=path.absolute(), shown=str(path))
 
 

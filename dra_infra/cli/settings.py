@@ -148,7 +148,7 @@ def read_program(
 
 
 def _find_source(path: Path) -> Source:
-    """What lies at *path*; a folder of a project that holds manifests and no Python is manifests."""
+    """Find the source at *path*; a folder of a project that holds manifests and no Python is manifests."""
     is_plain = path.is_dir() and not any(path.glob("*.py")) and not (path / "Pulumi.yaml").exists()
     has_manifests = is_plain and any(each.suffix in SUFFIXES for each in path.iterdir())
     return find_source(path, "manifests" if has_manifests and not (path / "Chart.yaml").exists() else None)
@@ -186,7 +186,7 @@ def find_fleet(
 
 
 def read_snapshot(file: Path) -> Snapshot:
-    """What `dra-infra snapshot` or kubectl wrote to *file*.
+    """Read the snapshot that `dra-infra snapshot` or kubectl wrote to *file*.
 
     Raises:
         FleetError: `fleet-unreadable`, and the codes of `load_snapshot`.

@@ -54,7 +54,7 @@ class Credentials:
         self._turn = threading.Lock()
 
     def show(self) -> Shown:
-        """What to send.
+        """Header and client certificate to send.
 
         Raises:
             ClusterError: `cluster-credentials`.
@@ -96,7 +96,7 @@ class Credentials:
         return Shown(authorization=header, certificate=certificate, key=key, ca=ca)
 
     def _read(self, file: Path | None, first: str) -> str:
-        """What a file has, or had when it was last read; *first* before that, and without a file."""
+        """Content of a file, or what it was when last read; *first* before that, and without a file."""
         if file is None:
             return first
         with suppress(OSError, UnicodeDecodeError):

@@ -6,6 +6,7 @@ Secrets and ConfigMaps are none of them, and nothing else can be asked for.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 RESOURCE_GROUP: Final = "resource.k8s.io"
@@ -47,21 +48,18 @@ class Kind:
 
 
 _DRA: Final = ("v1", "v1beta2", "v1beta1")
+_dra_kind: Final = partial(Kind, group=RESOURCE_GROUP, versions=_DRA)
 
 NODES: Final = Kind(name="Node", plural="nodes", namespaced=False, needed_for="where pods can go at all")
-SLICES: Final = Kind(
+SLICES: Final = _dra_kind(
     name="ResourceSlice",
     plural="resourceslices",
-    group=RESOURCE_GROUP,
-    versions=_DRA,
     namespaced=False,
     needed_for="which devices there are",
 )
-CLASSES: Final = Kind(
+CLASSES: Final = _dra_kind(
     name="DeviceClass",
     plural="deviceclasses",
-    group=RESOURCE_GROUP,
-    versions=_DRA,
     namespaced=False,
     needed_for="which devices a claim may have",
 )
@@ -74,18 +72,14 @@ TAINT_RULES: Final = Kind(
     namespaced=False,
     needed_for="which devices are tainted by an administrator",
 )
-CLAIMS: Final = Kind(
+CLAIMS: Final = _dra_kind(
     name="ResourceClaim",
     plural="resourceclaims",
-    group=RESOURCE_GROUP,
-    versions=_DRA,
     needed_for="which devices are taken",
 )
-TEMPLATES: Final = Kind(
+TEMPLATES: Final = _dra_kind(
     name="ResourceClaimTemplate",
     plural="resourceclaimtemplates",
-    group=RESOURCE_GROUP,
-    versions=_DRA,
     needed_for="what pods that are to come ask for",
 )
 PODS: Final = Kind(name="Pod", plural="pods", needed_for="CPU, memory and devices that pods take")
@@ -135,7 +129,7 @@ SNAPSHOT: Final = (
     Kind(name="CronJob", plural="cronjobs", group="batch", needed_for="whose pods are whose"),
     DEFINITIONS,
 )
-"""What a snapshot holds, in the order in which it is read."""
+"""Kinds that a snapshot holds, in the order in which they are read."""
 
 EXTRA: Final = frozenset({TAINT_RULES})
 """Kinds that most clusters do not serve: nothing is missing without them."""

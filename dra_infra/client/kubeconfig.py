@@ -77,7 +77,7 @@ class ExecPlugin:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class User:
-    """What proves who asks; the first that is there counts: certificate, and plugin, token file, token or password.
+    """Credentials of a user; the first that is there counts: certificate, and plugin, token file, token or password.
 
     Certificate and key of files are what these had when the account was found; `Credentials` reads them again.
     """

@@ -48,7 +48,7 @@ def namespace_of(item: Manifest) -> str:
 
 
 def uid_of(item: Manifest) -> str:
-    """What tells an object from another one of its name."""
+    """The UID of an object, which tells it from another one of its name."""
     return text(mapping(item.get("metadata")).get("uid"))
 
 

@@ -28,7 +28,7 @@ _MOST_TRIES: Final = 5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """What the server said to a request that it understood: 200, 403, 404, 406, 410 or another refusal.
+    """Answer to a request that the server understood: 200, 403, 404, 406, 410 or another refusal.
 
     Args:
         status: HTTP's.

@@ -24,7 +24,7 @@ _MARK: Final = "# A snapshot of a cluster"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Capture:
-    """What was read.
+    """The snapshot, as text, with what could not be read.
 
     Args:
         text: YAML with a document for each object, and a comment that says how new each kind is.

@@ -103,7 +103,7 @@ def _off(evidence: Evidence, gate: str, path: str, what: str) -> Iterator[Proble
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Diagnosis:
-    """What is wrong with a cluster.
+    """Findings of `dra-infra doctor`.
 
     Args:
         facts: What was looked at, in sentences.
@@ -117,7 +117,7 @@ class Diagnosis:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether nothing is broken; warnings are no breakage."""
+        """True where nothing is broken; warnings are no breakage."""
         return all(each.severity != "error" for each in self.findings)
 
 

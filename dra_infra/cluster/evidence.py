@@ -57,7 +57,7 @@ class Evidence:
         return self.objects.get(kind, ())
 
     def saw(self, *kinds: Kind) -> bool:
-        """Whether all of these could be listed, so that what is not there does not exist."""
+        """True where all of these kinds could be listed, so that what is not there does not exist."""
         return self.is_whole and all(kind in self.objects for kind in kinds)
 
     @property
@@ -67,7 +67,7 @@ class Evidence:
         return found[1] if found else ""
 
     def gate(self, name: str) -> bool | None:
-        """Whether a gate is on: as the server says, else the default of its minor; None where neither is known."""
+        """State of a feature gate: as the server says, else the default of its minor; None where neither is known."""
         if name in self.gates:
             return self.gates[name]
         state = GATES.get(name, {}).get(self.minor)

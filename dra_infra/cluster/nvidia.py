@@ -39,7 +39,7 @@ _IMAGE: Final = re.compile(
 
 
 def has_gpus(node: Mapping[str, Any]) -> bool:
-    """Whether the labels of a node say that it has NVIDIA GPUs."""
+    """True where the labels of a node say that it has NVIDIA GPUs."""
     labels = labels_of(node)
     return any(labels.get(name) == value for name, value in GPU_LABELS.items())
 

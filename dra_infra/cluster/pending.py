@@ -103,7 +103,7 @@ def not_there(entry: str, name: str, template: str, ref: ObjectRef, scene: Scene
 
 
 def claim_states(claim: Manifest, ref: ObjectRef, scene: Scene) -> Iterator[Problem]:
-    """What keeps pods from a claim that is there: codes `claim-deleting`, `claim-reserved`."""
+    """Reasons why pods cannot have a claim that is there: codes `claim-deleting`, `claim-reserved`."""
     metadata, status = mapping(claim.get("metadata")), mapping(claim.get("status"))
     reserved = mappings(status.get("reservedFor"))
     if metadata.get("deletionTimestamp"):
@@ -151,7 +151,7 @@ def gated(pod: Manifest, ref: ObjectRef) -> Iterator[Problem]:
 
 
 def kubelet_words(pod: Manifest, ref: ObjectRef, node: str, scene: Scene) -> Iterator[Problem]:
-    """What the kubelet of its node says about drivers: code `plugin-not-ready`."""
+    """Reasons that the kubelet of its node gives about drivers: code `plugin-not-ready`."""
     for each in scene.events:
         message = text(each.get("message"))
         if (
@@ -186,7 +186,7 @@ def find_holders(scene: Scene) -> tuple[Holder, ...]:
 
 
 def find_amounts(scene: Scene) -> dict[str, Amounts]:
-    """What running pods take of each node."""
+    """Resources that running pods take of each node."""
     amounts: dict[str, Amounts] = {}
     for pod in scene.pods:
         node = text(mapping(pod.get("spec")).get("nodeName"))

@@ -12,7 +12,7 @@ from typing import Any, Final
 from dra_infra.output.secrets import SecretMask
 
 Fields = Mapping[str, Any]
-"""What is kept: True for all of a value, a mapping for fields of it or of each item of a list."""
+"""Fields that are kept: True for all of a value, a mapping for fields of it or of each item of a list."""
 
 _OWNERS: Final = {"apiVersion": True, "kind": True, "name": True, "uid": True, "controller": True}
 _METADATA: Final[Fields] = {
@@ -143,7 +143,7 @@ _KEPT: Final[Mapping[str, Fields]] = {
 
 
 def prune(item: Mapping[str, Any], mask: SecretMask) -> dict[str, Any] | None:
-    """What a snapshot keeps of *item*; None of an object that says nothing about what runs.
+    """Cut *item* down to what a snapshot keeps; None for an object that says nothing about what runs.
 
     Args:
         item: An object of one of the kinds of `kinds.SNAPSHOT`.

@@ -41,7 +41,7 @@ _NAMES_ONLY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Listing:
-    """What was read of a kind.
+    """The objects of a kind, as they were listed.
 
     Args:
         kind: It.
@@ -59,7 +59,7 @@ class Listing:
 
     @property
     def is_seen(self) -> bool:
-        """Whether any of it could be read."""
+        """True where any of it could be read."""
         return bool(self.version)
 
 
@@ -257,7 +257,7 @@ def open_reader(
     namespaces: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _text: None,
 ) -> Reader:
-    """What lists the cluster's objects.
+    """Open a reader of the cluster's objects.
 
     Args:
         kubeconfig: File; else as kubectl finds it.

@@ -118,7 +118,7 @@ class Seen:
 
 
 def find_status(seen: Seen) -> Status:
-    """What *seen* says about claims."""
+    """Find the state of each claim, and of the pods that wait for one."""
     nodes = {
         (text(spec.get("driver")), text(mapping(spec.get("pool")).get("name"))): text(spec.get("nodeName"))
         for spec in (mapping(each.get("spec")) for each in seen.slices)

@@ -74,7 +74,7 @@ class Watch:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What keeps kinds from being followed now."""
+        """Problems that keep kinds from being watched now."""
         with self._condition:
             return tuple(dict.fromkeys(each for found in self._problems.values() for each in found))
 

@@ -30,7 +30,7 @@ class Comment:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Account:
-    """Whose comments are ours.
+    """The account whose comments are ours.
 
     Args:
         login: Name of the account; empty when the API does not tell it. Installation tokens of GitHub, such as a
@@ -40,7 +40,7 @@ class Account:
     login: str = ""
 
     def wrote(self, comment: Comment) -> bool:
-        """Whether *comment* may be changed by us: anybody can write our marker into a comment of their own."""
+        """True where *comment* may be changed by us: anybody can write our marker into a comment of their own."""
         if not self.login:
             return comment.by_program
         return comment.author.casefold() in (self.login.casefold(), f"{self.login}[bot]".casefold())
@@ -48,7 +48,7 @@ class Account:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    """What was done; `removed` are identifiers of our own second comments, deleted."""
+    """What became of the comment; `removed` are identifiers of our own second comments, deleted."""
 
     action: Action
     identifier: int = 0
@@ -57,7 +57,7 @@ class Outcome:
 
 
 class Forge(Protocol):
-    """What both APIs can do with the comments of one pull request."""
+    """Operations of both APIs on the comments of one pull request."""
 
     session: Session
 
@@ -78,11 +78,11 @@ class Forge(Protocol):
         """The comment with a new text; None when it is not there any more."""
 
     def delete(self, identifier: int) -> bool:
-        """Whether the comment was deleted just now."""
+        """Delete a comment; true where this deleted it."""
 
 
 def look(forge: Forge, message: Message, *, account: Account | None = None) -> Outcome:
-    """What `keep_one` would do. Reads only."""
+    """Find what `keep_one` would do, and only read."""
     mine = _search(forge, message, account or forge.account())
     if not mine:
         return Outcome(action="would-create")

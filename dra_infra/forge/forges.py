@@ -53,7 +53,7 @@ def items_of(session: Session, path: str, *, doing: str) -> Iterator[Mapping[str
 
 
 def is_identifier(value: Any) -> bool:
-    """Whether *value* is the number of a comment; it goes into an address, so nothing else will do."""
+    """True where *value* is the number of a comment; it goes into an address, so nothing else will do."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
@@ -124,7 +124,7 @@ class GitHub:
         return None if status in _GONE else Comment(identifier=identifier, body=body)
 
     def delete(self, identifier: int) -> bool:
-        """Whether it is deleted now; somebody else may have been faster, or may have to do it."""
+        """Delete a comment; false where somebody else was faster, or has to do it."""
         path = f"{self._repository}/issues/comments/{identifier}"
         status, _, _ = self.session.ask("DELETE", path, doing="delete its comment", expected=(403, *_GONE))
         return status not in (403, *_GONE)
@@ -183,7 +183,7 @@ class GitLab:
         return None if status == 404 else Comment(identifier=identifier, body=body)
 
     def delete(self, identifier: int) -> bool:
-        """Whether it is deleted now."""
+        """Delete a note; false where somebody else was faster, or has to do it."""
         path = f"{self._notes}/{identifier}"
         status, _, _ = self.session.ask("DELETE", path, doing="delete its note", expected=(403, 404))
         return status not in (403, 404)

@@ -80,11 +80,11 @@ class Message:
     body: str
 
     def marks(self, text: str) -> bool:
-        """Whether *text* is a comment of the same review. A quote of one, with `>` before it, is none."""
+        """True where *text* is a comment of the same review. A quote of one, with `>` before it, is none."""
         return text.lstrip("\ufeff \t\r\n").startswith(self.marker)
 
     def same_as(self, text: str) -> bool:
-        """Whether *text* says the same; forges change ends of lines, and drop white space at the end."""
+        """True where *text* says the same; forges change ends of lines, and drop white space at the end."""
         return _plain(text) == _plain(self.body)
 
 

@@ -25,7 +25,7 @@ _REQUESTS: Final = {"github": "pull request", "gitlab": "merge request"}
 
 
 def refusal(destination: Destination, doing: str, status: int, said: str) -> ForgeError:
-    """What an answer with *status* means for who asked.
+    """The error for an answer with *status*.
 
     Args:
         destination: What was asked about.
@@ -101,7 +101,7 @@ _PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 def is_rate_limit(status: int, headers: Mapping[str, str], text: str) -> bool:
-    """Whether an answer says "too many requests". GitHub says it with 403 too, then by header or text."""
+    """True where an answer says "too many requests". GitHub says it with 403 too, then by header or text."""
     if status == 429:
         return True
     if status != 403:

@@ -43,7 +43,7 @@ _MOST_REDIRECTS: Final = 5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """What the forge answered; `status` is 0 when it did not, and `text` then says why."""
+    """Answer of the forge; `status` is 0 when there was none, and `text` then says why."""
 
     status: int
     headers: Mapping[str, str]
@@ -271,7 +271,7 @@ class Session:
         return refusals.refusal(self.destination, doing, answer.status, self._words(answer))
 
     def _words(self, answer: Answer) -> str:
-        """What the forge says itself; of pages for people, nothing."""
+        """The forge's own message; nothing of pages that are for people."""
         try:
             said = read_foreign_json(answer.text)
         except ForeignJsonError:

@@ -27,7 +27,7 @@ class Health:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Inventory:
-    """What the node offers now, all of it in the pool that has the node's name.
+    """Devices of the node, all of them in the pool that has the node's name.
 
     Args:
         devices: In the order in which the scheduler is to try them; their taints are part of them.
@@ -52,7 +52,7 @@ class BackEnd(Protocol):
         ...
 
     def inventory(self) -> Inventory:
-        """What there is now."""
+        """The devices that there are now."""
         ...
 
     def watch(self, changed: Callable[[], None]) -> None:

@@ -47,7 +47,7 @@ def device_names(record: Record) -> tuple[str, ...]:
 
 
 def device_ids(record: Record, driver: str) -> tuple[str, ...]:
-    """What the kubelet is answered and hands to the runtime: `<kind>=<name>`, one for each device."""
+    """CDI ids that the kubelet hands to the runtime: `<kind>=<name>`, one for each device."""
     return tuple(f"{kind_of(driver)}={name}" for name in device_names(record))
 
 

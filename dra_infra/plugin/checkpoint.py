@@ -87,7 +87,7 @@ class Checkpoint:
         return tuple(problems)
 
     def began(self, uid: str) -> Record | None:
-        """What the preparation of an unreadable claim began with, where that can be read."""
+        """The first record of an unreadable claim's preparation, where that can be read."""
         return self._began.get(uid)
 
     def begin(self, record: Record) -> None:

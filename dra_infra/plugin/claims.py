@@ -32,13 +32,13 @@ def check_uid(uid: str) -> str:
 
 
 def is_uid(text: str) -> bool:
-    """Whether *text* is a UUID in lower case."""
+    """True where *text* is a UUID in lower case."""
     return _UID.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClaimReference:
-    """What the kubelet says of a claim: which one it is, and nothing of its allocation."""
+    """Reference to a claim, as the kubelet gives it: nothing of its allocation."""
 
     namespace: str
     name: str
@@ -76,7 +76,7 @@ class ClaimDevice:
     capacity: tuple[tuple[str, str], ...] = ()
 
     def excludes(self, other: ClaimDevice) -> bool:
-        """Whether two claims cannot have both: one device, neither for admin access nor two shares of it."""
+        """True where two claims cannot have both: one device, neither for admin access nor two shares of it."""
         if (self.pool, self.device) != (other.pool, other.device) or self.admin_access or other.admin_access:
             return False
         return not self.share_id or not other.share_id or self.share_id == other.share_id
@@ -153,7 +153,7 @@ class Hook:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Edits:
-    """What a device changes in a container; it must change something, else runtimes refuse the CDI spec.
+    """Changes of a container for a device (CDI containerEdits); at least one, else runtimes refuse the CDI spec.
 
     Args:
         env: `NAME=value`.

@@ -40,7 +40,7 @@ _SLICED: Final = {"sharing": {"strategy": "TimeSlicing", "timeSlicingConfig": {"
 
 
 def built_in(driver: str, line: str, type_: str, gates: Mapping[str, bool] | None) -> Mapping[str, Any]:
-    """What counts for a device that no config is for."""
+    """Built-in parameters of a device that no config is for."""
     if driver == _EXAMPLE or (driver == _NVIDIA and type_ == "gpu" and _slices(line, gates)):
         return _SLICED
     return {}
@@ -92,14 +92,14 @@ def _said(value: Any) -> dict[str, Any]:
 _DECODING: Final = frozenset(
     {"config-kind-not-known", "config-field-not-known", "config-device-type", "invalid-parameters"}
 )
-"""What is wrong with a config before anybody looks at its values: that fails a claim, whether the config counts or not."""
+"""Codes found before anybody looks at a config's values: they fail a claim, whether the config counts or not."""
 
 _INDEXED: Final = "defaultPerDevicePinnedMemoryLimit"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EffectiveConfig:
-    """What counts for a device.
+    """The config that is in effect for a device.
 
     Args:
         kind: Such as GpuConfig; empty where such devices have no config.
@@ -163,7 +163,7 @@ class ConfigDecoder:
         self._kinds = configs.kinds if configs else None
 
     def decode(self, claim: Claim, type_of: Callable[[str], str]) -> tuple[EffectiveConfig, ...]:
-        """What counts for each device of a claim, in its order.
+        """Decode the config that is in effect for each device of a claim, in its order.
 
         Args:
             claim: The claim.

@@ -210,7 +210,7 @@ def open_plain(path: Path, *, follow: bool = False) -> Iterator[BinaryIO | None]
 
 @contextmanager
 def explain_os_errors(what: str, path: Path) -> Iterator[None]:
-    """What the file system refuses inside is raised as `PluginError`, code `plugin-folder-not-usable`."""
+    """Raise errors of the file system inside as `PluginError`, code `plugin-folder-not-usable`."""
     try:
         yield
     except OSError as error:

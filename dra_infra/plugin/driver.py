@@ -103,17 +103,17 @@ class Driver:
 
     @property
     def registered(self) -> bool:
-        """Whether the kubelet took the plugin: it is ready."""
+        """True while the kubelet has the plugin registered: it is ready."""
         return self._registration.registered and self._server.intact(self._sockets.registration)
 
     @property
     def is_aside(self) -> bool:
-        """Whether it is not registered on purpose: slices of another driver of the name are there."""
+        """True while it is not registered on purpose: slices of another driver of the name are there."""
         return self._is_aside
 
     @property
     def intact(self) -> bool:
-        """Whether both sockets are still there: where one was taken away, only a new start helps."""
+        """True while both sockets are there: where one was taken away, only a new start helps."""
         with self._showing:
             registration = self._sockets.registration
             seen = (

@@ -53,7 +53,7 @@ class Observer(Protocol):
         ...
 
     def reconciled(self, *, prepared: int, released: int, restored: int) -> None:
-        """What was found at the start was compared with the API server's claims.
+        """Prepared claims were compared with those of the API server.
 
         Args:
             prepared: Claims that are prepared now.

@@ -308,5 +308,5 @@ class Preparations:
 
 
 def _bug(error: PluginError) -> BaseException | None:
-    """What nobody expected, if an error tells of such a thing."""
+    """The unexpected exception behind an error, if there is one."""
     return error.__cause__ if any(each.code == "plugin-failed" for each in error.problems) else None

@@ -1,1 +1,1 @@
-"""What the plugin asks of the API server: claims, what it knows of them, and whether their devices are bound."""
+"""Requests to the API server: reading claims, comparing them with what is prepared, and binding conditions."""

@@ -42,11 +42,11 @@ _KEYS: Final = ("driver", "pool", "device", "shareID")
 
 
 class Bound(Protocol):
-    """What is known of a device for a claim."""
+    """Binding of a device to a claim: it is done, or never will be."""
 
     @property
     def state(self) -> Literal["met", "failed"]:
-        """Whether it is ready, or never will be."""
+        """Ready (met), or never to be ready (failed)."""
         ...
 
     @property
@@ -130,7 +130,7 @@ class Bindings(Protocol):
     """The part of a back end that devices with binding conditions need."""
 
     def binding(self, claim: ClaimReference, device: str) -> Bound | None:
-        """Whether a device is ready for a claim; None while that is not decided. `BackEnd.watch` tells when it may be."""
+        """Binding of a device to a claim; None while that is not decided. `BackEnd.watch` tells when it may be."""
         ...
 
 
@@ -261,7 +261,7 @@ class Binder:
                 self._wake.set()
 
     def _write(self, item: Item) -> bool:
-        """Whether the claim says now what is known; else it was read again, for another one had changed it."""
+        """Write the conditions of a claim; false where somebody had changed it, and it was read again."""
         reference = ClaimReference(namespace=namespace_of(item), name=name_of(item), uid=uid_of(item))
         results = self._results(item)
         entries = to_write(item, results, lambda device: self._bindings.binding(reference, device))

@@ -23,7 +23,7 @@ _MOST_RESULTS: Final = 32
 _MOST_CONFIGS: Final = 64
 _LARGEST_CONFIG: Final = 10 * 1024
 _MOST_CAPACITIES: Final = 32
-"""What an API server lets a claim have (staging/src/k8s.io/api/resource/v1/types.go)."""
+"""Limits that an API server sets for a claim (staging/src/k8s.io/api/resource/v1/types.go)."""
 
 _SOURCES: Final = ("FromClass", "FromClaim")
 """Weakest first."""
@@ -195,7 +195,7 @@ def _listed(path: str, found: object, name: str, most: int) -> list[Mapping[str,
 
 
 def _selects(selector: object, node: str) -> bool:
-    """Whether nothing in a node selector names another node; labels are the scheduler's to compare."""
+    """True unless a node selector names another node; labels are the scheduler's to compare."""
     terms = mappings(mapping(selector).get("nodeSelectorTerms"))
     return not terms or any(_may_be(term, node) for term in terms)
 

@@ -59,7 +59,7 @@ class ServerVersions:
         return _minor(release)
 
     def is_another(self) -> bool:
-        """Whether who answers now is of another release than who was asked last, which is then forgotten.
+        """Ask for the version again; true where it is another release, and what was known of the last one is forgotten.
 
         One small question; a server that does not answer it is none that changed.
         """
@@ -271,7 +271,7 @@ class Api:
             more["continue"] = text(metadata.get("continue"))
 
     def watch(self, kind: Kind, since: str, *, field_selector: str = "") -> Watch:
-        """What happens to objects of a kind after *since*."""
+        """Watch the objects of a kind from the resource version *since*."""
         seconds = random.randint(*_WATCH)  # noqa: S311
         query = {
             "watch": "true",

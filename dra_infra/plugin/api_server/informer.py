@@ -26,7 +26,7 @@ def _silent(_: PluginError) -> None:
 
 
 class Informer:
-    """Goes on in a thread of its own until it is stopped, whatever the server does. All it is given is called from there.
+    """Lists and watches in a thread of its own until it is stopped, whatever the server does. All callbacks are called from there.
 
     Args:
         api: The server.
@@ -72,7 +72,7 @@ class Informer:
 
     @property
     def ended(self) -> bool:
-        """Whether it was stopped."""
+        """True once it was stopped."""
         return self._ended.is_set()
 
     def start(self) -> None:
@@ -114,7 +114,7 @@ class Informer:
         return not self._since or self._watch()
 
     def _watch(self) -> bool:
-        """Whether anything came."""
+        """Watch until the server ends it; returns whether an event came."""
         watch = self._watch_stream = self._api.watch(
             self._kind, self._since, field_selector=self._field_selector
         )

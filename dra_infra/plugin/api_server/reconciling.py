@@ -84,7 +84,7 @@ class _KnownError(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reconciled:
-    """What a look found, and did.
+    """Result of one comparison.
 
     Args:
         restored: Claims whose record was lost and is there again.

@@ -133,7 +133,7 @@ _FAILS: Final = 500
 
 
 class Answer(NamedTuple):
-    """What a server said.
+    """Answer of the API server.
 
     Attributes:
         status: HTTP's.
@@ -149,7 +149,7 @@ class Answer(NamedTuple):
 
 
 class RequestSender:
-    """Asks as one account; safe to use from several threads.
+    """Sends requests as one account; safe to use from several threads.
 
     Args:
         account: Where, and as whom.
@@ -190,7 +190,7 @@ class RequestSender:
         content_type: str = "application/json",
         once: bool = False,
     ) -> Answer:
-        """What the server says.
+        """Send a request, and again while the server is busy, for as long as `BUDGET`.
 
         Args:
             method: GET, or one that changes something.

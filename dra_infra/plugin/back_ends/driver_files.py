@@ -47,7 +47,7 @@ class DriverRoot:
 
     @property
     def has_devices(self) -> bool:
-        """Whether the driver's folder has device files of its own (isDevRoot of NVIDIA's driver); else they are the system's."""
+        """True where the driver's folder has device files of its own (isDevRoot of NVIDIA's driver); else they are the system's."""
         return self.here != Path("/") and (self.here / "dev").is_dir()
 
     def node(self, path: str) -> DeviceNode:
@@ -67,7 +67,7 @@ class DriverRoot:
 
 
 def common_files(root: DriverRoot, version: str) -> Edits:
-    """What every GPU of the node needs: control devices, libraries and programs, at the paths that they have on the node.
+    """Edits that every GPU of the node needs: control devices, libraries and programs, at their paths on the node.
 
     Args:
         root: Where to look.

@@ -165,7 +165,7 @@ class NvmlBackEnd:
 
     @property
     def edits_from(self) -> str:
-        """What says how containers get a GPU: the path of nvidia-ctk, or that it is done without."""
+        """Source of the edits of containers: the path of nvidia-ctk, or that it is done without."""
         return self._edits.source
 
     def try_edits(self) -> str:
@@ -184,7 +184,7 @@ class NvmlBackEnd:
         return f"{counts}, by {self.edits_from}"
 
     def inventory(self) -> Inventory:
-        """What there is now, by name as NVIDIA's driver publishes it.
+        """Devices that there are now, by name as NVIDIA's driver publishes them.
 
         Raises:
             PluginError: `nvml-not-usable`; `gpu-left-out` where no GPU is left.
@@ -206,7 +206,7 @@ class NvmlBackEnd:
         self._watchers.append(changed)
 
     def prepare(self, claim: Claim) -> Sequence[Edits]:
-        """What each device changes in a container; nothing is done to the devices.
+        """Edits of containers for each device; nothing is done to the devices.
 
         Raises:
             PluginError: `needs-vendor-driver`, `device-not-allocatable`, `toolkit-failed`, `driver-files-missing`,

@@ -72,7 +72,7 @@ def mig_device(gpu: Gpu, mig: MigDevice) -> Device:
 
 
 def _shared(gpu: Gpu) -> dict[str, DeviceAttribute]:
-    """What a GPU and its MIG devices have in common."""
+    """Attributes that a GPU and its MIG devices have in common."""
     versions = {
         "cudaComputeCapability": gpu.compute_capability,
         "driverVersion": gpu.driver_version,

@@ -190,7 +190,7 @@ def version(written: str | None) -> str | None:
 
 
 def in_mig_mode(nvml: Nvml, handle: Any) -> bool:
-    """Whether it is; GPUs and libraries that know nothing of MIG are not. Any other error leaves the GPU out."""
+    """True where a GPU is in MIG mode; GPUs and libraries that know nothing of MIG are not. Any other error leaves the GPU out."""
     pynvml = nvml.pynvml
     try:
         current, _pending = pynvml.nvmlDeviceGetMigMode(handle)

@@ -130,7 +130,7 @@ class Nvml:
         return count
 
     def maybe(self, function: str, *arguments: Any) -> Any:
-        """What a function says; None where it does not, for whatever reason but a lost GPU.
+        """Call a function; None where it fails, for whatever reason but a lost GPU.
 
         Raises:
             NVMLError_GpuIsLost: It is the bindings' own.
@@ -191,7 +191,7 @@ class Nvml:
         return _problem(f"NVML says {error}{self._seen()}", "see `nvidia-smi` and `dmesg` on the node")
 
     def _seen(self) -> str:
-        """What of the driver is there, for a person to read behind the reason."""
+        """Names the parts of the driver that are there, for a person to read behind the reason."""
         nodes = [
             f"{path} {'is there' if (self._system / path[1:]).exists() else 'is not there'}"
             for path in _NODES

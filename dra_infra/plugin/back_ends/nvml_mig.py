@@ -140,7 +140,7 @@ def _read(pynvml: Any, handle: Any, mig: Any, memory: int | None) -> MigDevice:
 
 
 def _profile(pynvml: Any, handle: Any, profile_id: int) -> tuple[str, Any]:
-    """Which of NVML's profiles has an id, and what is known of it."""
+    """Find the profile of NVML that has an id."""
     for shape in _SHAPES:
         number = getattr(pynvml, f"NVML_GPU_INSTANCE_PROFILE_{shape}")
         profile = _known(pynvml, "nvmlDeviceGetGpuInstanceProfileInfo", handle, number)
@@ -162,7 +162,7 @@ def _compute_slices(pynvml: Any, instance: Any, profile_id: int) -> set[int]:
 
 
 def _known(pynvml: Any, function: str, *arguments: Any) -> Any:
-    """What NVML knows of a profile; None where the GPU does not have it. Older libraries have the first version alone."""
+    """NVML's record of a profile; None where the GPU does not have it. Older libraries have the first version alone."""
     for edition in (2, 1):
         try:
             return getattr(pynvml, function)(*arguments, version=edition)

@@ -89,14 +89,14 @@ class SimulatedBackEnd:
 
     @property
     def whole_names_only(self) -> bool:
-        """Whether the driver that it plays ignores configs which name a request with subrequests: those of the catalogue do.
+        """True where the simulated driver ignores configs which name a request with subrequests: those of the catalogue do.
 
         Source: nvidia driver 25.3 to 0.5 and Kubernetes' example driver, which compare names as they are.
         """
         return self._node.origin in drivers()
 
     def inventory(self) -> Inventory:
-        """What there is now."""
+        """Devices that there are now."""
         commands, withdrawn = self._commands.now(), self._passed_through()
         kept = self._inventory
         # Asked again and again by those who wait for a change of it.
@@ -113,7 +113,7 @@ class SimulatedBackEnd:
         self._commands.close()
 
     def binding(self, claim: ClaimReference, device: str) -> Binding | None:
-        """What commands say of a claim's device that has binding conditions; None where nothing is decided yet."""
+        """Binding that commands give to a claim's device with binding conditions; None where nothing is decided yet."""
         said = [each for each in self._commands.now().bindings if each.device in ("", device)]
         return next((each for each in reversed(said) if is_for(each.claim, claim)), None)
 
@@ -167,7 +167,7 @@ class SimulatedBackEnd:
         return self._hardware.path
 
     def uses(self) -> frozenset[Use]:
-        """Which claims have which devices."""
+        """Devices in use, by claim."""
         return self._hardware.uses()
 
     def sharing(self) -> Mapping[str, Mapping[str, Any]]:
@@ -203,7 +203,7 @@ class SimulatedBackEnd:
         }
 
     def _passed_through(self) -> frozenset[str]:
-        """What is withdrawn since its GPU is in use otherwise: whole, or passed through (nvidia driver, VFIO)."""
+        """Devices withdrawn since their GPU is in use otherwise: whole, or passed through (nvidia driver, VFIO)."""
         if not self._node.passes_through:
             return frozenset()
         node = self._node

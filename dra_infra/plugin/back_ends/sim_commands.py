@@ -69,7 +69,7 @@ class _Entry(BaseModel):
 
 
 class DeviceFault(_Entry):
-    """What a device has.
+    """Fault of a device.
 
     Args:
         state: Unhealthy has a taint; gone is published no more; unmonitored is of unknown health.
@@ -83,7 +83,7 @@ class DeviceFault(_Entry):
 
 
 class PrepareFault(_Entry):
-    """What happens when a claim is prepared; what is not said of claim and device holds for all.
+    """Fault while a claim is prepared; without a claim or device it is for all of them.
 
     Args:
         seconds: How much longer it takes.
@@ -97,7 +97,7 @@ class PrepareFault(_Entry):
 
 
 class Binding(_Entry):
-    """Whether a device is ready for a claim that the scheduler chose it for; of all its devices where none is named."""
+    """Binding of a device to a claim that the scheduler chose it for; of all its devices where none is named."""
 
     claim: _Claim
     device: _AnyDevice = ""
@@ -154,7 +154,7 @@ def hold(commands: Commands, device: str = EVERY) -> Commands:
 
 
 def unhold(commands: Commands, device: str = EVERY) -> Commands:
-    """What `hold` said of a device holds no more, or of all. Pods that wait already go on to wait: `bind` ends that."""
+    """Take back `hold` of a device, or of all. Pods that wait already go on to wait: `bind` ends that."""
     if device == EVERY:
         return _changed(commands, binding_conditions=())
     if EVERY in commands.binding_conditions:
@@ -178,7 +178,7 @@ def bind(commands: Commands, claim: str, *, device: str = "", failed: str = "") 
 
 
 def is_for(said: str, claim: ClaimReference) -> bool:
-    """Whether a command that names a claim so, or none, is for this one."""
+    """True where a command that names a claim so, or none, is for this one."""
     return said in ("", claim.uid, f"{claim.namespace}/{claim.name}")
 
 

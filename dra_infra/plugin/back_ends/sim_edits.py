@@ -55,7 +55,7 @@ def edits_of(
 
 
 def marker_of(node: SimulatedNode, claim: Claim, configs: Sequence[EffectiveConfig]) -> dict[str, Any]:
-    """What the mounted file says."""
+    """Content of the mounted file."""
     return {
         "driver": node.driver,
         "node": node.name,
@@ -82,7 +82,7 @@ def uuid_of(node: SimulatedNode, device: str) -> str:
 
 
 def variable_of(node: SimulatedNode, device: str) -> str:
-    """What the variables of a device begin with: GPU_DEVICE_0 of gpu-0, GPU_DEVICE_0_PARTITION_1 of gpu-0-partition-1."""
+    """Prefix of a device's variables: GPU_DEVICE_0 of gpu-0, GPU_DEVICE_0_PARTITION_1 of gpu-0-partition-1."""
     class_ = _class(node)
     short = {"net": "nic", "cpu": "numa"}.get(class_.lower(), class_.lower())
     return f"{class_}_DEVICE_{_upper(device.removeprefix(f'{short}-'))}"
@@ -137,7 +137,7 @@ def _of_config(name: str, config: EffectiveConfig) -> Iterator[str]:
 
 
 def _of_share(device: ClaimDevice, name: str) -> Iterator[str]:
-    """What of the device's capacity the claim has."""
+    """The claim's share of the device's capacity."""
     for qualified, amount in device.capacity:
         capacity = qualified.rpartition("/")[2]
         if name.startswith("CPU_") and capacity == "cpu":

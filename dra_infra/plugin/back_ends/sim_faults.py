@@ -34,7 +34,7 @@ BINDING_FAILURE_CONDITION: Final = "BindingFailureConditions"
 
 
 def apply(node: SimulatedNode, commands: Commands, withdrawn: frozenset[str] = frozenset()) -> Inventory:
-    """What the node offers.
+    """Inventory of the node with the commands applied.
 
     Args:
         node: What it had at the start.
@@ -95,7 +95,7 @@ def unknown_devices(node: SimulatedNode, commands: Commands) -> Iterator[str]:
 
 
 def _fault_of(node: SimulatedNode, commands: Commands, device: str) -> DeviceFault | None:
-    """What is said of the device, else of the GPU that it is a part of."""
+    """Fault of the device, else of the GPU that it is a part of."""
     if device in commands.devices:
         return commands.devices[device]
     return next(
@@ -110,7 +110,7 @@ def _fault_of(node: SimulatedNode, commands: Commands, device: str) -> DeviceFau
 
 
 def _is_on(node: SimulatedNode, gpu: str, device: str) -> bool:
-    """Whether a device is that GPU or a part of it, by name: A100 in MIG mode are not published whole."""
+    """True where a device is that GPU or a part of it, by name: A100 in MIG mode are not published whole."""
     if gpu == device:
         return True
     if node.origin != NVIDIA or node.type_of(gpu) not in ("gpu", ""):
@@ -146,7 +146,7 @@ def _changed(device: Device, changes: dict[str, object]) -> Device:
 
 
 def devices_like(name: str, node: SimulatedNode) -> str:
-    """Which device may be meant, or which there are."""
+    """Hint with the device that may be meant, or the devices that there are."""
     if near := get_close_matches(name, list(node.devices), n=1, cutoff=0.7):
         return f"did you mean {near[0]}?"
     first = list(node.devices)[:_NAMED]
@@ -185,7 +185,7 @@ class WatchedCommands:
         self.ended = threading.Event()
 
     def now(self) -> Commands:
-        """What holds now: the file is read where it changed."""
+        """The commands that hold now: the file is read where it changed."""
         self._refresh()
         return self._commands
 

@@ -61,7 +61,7 @@ class Hardware:
         return frozenset(Use(*name.removesuffix(".use").split(".", 1)) for name in self._names(".use"))
 
     def uses_of(self, uid: str) -> list[Use]:
-        """What a claim has."""
+        """Devices of a claim."""
         end = f".{uid}.use"
         return [Use(name.removesuffix(end), uid) for name in self._names(end)]
 
@@ -97,7 +97,7 @@ class Hardware:
         self._folder.remove(f"{device}.mig")
 
     def sharing(self) -> Mapping[str, Mapping[str, Any]]:
-        """What is set on GPUs, by the name of the whole GPU."""
+        """Settings of GPUs, by the name of the whole GPU."""
         return {name.removesuffix(".sharing"): self._read(name) for name in self._names(".sharing")}
 
     def share(self, device: str, how: Mapping[str, Any]) -> None:
@@ -153,7 +153,7 @@ Wanted = Mapping[str, EffectiveConfig]
 
 
 def refuse_unknown(node: SimulatedNode, claim: Claim, gone: frozenset[str]) -> None:
-    """Whether the node has the devices at all.
+    """Check that the node has the devices at all.
 
     Raises:
         PluginError: `device-not-allocatable`, for each that it has not.
@@ -173,7 +173,7 @@ def refuse_unknown(node: SimulatedNode, claim: Claim, gone: frozenset[str]) -> N
 
 
 def refuse_conflicts(node: SimulatedNode, hardware: Hardware, claim: Claim, wanted: Wanted) -> None:
-    """Whether hardware can give a claim its devices beside what others have.
+    """Check that the hardware can give a claim its devices beside those of others.
 
     A device that claims share has one config; a whole GPU excludes its MIG devices, and they those that they overlap with,
     by the counters of the GPU; a GPU that is passed through excludes itself.
@@ -195,7 +195,7 @@ def refuse_conflicts(node: SimulatedNode, hardware: Hardware, claim: Claim, want
 
 
 def refuse_partial_partitions(node: SimulatedNode, claim: Claim, wanted: Wanted) -> None:
-    """Whether the whole GPUs of a claim are one partition of the Fabric Manager, which is activated for them alone.
+    """Check that the whole GPUs of a claim are one partition of the Fabric Manager, which is activated for them alone.
 
     Holds on nodes whose GPUs have attributes of partitions (NVIDIA driver 0.5, gate FabricManagerPartitioning): for every
     claim with whole GPUs, whatever it asked for.

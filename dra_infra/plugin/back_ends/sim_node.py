@@ -68,7 +68,7 @@ class SimulatedNode:
         return next((value for value in values if value is not None), None)
 
     def gpu_of(self, device: str) -> str:
-        """What all devices of one piece of hardware have in common: its address, or the device's own name."""
+        """Key that all devices of one GPU share: its PCI address, or the device's own name."""
         if self.origin != NVIDIA:
             return device
         return next(
@@ -77,18 +77,18 @@ class SimulatedNode:
 
     @cached_property
     def passes_through(self) -> bool:
-        """Whether GPUs are there a second time, to be passed through."""
+        """True where GPUs are published a second time, to be passed through."""
         return any(self.type_of(name) == "vfio" for name in self.devices)
 
     def consumed(self, device: str) -> Mapping[str, Amounts]:
-        """What a device takes of each counter set; nothing of one that is not known."""
+        """Amounts that a device takes of each counter set; none for a device that is not known."""
         if device not in self._consumed and device in self.devices:
             found = self.devices[device].consumes_counters or ()
             self._consumed[device] = {each.counter_set: _amounts(each.counters) for each in found}
         return self._consumed.get(device, {})
 
     def totals(self, counter_set: str) -> Amounts:
-        """What there is of each counter of a set."""
+        """Amounts of each counter of a set."""
         return self._totals.get(counter_set, {})
 
     @cached_property
@@ -100,11 +100,11 @@ class SimulatedNode:
         return {}
 
     def made_uuid(self, device: str) -> str:
-        """What a MIG device that the driver makes is called each time: NVML's is not known before it is there."""
+        """UUID of a MIG device that the driver makes, the same each time: NVML's is not known before it is there."""
         return f"MIG-{uuid.uuid5(_NAMESPACE, f'{self.name}/{device}')}"
 
     def is_made(self, device: str) -> bool:
-        """Whether the driver makes the device when a claim needs it: a MIG device under the gate DynamicMIG."""
+        """True where the driver makes the device when a claim needs it: a MIG device under the gate DynamicMIG."""
         known = self.devices.get(device)
         return self.type_of(device) == "mig" and bool(known and known.consumes_counters)
 

@@ -193,7 +193,7 @@ class Toolkit:
         self._made = 0.0
 
     def edits(self, uuid: str) -> Edits:
-        """What a container with a device gets, what is common to all devices included.
+        """Edits for a container with a device, those common to all devices included.
 
         Raises:
             PluginError: `toolkit-failed`, also where the toolkit does not name the device.

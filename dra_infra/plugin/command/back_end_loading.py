@@ -20,7 +20,7 @@ _NVIDIA: Final = "gpu.nvidia.com"
 
 
 def driver_name(settings: Settings) -> str:
-    """What the driver is called: the folders' names come of it.
+    """Name of the driver, of which the folders' names are made.
 
     Raises:
         FleetError: As `load_fleet`.
@@ -38,7 +38,7 @@ def driver_name(settings: Settings) -> str:
 
 
 def make_back_end(settings: Settings, paths: Paths, noticed: Callable[[Sequence[Problem]], None]) -> BackEnd:
-    """What knows the node's devices.
+    """Make the back end that the settings name.
 
     Args:
         settings: Of the plugin.

@@ -118,7 +118,7 @@ class Listeners:
 
 
 def find_listeners(port: int) -> Listeners:
-    """Who listens at *port*, at any address."""
+    """Find the processes that listen at *port*, at any address."""
     sockets = set(_sockets(port))
     found: dict[int, set[str]] = {}
     for process in _processes() if sockets else ():
@@ -129,7 +129,7 @@ def find_listeners(port: int) -> Listeners:
 
 
 def has_open(process: int, file: Path) -> bool:
-    """Whether a process has a file open; false where nobody may say."""
+    """True where a process is known to have a file open."""
     try:
         wanted = file.stat()
         handles = list((_PROC / str(process) / "fd").iterdir())
@@ -188,7 +188,7 @@ class Finding:
 
     @property
     def holds(self) -> bool:
-        """Whether the plugin works with it."""
+        """True where the plugin works with it."""
         return self.problem is None or self.problem.severity == "warning"
 
     def lines(self) -> Iterator[str]:
@@ -212,7 +212,7 @@ class Finding:
 
 
 def attempt(what: str, work: Callable[[], str]) -> Iterator[Finding]:
-    """What *work* finds, or each of the problems that it raises."""
+    """Yield the finding of *work*, or one for each problem that it raises."""
     try:
         yield Finding(what=what, found=work())
     except PluginError as error:
@@ -243,7 +243,7 @@ _CONTENT: Final = b"dra-infra-plugin --check\n"
 
 
 def check_folders(*, sockets: Sockets, state: Path, cdi: Path) -> Iterator[Finding]:
-    """Whether files can be kept, and sockets be found."""
+    """Check that files can be kept, and sockets be found."""
     # The kubelet's folders are its own to make.
     plugins = sockets.folder.parent if state == sockets.folder else None
     yield from attempt("state folder", lambda: _try_folder(state, below=plugins))
@@ -305,7 +305,7 @@ def _not_usable(path: Path, message: str, hint: str) -> PluginError:
 
 
 def check_addresses(settings: Settings, instances: Path) -> Iterator[Finding]:
-    """Whether each that is given is free, or has been taken by an instance of this very plugin.
+    """Check that each address that is given is free, or used by an instance of this very plugin.
 
     Args:
         settings: Of the plugin.

@@ -37,7 +37,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandLine:
-    """What was asked for.
+    """A command line, parsed.
 
     Args:
         flags: Texts by the settings' names.

@@ -54,7 +54,7 @@ class Paths:
 
     @property
     def simulation(self) -> Path:
-        """What simulated hardware keeps."""
+        """Folder of the simulated hardware's state."""
         return self.state / "sim"
 
     @property

@@ -1,4 +1,4 @@
-"""Joins the parts of the plugin as the settings say.
+"""The plugin as a whole: its parts, made as the settings say.
 
 Building opens nothing but folders; `start` does.
 """
@@ -42,7 +42,7 @@ _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Plugin:
-    """The whole of it, to be started and stopped.
+    """All parts of the plugin, to be started and stopped.
 
     Args:
         settings: What was told.
@@ -143,14 +143,14 @@ class Plugin:
         self._running.close()
 
     def is_alive(self) -> str:
-        """What keeps the plugin from being called; empty where nothing does."""
+        """Liveness: the reason why the plugin cannot be called; empty where it can."""
         if not self.driver.intact:
             return "a socket was taken away"
         registration = None if self.driver.is_aside else self.paths.sockets.registration
         return ask_itself(registration, self.paths.sockets.service) or self.api.contact.hopeless()
 
     def is_ready(self) -> str:
-        """What keeps claims from being prepared; empty where nothing does."""
+        """Readiness: the reason why claims cannot be prepared; empty where they can."""
         # An older instance ends when this one is ready, and its slices stay. Were this one not ready until it has published
         # for itself, a busy API server would leave the node without a driver that is ready.
         if not (self.publisher.wait(0) or self.publisher.is_successor):
@@ -165,7 +165,7 @@ class Plugin:
         return WithMetadata(back_end, self.paths.metadata)
 
     def _make_binder(self, back_end: SimulatedBackEnd | None) -> Binder | None:
-        """What tells the scheduler that devices are ready: simulated ones may have to be waited for."""
+        """Make what writes binding conditions: only simulated devices have any."""
         if back_end is None:
             return None
         return Binder(

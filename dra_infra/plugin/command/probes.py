@@ -29,7 +29,7 @@ _LONGEST: Final = 15.0
 """Seconds of a connection. The kubelet makes one for each probe, and waits ten seconds for that of `NodePlugin`."""
 
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-"""What each connection of HTTP/2 begins with."""
+"""First bytes of each HTTP/2 connection."""
 
 _CALLS: Final = 2
 """Of one connection at a time."""
@@ -171,7 +171,7 @@ def ask_itself(registration: Path | None, service: Path) -> str:
 
 
 def ask_registration(socket: Path, seconds: float = SECONDS) -> registration_pb2.PluginInfo:
-    """What a plugin says of itself.
+    """Ask a plugin for its PluginInfo.
 
     Raises:
         grpc.RpcError: Nobody answers.

@@ -49,14 +49,14 @@ _WHO: Final = Kind(
 )
 
 _ANY: Final = Inventory(devices=(Device(name="check"),))
-"""What is tried where a node has no devices yet."""
+"""Stand-in for the inventory of a node that has no devices yet."""
 
 _OF_NODES: Final = "system:node:"
 """Accounts of kubelets: they are let read claims one by one, of pods that run on their node."""
 
 
 class Server(Protocol):
-    """What of `Api` is asked."""
+    """The part of `Api` that the checks use."""
 
     def minor(self) -> int:
         """As `Api.minor`."""
@@ -80,7 +80,7 @@ class Server(Protocol):
 
 
 def check_server(server: Server, *, driver: str, node: str, inventory: Inventory) -> Iterator[Finding]:
-    """Whether claims can be read and slices be published, those of *inventory* above all."""
+    """Check that claims can be read and slices be published, those of *inventory* above all."""
     reached = list(attempt("API server", lambda: _try_server(server)))
     yield from reached
     if not all(each.holds for each in reached):
@@ -184,7 +184,7 @@ def check(settings: Settings, environment: Mapping[str, str]) -> Iterator[Findin
 
 
 def _check_devices(settings: Settings, paths: Paths) -> Generator[Finding, None, Inventory]:
-    """Whether the back end works; what it has, or nothing where it does not."""
+    """Check that the back end works; returns its inventory, an empty one where it does not."""
     warnings: list[Problem] = []
     inventories: list[Inventory] = []
     with ExitStack() as closing:

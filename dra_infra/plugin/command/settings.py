@@ -54,7 +54,7 @@ class Kind:
     choices: tuple[str, ...] = ()
 
     def hint(self, text: str) -> str:
-        """What may be meant by a text that is no such value."""
+        """Hint for a text that is no such value."""
         near = get_close_matches(text[:80].lower(), self.choices, n=1)
         if near:
             return f"did you mean {near[0]}?"
@@ -164,7 +164,7 @@ PREFIX: Final = "DRA_INFRA_PLUGIN_"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What is said of a setting beside its name, type and value.
+    """Description of a setting beside its name, type and value.
 
     Args:
         kind: How its values look.
@@ -183,7 +183,7 @@ class About:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """What the plugin was told."""
+    """Settings of the plugin."""
 
     back_end: Annotated[
         str,

@@ -36,12 +36,12 @@ class Given:
 
 @dataclass(slots=True)
 class _Found:
-    """What the sources gave, each over the earlier ones, and what is wrong with it."""
+    """Texts that the sources gave, each over the earlier ones, and the problems with them."""
 
     given: dict[str, Given] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     is_whole: bool = True
-    """Whether all sources could be read: else nobody knows what is missing."""
+    """False where a source could not be read, so that nobody knows what is missing."""
 
 
 def read_settings(

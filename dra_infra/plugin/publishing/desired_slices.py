@@ -1,6 +1,6 @@
-"""ResourceSlices that the node offers: those of its inventory, as the server would keep them.
+"""ResourceSlices that the node is to have: those of its inventory, as the server would keep them.
 
-Where the server refuses these, the offer is what is left of the last ones.
+Where the server refuses these, it is to have what is left of the last ones.
 
 What the API server would keep of slices is asked by a dry run, before anything is written. Thus a slice that is
 refused never leaves half a pool behind, fields that a server drops because a gate is off are noticed before a
@@ -34,18 +34,18 @@ _NAMED: Final = 3
 
 
 class DryRuns:
-    """Asks one server, and remembers what it said until it is told to forget."""
+    """Dry runs of slices at one server, whose answers are remembered until they are to be forgotten."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._known: dict[str, tuple[Spec, tuple[str, ...]]] = {}
 
     def forget(self) -> None:
-        """The server may be another release, or have other gates, since it was away."""
+        """Forget all answers: the server may be another release, or have other gates, since it was away."""
         self._known = {}
 
     def run(self, specs: Sequence[Spec]) -> list[tuple[Spec, tuple[str, ...]]]:
-        """What would be kept of each spec, and the paths in it of what would be lost.
+        """Return each spec as the server would keep it, with the paths of the fields that it would drop.
 
         Raises:
             ApiError: A slice is refused, or the server is away.
@@ -123,7 +123,7 @@ def dropped(driver: str, paths: Iterable[str], held_back: Sequence[str]) -> Prob
 
 
 def without(devices: Iterable[Any], names: Iterable[str]) -> tuple[Any, ...]:
-    """*devices* but those of these names."""
+    """All *devices* but those of these names."""
     left_out = frozenset(names)
     return tuple(each for each in devices if each.name not in left_out)
 
@@ -140,7 +140,7 @@ _KEEPS_AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
 class DesiredSlices:
-    """Asks the server what it would keep of slices, and tells what that means once.
+    """Lays out the slices that are to be published, and reports once what the server would drop of them.
 
     Args:
         driver: Name of the driver.
@@ -157,7 +157,7 @@ class DesiredSlices:
         self._reported: tuple[Problem, ...] = ()
 
     def forget(self) -> None:
-        """The server may be another release, or have other gates."""
+        """Forget all answers: the server may be another release, or have other gates."""
         self._dry_runs.forget()
 
     def specs(self, inventory: Inventory, times: TaintTimes) -> tuple[Spec, ...]:
@@ -234,7 +234,7 @@ class DesiredSlices:
 
 
 def count_by_state(inventory: Inventory) -> Mapping[DeviceState, int]:
-    """How many devices are in which state."""
+    """Count the devices in each state."""
     states = Counter(
         inventory.health[each.name].state if each.name in inventory.health else "healthy"
         for each in inventory.devices
@@ -243,7 +243,7 @@ def count_by_state(inventory: Inventory) -> Mapping[DeviceState, int]:
 
 
 def is_refused(error: PluginError) -> bool:
-    """Whether slices would not be taken however often they are tried."""
+    """True where the server would refuse slices however often they are tried."""
     if isinstance(error, ApiError):
         return error.status in _REFUSALS
     return any(each.code in _OWN_REFUSALS for each in error.problems)

@@ -24,7 +24,7 @@ _HIGHEST: Final = 2**53
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Written:
-    """What the last publishing wrote: where all slices are gone, it tells whether that has changed since."""
+    """Slices that were written last: where all are gone, they tell whether the inventory has changed since."""
 
     generation: int = 0
     specs: tuple[Spec, ...] = ()

@@ -154,7 +154,7 @@ def _chunks(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
 
 
 def _check(inventory: Inventory, driver: str) -> Iterator[Problem]:
-    """What no server looks at, for it is spread over slices, and the scheduler gives up on (as k8s.io/dynamic-resource-allocation)."""
+    """Problems that no server looks for, since they are spread over slices, and on which the scheduler gives up (k8s.io/dynamic-resource-allocation)."""
     sets: dict[str, Mapping[str, Any]] = {}
     for each in inventory.counters:
         if each.name in sets:

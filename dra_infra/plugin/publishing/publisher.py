@@ -34,7 +34,7 @@ _AGAIN: Final = 0.5
 
 
 class PublisherLock:
-    """A lock file that one holds until it ends.
+    """Lock file of the one instance that publishes, until it ends.
 
     Args:
         path: On a file system that both instances see; without one nobody else is looked for.
@@ -44,10 +44,10 @@ class PublisherLock:
         self._path = path
         self._handle: int | None = None
         self.waited = False
-        """Whether another one has it, or had it before."""
+        """True where another instance has the lock, or had it before."""
 
     def acquire(self, ended: threading.Event) -> bool:
-        """Wait until it is ours, or *ended*.
+        """Wait for the lock, or until *ended*.
 
         Returns:
             Whether it is ours.
@@ -71,7 +71,7 @@ class PublisherLock:
                 os.close(handle)
 
     def release(self) -> None:
-        """Let another one have it."""
+        """Release the lock."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -159,12 +159,12 @@ class Publisher:
         self._wake.set()
 
     def wait(self, timeout: float) -> bool:
-        """Whether everything was published once, or is within *timeout* seconds."""
+        """Wait up to *timeout* seconds until everything was published once; returns whether it was."""
         return self._published.wait(timeout)
 
     @property
     def is_successor(self) -> bool:
-        """Whether another instance publishes, or published until it ended: its slices stay until ours take their place."""
+        """True where another instance publishes, or published until it ended: its slices stay until ours take their place."""
         return self._publisher_lock.waited
 
     def stop(self) -> None:
@@ -244,7 +244,7 @@ class Publisher:
         self._wake.set()
 
     def _forget_server(self) -> None:
-        """What was not reached may be another release when it is back, or have other gates."""
+        """Forget the server's version and gates: it may have others when it is back."""
         self._api.forget()
         self._desired.forget()
 

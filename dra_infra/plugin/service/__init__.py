@@ -1,1 +1,1 @@
-"""What the kubelet calls: registration, preparing and releasing claims, and the health of devices."""
+"""The services that the kubelet calls: registration, preparing and releasing claims, and the health of devices."""

@@ -44,7 +44,7 @@ _Context = grpc.aio.ServicerContext[messages.NodeWatchResourcesRequest, messages
 
 
 class HealthService:
-    """What the kubelet watches.
+    """The service DRAResourceHealth, which the kubelet watches.
 
     Args:
         inventory: What the back end has now.

@@ -144,7 +144,7 @@ class _Caller:
         return self._until - time.monotonic()
 
     def check(self, reference: ClaimReference) -> None:
-        """Whether work on a claim may begin.
+        """Check that work on a claim may begin.
 
         Raises:
             PluginError: `call-out-of-time`.
@@ -164,7 +164,7 @@ class _Caller:
 
 
 class NodeService:
-    """What the kubelet calls before a pod's containers start, and when no pod has a claim any more.
+    """The service DRAPlugin: the kubelet calls it before a pod's containers start, and when no pod has a claim any more.
 
     Args:
         read_claim: Reads an allocated claim from the API server; raises `PluginError`.

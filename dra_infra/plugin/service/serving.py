@@ -106,11 +106,11 @@ class Server:
         self._shown: dict[Path, tuple[int, int] | None] = {}
 
     def intact(self, path: Path) -> bool:
-        """Whether a socket is there and ours: one that somebody took away is not seen by the kubelet."""
+        """True while a socket is there and ours: one that somebody took away is not seen by the kubelet."""
         return self._shown.get(path) == _identity(path) is not None
 
     def is_hidden(self, path: Path) -> bool:
-        """Whether a socket is there to be shown."""
+        """True while a socket is there to be shown."""
         return _identity(self._hidden[path]) is not None
 
     def start(self) -> None:

@@ -114,7 +114,7 @@ class Sockets:
 
 
 def _refuses(path: Path) -> bool:
-    """Whether nobody listens at a socket."""
+    """True where nobody listens at a socket."""
     with suppress(OSError):
         if not stat.S_ISSOCK(path.lstat().st_mode):
             return False
@@ -151,7 +151,7 @@ VERSIONS: Final = ("v1.DRAPlugin", "v1beta1.DRAPlugin", "v1.DRAResourceHealth", 
 
 
 class Registration:
-    """What is served at the registration socket.
+    """The service Registration, at the registration socket.
 
     Args:
         endpoint: The socket with the services. Absolute: the kubelet takes anything, and fails to connect later.
@@ -163,7 +163,7 @@ class Registration:
         )
         self._observer = observer
         self.registered = False
-        """Whether the kubelet took us when it last said something."""
+        """True where the kubelet took us when it last said something."""
 
     def handlers(self) -> tuple[grpc.GenericRpcHandler[Any, Any], ...]:
         """The service, for a server."""
