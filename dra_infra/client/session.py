@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from dra_infra.client.kubeconfig import Account
 from dra_infra.client.refusals import strange_answer
-from dra_infra.client.wire import BUSY, Wire, pause_of
+from dra_infra.client.transport import BUSY, Transport, pause_of
 from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 
-_READ: Final = 60.0
+_READ_TIMEOUT: Final = 60.0
 """An API server ends a list after as long by itself (--request-timeout)."""
 
-_WHOLE: Final = 120.0
+_TOTAL_TIMEOUT: Final = 120.0
 """Twice that: what is longer on its way is not sent by a server that works."""
 
 _LARGEST: Final = 512 * 1024 * 1024
@@ -70,7 +70,7 @@ class Session:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.account = account
-        self._wire = Wire(account, environment, largest=_LARGEST)
+        self._transport = Transport(account, environment, largest=_LARGEST)
         self._sleep = sleep
         self.bytes_read = 0
         """Of bodies, unpacked."""
@@ -80,11 +80,16 @@ class Session:
     ) -> Answer:
         """One answer; a server that is busy is asked again."""
         for number in range(_MOST_TRIES):
-            with self._wire.ask(
-                "GET", path, query or {}, read=_READ, whole=_WHOLE, accept=accept
+            with self._transport.request(
+                "GET",
+                path,
+                query or {},
+                read_timeout=_READ_TIMEOUT,
+                total_timeout=_TOTAL_TIMEOUT,
+                accept=accept,
             ) as response:
                 if response.status not in BUSY or number == _MOST_TRIES - 1:
-                    body = self._wire.body(response, path)
+                    body = self._transport.body(response, path)
                     self.bytes_read += len(body)
                     return Answer(status=response.status, body=body)
                 pause = pause_of(response.headers.get("Retry-After"), number)
@@ -108,5 +113,5 @@ class Session:
         self, path: str, query: Mapping[str, str], *, seconds: float
     ) -> Iterator[tuple[int, Iterator[bytes]]]:
         """Status, and the lines of an answer as they come, until the server ends it or is silent for *seconds*."""
-        with self._wire.ask("GET", path, query, read=seconds) as response:
-            yield response.status, self._wire.lines(response, path)
+        with self._transport.request("GET", path, query, read_timeout=seconds) as response:
+            yield response.status, self._transport.lines(response, path)

@@ -36,7 +36,9 @@ def items_of(session: Session, path: str, *, doing: str) -> Iterator[Mapping[str
         if page > MOST_PAGES:
             raise not_an_answer(session.destination, f"a list has more than {MOST_PAGES:,} pages")
         joint = "&" if "?" in path else "?"
-        _, items, headers = session.ask("GET", f"{path}{joint}per_page={PER_PAGE}&page={page}", doing=doing)
+        _, items, headers = session.request(
+            "GET", f"{path}{joint}per_page={PER_PAGE}&page={page}", doing=doing
+        )
         if not isinstance(items, list):
             raise not_an_answer(session.destination, "an answer that should be a list of comments is none")
         fresh = [
@@ -94,7 +96,7 @@ class GitHub:
         token = self.session.destination.token
         if not token or token.startswith(_INSTALLATION):
             return Account()
-        _, user, _ = self.session.ask("GET", "/user", doing="ask whose it is", expected=(403, 404))
+        _, user, _ = self.session.request("GET", "/user", doing="ask whose it is", expected=(403, 404))
         return Account(login=text_at(user, "login")) if isinstance(user, dict) else Account()
 
     def comments(self) -> Iterator[Comment]:
@@ -103,7 +105,7 @@ class GitHub:
 
     def create(self, body: str, *, attempt: int) -> Comment:
         """A new comment."""
-        _, made, _ = self.session.ask(
+        _, made, _ = self.session.request(
             "POST",
             self._thread,
             doing="write a comment",
@@ -118,7 +120,7 @@ class GitHub:
     def update(self, identifier: int, body: str) -> Comment | None:
         """The comment with a new text; None when it was deleted."""
         path = f"{self._repository}/issues/comments/{identifier}"
-        status, _, _ = self.session.ask(
+        status, _, _ = self.session.request(
             "PATCH", path, doing="change its comment", body={"body": body}, expected=_GONE
         )
         return None if status in _GONE else Comment(identifier=identifier, body=body)
@@ -126,7 +128,9 @@ class GitHub:
     def delete(self, identifier: int) -> bool:
         """Delete a comment; false where somebody else was faster, or has to do it."""
         path = f"{self._repository}/issues/comments/{identifier}"
-        status, _, _ = self.session.ask("DELETE", path, doing="delete its comment", expected=(403, *_GONE))
+        status, _, _ = self.session.request(
+            "DELETE", path, doing="delete its comment", expected=(403, *_GONE)
+        )
         return status not in (403, *_GONE)
 
 
@@ -153,7 +157,7 @@ class GitLab:
         """The user of the token; tokens of projects and groups have a user of their own."""
         if not self.session.destination.token:
             return Account()
-        _, user, _ = self.session.ask("GET", "/user", doing="ask whose it is")
+        _, user, _ = self.session.request("GET", "/user", doing="ask whose it is")
         name = text_at(user, "username") if isinstance(user, dict) else ""
         if not name:
             raise not_an_answer(self.session.destination, "the answer does not say whose the token is")
@@ -167,7 +171,7 @@ class GitLab:
 
     def create(self, body: str, *, attempt: int) -> Comment:
         """A new note."""
-        _, made, _ = self.session.ask(
+        _, made, _ = self.session.request(
             "POST", self._notes, doing="write a note", body={"body": body}, repeatable=False, attempt=attempt
         )
         if not isinstance(made, dict) or not is_identifier(made.get("id")):
@@ -177,7 +181,7 @@ class GitLab:
     def update(self, identifier: int, body: str) -> Comment | None:
         """The note with a new text; None when it was deleted."""
         path = f"{self._notes}/{identifier}"
-        status, _, _ = self.session.ask(
+        status, _, _ = self.session.request(
             "PUT", path, doing="change its note", body={"body": body}, expected=(404,)
         )
         return None if status == 404 else Comment(identifier=identifier, body=body)
@@ -185,7 +189,7 @@ class GitLab:
     def delete(self, identifier: int) -> bool:
         """Delete a note; false where somebody else was faster, or has to do it."""
         path = f"{self._notes}/{identifier}"
-        status, _, _ = self.session.ask("DELETE", path, doing="delete its note", expected=(403, 404))
+        status, _, _ = self.session.request("DELETE", path, doing="delete its note", expected=(403, 404))
         return status not in (403, 404)
 
 

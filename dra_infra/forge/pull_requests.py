@@ -72,7 +72,7 @@ def find_pull_request(session: Session, commit: str) -> PullRequest:
     if len(found) != 1:
         raise ForgeError([_not_found(commit, len(found))])
     for attempt in range(_TRIES):
-        _, answer, _ = session.ask("GET", f"{repository}/pulls/{found[0]}", doing=doing)
+        _, answer, _ = session.request("GET", f"{repository}/pulls/{found[0]}", doing=doing)
         item: Mapping[str, Any] = answer if isinstance(answer, dict) else {}
         target = text_at(item, "base", "ref")
         if text_at(item, "head", "sha") != commit or not _BRANCH.fullmatch(target):
@@ -99,7 +99,7 @@ def set_verdict(session: Session, commit: str, verdict: Verdict, *, context: str
     Raises:
         ForgeError: What `Session.ask` raises.
     """
-    session.ask(
+    session.request(
         "POST",
         f"/repos/{session.destination.repository}/statuses/{commit}",
         doing="write the status of a commit",

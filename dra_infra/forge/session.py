@@ -126,7 +126,7 @@ class Session:
         self._http.headers.update({"User-Agent": "dra-infra", "Accept-Encoding": "identity"})
         self._http.headers.update(headers or {})
 
-    def ask(
+    def request(
         self,
         method: str,
         path: str,

@@ -19,7 +19,7 @@ import urllib3
 from dra_infra.client.kinds import RESOURCE_GROUP, Kind
 from dra_infra.client.kubeconfig import Account
 from dra_infra.client.objects import mapping, mappings, text
-from dra_infra.client.wire import Wire
+from dra_infra.client.transport import Transport
 from dra_infra.errors import ClusterError, Problem
 from dra_infra.plugin.api_server.refusals import ApiError, from_cluster_error, not_served, refused
 from dra_infra.plugin.api_server.requests import Answer, Contact, RequestSender, read_retry_after
@@ -121,7 +121,7 @@ class Watch:
 
     def __init__(
         self,
-        wire: Wire,
+        transport: Transport,
         contact: Contact,
         path: str,
         query: Mapping[str, str],
@@ -130,7 +130,7 @@ class Watch:
         seconds: float,
         shape: Callable[[Mapping[str, Any]], dict[str, Any]],
     ) -> None:
-        self._wire = wire
+        self._transport = transport
         self._contact = contact
         self._path = path
         self._query = query
@@ -155,17 +155,19 @@ class Watch:
         """Each event as it comes."""
         request = f"watch {self._kind.plural}"
         try:
-            with self._wire.ask("GET", self._path, self._query, read=self._seconds) as response:
+            with self._transport.request(
+                "GET", self._path, self._query, read_timeout=self._seconds
+            ) as response:
                 self._response = response
                 if self._stopped:
                     return
                 if response.status != 200:
-                    said = self._wire.body(response, self._path).decode("utf-8", "replace")
+                    said = self._transport.body(response, self._path).decode("utf-8", "replace")
                     pause = read_retry_after(response.headers.get("Retry-After"))
                     status, words = response.status, _message(said)
                     raise refused(request, self._kind, "watch", status, words, retry_after=pause)
                 self._contact.answered()
-                for line in self._wire.lines(response, self._path):
+                for line in self._transport.lines(response, self._path):
                     if self._stopped:
                         return
                     yield self._event(request, line)
@@ -282,7 +284,7 @@ class Api:
         }
         path = self._path(kind)
         return Watch(
-            self._sender.wire,
+            self._sender.transport,
             self.contact,
             path,
             query,

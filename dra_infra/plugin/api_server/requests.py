@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.client.kubeconfig import Account
 from dra_infra.client.objects import mapping, text
-from dra_infra.client.wire import BUSY, Wire
+from dra_infra.client.transport import BUSY, Transport
 from dra_infra.errors import ClusterError
 from dra_infra.plugin.api_server.refusals import from_cluster_error
 
@@ -120,10 +120,10 @@ def read_retry_after(retry_after: str | None) -> float:
 BUDGET: Final = 15.0
 """Seconds in which a request is made again: the kubelet waits for 45 s for all that it asked."""
 
-_READ: Final = 10.0
+_READ_TIMEOUT: Final = 10.0
 """Seconds of silence after which an answer is given up."""
 
-_WHOLE: Final = 30.0
+_TOTAL_TIMEOUT: Final = 30.0
 """Seconds after which an answer has to be complete, for a server that sends a byte now and then is never silent: less than the 45 of
 the kubelet, and enough for a page of the largest list over a slow network."""
 
@@ -167,7 +167,7 @@ class RequestSender:
         wait: Callable[[float], bool] | None = None,
     ) -> None:
         try:
-            self.wire = Wire(account, environment, largest=_LARGEST, agent="dra-infra-plugin")
+            self.transport = Transport(account, environment, largest=_LARGEST, agent="dra-infra-plugin")
         except ClusterError as error:
             raise from_cluster_error(f"connect to {account.server}", error) from error
         self.contact = Contact(clock)
@@ -209,17 +209,17 @@ class RequestSender:
         number = 0
         while True:
             try:
-                with self.wire.ask(
+                with self.transport.request(
                     method,
                     path,
                     query or {},
-                    read=_READ,
-                    whole=_WHOLE,
+                    read_timeout=_READ_TIMEOUT,
+                    total_timeout=_TOTAL_TIMEOUT,
                     body=content,
                     content_type=content_type,
                 ) as response:
                     status, pause = response.status, read_retry_after(response.headers.get("Retry-After"))
-                    said = self.wire.body(response, path)
+                    said = self.transport.body(response, path)
             except ClusterError as error:
                 failure = from_cluster_error(request, error)
                 self.contact.failed(failure.problems[0].message, ours=failure.may_be_ours)

@@ -318,7 +318,7 @@ def drip(handler: Any, _query: dict[str, str]) -> None:
 
 def test_an_api_server_that_sends_a_byte_now_and_then_is_left(loot: Loot, tmp_path: Path):
     # The real bound is two minutes.
-    shorter = "import dra_infra.client.session as session; session._WHOLE = 2.0"
+    shorter = "import dra_infra.client.session as session; session._TOTAL_TIMEOUT = 2.0"
     with api_server(drip) as address:
         file = kubeconfig(tmp_path, address)
         for command in COMMANDS:

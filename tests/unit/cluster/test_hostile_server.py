@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.client import session, wire
+from dra_infra.client import session, transport
 from dra_infra.client.kinds import PODS
 from dra_infra.client.kubeconfig import Account
 from dra_infra.client.session import Session
@@ -81,7 +81,7 @@ def refusal(ask: Callable[[], Any]) -> tuple[str, str]:
 def test_an_answer_that_comes_byte_by_byte_is_left_in_time(
     parts: list[bytes], then: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "_WHOLE", 0.3)
+    monkeypatch.setattr(session, "_TOTAL_TIMEOUT", 0.3)
     with saying(*parts, then=then) as asking:
         assert refusal(lambda: asking.get("/x")) == (
             "cluster-unreachable",
@@ -90,7 +90,7 @@ def test_an_answer_that_comes_byte_by_byte_is_left_in_time(
 
 
 def test_half_of_an_answer_that_was_cut_is_not_taken_for_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_WHOLE", 0.3)
+    monkeypatch.setattr(session, "_TOTAL_TIMEOUT", 0.3)
     with saying(HEAD, b'\r\n{"items": []}', then=b" ") as asking:
         assert refusal(lambda: asking.get_json("/x"))[0] == "cluster-unreachable"
 
@@ -116,7 +116,7 @@ def test_a_line_of_a_watch_without_an_end_is_left(monkeypatch: pytest.MonkeyPatc
 
 
 def test_lines_of_a_watch_are_whole_however_they_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "_BLOCK", 3)
+    monkeypatch.setattr(transport, "_BLOCK", 3)
     body = b"first\n\nsecond\nthi"
     with (
         saying(HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode(), body) as asking,

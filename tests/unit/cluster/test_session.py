@@ -9,7 +9,7 @@ from dra_infra.client.credentials import Credentials, Shown
 from dra_infra.client.kubeconfig import Account, User
 from dra_infra.client.refusals import shorten
 from dra_infra.client.session import Session
-from dra_infra.client.wire import open_pool
+from dra_infra.client.transport import open_pool
 from dra_infra.errors import ClusterError
 from tests.unit.cluster.conftest import Server
 

@@ -210,7 +210,7 @@ def test_an_answer_that_comes_byte_by_byte_is_left_in_time(
 ) -> None:
     api = server.api(clock=(clock := Clock()))
     api.list(SLICES)
-    monkeypatch.setattr(requests, "_WHOLE", 0.3)
+    monkeypatch.setattr(requests, "_TOTAL_TIMEOUT", 0.3)
     monkeypatch.setattr(api_server.Handler, "send", drip)
     error = refusal(api.get, NODES, "node-1") if method == "GET" else refusal(api.create, SLICES, slice_of())
     assert [each.code for each in error.problems] == ["api-unreachable"]

@@ -140,7 +140,7 @@ _LONGEST_PAUSE: Final = 10.0
 _BLOCK: Final = 1 << 20
 
 
-class Wire:
+class Transport:
     """Sends the requests of one account; safe to use from several threads.
 
     Args:
@@ -167,14 +167,14 @@ class Wire:
         self._pool = open_pool(account, self._shown, environment)
 
     @contextmanager
-    def ask(
+    def request(
         self,
         method: str,
         path: str,
         query: Mapping[str, str],
         *,
-        read: float,
-        whole: float | None = None,
+        read_timeout: float,
+        total_timeout: float | None = None,
         accept: str = "application/json",
         body: bytes | None = None,
         content_type: str = "application/json",
@@ -185,8 +185,9 @@ class Wire:
             method: GET, or one that changes something.
             path: Below the server's address.
             query: What comes behind the `?`.
-            read: Seconds of silence after which it is given up, and, without *whole*, in which its headers must have come.
-            whole: Seconds after which the answer must be there; None for a watch, which goes on as long as the server
+            read_timeout: Seconds of silence after which it is given up, and, without *total_timeout*, in which its headers
+                must have come.
+            total_timeout: Seconds after which the answer must be there; None for a watch, which goes on as long as the server
                 wants once it is granted.
             accept: Forms that the answer may have.
             body: What is sent.
@@ -194,11 +195,11 @@ class Wire:
         """
         headers = {"Accept": accept, **({"Content-Type": content_type} if body is not None else {})}
         target = f"{path}?{urlencode(query)}" if query else path
-        with Deadline(whole or read) as deadline:
+        with Deadline(total_timeout or read_timeout) as deadline:
             try:
-                response = self._send_twice(method, target, headers, body, read)
-                if whole is None and response.status == 200:
-                    # Why something is refused is one answer: it has to be there in *read* seconds.
+                response = self._send_twice(method, target, headers, body, read_timeout)
+                if total_timeout is None and response.status == 200:
+                    # Why something is refused is one answer: it has to be there in *read_timeout* seconds.
                     deadline.lift()
                 try:
                     if 300 <= response.status < 400:
@@ -251,22 +252,22 @@ class Wire:
             return
 
     def _send_twice(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes | None, read: float
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes | None, read_timeout: float
     ) -> urllib3.BaseHTTPResponse:
         shown = self._credentials.show()
-        response = self._send(method, target, headers, body, read)
+        response = self._send(method, target, headers, body, read_timeout)
         if response.status == 401:
             # First: an exec plugin that is asked again may fail.
             response.close()
             if self._credentials.renew(shown):
-                response = self._send(method, target, headers, body, read)
+                response = self._send(method, target, headers, body, read_timeout)
         if response.status == 401:
             response.close()
             raise unauthorized(self.account.server, self.account.name)
         return response
 
     def _send(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes | None, read: float
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes | None, read_timeout: float
     ) -> urllib3.BaseHTTPResponse:
         shown = self._credentials.show()
         own = {"User-Agent": self._agent, "Accept-Encoding": "gzip"}
@@ -278,7 +279,7 @@ class Wire:
                 f"{self.account.server}{target}",
                 headers={**headers, **own},
                 body=body,
-                timeout=urllib3.Timeout(connect=CONNECT, read=read),
+                timeout=urllib3.Timeout(connect=CONNECT, read=read_timeout),
                 preload_content=False,
                 redirect=False,
                 retries=False,
