@@ -41,16 +41,16 @@ def command(work: str) -> Callable[[Callable[[], None]], LateCommand]:
     return click.command(cls=LateCommand, work=work)
 
 
-Offer = Callable[[click.Context, click.Parameter, str], list[str]]
+Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
-def offered(names: Callable[[str], list[str]]) -> Offer:
-    """Make a `shell_complete` of click from a function that wants the typed text alone."""
+def completer(names: Callable[[str], list[str]]) -> Completer:
+    """Make a `shell_complete` of click from a function of the typed text."""
     return lambda _context, _parameter, incomplete: names(incomplete)
 
 
-def fleets(incomplete: str) -> list[str]:
-    """Fleets by name; of several terms the last is completed."""
+def complete_fleets(incomplete: str) -> list[str]:
+    """Complete the name of a fleet; of several terms the last is completed."""
     from dra_infra.catalog.records import fleet_names
 
     before, comma, last = incomplete.rpartition(",")
@@ -58,29 +58,29 @@ def fleets(incomplete: str) -> list[str]:
     return [f"{before}{comma}{space}{name}" for name in _beginning(last.strip(), fleet_names())]
 
 
-def minors(incomplete: str) -> list[str]:
-    """Kubernetes minors that are supported."""
+def complete_minors(incomplete: str) -> list[str]:
+    """Complete a Kubernetes minor."""
     from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 
     return _beginning(incomplete, SUPPORTED_MINORS)
 
 
-def drivers(incomplete: str) -> list[str]:
-    """Release lines of NVIDIA's driver, and `newest`."""
-    from dra_infra.catalog.drivers import drivers as known
+def complete_drivers(incomplete: str) -> list[str]:
+    """Complete a release line of NVIDIA's driver, or `newest`."""
+    from dra_infra.catalog.drivers import drivers
 
-    return _beginning(incomplete, [*known()["gpu.nvidia.com"].by_line, "newest"])
+    return _beginning(incomplete, [*drivers()["gpu.nvidia.com"].by_line, "newest"])
 
 
-def gate_values(incomplete: str) -> list[str]:
-    """Feature gates of Kubernetes that decide something about DRA, with both values."""
+def complete_gate_values(incomplete: str) -> list[str]:
+    """Complete a feature gate of DRA with its value."""
     from dra_infra.kubernetes.api.gates import GATES
 
     return _beginning(incomplete, [f"{name}={value}" for name in GATES for value in ("true", "false")])
 
 
-def sections(incomplete: str) -> list[str]:
-    """Sections of the catalogue."""
+def complete_sections(incomplete: str) -> list[str]:
+    """Complete a section of the catalogue."""
     from dra_infra.cli.catalog_sections import SECTIONS
 
     return _beginning(incomplete, SECTIONS)
@@ -184,7 +184,7 @@ def kubernetes(text: str) -> Callable[[FunctionT], FunctionT]:
         "-k",
         metavar="MINOR",
         help=text,
-        shell_complete=offered(minors),
+        shell_complete=completer(complete_minors),
     )
 
 
@@ -196,7 +196,7 @@ gates = click.option(
     multiple=True,
     callback=by_gate,
     help="A feature gate that the cluster sets itself; may be repeated.",
-    shell_complete=offered(gate_values),
+    shell_complete=completer(complete_gate_values),
 )
 fleet = click.option(
     "--fleet",
@@ -204,7 +204,7 @@ fleet = click.option(
     metavar="FLEET",
     help="Hardware to place on: 'hgx-h100 x 4', 'a100-80gb x 2, example', or a file of Kubernetes objects. "
     "Else the stack's dra-infra:fleet.",
-    shell_complete=offered(fleets),
+    shell_complete=completer(complete_fleets),
 )
 snapshot = click.option(
     "--snapshot",

@@ -25,7 +25,7 @@ from dra_infra.cli import options
     metavar="FLEET",
     default="hgx-h100 x 4",
     help="Hardware to place on, by name or a file, which is copied.",
-    shell_complete=options.offered(options.fleets),
+    shell_complete=options.completer(options.complete_fleets),
 )
 @click.option(
     "--ci",
@@ -39,7 +39,7 @@ from dra_infra.cli import options
     metavar="MINOR",
     default="1.37",
     help="Kubernetes of the cluster, 1.34 to 1.37.",
-    shell_complete=options.offered(options.minors),
+    shell_complete=options.completer(options.complete_minors),
 )
 @click.option("--force", is_flag=True, help="Replace files that are there with other content.")
 @options.as_json
@@ -101,14 +101,14 @@ def _numbers(
     "--driver",
     metavar="RELEASE",
     help="NVIDIA's driver, for the program and for fleets by name: 25.3, 25.8, 25.12, 0.4 or 0.5.",
-    shell_complete=options.offered(options.drivers),
+    shell_complete=options.completer(options.complete_drivers),
 )
 @click.option(
     "--add",
     metavar="FLEET",
     multiple=True,
     help="What if this hardware were there too? May be repeated.",
-    shell_complete=options.offered(options.fleets),
+    shell_complete=options.completer(options.complete_fleets),
 )
 @click.option(
     "--remove",
@@ -222,7 +222,7 @@ def _joined(
     "section",
     required=False,
     help="gpus, mig, drivers, fleets, charts or systems; else what there is.",
-    shell_complete=options.offered(options.sections),
+    shell_complete=options.completer(options.complete_sections),
 )
 @click.argument(
     "name",

@@ -24,7 +24,7 @@ from dra_infra.cli import options
     metavar="RELEASE",
     default="newest",
     help="NVIDIA's driver: 25.3, 25.8, 25.12, 0.4, 0.5 or newest.",
-    shell_complete=options.offered(options.drivers),
+    shell_complete=options.completer(options.complete_drivers),
 )
 @click.option("--strict", is_flag=True, help="Fail on advice too.")
 @click.option(

@@ -90,15 +90,15 @@ def test_the_script_is_installed_in_the_home_of_the_user(shell: str, tmp_path: P
 
 
 def test_every_name_that_is_offered_begins_with_what_was_typed():
-    assert options.fleets("") == list(fleet_names())
-    assert "l40s" in options.fleets("l4")
-    assert "hgx-h100" not in options.fleets("l4")
-    assert "hgx-h100 x 4, l40s" in options.fleets("hgx-h100 x 4, l40")
-    assert options.minors("") == list(SUPPORTED_MINORS)
-    assert options.sections("") == list(SECTIONS)
-    assert "newest" in options.drivers("")
-    assert options.drivers("25.1") == ["25.12"]
-    assert "DRADeviceTaints=true" in options.gate_values("DRADeviceT")
+    assert options.complete_fleets("") == list(fleet_names())
+    assert "l40s" in options.complete_fleets("l4")
+    assert "hgx-h100" not in options.complete_fleets("l4")
+    assert "hgx-h100 x 4, l40s" in options.complete_fleets("hgx-h100 x 4, l40")
+    assert options.complete_minors("") == list(SUPPORTED_MINORS)
+    assert options.complete_sections("") == list(SECTIONS)
+    assert "newest" in options.complete_drivers("")
+    assert options.complete_drivers("25.1") == ["25.12"]
+    assert "DRADeviceTaints=true" in options.complete_gate_values("DRADeviceT")
 
 
 CHOICES = [
