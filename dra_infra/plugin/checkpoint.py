@@ -208,10 +208,9 @@ def _set_aside(path: str, error: DamagedError | NewerError) -> Problem:
 
 
 def _too_large(record: Record, size: int) -> PluginError:
-    problem = Problem(
+    return PluginError.of(
         path=str(record.claim),
         code="claim-too-large",
         message=f"its record has {size} bytes, and at most {LARGEST} with {MOST_PARTS} objects and lists are read again",
         hint="each device has all configs that are for it: give the claim fewer or shorter ones, or fewer devices",
     )
-    return PluginError([problem])

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError
 
 State = Literal["started", "completed"]
 
@@ -22,13 +22,12 @@ def check_uid(uid: str) -> str:
     """
     if is_uid(uid):
         return uid
-    problem = Problem(
+    raise PluginError.of(
         path="claim.uid",
         code="invalid-claim-uid",
         message=f"{uid[:64]!r} is no UID of an API server",
         hint="requests come from the kubelet, with the claim's metadata.uid",
     )
-    raise PluginError([problem])
 
 
 def is_uid(text: str) -> bool:

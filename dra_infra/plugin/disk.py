@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError
 
 TEMPORARY: Final = ".tmp"
 """End of the name of a file that is being written. Runtimes read `.json` and `.yaml` only (scanSpecDirs of the CDI library)."""
@@ -214,10 +214,9 @@ def explain_os_errors(what: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = Problem(
+        raise PluginError.of(
             path=str(path),
             code="plugin-folder-not-usable",
             message=f"{what}: {error.strerror or error}",
             hint=_HINTS.get(error.errno or 0, "see the folder's permissions and its mount"),
-        )
-        raise PluginError([problem]) from error
+        ) from error

@@ -14,42 +14,39 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Final
 
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError
 from dra_infra.plugin.claims import Claim, ClaimDevice
 
 
 def held(claim: Claim, device: ClaimDevice, holder: str) -> PluginError:
     """Code `device-held`."""
-    problem = Problem(
+    return PluginError.of(
         path=f"{claim}: device {device.pool}/{device.device}",
         code="device-held",
         message=f"is prepared for {holder}",
         hint="the kubelet asks again when that claim's pods are gone; if it stays so, look for them",
     )
-    return PluginError([problem])
 
 
 def prepared_otherwise(claim: Claim, before: Claim) -> PluginError:
     """Code `claim-prepared-otherwise`."""
     old, new = (", ".join(each.device for each in one.devices) for one in (before, claim))
-    problem = Problem(
+    return PluginError.of(
         path=str(claim),
         code="claim-prepared-otherwise",
         message=f"is prepared with {old or 'other devices'}, and allocated {new} now",
         hint="the kubelet releases it when its old pods are gone, and asks again",
     )
-    return PluginError([problem])
 
 
 def not_restored(claim: Claim, uid: str) -> PluginError:
     """Code `claim-not-restored`: the claim *uid* has devices here, and nobody knows which."""
-    problem = Problem(
+    return PluginError.of(
         path=str(claim),
         code="claim-not-restored",
         message=f"any device may be that of the claim with the UID {uid}, whose file was set aside",
         hint="delete the pods of that claim: the kubelet then releases it",
     )
-    return PluginError([problem])
 
 
 _LONGEST: Final = 2000
@@ -69,13 +66,12 @@ def as_plugin_error(what: str, *, then: str = "it is tried again") -> Iterator[N
     except PluginError:
         raise
     except Exception as error:
-        problem = Problem(
+        raise PluginError.of(
             path=what,
             code="plugin-failed",
             message=f"nobody expected this: {type(error).__name__}: {str(error)[:_LONGEST]} ({_line(error)})",
             hint=f"{then}; tell its authors, with the log",
-        )
-        raise PluginError([problem]) from error
+        ) from error
 
 
 def _line(error: Exception) -> str:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError
 from dra_infra.plugin.disk import explain_os_errors
 
 
@@ -108,10 +108,9 @@ class PreparationLock:
         return True
 
     def _not_had(self, patience: float) -> PluginError:
-        problem = Problem(
+        return PluginError.of(
             path=str(self._path),
             code="turn-not-had",
             message=f"another preparation on this node did not end within {patience:.3g} s",
             hint="the kubelet asks again; if it stays so, see the plugin's log for what the device does",
         )
-        return PluginError([problem])

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dra_infra.client.kinds import CLAIMS
 from dra_infra.client.objects import mapping, mappings, text
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError
 from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.claims import Claim, ClaimDevice, ClaimReference, check_uid, is_uid
@@ -220,4 +220,4 @@ def _malformed(path: str, message: str) -> PluginError:
 
 
 def _refused(path: str, code: str, message: str, hint: str = "") -> PluginError:
-    return PluginError([Problem(path=path, code=code, message=message, hint=hint)])
+    return PluginError.of(path=path, code=code, message=message, hint=hint)

@@ -80,8 +80,7 @@ def disturb_preparing(commands: Commands, claim: Claim, wait: Callable[[float], 
             wait(fault.seconds)
             if fault.error:
                 hint = "dra-infra-plugin sim heal ends it"
-                problem = Problem(path=str(claim), code="sim-told-to-fail", message=fault.error, hint=hint)
-                raise PluginError([problem])
+                raise PluginError.of(path=str(claim), code="sim-told-to-fail", message=fault.error, hint=hint)
 
 
 def unknown_devices(node: SimulatedNode, commands: Commands) -> Iterator[str]:

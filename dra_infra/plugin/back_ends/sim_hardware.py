@@ -208,13 +208,12 @@ def refuse_partial_partitions(node: SimulatedNode, claim: Claim, wanted: Wanted)
     if not gpus or (len(partitions) == 1 and None not in partitions):
         return
     modules = ", ".join(str(node.attribute(each, _MODULE)) for each in gpus)
-    problem = Problem(
+    raise PluginError.of(
         path=str(claim),
         code="fabric-partition-mismatch",
         message=f"GPU module set [{modules}] does not match any FM partition",
         hint="ask for 1, 2, 4 or 8 GPUs, with a constraint on gpu.nvidia.com/partition2 for 2 of them",
     )
-    raise PluginError([problem])
 
 
 def config_text(config: EffectiveConfig) -> str:

@@ -14,7 +14,7 @@ from dra_infra.catalog.driver_gates import gates_of
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.fleets import load_node
 from dra_infra.catalog.node_groups import NodeGroup
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_slice import Counter, CounterSet, Device
 from dra_infra.kubernetes.scheduler.fleet import Fleet
@@ -131,8 +131,8 @@ def simulate_node(fleet: str | Fleet, *, node: str, driver: str | None = None) -
     devices = [_called(each, origin, called) for spec in specs for each in spec.devices or ()]
     if not devices:
         message = f"the fleet {_said(fleet)!r} has no devices on its first node, nor on one called {node}"
-        raise PluginError(
-            [Problem(path="fleet", code="sim-no-devices", message=message, hint="write --fleet hgx-h100")]
+        raise PluginError.of(
+            path="fleet", code="sim-no-devices", message=message, hint="write --fleet hgx-h100"
         )
     return SimulatedNode(
         name=node,

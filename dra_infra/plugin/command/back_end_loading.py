@@ -122,6 +122,4 @@ def _class(name: str, module: str, kind: str) -> Callable[[], object]:
 
 
 def _refused(name: str, message: str, hint: str) -> PluginError:
-    return PluginError(
-        [Problem(path=f"--back-end {name}", code="back-end-not-loaded", message=message, hint=hint)]
-    )
+    return PluginError.of(path=f"--back-end {name}", code="back-end-not-loaded", message=message, hint=hint)

@@ -85,13 +85,12 @@ def ask_kubelet(sockets: Sockets, *, seconds: float = SECONDS) -> str:
     finally:
         # Ends as soon as the answers have been sent.
         server.stop(_LAST_ANSWERS)
-    problem = Problem(
+    raise PluginError.of(
         path=str(sockets.registry),
         code="kubelet-not-watching",
         message=f"no kubelet asked within {seconds:g} s who is there",
         hint="is the kubelet up? Give its --root-dir as --kubelet-root, mounted into the container at the same path",
     )
-    raise PluginError([problem])
 
 
 _PROC: Final = Path("/proc")
@@ -301,7 +300,7 @@ def _try_link(folder: Folder, name: str) -> None:
 
 
 def _not_usable(path: Path, message: str, hint: str) -> PluginError:
-    return PluginError([Problem(path=str(path), code="plugin-folder-not-usable", message=message, hint=hint)])
+    return PluginError.of(path=str(path), code="plugin-folder-not-usable", message=message, hint=hint)
 
 
 def check_addresses(settings: Settings, instances: Path) -> Iterator[Finding]:

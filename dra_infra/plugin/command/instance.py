@@ -14,7 +14,7 @@ from typing import Final
 
 import grpc
 
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError
 from dra_infra.plugin.command.probes import ask_registration
 from dra_infra.plugin.command.settings import Settings
 from dra_infra.plugin.disk import explain_os_errors
@@ -91,21 +91,19 @@ def _refuse_link(folder: Path) -> None:
     if folder.is_symlink():
         hint = "remove the link, or put the folder that it points at in its place"
         message = "is a link: records are read and written in no other folder"
-        problem = Problem(path=str(folder), code="plugin-folder-not-usable", message=message, hint=hint)
-        raise PluginError([problem])
+        raise PluginError.of(path=str(folder), code="plugin-folder-not-usable", message=message, hint=hint)
 
 
 def _make(folder: Path, mode: int, *, parents: bool = False) -> None:
     try:
         folder.mkdir(mode=mode, parents=parents, exist_ok=True)
     except OSError as error:
-        problem = Problem(
+        raise PluginError.of(
             path=str(folder),
             code="plugin-folder-not-usable",
             message=f"cannot be made: {error.strerror or error}",
             hint=KUBELETS,
-        )
-        raise PluginError([problem]) from error
+        ) from error
 
 
 INSTANCES_FILE: Final = "instances"
@@ -181,20 +179,18 @@ def _registrations(sockets: Sockets) -> list[Path]:
 
 
 def _running(sockets: Sockets) -> PluginError:
-    problem = Problem(
+    return PluginError.of(
         path=str(sockets.folder),
         code="plugin-already-running",
         message=f"another instance of the plugin is {sockets.driver} on this node",
         hint="end it first; in a rolling update give each instance its --pod-uid",
     )
-    return PluginError([problem])
 
 
 def _of_another(path: Path, driver: str) -> PluginError:
-    problem = Problem(
+    return PluginError.of(
         path=str(path),
         code="driver-name-taken",
         message=f"somebody else's driver {driver} is registered on this node",
         hint="keep that driver off the node, or choose another name with --driver",
     )
-    return PluginError([problem])

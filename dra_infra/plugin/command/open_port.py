@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, Generic, TypeVar
 
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError
 from dra_infra.plugin.command.logs import log
 from dra_infra.plugin.command.settings import Address
 from dra_infra.plugin.service.serving import run
@@ -166,13 +166,12 @@ def not_usable(key: str, address: Address, error: OSError) -> PluginError:
         hint = "choose a port from 1024 on: those below are for root"
     else:
         hint = "choose a free port; where two instances share the node's network in a rolling update, leave it out"
-    problem = Problem(
+    return PluginError.of(
         path=key,
         code="plugin-address-not-usable",
         message=f"cannot listen at {address}: {error.strerror or error}",
         hint=hint,
     )
-    return PluginError([problem])
 
 
 def _listen(address: Address) -> socket.socket:

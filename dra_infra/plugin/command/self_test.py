@@ -111,7 +111,7 @@ def _try_node(server: Server, node: str) -> str:
     if server.get(NODES, node) is None:
         message = f"there is no node {node}"
         hint = "--node-name is the name in kubectl get nodes; the kubelet makes the node when it starts"
-        raise PluginError([Problem(path="--node-name", code="node-not-known", message=message, hint=hint)])
+        raise PluginError.of(path="--node-name", code="node-not-known", message=message, hint=hint)
     return node
 
 
@@ -142,13 +142,12 @@ def _try_right(server: Server, verb: str, kind: Kind) -> str:
     if name.startswith(_OF_NODES):
         return f"as {name}, object by object"
     rule = f'{{apiGroups: ["{kind.group}"], resources: ["{kind.plural}"], verbs: ["{verb}"]}}'
-    problem = Problem(
+    raise PluginError.of(
         path=f"{verb} {kind.plural}",
         code="api-forbidden",
         message=f"{name or 'this account'} may not",
         hint=f"grant it to the plugin's account in a ClusterRole: {rule}",
     )
-    raise PluginError([problem])
 
 
 _Kind = TypeVar("_Kind")
@@ -237,8 +236,7 @@ def _count(back_end: BackEnd, keep: Callable[[Inventory], None]) -> str:
     if not isinstance(found, Inventory):
         message = f"its inventory() gives {type(found).__name__}, and no Inventory"
         hint = "see dra_infra.plugin.back_end.Inventory"
-        problem = Problem(path=back_end.driver, code="back-end-not-loaded", message=message, hint=hint)
-        raise PluginError([problem])
+        raise PluginError.of(path=back_end.driver, code="back-end-not-loaded", message=message, hint=hint)
     keep(found)
     return f"{len(found.devices)} of {back_end.driver}"
 

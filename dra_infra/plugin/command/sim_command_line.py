@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError
 from dra_infra.plugin.back_ends import sim_commands
 from dra_infra.plugin.back_ends.sim_commands import EVERY, Commands, read_commands, write_commands
 from dra_infra.plugin.command.back_end_loading import driver_name
@@ -72,13 +72,12 @@ def _file(given: str | None, environment: Mapping[str, str]) -> Path:
     try:
         settings, _ = read_settings(line.flags, line.unknown, environment, line.file)
     except PluginError as error:
-        problem = Problem(
+        raise PluginError.of(
             path="--file",
             code="plugin-setting-missing",
             message="is not given, and the environment has no settings of a plugin",
             hint=f"give --file or the variable {_VARIABLE}, or run it in the plugin's container",
-        )
-        raise PluginError([problem]) from error
+        ) from error
     return Paths.of(settings, driver_name(settings)).commands
 
 

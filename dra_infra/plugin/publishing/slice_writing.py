@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dra_infra.client.kinds import NODES, SLICES
 from dra_infra.client.objects import labels_of, mapping, name_of, text, uid_of
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError
 from dra_infra.plugin.api_server.client import Api, EventType
 from dra_infra.plugin.api_server.informer import Informer
 from dra_infra.plugin.publishing.pool_changes import Changes
@@ -163,8 +163,7 @@ class SliceWriter:
         if node is None:
             message = f"there is no node {self._node}"
             hint = "--node-name is the name in kubectl get nodes; the kubelet makes the node when it starts"
-            problem = Problem(path="--node-name", code="node-not-known", message=message, hint=hint)
-            raise PluginError([problem])
+            raise PluginError.of(path="--node-name", code="node-not-known", message=message, hint=hint)
         return {
             "apiVersion": "v1",
             "kind": "Node",
@@ -226,10 +225,9 @@ def _is_ours(item: Item) -> bool:
 
 
 def _taken(driver: str, node: str, names: list[str]) -> PluginError:
-    problem = Problem(
+    return PluginError.of(
         path=f"slices of {driver}",
         code=NAME_TAKEN,
         message=f"another driver called {driver} publishes on node {node}: {', '.join(names[:3])}",
         hint="remove it; the kubelet deletes its slices within a minute, and ours follow; or give ours another name with --driver",
     )
-    return PluginError([problem])

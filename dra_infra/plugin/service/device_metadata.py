@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError
 from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.back_end import BackEnd, Inventory
@@ -106,13 +106,12 @@ def path_in_container(claim: Claim, request: str, driver: str) -> str:
     if claim.pod_claim_name:
         kind, name = "resourceclaimtemplates", claim.pod_claim_name
     if not is_dns_label(request) or not is_dns_subdomain(name):
-        problem = Problem(
+        raise PluginError.of(
             path=str(claim),
             code="invalid-claim-name",
             message=f"{name[:64]!r} with the request {request[:64]!r} makes no path",
             hint="the API server lets no claim be named so",
         )
-        raise PluginError([problem])
     return f"{IN_CONTAINER}/{kind}/{name}/{request}/{driver}-metadata.json"
 
 
@@ -181,10 +180,9 @@ def _explain_os_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = Problem(
+        raise PluginError.of(
             path=str(error.filename or path),
             code="plugin-folder-not-usable",
             message=f"cannot be used for the metadata of devices: {error.strerror or error}",
             hint="see the folder's permissions and its mount",
-        )
-        raise PluginError([problem]) from error
+        ) from error

@@ -101,13 +101,12 @@ def _shown(text: str) -> str:
 
 
 def _invalid(path: str, message: str) -> PluginError:
-    problem = Problem(
+    return PluginError.of(
         path=path,
         code="invalid-claim-name",
         message=message,
         hint="requests come from the kubelet, with the claim's own metadata",
     )
-    return PluginError([problem])
 
 
 VERSIONS: Final = {
@@ -299,4 +298,4 @@ def _device(device: ClaimDevice, cdi_id: str, *, shares: bool) -> messages.Devic
 
 
 def _too_late(reference: ClaimReference, message: str, hint: str) -> PluginError:
-    return PluginError([Problem(path=str(reference), code="call-out-of-time", message=message, hint=hint)])
+    return PluginError.of(path=str(reference), code="call-out-of-time", message=message, hint=hint)

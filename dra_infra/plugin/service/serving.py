@@ -23,7 +23,7 @@ from urllib.parse import quote
 import grpc
 import grpc.aio
 
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError
 
 _Result = TypeVar("_Result")
 
@@ -212,10 +212,9 @@ def _identity(path: Path) -> tuple[int, int] | None:
 def not_made(path: Path, error: Exception) -> PluginError:
     """The error for a path at which no socket can be made."""
     reason = error.strerror if isinstance(error, OSError) else ""
-    problem = Problem(
+    return PluginError.of(
         path=str(path),
         code="socket-not-made",
         message=f"no socket can be made there: {reason or error}",
         hint="see that the folder is there, and that the plugin's user may write to it",
     )
-    return PluginError([problem])

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import grpc
 
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.protocol import registration_pb2 as messages
 
@@ -90,13 +90,12 @@ class Sockets:
             for path in set(self._dead()) - kept:
                 path.unlink(missing_ok=True)
         except OSError as error:
-            problem = Problem(
+            raise PluginError.of(
                 path=str(error.filename or self.folder),
                 code="plugin-folder-not-usable",
                 message=f"cannot be used for sockets: {error.strerror or error}",
                 hint="give the kubelet's folder (its --root-dir), mounted at the same path, and start the kubelet first",
-            )
-            raise PluginError([problem]) from error
+            ) from error
 
     def _dead(self) -> Iterator[Path]:
         registration = re.compile(re.escape(self.driver) + r"(-[-0-9A-Za-z_]{11}|-[-0-9a-f]{36})?-reg\.sock")
@@ -135,13 +134,12 @@ def _first_that_fits(folder: Path, names: Sequence[str]) -> Path:
     for name in names:
         if len(bytes(folder / name)) <= LONGEST:
             return folder / name
-    problem = Problem(
+    raise PluginError.of(
         path=str(folder),
         code="socket-path-too-long",
         message=f"with a socket's name the path has more than {LONGEST} bytes",
         hint="give the kubelet a shorter --root-dir, or the driver a shorter name",
     )
-    raise PluginError([problem])
 
 
 SERVICE: Final = "pluginregistration.Registration"
