@@ -16,8 +16,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import TracebackType
@@ -117,16 +116,6 @@ def log_error(level: str, message: str, error: BaseException, **fields: Any) -> 
         exc_info=error,
         extra={_FIELDS: {**fields, "error": f"{type(error).__name__}: {error}"}},
     )
-
-
-@contextmanager
-def context(**fields: Any) -> Iterator[None]:
-    """Add fields to each line that this thread writes within."""
-    token = _context.set({**_context.get(), **fields})
-    try:
-        yield
-    finally:
-        _context.reset(token)
 
 
 def set_context(fields: Mapping[str, Any]) -> None:
