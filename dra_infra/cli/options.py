@@ -221,20 +221,25 @@ allow = click.option(
     "--allow",
     metavar="WHAT",
     multiple=True,
-    help="What the program may besides: env:NAME, read:PATH, write:PATH, network or all; may be repeated.",
+    help="Also let the program use: env:NAME, read:PATH, write:PATH, network or all; may be repeated.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 kubeconfig = click.option(
-    "--kubeconfig", metavar="FILE", type=FILE, help="Else KUBECONFIG, ~/.kube/config, or the pod's account."
+    "--kubeconfig",
+    metavar="FILE",
+    type=FILE,
+    help="Kubeconfig file (default: KUBECONFIG, ~/.kube/config, or the pod's account).",
 )
-cluster_context = click.option("--context", metavar="NAME", help="Of the kubeconfig; else its current one.")
+cluster_context = click.option(
+    "--context", metavar="NAME", help="Context of the kubeconfig (default: its current one)."
+)
 namespaces = click.option(
     "--namespace",
     "-n",
     "namespaces",
     metavar="NAME",
     multiple=True,
-    help="Read this one only; may be repeated. Else all.",
+    help="Namespace to read; may be repeated (default: all).",
 )
 
 

@@ -16,7 +16,7 @@ from dra_infra.cli import options
     "-o",
     metavar="FILE",
     default="cluster.yaml",
-    help="Where to; - is standard output.",
+    help="File to write; - is standard output.",
 )
 def snapshot() -> None:
     """Read a live cluster once into one file, for `--snapshot`: nodes, devices, claims, and what runs.
@@ -38,7 +38,7 @@ def snapshot() -> None:
 @options.kubeconfig
 @options.cluster_context
 @options.namespaces
-@click.option("--graph", is_flag=True, help="Draw what hangs together: pod, claim, class, device.")
+@click.option("--graph", is_flag=True, help="Draw how pods, claims, classes and devices are connected.")
 @click.option(
     "--format",
     "output",
@@ -47,7 +47,7 @@ def snapshot() -> None:
     default="text",
     help="text, json, graph, dot or mermaid.",
 )
-@click.option("--watch", "-w", is_flag=True, help="Again after each change, until Ctrl-C.")
+@click.option("--watch", "-w", is_flag=True, help="Print again after each change, until Ctrl-C.")
 @options.as_json
 def status() -> None:
     """Show the claims of a live cluster with their devices, nodes and consumers, and why some wait.

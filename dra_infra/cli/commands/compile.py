@@ -17,7 +17,7 @@ from dra_infra.cli import options
     help="A Pulumi project in Python, a folder or file of manifests, or the folder of a chart; else this folder.",
 )
 @click.option(
-    "--output", "-o", metavar="FILE", type=options.FILE, default=Path("head.json"), help="Where it goes."
+    "--output", "-o", metavar="FILE", type=options.FILE, default=Path("head.json"), help="File to write."
 )
 @click.option(
     "--source",

@@ -31,7 +31,7 @@ from dra_infra.cli import options
     "--ci",
     type=options.OneOf(["github", "gitlab", "none"]),
     default="github",
-    help="Whose CI reviews changes.",
+    help="CI that reviews changes.",
 )
 @click.option(
     "--kubernetes",
@@ -95,7 +95,9 @@ def _numbers(
 )
 @options.fleet
 @options.snapshot
-@options.kubernetes("Whose server and scheduler, 1.34 to 1.37; else the stack's, else the newest.")
+@options.kubernetes(
+    "Kubernetes minor of the server and scheduler, 1.34 to 1.37 (default: the stack's, else the newest)."
+)
 @options.gates
 @click.option(
     "--driver",
@@ -171,12 +173,17 @@ def simulate() -> None:
     required=False,
     help="A Pulumi project in Python, or a folder or file of manifests.",
 )
-@click.option("--namespace", "-n", metavar="NAME", help="Its namespace; else that of the only one.")
+@click.option(
+    "--namespace",
+    "-n",
+    metavar="NAME",
+    help="Namespace of the object (default: that of the only one of the name).",
+)
 @options.fleet
 @options.snapshot
 @options.kubeconfig
 @options.cluster_context
-@options.kubernetes("1.34 to 1.37; else the program's, the cluster's, or the newest.")
+@options.kubernetes("Kubernetes minor, 1.34 to 1.37 (default: the program's, the cluster's, or the newest).")
 @options.gates
 @options.stack
 @options.config
@@ -185,7 +192,7 @@ def simulate() -> None:
     metavar="SECONDS",
     type=click.FloatRange(min=0.1),
     default=20.0,
-    help="How long to search; then what is known is told.",
+    help="How long to search; what is known by then is printed.",
 )
 @click.option("--deep", "is_deep", is_flag=True, help="Try two changes at once where one is not enough.")
 @options.as_json
@@ -221,7 +228,7 @@ def _joined(
 @click.argument(
     "section",
     required=False,
-    help="gpus, mig, drivers, fleets, charts or systems; else what there is.",
+    help="gpus, mig, drivers, fleets, charts or systems (default: the list of these).",
     shell_complete=options.completer(options.complete_sections),
 )
 @click.argument(
@@ -229,7 +236,7 @@ def _joined(
     metavar="[NAME]",
     nargs=-1,
     callback=_joined,
-    help="One of the section's names, as people write it; else all.",
+    help="Name of an entry, as people write it (default: all).",
 )
 @options.as_json
 def catalog() -> None:

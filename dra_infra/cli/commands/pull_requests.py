@@ -11,7 +11,12 @@ from dra_infra.cli import options
 @click.argument(
     "file", metavar="FILE", type=options.FILE, help="What `dra-infra review --markdown FILE` wrote."
 )
-@click.option("--repository", "-r", metavar="OWNER/NAME", help="Else the CI's own; on GitLab also a number.")
+@click.option(
+    "--repository",
+    "-r",
+    metavar="OWNER/NAME",
+    help="Repository of the pull request (default: the CI's own); on GitLab also a number.",
+)
 @click.option(
     "--number",
     "-n",
@@ -19,18 +24,18 @@ from dra_infra.cli import options
     type=click.IntRange(min=1),
     help="Pull or merge request; else the one that the CI runs for.",
 )
-@click.option("--forge", metavar="FORGE", help="github or gitlab; else the one whose CI this is.")
+@click.option("--forge", metavar="FORGE", help="github or gitlab (default: the one whose CI this is).")
 @click.option("--api", metavar="URL", help="Address of the API; else the CI's own, else the public one.")
 @click.option(
     "--token-variable", metavar="NAME", help="Variable with the token; else GITHUB_TOKEN or GITLAB_TOKEN."
 )
-@click.option("--account", metavar="LOGIN", help="Whose comments are ours; else the token's own account.")
+@click.option("--account", metavar="LOGIN", help="Account that owns the comment (default: the token's own).")
 @click.option(
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=1),
     default=300.0,
-    help="For everything, waiting for rate limits included.",
+    help="Time limit for everything, waiting for rate limits included.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
 @options.as_json
@@ -51,7 +56,9 @@ def comment() -> None:
 
 
 @options.command("dra_infra.cli.pull_requests:pull_request")
-@click.option("--commit", metavar="COMMIT", required=True, help="The full hash of its newest commit.")
+@click.option(
+    "--commit", metavar="COMMIT", required=True, help="Full hash of the pull request's newest commit."
+)
 @click.option(
     "--verdict",
     metavar="VERDICT",
@@ -59,16 +66,18 @@ def comment() -> None:
     help="Instead of asking, show this at the commit, as a status: open, closed or none.",
 )
 @click.option(
-    "--context", metavar="NAME", default="dra-infra review", help="With --verdict: what the status is called."
+    "--context", metavar="NAME", default="dra-infra review", help="With --verdict: name of the status."
 )
-@click.option("--repository", "-r", metavar="OWNER/NAME", help="Else the CI's own.")
+@click.option(
+    "--repository", "-r", metavar="OWNER/NAME", help="Repository of the commit (default: the CI's own)."
+)
 @click.option("--api", metavar="URL", help="Address of the API; else the CI's own, else the public one.")
 @click.option(
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=1),
     default=120.0,
-    help="For everything, waiting for rate limits included.",
+    help="Time limit for everything, waiting for rate limits included.",
 )
 def pull_request() -> None:
     """Ask GitHub for the one open pull request of a commit, or show a verdict at the commit.

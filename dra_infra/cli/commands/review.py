@@ -69,7 +69,7 @@ from dra_infra.cli import options
     metavar="LEVEL",
     type=options.OneOf(["problem", "undecided", "danger", "change"]),
     default="problem",
-    help="What ends with 1: problem, undecided, danger or change; each or what stands before it.",
+    help="Least finding that ends with 1, in this order: problem, undecided, danger or change.",
 )
 @click.option(
     "--format",

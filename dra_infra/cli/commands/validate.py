@@ -11,13 +11,13 @@ from dra_infra.cli import options
 @click.argument(
     "paths", metavar="PATH...", nargs=-1, required=True, help="Files, folders, or - for standard input."
 )
-@options.kubernetes("1.34 to 1.37; else the oldest and the newest.")
+@options.kubernetes("Kubernetes minor, 1.34 to 1.37 (default: the oldest and the newest).")
 @options.gates
 @click.option(
     "--serves",
     metavar="VERSION",
     multiple=True,
-    help="v1beta1 or v1beta2, when the API server has it on; may be repeated.",
+    help="API version that the server has on besides v1: v1beta1 or v1beta2; may be repeated.",
 )
 @click.option(
     "--driver",
