@@ -167,7 +167,7 @@ def _watch(reader: Reader, listings: Sequence[Listing], form: str) -> None:
 
 
 def _fit(shown: Sequence[str]) -> list[str]:
-    """As much as the screen shows."""
+    """Cut lines to the size of the terminal."""
     columns, rows = shutil.get_terminal_size()
     # Spelled out before it is cut: that takes more room.
     lines = [line if len(line) <= columns else f"{line[: columns - 1]}…" for line in map(one_line, shown)]

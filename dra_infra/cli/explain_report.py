@@ -186,7 +186,7 @@ def _devices(names: Sequence[str]) -> str:
 
 
 def to_json(report: Report, not_seen: Sequence[Problem]) -> dict[str, Any]:
-    """The same as data; keys are always there."""
+    """The report as JSON data; every key is always there."""
     answer = report.answer
     return {
         "subject": report.asking.subject,

@@ -148,7 +148,7 @@ _PLACES: Final[Mapping[str, str]] = {
 """Path in the project, and the template. A leading dot would keep a template out of some archives."""
 
 _CI_PLACES: Final = {"github": ".github/workflows/dra-infra.yml", "gitlab": ".gitlab-ci.yml"}
-"""Where each forge looks for it, from the root of the repository."""
+"""File of the CI in the repository, by forge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,12 +113,12 @@ def settings(
     parameter: click.Parameter,
     pairs: Iterable[str],
 ) -> dict[str, str]:
-    """KEY=VALUE each, as a mapping; the last of a key wins."""
+    """Parse KEY=VALUE pairs; the last of a key wins."""
     return by_key(pairs, form=parameter.metavar or "KEY=VALUE")
 
 
 def by_key(pairs: Iterable[str], *, form: str) -> dict[str, str]:
-    """The same; *form* says how a pair is written.
+    """Parse pairs of a key and a value; *form* says how one is written.
 
     Raises:
         click.BadParameter: When there is none of the two halves.
@@ -137,7 +137,7 @@ def by_gate(
     parameter: click.Parameter,  # noqa: ARG001
     pairs: Iterable[str],
 ) -> dict[str, bool]:
-    """NAME=true or NAME=false each, as a mapping."""
+    """Parse NAME=true and NAME=false pairs."""
     found = by_key(pairs, form="NAME=true or NAME=false")
     for name, value in found.items():
         if value.lower() not in ("true", "false"):

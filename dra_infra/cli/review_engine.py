@@ -23,7 +23,7 @@ from dra_infra.sources.subject import Source
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineAsked:
-    """How the engine is to run.
+    """Options of the engine's run.
 
     Args:
         policy_packs: Folders of policy packs.

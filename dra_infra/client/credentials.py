@@ -18,7 +18,7 @@ from dra_infra.client.kubeconfig import Account, ExecPlugin, text_of
 from dra_infra.client.refusals import bad_credentials
 
 _SECONDS: Final = 60.0
-"""For a plugin that talks to its cloud."""
+"""Seconds for an exec plugin, which talks to its cloud."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -90,7 +90,7 @@ class _Http(urllib3.connection.HTTPConnection):
 
 
 class _Https(_Http, urllib3.connection.HTTPSConnection):
-    """The same with TLS: what `_Http` does comes before what the other class does."""
+    """`_Http` with TLS: its methods come before those of the other class."""
 
 
 class _HttpPool(HTTPConnectionPool):

@@ -33,12 +33,12 @@ class Kind:
     needed_for: str = ""
 
     def path(self, version: str, namespace: str = "") -> str:
-        """Where its objects are listed."""
+        """Path under which its objects are listed."""
         root = f"/apis/{self.group}/{version}" if self.group else f"/api/{version}"
         return f"{root}/namespaces/{namespace}/{self.plural}" if namespace else f"{root}/{self.plural}"
 
     def api_version(self, version: str) -> str:
-        """As objects write it."""
+        """`apiVersion` of its objects."""
         return f"{self.group}/{version}" if self.group else version
 
     @property

@@ -44,7 +44,7 @@ class ExecPlugin:
 
     @classmethod
     def read(cls, plugin: Mapping[str, Any], folder: Path, file: Path) -> ExecPlugin:
-        """From the `exec` of a user.
+        """An exec plugin: the `exec` of a user.
 
         Args:
             plugin: It.
@@ -148,7 +148,7 @@ def find_account(
     service_account: Path = SERVICE_ACCOUNT,
     can_choose: bool = True,
 ) -> Account:
-    """Where to ask, and as whom.
+    """Find the API server and the user to ask it as.
 
     Args:
         kubeconfig: The file to read, and no other.

@@ -50,7 +50,7 @@ class Answer:
 
 
 class Session:
-    """Asks one API server.
+    """Requests to one API server.
 
     Args:
         account: Where, and as whom.
@@ -73,12 +73,12 @@ class Session:
         self._transport = Transport(account, environment, largest=_LARGEST)
         self._sleep = sleep
         self.bytes_read = 0
-        """Of bodies, unpacked."""
+        """Bytes of bodies read so far, unpacked."""
 
     def get(
         self, path: str, query: Mapping[str, str] | None = None, *, accept: str = "application/json"
     ) -> Answer:
-        """One answer; a server that is busy is asked again."""
+        """Get an answer; a server that is busy is asked again."""
         for number in range(_MOST_TRIES):
             with self._transport.request(
                 "GET",

@@ -25,7 +25,7 @@ PAGE: Final = 500
 """Objects of one request, as kubectl asks for them."""
 
 MOST_PAGES: Final = 20_000
-"""Of everything that one reader lists: ten million objects."""
+"""Pages of everything that one reader lists: ten million objects."""
 
 MOST_BYTES: Final = 4 * 1024 * 1024 * 1024
 """Likewise, of bodies: a snapshot of 40,000 GPUs takes a hundredth."""

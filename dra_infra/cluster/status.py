@@ -285,7 +285,7 @@ def _draw(graph: Graph, point: Point, indent: str) -> Iterator[str]:
 
 
 def draw_dot(graph: Graph) -> Iterator[str]:
-    """For Graphviz."""
+    """Draw the graph for Graphviz."""
     names = _number(graph)
     yield "digraph claims {"
     yield "  rankdir=LR;"
@@ -296,7 +296,7 @@ def draw_dot(graph: Graph) -> Iterator[str]:
 
 
 def draw_mermaid(graph: Graph) -> Iterator[str]:
-    """For Markdown pages."""
+    """Draw the graph for Markdown pages, in Mermaid."""
     names = _number(graph)
     yield "flowchart LR"
     for point, name in names.items():

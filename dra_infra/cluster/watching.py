@@ -17,7 +17,7 @@ from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.errors import ClusterError, Problem
 
 _SECONDS: Final = 290
-"""How long one watch is asked for; servers end them after 30 to 60 minutes by themselves, proxies after five."""
+"""Seconds that one watch is asked for; servers end them after 30 to 60 minutes by themselves, proxies after five."""
 
 _SILENCE: Final = 300.0
 _POLL: Final = 5.0

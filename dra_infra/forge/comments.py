@@ -62,7 +62,7 @@ class Forge(Protocol):
     session: Session
 
     def account(self) -> Account:
-        """Who we are."""
+        """Find the account of the token."""
 
     def comments(self) -> Iterator[Comment]:
         """All comments, over all pages."""

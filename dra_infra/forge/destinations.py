@@ -15,7 +15,7 @@ from dra_infra.errors import ForgeError, Problem
 FORGES: Final = ("github", "gitlab")
 
 TOKEN_VARIABLES: Final = {"github": ("GITHUB_TOKEN", "GH_TOKEN"), "gitlab": ("GITLAB_TOKEN",)}
-"""Where a token is looked for. GitLab's `CI_JOB_TOKEN` is not among them: it may not write notes."""
+"""Variables that a token is looked for in. GitLab's `CI_JOB_TOKEN` is not among them: it may not write notes."""
 
 _PUBLIC: Final = {"github": "https://api.github.com", "gitlab": "https://gitlab.com/api/v4"}
 _API_VARIABLES: Final = {"github": "GITHUB_API_URL", "gitlab": "CI_API_V4_URL"}
@@ -68,7 +68,7 @@ def destination_of(
     with_token: bool = True,
     with_number: bool = True,
 ) -> Destination:
-    """Where to post. What an option does not say is read from the variables that GitHub Actions or GitLab CI sets.
+    """Find the pull request to post on; without options, from the variables that GitHub Actions or GitLab CI sets.
 
     Raises:
         ForgeError: With code `forge-settings`; all that is missing or malformed at once.

@@ -78,7 +78,7 @@ HEADERS: Final = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version
 """https://docs.github.com/en/rest/issues/comments: comments of a pull request are those of its issue."""
 
 _INSTALLATION: Final = "ghs_"
-"""How tokens of apps begin, a workflow's own among them; they belong to no user."""
+"""Prefixes of the tokens of apps, a workflow's own among them; they belong to no user."""
 
 _GONE: Final = (404, 410)
 

@@ -68,7 +68,7 @@ def rate_limited(destination: Destination, seconds: float, left: float, said: st
 
 
 def unreachable(destination: Destination, reason: str) -> ForgeError:
-    """No answer at all."""
+    """The error for no answer at all."""
     hint = "look at --api, the network and the proxy; a certificate of your own goes into REQUESTS_CA_BUNDLE"
     return problem_at(destination, "forge-unavailable", reason, hint)
 

@@ -31,7 +31,7 @@ TOTAL: Final = 300.0
 """Seconds that everything together may take, waiting included."""
 
 MOST_TRIES: Final = 6
-"""Of one request that is not held back by a rate limit: about half a minute of pauses."""
+"""Tries of one request that is not held back by a rate limit: about half a minute of pauses."""
 
 _CONNECT, _READ = 10.0, 30.0
 _LARGEST: Final = 32 * 1024 * 1024

@@ -15,7 +15,7 @@ from dra_infra.plugin.claims import Claim, Edits
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Health:
-    """How a device is, as the kubelet shows it in the status of pods (KEP 4680).
+    """Health of a device, as the kubelet shows it in the status of pods (KEP 4680).
 
     Args:
         message: For a person; the kubelet takes 1,024 bytes, and the rest is cut.

@@ -27,7 +27,7 @@ _DEVICE: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.:]*[A-Za-z0-9])?")
 _VARIABLE: Final = re.compile(r"[^=\0]+=[^\0]*")
 
 _HOOKS: Final = ("prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop")
-"""As the runtimes' library has them (`validHookNames`)."""
+"""Hooks of the runtimes' library (`validHookNames`)."""
 
 
 def kind_of(driver: str) -> str:
@@ -204,7 +204,7 @@ class CdiFolder:
         self._folder.remove(self._name(uid), settle=True)
 
     def uids(self) -> frozenset[str]:
-        """Claims that have a spec, by the names of the files."""
+        """UIDs of the claims that have a spec, by the names of the files."""
         names = (name.removesuffix(".json") for name in self._folder.names() if name.endswith(".json"))
         uids = (name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix))
         return frozenset(uid for uid in uids if is_uid(uid))

@@ -26,7 +26,7 @@ _RECORD: Final = ".json"
 _RELEASING: Final = ".releasing"
 _ASIDE: Final = ".unreadable"
 _ENDS: Final = (_RECORD, _RELEASING, _ASIDE, _STARTED)
-"""In the order in which they decide, each over those behind it."""
+"""Ends of the files' names, in the order in which they decide, each over those behind it."""
 
 
 class Checkpoint:

@@ -67,7 +67,7 @@ class Disk:
         path.unlink()
 
     def settle(self, path: Path) -> None:
-        """Have the content of a file on the disk, or the names of a folder: each may be lost without the other."""
+        """Sync the content of a file to the disk, or the names of a folder: each may be lost without the other."""
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             os.fsync(handle)

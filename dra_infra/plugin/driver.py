@@ -157,7 +157,7 @@ class Driver:
                 self._server.show(self._sockets.registration)
 
     def _stand_aside(self, taken: bool) -> None:  # noqa: FBT001  (the publisher's answer)
-        """Be registered while the name is not *taken*.
+        """Be registered while no other driver has slices under the name.
 
         30 s after a driver went the kubelet deletes its slices, but only if nobody of its name is registered by then
         (usable and pendingWipes of pkg/kubelet/cm/dra/plugin): who takes the name over sooner would never publish.

@@ -55,7 +55,7 @@ _LONGEST: Final = 2000
 
 @contextmanager
 def as_plugin_error(what: str, *, then: str = "it is tried again") -> Iterator[None]:
-    """Have everything that is raised be a `PluginError`, with code `plugin-failed` and its cause where it is none.
+    """Raise every exception inside as `PluginError`: with code `plugin-failed`, and its cause, where it is none.
 
     Args:
         what: Is done, for a person.
@@ -75,6 +75,6 @@ def as_plugin_error(what: str, *, then: str = "it is tried again") -> Iterator[N
 
 
 def _line(error: Exception) -> str:
-    """Where it was raised: whoever writes a back end has to know, and not each log has the traceback."""
+    """File, line and function that raised it, for authors of back ends: not each log has the traceback."""
     last = extract_tb(error.__traceback__)[-1]
     return f"{Path(last.filename).name}, line {last.lineno}, in {last.name}"

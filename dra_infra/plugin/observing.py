@@ -27,7 +27,7 @@ class Operation:
 
 
 class Observer(Protocol):
-    """Is told what happened, from any thread and several at once. Its methods return soon and raise nothing."""
+    """Listener to the plugin's work. It is called from any thread and several at once; its methods return soon and raise nothing."""
 
     def began(self, operation: Operation) -> None:
         """A claim's turn came. Its text is not checked yet: whoever reaches the socket wrote it."""
@@ -49,7 +49,7 @@ class Observer(Protocol):
         ...
 
     def devices(self, by_state: Mapping[DeviceState, int]) -> None:
-        """How many devices are in which state, told when that may have changed."""
+        """The numbers of devices in each state, which may have changed."""
         ...
 
     def reconciled(self, *, prepared: int, released: int, restored: int) -> None:

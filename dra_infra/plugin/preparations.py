@@ -25,7 +25,7 @@ _CDI_NAME: Final = re.compile(r"[-0-9a-f]{36}-(?P<preparation>[0-9a-f]{8})-\d+-(
 
 
 def _anyway() -> None:
-    """For callers that stay."""
+    """Check of callers that never go."""
 
 
 class Preparations:
@@ -162,7 +162,7 @@ class Preparations:
 
     @contextmanager
     def _locked(self, within: float | None = None, *, tell: bool = True) -> Iterator[bool]:
-        """Be alone; yields whether something was recovered, as is done behind a failure or another process."""
+        """Hold the lock; yields true where something was recovered first, as is done behind a failure or another process."""
         with self._lock.acquire(within=within) as others:
             recovers = others or self._unsure
             if recovers:

@@ -51,7 +51,7 @@ class Bound(Protocol):
 
     @property
     def message(self) -> str:
-        """For a person."""
+        """Message for a person."""
         ...
 
 

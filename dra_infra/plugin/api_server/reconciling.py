@@ -35,7 +35,7 @@ from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.preparations import Preparations
 
 NAME: Final = "dra_manager_state"
-"""Of the file, in the kubelet's folder."""
+"""Name of the kubelet's file of claims, in its folder."""
 
 _LARGEST: Final = 64 * 1024 * 1024
 

@@ -176,7 +176,7 @@ class RequestSender:
         self._wait = wait or self._closed.wait
 
     def close(self) -> None:
-        """Have nobody wait for a busy server any more."""
+        """Stop waiting for a busy server, in all threads."""
         self._closed.set()
 
     def send(

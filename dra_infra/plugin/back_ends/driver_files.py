@@ -29,7 +29,7 @@ _PROGRAM_FOLDERS: Final = ("opt/bin", "usr/bin", "usr/sbin", "bin", "sbin")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DriverRoot:
-    """Where the driver's files are.
+    """Folders of the driver's files.
 
     Args:
         here: As this process sees it.

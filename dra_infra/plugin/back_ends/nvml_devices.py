@@ -130,11 +130,11 @@ class NvmlEdits:
 
     @property
     def source(self) -> str:
-        """Where they come from, for a person."""
+        """Source of the edits, for a person."""
         return self._toolkit.program if self._toolkit else "the driver's files, found without nvidia-ctk"
 
     def whole(self, gpu: Gpu) -> Edits:
-        """Of a whole GPU.
+        """Edits for a whole GPU.
 
         Raises:
             PluginError: `toolkit-failed`, `driver-files-missing`.
@@ -144,7 +144,7 @@ class NvmlEdits:
         return _alone(self._files(gpu))
 
     def mig(self, gpu: Gpu, mig: MigDevice) -> Edits:
-        """Of a MIG device: the GPU's device file, and the two that open the instances.
+        """Edits for a MIG device: the GPU's device file, and the two that open the instances.
 
         These are added to what the toolkit says, which may lack them (issue 787 of NVIDIA's driver).
 
@@ -173,5 +173,5 @@ class NvmlEdits:
 
 
 def _alone(edits: Edits) -> Edits:
-    """With nothing besides from the runtime hook of the toolkit, which takes the variable for its orders."""
+    """Add the variable that keeps the toolkit's runtime hook from adding anything."""
     return joined(edits, Edits(env=(VISIBLE_NONE,)))

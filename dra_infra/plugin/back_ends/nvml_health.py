@@ -24,7 +24,7 @@ IGNORED_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})
 """Errors of applications, after which a GPU is as healthy as before (https://docs.nvidia.com/deploy/xid-errors)."""
 
 _WAIT_MS: Final = 1000
-"""How long one question for events takes, and so the longest that `stop` waits."""
+"""Milliseconds that one wait for events takes, and so the longest that `stop` waits."""
 
 _PAUSE_S: Final = 5.0
 """Between questions that NVML answers with an error at once."""
@@ -35,7 +35,7 @@ _MOST_FAILURES: Final = 3
 _EVENTS: Final = "the GPUs' events"
 
 _ALL: Final = 0xFFFFFFFF
-"""In the place of an instance's id: the event is of the whole GPU, or of a whole GPU instance."""
+"""Instance id of events about the whole GPU, or about a whole GPU instance."""
 
 
 class HealthMonitor:
@@ -72,7 +72,7 @@ class HealthMonitor:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Have NVML record events, and watch them in a thread; GPUs that NVML cannot watch get the taint `unmonitored`."""
+        """Register for NVML's events, and watch them in a thread; GPUs that NVML cannot watch get the taint `unmonitored`."""
         pynvml = self._nvml.pynvml
         try:
             self._events = pynvml.nvmlEventSetCreate()
@@ -97,12 +97,12 @@ class HealthMonitor:
             self._events = None
 
     def taints(self, device: str) -> list[DeviceTaint]:
-        """Of a device by its name, in the order of their keys."""
+        """Taints of a device by its name, in the order of their keys."""
         with self._lock:
             return [taint for _, taint in sorted(self._taints.get(device, {}).items())]
 
     def health(self) -> Mapping[str, Health]:
-        """Of all devices that are not healthy, by name."""
+        """Health of all devices that are not healthy, by name."""
         with self._lock:
             told = {name: _health(taints.values(), self._driver) for name, taints in self._taints.items()}
         return {name: health for name, health in told.items() if health.state != "healthy"}
@@ -166,7 +166,7 @@ class HealthMonitor:
         self._add(names, "xid", value=str(xid), effect=effect)
 
     def _report_deaf(self, error: Any) -> None:
-        """Without events a broken GPU looks as healthy as ever."""
+        """Report that NVML gives no events any more, without which a broken GPU looks as healthy as ever."""
         problem = Problem(
             path=_EVENTS,
             code="nvml-not-usable",
@@ -217,7 +217,7 @@ class HealthMonitor:
 
 
 def _names(gpu: Gpu) -> tuple[str, ...]:
-    """Its devices."""
+    """Names of all devices of a GPU."""
     return _affected(gpu, _ALL, _ALL)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 from dra_infra.errors import PluginError, Problem
 
 _MOST_LINKS: Final = 40
-"""As many as the kernel follows."""
+"""Links that the kernel follows at most."""
 
 
 def resolve(path: Path, root: Path) -> Path | None:
@@ -57,7 +57,7 @@ LIBRARY_FOLDERS: Final = (
     "lib/x86_64-linux-gnu",
     "lib/aarch64-linux-gnu",
 )
-"""Where the driver's libraries are, as NVIDIA's DRA driver looks for them (librarySearchPaths in its root.go)."""
+"""Folders of the driver's libraries, as NVIDIA's DRA driver looks for them (librarySearchPaths in its root.go)."""
 
 _NODES: Final = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm")
 _MODULE: Final = "proc/driver/nvidia/version"
@@ -114,7 +114,7 @@ class Nvml:
                 self.quietly("nvmlShutdown")
 
     def count(self) -> int:
-        """How many GPUs NVML sees.
+        """Count the GPUs that NVML sees.
 
         Raises:
             PluginError: `nvml-not-usable`, also where it sees none.

@@ -41,7 +41,7 @@ _COMPUTE_SLICES: Final = {
     "7_SLICE_NVL": 7,
     "8_SLICE": 8,
 }
-"""The same of compute instances."""
+"""Compute slices of NVML's profiles of compute instances."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

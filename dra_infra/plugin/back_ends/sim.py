@@ -35,11 +35,11 @@ from dra_infra.plugin.disk import Disk
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _INTERVALS: Final = ("Default", "Short", "Medium", "Long")
-"""As nvidia-smi counts them, from 0."""
+"""Intervals of time slices, as nvidia-smi counts them from 0."""
 
 
 def _silent(_: Sequence[Problem]) -> None:
-    """Nobody listens."""
+    """Ignore problems."""
 
 
 class SimulatedBackEnd:
@@ -163,7 +163,7 @@ class SimulatedBackEnd:
 
     @property
     def state_folder(self) -> Path:
-        """Where the state of the hardware is, of this boot."""
+        """Folder of the hardware's state, of this boot."""
         return self._hardware.path
 
     def uses(self) -> frozenset[Use]:

@@ -148,7 +148,7 @@ def disturb(
 
 
 def hold(commands: Commands, device: str = EVERY) -> Commands:
-    """From now on pods that get the device wait until it is bound."""
+    """Let pods that get the device wait until it is bound."""
     names = tuple(dict.fromkeys((*commands.binding_conditions, device)))
     return _changed(commands, binding_conditions=names)
 

@@ -15,7 +15,7 @@ from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Mount
 from dra_infra.plugin.configs import EffectiveConfig
 
 MARKER: Final = "/var/run/dra-infra/{driver}/{uid}.json"
-"""Where a container finds the file of a claim."""
+"""Path of a claim's file in a container."""
 
 _MIB: Final = 2**20
 _RATES: Final = {"ingressBandwidth": "INGRESS_RATE", "egressBandwidth": "EGRESS_RATE"}

@@ -30,7 +30,7 @@ IGNORED_XIDS: Final = frozenset({13, 31, 43, 45, 68, 109})
 
 BINDING_CONDITION: Final = "BindingConditions"
 BINDING_FAILURE_CONDITION: Final = "BindingFailureConditions"
-"""As the example driver calls its conditions (chart value `kubeletPlugin.bindingConditions`, from 0.4 on)."""
+"""Conditions of the example driver (chart value `kubeletPlugin.bindingConditions`, from 0.4 on)."""
 
 
 def apply(node: SimulatedNode, commands: Commands, withdrawn: frozenset[str] = frozenset()) -> Inventory:
@@ -199,12 +199,12 @@ class WatchedCommands:
                 self._thread.start()
 
     def notify(self) -> None:
-        """Call all who watch."""
+        """Notify everybody who watches."""
         for each in tuple(self._callbacks):
             each()
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop looking at the file."""
         self.ended.set()
         if self._thread:
             self._thread.join()

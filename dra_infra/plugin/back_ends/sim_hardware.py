@@ -30,7 +30,7 @@ _BOOT: Final = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 
 class Use(NamedTuple):
-    """A claim has a device."""
+    """Use of a device by a claim."""
 
     device: str
     uid: str
@@ -57,7 +57,7 @@ class Hardware:
         self._markers = Folder(path / _MARKERS, disk, mode=0o644)
 
     def uses(self) -> frozenset[Use]:
-        """Who has what."""
+        """Devices in use, with the claims that have them."""
         return frozenset(Use(*name.removesuffix(".use").split(".", 1)) for name in self._names(".use"))
 
     def uses_of(self, uid: str) -> list[Use]:
@@ -81,7 +81,7 @@ class Hardware:
         _write(self._folder, f"{use.device}.{use.uid}.use", {"config": config})
 
     def give_back(self, use: Use) -> None:
-        """Note that it has it no more."""
+        """Note that a claim has a device no more."""
         self._folder.remove(f"{use.device}.{use.uid}.use")
 
     def made(self) -> Mapping[str, Mapping[str, Any]]:
@@ -93,7 +93,7 @@ class Hardware:
         _write(self._folder, f"{device}.mig", what)
 
     def destroy(self, device: str) -> None:
-        """Destroy it."""
+        """Destroy a MIG device that was made."""
         self._folder.remove(f"{device}.mig")
 
     def sharing(self) -> Mapping[str, Mapping[str, Any]]:
@@ -115,7 +115,7 @@ class Hardware:
         return self._markers.path / name
 
     def remove_marker(self, uid: str) -> None:
-        """Take it away."""
+        """Remove that file."""
         self._markers.remove(f"{check_uid(uid)}.json")
 
     def tidy(self) -> None:

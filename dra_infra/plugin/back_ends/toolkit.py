@@ -166,7 +166,7 @@ _SECONDS: Final = 20.0
 """Longest run: the kubelet waits for the preparation meanwhile."""
 
 _FRESH_S: Final = 300.0
-"""How long a spec is taken again, as in NVIDIA's driver (cdi.go)."""
+"""Seconds that a spec is used again, as in NVIDIA's driver (cdi.go)."""
 
 
 def find_toolkit(root: DriverRoot) -> str | None:
@@ -203,7 +203,7 @@ class Toolkit:
         raise PluginError([self._failed(f"says nothing of {uuid}")])
 
     def edits_or_common(self, uuid: str) -> tuple[Edits, bool]:
-        """The same; of a device that is not named, what is common to all, and False.
+        """Edits as of `edits`, and True; for a device that is not named those common to all, and False.
 
         Raises:
             PluginError: `toolkit-failed`.
@@ -260,7 +260,7 @@ class Toolkit:
         )
 
     def _places(self) -> list[str]:
-        """Where other things are that it would guess: from its own PATH, which in a container is not that of the node."""
+        """Paths that it would guess from its own PATH, which in a container is not that of the node."""
         given = []
         if self._root.here != Path("/") and not self._root.has_devices:
             # Else it looks for device files in the driver's folder, and leaves out those that are not there.
@@ -271,7 +271,7 @@ class Toolkit:
         return given
 
     def _on_host(self, edits: Edits) -> Edits:
-        """With the paths of the node, from which the runtime mounts."""
+        """Edits with the paths of the node, from which the runtime mounts."""
         return replace(
             edits,
             mounts=tuple(replace(each, host_path=self._path(each.host_path)) for each in edits.mounts),

@@ -101,7 +101,7 @@ _LISTENS: Final = "0A"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Listeners:
-    """Who listens at a port.
+    """Processes that listen at a port.
 
     Args:
         processes: Their ids.
@@ -173,7 +173,7 @@ def _name(process: int) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """One thing that was tried.
+    """Result of one check.
 
     Args:
         what: It, in a few words.
@@ -191,7 +191,7 @@ class Finding:
         return self.problem is None or self.problem.severity == "warning"
 
     def lines(self) -> Iterator[str]:
-        """For a person."""
+        """Lines for a person."""
         if self.problem is None:
             yield f"✓ {self.what}: {self.found}"
             return
@@ -201,7 +201,7 @@ class Finding:
             yield f"    {self.problem.hint}"
 
     def plain(self) -> dict[str, Any]:
-        """For a program."""
+        """Fields for a program."""
         if self.problem is None:
             return {"what": self.what, "holds": True, "found": self.found}
         problem = {

@@ -31,7 +31,7 @@ Ends with 0 after SIGTERM or SIGINT, 1 where it cannot work or a check fails, 2 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
     def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
-        """Without the brackets: that a flag may be alone is only so that it can be told with all other mistakes."""
+        """Format the value of a flag without brackets: it may be missing only so that this is told with all other mistakes."""
         return str(action.metavar) if action.nargs == "?" else super()._format_args(action, default_metavar)
 
 

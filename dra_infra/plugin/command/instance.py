@@ -41,7 +41,7 @@ class Paths:
 
     @classmethod
     def of(cls, settings: Settings, driver: str) -> Paths:
-        """As the settings have them."""
+        """Make the paths that the settings name."""
         sockets = Sockets(kubelet_root=settings.kubelet_root, driver=driver, pod_uid=settings.pod_uid)
         state = settings.state_folder or sockets.folder
         commands = settings.sim_commands or state / "sim-commands.json"
@@ -109,11 +109,11 @@ def _make(folder: Path, mode: int, *, parents: bool = False) -> None:
 INSTANCES_FILE: Final = "instances"
 
 _SECONDS: Final = 5.0
-"""For an answer of a socket on the same machine."""
+"""Seconds for an answer of a socket on the same machine."""
 
 
 class InstanceLock:
-    """A file that each of our instances holds for as long as it lives: the kernel lets go of it when one dies.
+    """Shared lock that each of our instances holds for as long as it lives: the kernel frees it when one dies.
 
     Args:
         folder: That of the plugin's state.
@@ -124,7 +124,7 @@ class InstanceLock:
         self._handle = -1
 
     def acquire(self) -> bool:
-        """Be one of them.
+        """Hold the lock, beside other instances of ours.
 
         Returns:
             Whether another one is alive.
@@ -140,7 +140,7 @@ class InstanceLock:
         return others
 
     def release(self) -> None:
-        """Be none of them any more."""
+        """Release the lock."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1

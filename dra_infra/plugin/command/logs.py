@@ -41,7 +41,7 @@ _context: ContextVar[Mapping[str, Any]] = ContextVar("dra_infra_plugin_log", def
 def set_up(
     *, log_format: str, level: str, environment: Mapping[str, str] = os.environ, stream: TextIO | None = None
 ) -> None:
-    """Have all lines written as *log_format* has it.
+    """Set up logging of this process in *log_format*.
 
     Args:
         log_format: text or json; empty for text on a terminal and json elsewhere.

@@ -137,7 +137,7 @@ class Metrics:
         return prometheus_client.Gauge(f"dra_infra_plugin_{name}", meaning, labels, registry=self.registry)
 
     def _show_zeros(self) -> None:
-        """Have what did not happen yet at 0: a rate of what is not there is nothing, and alerts never fire."""
+        """Set metrics of what did not happen yet to 0: a rate of a missing series is nothing, and alerts never fire."""
         for result in _RESULTS:
             self._publishes.labels(result)
             self._registrations.labels(result)
@@ -176,7 +176,7 @@ def _codes(problems: Iterable[Problem]) -> Iterable[str]:
 
 _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS: Final = 10.0
-"""For a request and its answer: Prometheus waits for ten, if nobody says more."""
+"""Seconds for a request and its answer: Prometheus waits for ten, if nobody says more."""
 
 
 class MetricsServer:

@@ -30,7 +30,7 @@ MOST: Final = 128
 """Connections at a time. Each of a probe has three open files, and a process may often have no more than 1,024 of them."""
 
 MOST_OF_ONE: Final = 8
-"""Of one address: the node's is that of the kubelet, and of whoever is hidden behind it."""
+"""Connections of one peer address: the node's is that of the kubelet, and of whoever is hidden behind it."""
 
 LARGEST: Final = 16 * 1024
 """Bytes that one connection may send; a probe sends half a kilobyte, a scrape less than that."""

@@ -23,7 +23,7 @@ from dra_infra.plugin.service.serving import not_made, run
 SERVICE: Final = "grpc.health.v1.Health"
 
 SECONDS: Final = 3.0
-"""For an answer of our own; a probe of the kubelet waits for one second, if its author does not say more, as that of `NodePlugin` does."""
+"""Seconds for an answer of our own; a probe of the kubelet waits for one, if its author does not say more, as that of `NodePlugin` does."""
 
 _LONGEST: Final = 15.0
 """Seconds of a connection. The kubelet makes one for each probe, and waits ten seconds for that of `NodePlugin`."""
@@ -32,7 +32,7 @@ _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """First bytes of each HTTP/2 connection."""
 
 _CALLS: Final = 2
-"""Of one connection at a time."""
+"""Calls of one connection at a time."""
 
 _OPTIONS: Final = [
     ("grpc.max_receive_message_length", 1024),
@@ -106,7 +106,7 @@ class ProbeServer:
         return server
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Have gRPC answer a connection that speaks HTTP/2, until either side ends it or it has sent too much."""
+        """Pass a connection that speaks HTTP/2 on to gRPC, until either side ends it or it has sent too much."""
         if await reader.readexactly(len(_PREFACE)) != _PREFACE:
             return
         answers, questions = await asyncio.open_unix_connection(str(self._inside), limit=LARGEST)

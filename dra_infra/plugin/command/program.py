@@ -33,7 +33,7 @@ EXIT_NOT_WORKING: Final = 1
 EXIT_MISTAKEN: Final = 2
 
 _MISTAKES: Final = ("plugin-setting", "back-end-not-loaded", "sim-commands-malformed")
-"""How the codes of what the user wrote begin."""
+"""Prefixes of the codes of mistakes that the user made."""
 
 _BY_SIGNAL: Final = 128
 

@@ -253,7 +253,7 @@ def _made(what: str, make: Callable[[], _Kind]) -> tuple[_Kind | None, list[Find
 
 
 def _tried(what: str, work: Callable[[], str]) -> Iterator[Finding]:
-    """As `attempt`, also of what raises errors of fleets and clusters."""
+    """`attempt` for work that also raises errors of fleets and clusters."""
 
     def of_plugin() -> str:
         try:

@@ -28,7 +28,7 @@ _ADDRESS: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z.-]*):(?P<p
 
 @dataclass(frozen=True, order=True, slots=True)
 class Address:
-    """Where a server listens."""
+    """Address that a server listens at."""
 
     host: str
     port: int
@@ -39,7 +39,7 @@ class Address:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Kind:
-    """How the values of a setting look.
+    """Kind of a setting's values.
 
     Args:
         metavar: As help has it.
@@ -307,17 +307,17 @@ class Setting:
 
     @property
     def flag(self) -> str:
-        """On the command line."""
+        """Flag of the command line."""
         return "--" + self.name.replace("_", "-")
 
     @property
     def variable(self) -> str:
-        """In the environment."""
+        """Environment variable."""
         return self.about.variable or PREFIX + self.name.upper()
 
     @property
     def key(self) -> str:
-        """In the file."""
+        """Key of the settings file."""
         first, *others = self.name.split("_")
         return first + "".join(each.capitalize() for each in others)
 

@@ -1,1 +1,1 @@
-"""From a back end's inventory to slices on the API server, kept there whoever changes them."""
+"""Publishing of a back end's inventory as slices on the API server, kept there whoever changes them."""

@@ -195,7 +195,7 @@ class DesiredSlices:
     def remaining(
         self, last: Sequence[Spec], found: Sequence[Item], inventory: Inventory
     ) -> tuple[Spec, ...]:
-        """Of what was published last, what may be given out still though the server refuses those of *inventory*.
+        """The part of the last published slices that may still be given out while the server refuses those of *inventory*.
 
         Devices that are gone, and those that are to be kept away now, are taken out; the others stay as they were published.
         Kubernetes' own library removes slices that are too many, for "it's still better to remove devices that the driver no

@@ -55,7 +55,7 @@ class Changes:
 def find_changes(
     wanted: Sequence[Spec], found: Sequence[Item], written: Written, *, owner: Mapping[str, Any]
 ) -> Changes:
-    """From *found* to *wanted*.
+    """Find the writes that turn the slices *found* into those *wanted*.
 
     Args:
         wanted: Specs without generation and count, in the form in which the server keeps them.
@@ -182,7 +182,7 @@ def _equal(one: object, other: object) -> bool:
 
 
 def _bare(value: object) -> object:
-    """Without what a server leaves out where it is empty."""
+    """Drop the fields that a server leaves out where they are empty."""
     if isinstance(value, Mapping):
         parts = {key: _bare(each) for key, each in value.items()}
         return {key: each for key, each in parts.items() if each is not None and each not in ("", [], {})}

@@ -17,7 +17,7 @@ from dra_infra.plugin.back_end import Inventory
 Spec = dict[str, Any]
 
 SEPARATE: Final = 35
-"""From this minor on counter sets are in slices of their own; before, beside the devices that draw on them."""
+"""Minor from which on counter sets are in slices of their own; before, beside the devices that draw on them."""
 
 _DEVICES: Final = 128
 _ADVANCED: Final = 64
@@ -31,7 +31,7 @@ _CONSUMED_BESIDE: Final = 1024
 """Counters that all devices of a slice draw on, before 1.35."""
 
 _TOLD: Final = 35
-"""From this minor on taints may have the effect None, which tells and keeps nobody away; before, servers refuse the slice."""
+"""Minor from which on taints may have the effect None, which keeps nobody away; before, servers refuse the slice."""
 
 _LISTS: Final = ("ints", "bools", "strings", "versions")
 

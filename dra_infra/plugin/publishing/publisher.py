@@ -155,7 +155,7 @@ class Publisher:
         self._thread.start()
 
     def publish(self) -> None:
-        """Have it looked at again: something has changed, or may have."""
+        """Ask for another publishing: something has changed, or may have."""
         self._wake.set()
 
     def wait(self, timeout: float) -> bool:
@@ -216,7 +216,7 @@ class Publisher:
             self._published.set()
 
     def _report_conflict(self, error: PluginError) -> None:
-        """Have nobody be registered under a name that is taken, for as long as that helps; what fails is tried again."""
+        """Report that another driver has the name, for as long as standing aside helps; what fails is tried again."""
         if self._on_name_taken is None:
             return
         now = time.monotonic()
@@ -233,7 +233,7 @@ class Publisher:
             self._observer.noticed(more.problems)
 
     def _report_free(self) -> None:
-        """Once and for all: later on claims have been prepared, and the kubelet has to find us to have them released."""
+        """Report, once and for all, that the name is free: later on the kubelet has to find us to have claims released."""
         if self._on_name_taken is not None:
             self._on_name_taken(False)  # noqa: FBT003  (an answer)
             self._on_name_taken = None
@@ -294,7 +294,7 @@ class Publisher:
             raise joined(refusal, error) from refusal
 
     def _bring(self, wanted: Sequence[Spec], items: Sequence[Item], owner: Item) -> None:
-        """Have the server have *wanted* in the place of *items*."""
+        """Write the slices *wanted* in the place of *items*."""
         changes = find_changes(wanted, items, self._written, owner=owner)
         if changes:
             self._times.append(time.monotonic())

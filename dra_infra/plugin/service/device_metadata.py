@@ -32,7 +32,7 @@ _FILE: Final = "metadata.json"
 
 
 class WithMetadata:
-    """A back end whose claims have the files besides; all else is the other's.
+    """A back end that adds metadata files to the claims of the back end that it wraps.
 
     Args:
         back_end: Whose devices they are.
@@ -45,23 +45,23 @@ class WithMetadata:
 
     @property
     def driver(self) -> str:
-        """As the other's."""
+        """Delegates to the wrapped back end."""
         return self._back_end.driver
 
     def inventory(self) -> Inventory:
-        """As the other's."""
+        """Delegates to the wrapped back end."""
         return self._back_end.inventory()
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """As the other's."""
+        """Delegates to the wrapped back end."""
         self._back_end.watch(changed)
 
     def close(self) -> None:
-        """As the other's."""
+        """Delegates to the wrapped back end."""
         self._back_end.close()
 
     def prepare(self, claim: Claim) -> Sequence[Edits]:
-        """As the other's; the first device of each request brings the request's file into the container.
+        """Prepare with the wrapped back end; the first device of each request mounts the request's file into the container.
 
         Raises:
             PluginError: `plugin-folder-not-usable`, `invalid-claim-name`, and the other's.
@@ -80,7 +80,7 @@ class WithMetadata:
         return edits
 
     def release(self, claim: Claim) -> None:
-        """As the other's; the files go with it."""
+        """Release with the wrapped back end, and remove the files."""
         self._back_end.release(claim)
         folder = self._folder / check_uid(claim.uid)
         with _explain_os_errors(folder):
@@ -97,7 +97,7 @@ class WithMetadata:
 
 
 def path_in_container(claim: Claim, request: str, driver: str) -> str:
-    """Where a container finds what its devices of a request are.
+    """Path in the container of the file about the devices of a request.
 
     Raises:
         PluginError: `invalid-claim-name`, for names that would lead elsewhere.
@@ -168,7 +168,7 @@ def _document(
 
 
 def _attributes(device: Device | None) -> dict[str, Any]:
-    """In the order of their names, as Go writes maps."""
+    """Sort attributes by name, as Go writes maps."""
     values = device.attributes if device else None
     if not values:
         return {}

@@ -81,7 +81,7 @@ class HealthService:
 
     @property
     def watchers(self) -> int:
-        """How many watch now."""
+        """Number of watchers now."""
         return len(self._watchers)
 
     def changed(self) -> None:

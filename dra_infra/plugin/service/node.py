@@ -88,7 +88,7 @@ def check_one(references: tuple[ClaimReference, ...]) -> ClaimReference:
 
 
 def shortened(reference: ClaimReference) -> ClaimReference:
-    """For logs: what was not checked may be long."""
+    """Shorten a reference for logs: what was not checked may be long."""
     return ClaimReference(
         namespace=reference.namespace[:_LONGEST_LABEL],
         name=reference.name[:_LONGEST_SUBDOMAIN],
