@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import pulumi
 
-from dra_infra.components.component import Replace, present, reports_unknown_arguments
-from dra_infra.components.device_claims import CommonArguments, DeviceClaimComponent
+from dra_infra.components.arguments import ClaimArgs, takes
+from dra_infra.components.component import present, reports_unknown_arguments
+from dra_infra.components.device_claims import DeviceClaimComponent
 from dra_infra.errors import Problem
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.claims import SHORTHAND_REQUEST
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.requests import Alternative, Constraint, Count, DeviceRequest, NamedClass, Toleration
-from dra_infra.target import ClusterTarget
 
 
-class _AskedComponent(DeviceClaimComponent):
-    """What `GpuClaim` and `GpuClaimTemplate` take."""
+class _RequestedDevices(DeviceClaimComponent):
+    """Base of `GpuClaim` and `GpuClaimTemplate`, which take the same arguments."""
 
     @reports_unknown_arguments
+    @takes(ClaimArgs)
     def __init__(
         self,
         name: str,
@@ -35,17 +36,9 @@ class _AskedComponent(DeviceClaimComponent):
         requests: Sequence[DeviceRequest] | None = None,
         constraints: Sequence[Constraint] = (),
         configs: Sequence[DeviceConfig] = (),
-        namespace: pulumi.Input[str] | None = None,
-        object_name: pulumi.Input[str] | None = None,
-        labels: Mapping[str, pulumi.Input[str]] | None = None,
-        annotations: Mapping[str, pulumi.Input[str]] | None = None,
-        replace: Replace | None = None,
-        driver_release: str | None = None,
-        driver_gates: Mapping[str, bool] | None = None,
-        target: ClusterTarget | None = None,
-        opts: pulumi.ResourceOptions | None = None,
+        **common: Unpack[ClaimArgs],
     ) -> None:
-        super().__init__(name, inputs={}, target=target, opts=opts)
+        super().__init__(name, common)
         shorthand = {
             "device_class": device_class,
             "count": count,
@@ -60,22 +53,13 @@ class _AskedComponent(DeviceClaimComponent):
             asked,
             constraints,
             configs,
-            common=CommonArguments(
-                namespace=namespace,
-                object_name=object_name,
-                labels=labels,
-                annotations=annotations,
-                replace=replace,
-                driver_release=driver_release,
-                driver_gates=driver_gates,
-            ),
             problems=problems,
             shorthand=requests is None,
             shared=self._shared,
         )
 
 
-class GpuClaim(_AskedComponent):
+class GpuClaim(_RequestedDevices):
     """A ResourceClaim: devices that live independently of pods; pods that refer to it share them, on one node.
 
     Arguments and outputs are those of `GpuClaimTemplate`.
@@ -84,7 +68,7 @@ class GpuClaim(_AskedComponent):
     _shared = True
 
 
-class GpuClaimTemplate(_AskedComponent):
+class GpuClaimTemplate(_RequestedDevices):
     """A ResourceClaimTemplate: every pod that refers to it gets devices of its own.
 
     The 90 % case needs no list: `device_class`, `count`, `select` make one request, named `gpu`. `requests` is for

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -11,7 +11,8 @@ import pulumi
 
 from dra_infra.catalog.drivers import newest
 from dra_infra.components import pod_specs
-from dra_infra.components.component import Component, Replace, depending_on, has_outputs, present
+from dra_infra.components.arguments import ClaimArgs
+from dra_infra.components.component import Component, depending_on, has_outputs, present
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.report import failing_output, warn
 from dra_infra.errors import InvalidSpecError, Problem
@@ -26,21 +27,13 @@ from dra_infra.specs.requests import Constraint, DeviceRequest
 PodSpec = TypeVar("PodSpec")
 
 
-@dataclass(frozen=True, kw_only=True)
-class CommonArguments:
-    """The arguments that all claims have; `GpuClaimTemplate` says what each is."""
-
-    namespace: pulumi.Input[str] | None = None
-    object_name: pulumi.Input[str] | None = None
-    labels: Mapping[str, pulumi.Input[str]] | None = None
-    annotations: Mapping[str, pulumi.Input[str]] | None = None
-    replace: Replace | None = None
-    driver_release: str | None = None
-    driver_gates: Mapping[str, bool] | None = None
-
-
 class DeviceClaimComponent(Component):
-    """What all claims and claim templates share; a subclass takes the arguments and calls `_make`."""
+    """Base of all claims and claim templates; a subclass takes the arguments and calls `_make`.
+
+    Args:
+        name: Name of the component.
+        common: The arguments that all claims have.
+    """
 
     _shared: bool = False
     """Whether pods share one ResourceClaim; else each pod gets a claim of its own from a template."""
@@ -48,13 +41,16 @@ class DeviceClaimComponent(Component):
     object_name: str | pulumi.Output[str]
     namespace: str | pulumi.Output[str]
 
+    def __init__(self, name: str, common: ClaimArgs) -> None:
+        super().__init__(name, inputs={}, target=common.get("target"), opts=common.get("opts"))
+        self._common = common
+
     def _make(
         self,
         asked: Sequence[DeviceRequest],
         constraints: Sequence[Constraint] = (),
         configs: Sequence[DeviceConfig] = (),
         *,
-        common: CommonArguments,
         problems: Sequence[Problem] = (),
         shorthand: bool = False,
         shared: bool = False,
@@ -66,24 +62,24 @@ class DeviceClaimComponent(Component):
             asked: The requests.
             constraints: What the devices share or must not share.
             configs: How drivers set the devices up.
-            common: The arguments that all claims have.
             problems: What was found wrong with the arguments before.
             shorthand: Whether the user wrote the only request as arguments of the component.
             shared: Whether to make one ResourceClaim for all pods instead of a template.
             arguments: What paths begin with, and the argument of the component that it stands for; first match counts.
         """
         self._shared = shared
-        name, namespace, object_name = self._component_name, common.namespace, common.object_name
-        self._delete_first = common.replace == "delete-first"
+        name, common = self._component_name, self._common
+        namespace, object_name = common.get("namespace"), common.get("object_name")
+        self._delete_first = common.get("replace") == "delete-first"
         self.object_name = object_name if object_name is not None else name  # type: ignore[assignment]  # Input is wider
         self.namespace = namespace if namespace is not None else ""  # type: ignore[assignment]  # Input is wider
         found: list[Problem] = [
             *check_component_name(name),
             *self._check_inputs(
                 namespace=namespace,
-                labels=common.labels,
-                annotations=common.annotations,
-                replace=common.replace,
+                labels=common.get("labels"),
+                annotations=common.get("annotations"),
+                replace=common.get("replace"),
             ),
             *problems,
         ]
@@ -92,7 +88,7 @@ class DeviceClaimComponent(Component):
         found += self._object_options.check(self._kinds, named_by_content=object_name is None)
         self._requests = tuple(str(getattr(request, "name", "")) for request in asked)
         try:
-            pins = self._pins(common.driver_release)
+            pins = self._pins(common.get("driver_release"))
         except InvalidSpecError as error:
             found += error.problems
             pins = newest()
@@ -104,7 +100,7 @@ class DeviceClaimComponent(Component):
                 configs,
                 target=self.target,
                 pins=pins,
-                gates=common.driver_gates,
+                gates=common.get("driver_gates"),
                 shorthand=shorthand,
                 warnings=warnings,
             )
@@ -122,19 +118,12 @@ class DeviceClaimComponent(Component):
             self._report(wrong)
             self.register_outputs({})
             return
-        metadata = present(
-            {
-                "name": self.object_name,
-                "namespace": namespace,
-                "labels": common.labels,
-                "annotations": common.annotations,
-            }
-        )
+        metadata = self._metadata(self.object_name)
         manifest = {"apiVersion": API_VERSION, "kind": self._kind, "metadata": metadata, "spec": immutable}
         if not self._is_accepted(manifest):
             self.register_outputs({})
             return
-        if common.driver_release is not None:
+        if common.get("driver_release") is not None:
             # Advice on the object is for the stack's release, and cannot tell what another one does.
             warn(self, self.label, [_in_terms_of(arguments, problem) for problem in warnings])
         child = KubernetesObject(name, manifest, self._child_options(asked))
@@ -142,6 +131,11 @@ class DeviceClaimComponent(Component):
         if namespace is None:
             self.namespace = child.metadata.apply(lambda found: (found or {}).get("namespace") or "default")
         self.register_outputs({"objectName": self.object_name, "namespace": self.namespace})
+
+    def _metadata(self, object_name: pulumi.Input[str]) -> dict[str, Any]:
+        """Metadata of an object of the claim, which may be several: all get the same labels and annotations."""
+        shared = {key: self._common.get(key) for key in ("namespace", "labels", "annotations")}
+        return present({"name": object_name, **shared})
 
     @property
     def _kind(self) -> str:

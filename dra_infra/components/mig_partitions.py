@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Unpack
 
-import pulumi
-
-from dra_infra.components.component import Replace, reports_unknown_arguments
-from dra_infra.components.device_claims import CommonArguments, DeviceClaimComponent
+from dra_infra.components.arguments import ClaimArgs, takes
+from dra_infra.components.component import reports_unknown_arguments
+from dra_infra.components.device_claims import DeviceClaimComponent
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import wrong_type
@@ -15,7 +15,6 @@ from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.mig_partitions import MigRequests, compile_mig_partition
 from dra_infra.specs.mig_profiles import MIG_REQUEST, MigWish, Profiles, read_profiles
 from dra_infra.specs.requests import NamedClass, Toleration
-from dra_infra.target import ClusterTarget
 
 
 class MigPartition(DeviceClaimComponent):
@@ -69,6 +68,7 @@ class MigPartition(DeviceClaimComponent):
     """
 
     @reports_unknown_arguments
+    @takes(ClaimArgs)
     def __init__(
         self,
         name: str,
@@ -86,17 +86,9 @@ class MigPartition(DeviceClaimComponent):
         tolerations: Sequence[Toleration] = (),
         configs: Sequence[DeviceConfig] = (),
         shared: bool = False,
-        namespace: pulumi.Input[str] | None = None,
-        object_name: pulumi.Input[str] | None = None,
-        labels: Mapping[str, pulumi.Input[str]] | None = None,
-        annotations: Mapping[str, pulumi.Input[str]] | None = None,
-        replace: Replace | None = None,
-        driver_release: str | None = None,
-        driver_gates: Mapping[str, bool] | None = None,
-        target: ClusterTarget | None = None,
-        opts: pulumi.ResourceOptions | None = None,
+        **common: Unpack[ClaimArgs],
     ) -> None:
-        super().__init__(name, inputs={}, target=target, opts=opts)
+        super().__init__(name, common)
         wish = MigWish(
             profile=profile,
             profiles=profiles,
@@ -114,28 +106,19 @@ class MigPartition(DeviceClaimComponent):
         if not isinstance(shared, bool):
             problems.append(wrong_type("shared", shared, "True or False"))
         try:
-            pins = self._pins(driver_release)
+            pins = self._pins(common.get("driver_release"))
         except InvalidSpecError:
             # `_make` reports it; the rest is still checked.
             pins = None
         asked = MigRequests((), ())
         try:
-            asked = compile_mig_partition(wish, target=self.target, pins=pins, gates=driver_gates)
+            asked = compile_mig_partition(
+                wish, target=self.target, pins=pins, gates=common.get("driver_gates")
+            )
         except InvalidSpecError as error:
             problems += error.problems
-        common = CommonArguments(
-            namespace=namespace,
-            object_name=object_name,
-            labels=labels,
-            annotations=annotations,
-            replace=replace,
-            driver_release=driver_release,
-            driver_gates=driver_gates,
-        )
         # Without requests, nothing can be said of the configs.
-        self._make(
-            *asked, configs if asked.requests else (), common=common, problems=problems, shared=shared is True
-        )
+        self._make(*asked, configs if asked.requests else (), problems=problems, shared=shared is True)
         if not asked.requests:
             # What pods ask for is still known, so that `attach` has nothing to add.
             named = read_profiles(wish)[1] if wish.names_profiles else ()

@@ -7,9 +7,9 @@ from typing import Any, Unpack
 
 import pulumi
 
+from dra_infra.components.arguments import NodePluginArgs, takes
 from dra_infra.components.component import Component, reports_unknown_arguments
 from dra_infra.components.kubernetes_object import KubernetesObject
-from dra_infra.components.platform_arguments import NodePluginArgs, takes
 from dra_infra.components.platform_charts import InstalledClass, InstalledClasses, NamespaceObject
 from dra_infra.components.report import warn
 from dra_infra.errors import InvalidSpecError

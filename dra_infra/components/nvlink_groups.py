@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final, Literal, TypeVar, Unpack
 
 import pulumi
 
 from dra_infra.catalog.drivers import newest
 from dra_infra.components import pod_specs
 from dra_infra.components import pod_specs as pod_templates
-from dra_infra.components.component import Replace, depending_on, present, reports_unknown_arguments
-from dra_infra.components.device_claims import CommonArguments, DeviceClaimComponent
+from dra_infra.components.arguments import ClaimArgs, takes
+from dra_infra.components.component import depending_on, reports_unknown_arguments
+from dra_infra.components.device_claims import DeviceClaimComponent
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.report import failing_output, warn
 from dra_infra.errors import InvalidSpecError, Problem
@@ -37,7 +38,6 @@ from dra_infra.specs.nvlink_groups import (
 )
 from dra_infra.specs.object_names import name_by_content
 from dra_infra.specs.requests import DeviceRequest, NamedClass, Toleration
-from dra_infra.target import ClusterTarget
 
 Workload = TypeVar("Workload")
 
@@ -102,6 +102,7 @@ class NvlinkGroup(DeviceClaimComponent):
     channel_template: str | pulumi.Output[str] | None
 
     @reports_unknown_arguments
+    @takes(ClaimArgs)
     def __init__(
         self,
         name: str,
@@ -115,29 +116,12 @@ class NvlinkGroup(DeviceClaimComponent):
         tolerations: Sequence[Toleration] = (),
         allocation_mode: Literal["Single", "All"] | None = None,
         imex_mode: Literal["driverManaged", "hostManaged"] | None = None,
-        namespace: pulumi.Input[str] | None = None,
-        object_name: pulumi.Input[str] | None = None,
-        labels: Mapping[str, pulumi.Input[str]] | None = None,
-        annotations: Mapping[str, pulumi.Input[str]] | None = None,
-        replace: Replace | None = None,
-        driver_release: str | None = None,
-        driver_gates: Mapping[str, bool] | None = None,
-        target: ClusterTarget | None = None,
-        opts: pulumi.ResourceOptions | None = None,
+        **common: Unpack[ClaimArgs],
     ) -> None:
-        super().__init__(name, inputs={}, target=target, opts=opts)
-        common = CommonArguments(
-            namespace=namespace,
-            object_name=object_name,
-            labels=labels,
-            annotations=annotations,
-            replace=replace,
-            driver_release=driver_release,
-            driver_gates=driver_gates,
-        )
-        line = self._line(driver_release)
-        plan, problems = _plan(gpus, on=on, gpu=gpu, gpus_per_pod=gpus_per_pod, line=line, gates=driver_gates)
-        problems += _check_for(plan, name, allocation_mode, imex_mode, line, driver_gates)
+        super().__init__(name, common)
+        line, gates = self._line(), common.get("driver_gates")
+        plan, problems = _plan(gpus, on=on, gpu=gpu, gpus_per_pod=gpus_per_pod, line=line, gates=gates)
+        problems += _check_for(plan, name, allocation_mode, imex_mode, line, gates)
         if plan is not None and (select is None or isinstance(select, Selector)):
             select = plan.select if select is None else plan.select & select
         asked = DeviceRequest(
@@ -149,13 +133,13 @@ class NvlinkGroup(DeviceClaimComponent):
         )
         self.pods, self.channel_template, self._group = 0, None, ""
         constraints = plan.constraints if plan else ()
-        self._make([asked], constraints, common=common, problems=problems, shorthand=True)
+        self._make([asked], constraints, problems=problems, shorthand=True)
         if plan is None or self._broken:
             return
         self.pods, self._plan = plan.pods, plan
         warn(self, self.label, plan.warnings)
         if plan.promise == "compute-domain":
-            self._make_compute_domain(common, line, allocation_mode)
+            self._make_compute_domain(line, allocation_mode)
 
     def attach(
         self,
@@ -222,27 +206,27 @@ class NvlinkGroup(DeviceClaimComponent):
         pod = pod_specs.add_container_claims(pod, chosen, {"name": entry})
         return pod_templates.template_replaced(template, ("spec",), pod)
 
-    def _make_compute_domain(self, common: CommonArguments, line: str, allocation_mode: str | None) -> None:
+    def _make_compute_domain(self, line: str, allocation_mode: str | None) -> None:
         name = self._component_name
         spec = compile_compute_domain(
-            "", nodes=self._plan.pods, line=line, gates=common.driver_gates, allocation_mode=allocation_mode
+            "",
+            nodes=self._plan.pods,
+            line=line,
+            gates=self._common.get("driver_gates"),
+            allocation_mode=allocation_mode,
         )
         # What the pods ask for counts too: pods of a group that has changed need not go where the old ones still are.
         claim = self.object_name if isinstance(self.object_name, str) else None
         self._group = name_by_content(name, {"spec": spec, "pods": self._plan.pods, "claim": claim})
-        object_name = common.object_name if common.object_name is not None else self._group
+        given = self._common.get("object_name")
+        object_name = self._group if given is None else given
         if isinstance(object_name, str):
             self.channel_template = f"{object_name}{_CHANNEL_SUFFIX}"
         else:
             self.channel_template = pulumi.Output.concat(object_name, _CHANNEL_SUFFIX)
         spec["channel"]["resourceClaimTemplate"] = {"name": self.channel_template}
-        metadata = {
-            "name": object_name,
-            "namespace": common.namespace,
-            "labels": common.labels,
-            "annotations": common.annotations,
-        }
-        manifest = {"apiVersion": API_VERSION, "kind": KIND, "metadata": present(metadata), "spec": spec}
+        metadata = self._metadata(object_name)
+        manifest = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
         self.resources = {**self.resources, KIND: KubernetesObject(name, manifest, self._child_options([]))}
 
     def _name_for_pods(self) -> str | pulumi.Output[str]:
@@ -254,9 +238,9 @@ class NvlinkGroup(DeviceClaimComponent):
             return failing_output()
         return named if self._delete_first else depending_on(named, self.resources[kind])
 
-    def _line(self, driver_release: str | None) -> str:
+    def _line(self) -> str:
         try:
-            pins = self._pins(driver_release)
+            pins = self._pins(self._common.get("driver_release"))
         except InvalidSpecError:
             # `_make` says so; everything else is looked at all the same.
             pins = newest()

@@ -8,14 +8,14 @@ from typing import Any, Final, Literal
 
 import pulumi
 
-from dra_infra.components.component import present, reports_unknown_arguments
-from dra_infra.components.node_plugin import classes_of, joined, make_objects
-from dra_infra.components.platform_arguments import (
+from dra_infra.components.arguments import (
     DraDriverArgs,
     ExampleDriverArgs,
     GpuOperatorArgs,
     NodePluginArgs,
 )
+from dra_infra.components.component import present, reports_unknown_arguments
+from dra_infra.components.node_plugin import classes_of, joined, make_objects
 from dra_infra.components.platform_charts import (
     ChartComponent,
     Definitions,

@@ -8,8 +8,8 @@ from typing import Any, Unpack
 
 import pulumi
 
+from dra_infra.components.arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs, takes
 from dra_infra.components.component import present, reports_unknown_arguments
-from dra_infra.components.platform_arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs, takes
 from dra_infra.components.platform_charts import ChartComponent, InstalledClass, InstalledClasses
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.specs.arguments import wrong_type

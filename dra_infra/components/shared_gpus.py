@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Unpack
 
-import pulumi
-
-from dra_infra.components.component import Replace, reports_unknown_arguments
-from dra_infra.components.device_claims import CommonArguments, DeviceClaimComponent
+from dra_infra.components.arguments import ClaimArgs, takes
+from dra_infra.components.component import reports_unknown_arguments
+from dra_infra.components.device_claims import DeviceClaimComponent
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.device_classes import NVIDIA_DRIVER
 from dra_infra.specs.device_configs import Mps, TimeSlicing
 from dra_infra.specs.requests import NamedClass
 from dra_infra.specs.shared_gpus import Across, compile_shared_gpu
-from dra_infra.target import ClusterTarget
 
 
 class SharedGpu(DeviceClaimComponent):
@@ -59,6 +57,7 @@ class SharedGpu(DeviceClaimComponent):
     """
 
     @reports_unknown_arguments
+    @takes(ClaimArgs)
     def __init__(
         self,
         name: str,
@@ -70,17 +69,9 @@ class SharedGpu(DeviceClaimComponent):
         sharing: TimeSlicing | Mps | None = None,
         memory: str | None = None,
         shares: int | None = None,
-        namespace: pulumi.Input[str] | None = None,
-        object_name: pulumi.Input[str] | None = None,
-        labels: Mapping[str, pulumi.Input[str]] | None = None,
-        annotations: Mapping[str, pulumi.Input[str]] | None = None,
-        replace: Replace | None = None,
-        driver_release: str | None = None,
-        driver_gates: Mapping[str, bool] | None = None,
-        target: ClusterTarget | None = None,
-        opts: pulumi.ResourceOptions | None = None,
+        **common: Unpack[ClaimArgs],
     ) -> None:
-        super().__init__(name, inputs={}, target=target, opts=opts)
+        super().__init__(name, common)
         problems: list[Problem] = []
         try:
             asked = compile_shared_gpu(
@@ -91,8 +82,8 @@ class SharedGpu(DeviceClaimComponent):
                 sharing=sharing,
                 memory=memory,
                 shares=shares,
-                pins=self._pins(driver_release),
-                gates=driver_gates,
+                pins=self._pins(common.get("driver_release")),
+                gates=common.get("driver_gates"),
             )
         except InvalidSpecError as error:
             problems += error.problems
@@ -101,15 +92,6 @@ class SharedGpu(DeviceClaimComponent):
         self._make(
             [asked.request],
             configs=asked.configs,
-            common=CommonArguments(
-                namespace=namespace,
-                object_name=object_name,
-                labels=labels,
-                annotations=annotations,
-                replace=replace,
-                driver_release=driver_release,
-                driver_gates=driver_gates,
-            ),
             problems=problems,
             shorthand=True,
             shared=asked.shared,

@@ -12,8 +12,7 @@ from itertools import zip_longest
 from typing import Any, Final, ForwardRef, NamedTuple
 
 import dra_infra as dra
-from dra_infra.components.device_claims import CommonArguments
-from dra_infra.components.platform_arguments import InstallationArgs
+from dra_infra.components.arguments import ClaimArgs, InstallationArgs
 
 CLAIMS: Final = ("GpuClaimTemplate", "GpuClaim", "SharedGpu", "MigPartition", "NvlinkGroup")
 CHARTS: Final = ("DraDriver", "GpuOperator", "ExampleDriver")
@@ -26,7 +25,7 @@ CONFIGS: Final = (
 FUNCTIONS: Final = ("class_ref", "pair", "with_capabilities")
 
 _OF_ALL: Final = ("target", "opts")
-_OF_CLAIMS: Final = tuple(CommonArguments.__dataclass_fields__)
+_OF_CLAIMS: Final = tuple(name for name in ClaimArgs.__annotations__ if name not in _OF_ALL)
 _OF_CHARTS: Final = tuple(name for name in InstallationArgs.__annotations__ if name != "version")
 GROUPS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "every component": ("GpuDeviceClass", _OF_ALL),

@@ -6,7 +6,7 @@ import pulumi
 import pytest
 
 import dra_infra as dra
-from dra_infra.components.platform_arguments import NodePluginArgs
+from dra_infra.components.arguments import NodePluginArgs
 from dra_infra.errors import ProgramError
 from dra_infra.plugin.command.settings import all_settings
 from dra_infra.program.synth import synth_function

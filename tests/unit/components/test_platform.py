@@ -10,7 +10,7 @@ import pytest
 
 import dra_infra as dra
 from dra_infra.catalog import load_fleet
-from dra_infra.components.platform_arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs
+from dra_infra.components.arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs
 from dra_infra.components.report import judged_at_end
 from dra_infra.errors import ProgramError
 from dra_infra.program.surroundings import fields_to_plain

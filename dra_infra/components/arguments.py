@@ -1,6 +1,6 @@
-"""Arguments of GpuOperator, DraDriver, ExampleDriver and NodePlugin.
+"""Arguments that components take as keywords of a TypedDict: those of all claims, and those of each installation.
 
-They are also entries of `GpuPlatform(driver={...})`.
+The latter are also entries of `GpuPlatform(driver={...})`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,27 @@ from typing import Any, Literal, TypedDict, TypeVar
 
 import pulumi
 
+from dra_infra.components.component import Replace
+from dra_infra.target import ClusterTarget
+
 _Init = TypeVar("_Init", bound=Callable[..., None])
 
 NodeLabels = Mapping[str, pulumi.Input[str]]
 PodTolerations = Sequence[Mapping[str, Any]]
+
+
+class ClaimArgs(TypedDict, total=False):
+    """Arguments that all claims have; `GpuClaimTemplate` says what each is."""
+
+    namespace: pulumi.Input[str] | None
+    object_name: pulumi.Input[str] | None
+    labels: Mapping[str, pulumi.Input[str]] | None
+    annotations: Mapping[str, pulumi.Input[str]] | None
+    replace: Replace | None
+    driver_release: str | None
+    driver_gates: Mapping[str, bool] | None
+    target: ClusterTarget | None
+    opts: pulumi.ResourceOptions | None
 
 
 class InstallationArgs(TypedDict, total=False):
