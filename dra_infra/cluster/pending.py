@@ -35,7 +35,7 @@ from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.kubernetes.scheduler.pod_shapes import read_shape
-from dra_infra.placement.pod_plans import find_unmodelled
+from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
 
 Manifest = Mapping[str, Any]
 

@@ -28,12 +28,7 @@ PodSpec = TypeVar("PodSpec")
 
 
 class DeviceClaimComponent(Component):
-    """Base of all claims and claim templates; a subclass takes the arguments and calls `_make`.
-
-    Args:
-        name: Name of the component.
-        common: The arguments that all claims have.
-    """
+    """Base of all claims and claim templates; a subclass takes the arguments and calls `_make`."""
 
     _shared: bool = False
     """Whether pods share one ResourceClaim; else each pod gets a claim of its own from a template."""

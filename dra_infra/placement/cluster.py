@@ -1,15 +1,19 @@
-"""A fleet as the scheduler of one release reads it, and the search on one of its nodes.
+"""A fleet as the scheduler of one release reads it, the search on one of its nodes, and the shapes of nodes.
 
-Outcomes of a search are in positions that mean the same on all nodes of a shape.
+Nodes that are the same to the claims of a pod have one shape, so that each shape is searched once, with the same
+things in use. Two nodes have one shape for some claims when a search would go the same way on both: their pools in
+order, the devices in them in all that selectors, constraints and the allocator look at, and values under a constraint
+up to their names.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from dra_infra import explanation
 from dra_infra.kubernetes.api.defaults import with_defaults
@@ -19,7 +23,7 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectMeta, ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim, ResourceClaimSpec
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator import (
     Allocated,
     AllocatedState,
@@ -28,75 +32,17 @@ from dra_infra.kubernetes.scheduler.allocator import (
     DeviceID,
     choose_variant,
 )
+from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute
+from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds, KindEvaluator
-from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
+from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex, device_matches_node
 from dra_infra.kubernetes.scheduler.device_amounts import DeviceAmounts
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
 from dra_infra.kubernetes.scheduler.pod_resources import node_amounts
-from dra_infra.placement.demand import Demand
+from dra_infra.placement.demand import Demand, Looks
+from dra_infra.placement.outcomes import Aborted, Chosen, Impossible, NotDecided, Outcome, Pick
 from dra_infra.target import ClusterTarget
-
-
-@dataclass(frozen=True, slots=True)
-class Pick:
-    """One device of a choice.
-
-    Args:
-        claim: Number of the claim among those of the pod that are not allocated yet.
-        request: Name of the request as results have it.
-        pool: Number of the pool on the node.
-        position: Number of the device in its pool.
-        admin: Whether it is for admin access, which takes nothing from anybody.
-        share: Whether others can have shares beside it.
-        consumed: What a share takes, by capacity, as the server prints it.
-    """
-
-    claim: int
-    request: str
-    pool: int
-    position: int
-    admin: bool = False
-    share: bool = False
-    consumed: Mapping[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """A full choice, in the order of allocation."""
-
-    picks: tuple[Pick, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Impossible:
-    """No choice of devices satisfies all claims."""
-
-
-@dataclass(frozen=True, slots=True)
-class Aborted:
-    """The scheduler ends the whole attempt for the pod with an error.
-
-    Args:
-        text: The scheduler's text, see `cluster.name_claims` for the names of claims in it.
-        crashes: Whether it panics.
-    """
-
-    text: str
-    crashes: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class NotDecided:
-    """The search reached something that is not modelled, or its limit."""
-
-    code: str
-    what: str
-
-
-Halt: TypeAlias = Aborted | NotDecided
-Outcome: TypeAlias = Chosen | Impossible | Aborted | NotDecided
-
 
 STEPS_LIMIT: Final = 200_000
 """Steps of one search before it is given up; the scheduler has a limit of 10 s per node instead."""
@@ -104,6 +50,9 @@ STEPS_LIMIT: Final = 200_000
 _CLAIM: Final = "claim-{}-of-the-pod"
 """Claims are searched under these names, so that equal claims of other names share the answer."""
 _NAMED: Final = re.compile(r"claim-([0-9]+)-of-the-pod")
+
+_COMPARED: Final = frozenset({"name", "attributes", "capacity"})
+"""Fields of a device that are looked at one by one; all others count as they are."""
 
 
 def newest_release() -> Release:
@@ -246,6 +195,152 @@ class _Steps:
         elif self._is_late is not None and (STEPS_LIMIT - self._left) % 1024 == 1 and self._is_late():
             self.why = "when the time was up"
         return bool(self.why)
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """The shapes of all nodes for some claims.
+
+    Args:
+        numbers: Number of the shape by node.
+        examples: First node of each shape.
+    """
+
+    numbers: Sequence[int]
+    examples: Sequence[int]
+
+
+class NodeShapes:
+    """Finds the shapes of a cluster's nodes; claims that look at the same share them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._known: dict[Looks, Shapes] = {}
+        self._rest: dict[int, Hashable] = {}
+
+    def of(self, looks: Looks) -> Shapes:
+        """The shapes for what is looked at."""
+        shapes = self._known.get(looks)
+        if shapes is None:
+            shapes = self._known[looks] = self._find(looks)
+        return shapes
+
+    def _find(self, looks: Looks) -> Shapes:
+        describe = _Description(self._cluster, looks, self._rest)
+        seen: dict[Hashable, int] = {}
+        numbers: list[int] = []
+        examples: list[int] = []
+        for node in range(len(self._cluster.nodes)):
+            number = seen.setdefault(describe.node(node), len(seen))
+            if number == len(examples):
+                examples.append(node)
+            numbers.append(number)
+        return Shapes(numbers, examples)
+
+
+class _Description:
+    """Hashable descriptions of devices and nodes, for one way of looking at them."""
+
+    def __init__(self, cluster: Cluster, looks: Looks, rest: dict[int, Hashable]) -> None:
+        self._cluster = cluster
+        self._looks = looks
+        self._rest = rest
+        self._devices: dict[int, int] = {}
+        self._kinds: dict[Hashable, int] = {}
+
+    def node(self, node: int) -> Hashable:
+        pools = self._cluster.pools(node)
+        devices = [each for pool in pools for each in pool.devices]
+        names: dict[str, int] = {}
+        where = self._cluster.nodes[node]
+        return (
+            # In 1.35 pools of one name and several drivers share counters.
+            tuple(names.setdefault(pool.id.pool, len(names)) for pool in pools),
+            tuple(self._pool(pool) for pool in pools),
+            tuple(_number_values(devices, name) for name in self._looks.attributes),
+            tuple(
+                device_matches_node(each.device, where)
+                for each in devices
+                if each.slice.spec.per_device_node_selection
+            ),
+        )
+
+    def _pool(self, pool: Pool) -> Hashable:
+        return (
+            pool.id.driver,
+            pool.is_incomplete,
+            pool.invalid,
+            # Where a slice begins counts: 1.34 and 1.35 look at other devices of it.
+            tuple((self._kind(each), each.index) for each in pool.devices),
+            tuple(self._kind(each) for each in pool.elsewhere if each.device.consumes_counters),
+            _freeze(pool.counters) if pool.counters else None,
+        )
+
+    def _kind(self, published: Published) -> int:
+        known = self._devices.get(id(published))
+        if known is None:
+            described = (
+                self._cluster.kinds.number(self._looks.reads, published),
+                self._describe_rest(published),
+                self._describe_capacity(published.device),
+            )
+            known = self._devices[id(published)] = self._kinds.setdefault(described, len(self._kinds))
+        return known
+
+    def _describe_capacity(self, device: Device) -> Hashable:
+        """Capacities, where amounts of them are counted."""
+        capacity = device.capacity or {}
+        has_policy = any(each.request_policy is not None for each in capacity.values())
+        if not (self._looks.capacity or has_policy or device.allow_multiple_allocations):
+            return None
+        return _freeze(capacity)
+
+    def _describe_rest(self, published: Published) -> Hashable:
+        """Everything that the allocator looks at beside attributes and capacity; the same for any claims."""
+        known = self._rest.get(id(published))
+        if known is None:
+            device, spec = published.device, published.slice.spec
+            others: Hashable = None
+            if not device.model_fields_set <= _COMPARED or device.model_extra:
+                manifest = device.to_manifest()
+                others = _freeze({name: value for name, value in manifest.items() if name not in _COMPARED})
+            known = self._rest[id(published)] = (
+                published.id.driver,
+                others,
+                bool(spec.per_device_node_selection),
+                bool(spec.node_name),
+                _freeze(spec.skip_node_operations) if spec.skip_node_operations else None,
+            )
+        return known
+
+
+def _number_values(devices: Iterable[Published], name: str) -> Hashable:
+    """The values of an attribute up to their names: equal numbers for equal values, in the order of appearance."""
+    numbers: dict[Hashable, int] = {}
+    numbered: list[Hashable] = []
+    for each in devices:
+        attribute = static_attribute(each, name)
+        if attribute is None:
+            numbered.append(None)
+            continue
+        found = attribute.to_manifest().items()
+        if not found:
+            numbered.append(())
+        for kind, value in found:
+            # A list is compared with single values of its type where lists are known.
+            several = value if isinstance(value, list) else [value]
+            one = kind.removesuffix("s")
+            numbers_of = tuple(numbers.setdefault((one, item), len(numbers)) for item in several)
+            numbered.append(numbers_of if isinstance(value, list) else numbers_of[0])
+    return tuple(numbered)
+
+
+def _freeze(value: object) -> str:
+    return json.dumps(value, sort_keys=True, default=_plain)
+
+
+def _plain(value: object) -> object:
+    return value.to_manifest() if hasattr(value, "to_manifest") else str(value)
 
 
 def name_claims(text: str, claims: Sequence[ObjectRef]) -> str:

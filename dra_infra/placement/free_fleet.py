@@ -1,23 +1,27 @@
-"""One workload on the otherwise free fleet: which nodes can take a pod, why not the others, and how many fit."""
+"""One workload on the otherwise free fleet: which nodes can take a pod, why not the others, and how many fit.
+
+Candidate nodes with their devices are made when looked at: a large fleet has many more than anybody reads.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 from dra_infra.explanation import Finding
 from dra_infra.kubernetes.api.pod_containers import Amounts
+from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING, PlacedPods, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import find_shortage, show_amount
-from dra_infra.placement.cluster import Aborted, Chosen, Cluster, Halt, Impossible, Outcome
-from dra_infra.placement.cluster_state import ClusterState
-from dra_infra.placement.demand import Demand
-from dra_infra.placement.in_use import FREE, Attempts, InUse, SharedPools
-from dra_infra.placement.pod_plans import PodPlan, Workload
+from dra_infra.placement.cluster import Cluster
+from dra_infra.placement.cluster_state import FREE, Attempts, ClusterState, InUse, SharedPools, choose
+from dra_infra.placement.demand import Demand, PodPlan, Workload
+from dra_infra.placement.outcomes import Aborted, Chosen, Halt, Impossible, Outcome
+from dra_infra.placement.placement import NodePlacement
 from dra_infra.placement.workloads import ProgramObjects
 
 
@@ -328,10 +332,60 @@ def _demands(plan: PodPlan) -> tuple[Demand, ...]:
     return tuple(entry.demand for entry in plan.entries)
 
 
+class CandidateNodes(Sequence[NodePlacement]):
+    """The nodes that can take one pod, in order of name; compares like a tuple."""
+
+    def __init__(self, free: FreeFleet, plan: PodPlan, answer: FreeAnswer) -> None:
+        self._free = free
+        self._plan = plan
+        self._answer = answer
+
+    def __len__(self) -> int:
+        return len(self._answer.candidates)
+
+    @overload
+    def __getitem__(self, index: int) -> NodePlacement: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[NodePlacement, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> NodePlacement | tuple[NodePlacement, ...]:
+        if isinstance(index, slice):
+            return tuple(self._build(node) for node in self._answer.candidates[index])
+        return self._build(self._answer.candidates[index])
+
+    def __iter__(self) -> Iterator[NodePlacement]:
+        return map(self._build, self._answer.candidates)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"CandidateNodes({len(self)} nodes)"
+
+    def _build(self, node: int) -> NodePlacement:
+        plan = self._plan.at(self._free.cluster.offered[node])
+        outcome = self._free.attempt(plan, node)
+        picks = outcome.picks if isinstance(outcome, Chosen) else ()
+        choices = []
+        for number, entry in enumerate(plan.entries):
+            own = [pick for pick in picks if pick.claim == number]
+            choices.extend(choose(self._free.cluster, entry, node, own))
+        return NodePlacement(node=self._free.cluster.nodes[node].name, devices=tuple(choices))
+
+
 def open_fleet(
-    cluster: Cluster, taken: Taken, objects: ProgramObjects, workloads: Iterable[Workload]
+    fleet: Fleet,
+    objects: ProgramObjects,
+    workloads: Iterable[Workload],
+    taken: Taken,
+    is_late: Callable[[], bool] | None = None,
 ) -> FreeFleet:
-    """The fleet for the workloads of a program."""
+    """The fleet for the workloads of a program, without what is taken of it."""
+    cluster = Cluster(fleet, objects.release, is_late, objects=objects.policies)
     plans = [each.plan for each in workloads if isinstance(each.plan, PodPlan)]
     keeps_off = any(plan.shape.apart for plan in plans)
     return FreeFleet(cluster, taken, objects.namespaces, keeps_off=keeps_off)

@@ -19,10 +19,10 @@ from dra_infra.kubernetes.api.device_class import (
 from dra_infra.kubernetes.api.metadata import ObjectMeta
 from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceRequest, ExactDeviceRequest
 from dra_infra.kubernetes.scheduler.allocator.identity import ROOM_FOR_RESULTS
-from dra_infra.placement.cluster import Chosen
+from dra_infra.placement.cluster_state import Attempts, InUse
 from dra_infra.placement.demand import Demand
-from dra_infra.placement.in_use import Attempts, InUse
-from dra_infra.placement.placement import Room
+from dra_infra.placement.outcomes import Chosen
+from dra_infra.placement.placement import Headroom, Room
 
 PROFILE: Final = ("gpu.nvidia.com", "profile")
 """Driver and attribute by which NVIDIA's driver tells what a MIG device is."""
@@ -41,6 +41,26 @@ class Probe:
 
     name: str
     ask: Callable[[int], Demand]
+
+
+def count_headroom(
+    attempts: Attempts, before: InUse, after: InUse, classes: Mapping[str, DeviceClass]
+) -> tuple[Headroom, ...]:
+    """Count what is left of the nodes that take pods at all, before and after the joint placement.
+
+    Args:
+        attempts: Searches on the nodes.
+        before: Devices in use before.
+        after: Devices in use after.
+        classes: The classes whose claims are counted, by name.
+    """
+    nodes = [number for number, node in enumerate(attempts.cluster.nodes) if not node.unschedulable]
+    found = []
+    for probe in probes_of(attempts, classes):
+        first, then = (find_room(attempts, in_use, nodes, probe) for in_use in (before, after))
+        if first.claims:
+            found.append(Headroom(name=probe.name, before=first, after=then))
+    return tuple(found)
 
 
 def probes_of(attempts: Attempts, classes: Mapping[str, DeviceClass]) -> Iterator[Probe]:

@@ -13,7 +13,7 @@ first; alone, on the otherwise free fleet, it is not held to them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -23,13 +23,11 @@ from dra_infra.kubernetes.scheduler.extended_resources import GATE
 from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
-from dra_infra.placement.cluster import Chosen, Impossible
-from dra_infra.placement.cluster_state import ClusterState
-from dra_infra.placement.demand import Undecided
+from dra_infra.placement.cluster_state import InUse
+from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import Capacity, FreeFleet
-from dra_infra.placement.in_use import InUse
+from dra_infra.placement.outcomes import Chosen, Impossible
 from dra_infra.placement.placement import NodePlacement
-from dra_infra.placement.pod_plans import PodPlan, Workload
 from dra_infra.placement.workloads import ProgramObjects
 
 _MOST: Final = 10_000
@@ -181,74 +179,99 @@ class Together:
     in_use: InUse
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedPod:
+    """One pod on its node.
+
+    Args:
+        node: Number of the node.
+        chosen: Its devices there.
+        placement: Both, as the answer shows them.
+    """
+
+    node: int
+    chosen: Chosen
+    placement: NodePlacement
+
+
+class FirstFit:
+    """Places pods on a fleet that fills up, each on the first node in order that takes it.
+
+    Args:
+        free: The fleet.
+        on_attempt: Called before a node is tried.
+    """
+
+    def __init__(self, free: FreeFleet, on_attempt: Callable[[], None] = lambda: None) -> None:
+        self.state = free.state()
+        self._free = free
+        self._on_attempt = on_attempt
+        self._starts: dict[tuple[object, ...], int] = {}
+
+    def place(self, plan: PodPlan) -> PlacedPod | None:
+        """Place one pod; None when no node takes it, or a node ends the attempt."""
+        refusals = self._free.refusals(plan)
+        left = self.state.nodes_for(plan)
+        # Claims that only this pod has are refused by a node for good once they are, for a fleet only fills up; and so
+        # are pods, unless others that come make room for them.
+        settled = plan.shape.only_fills and not any(entry.shared for entry in plan.entries)
+        key = self._free.key_of(plan) if settled else None
+        start = self._starts.get(key, 0) if key is not None else 0
+        for node in self.state.open_nodes(plan, range(start, len(refusals))):
+            if refusals[node] or (left is not None and node not in left):
+                continue
+            self._on_attempt()
+            outcome = self.state.attempt(plan, node)
+            if isinstance(outcome, Chosen):
+                if key is not None:
+                    self._starts[key] = node
+                return PlacedPod(node, outcome, self.state.commit(plan, node, outcome))
+            if not isinstance(outcome, Impossible):
+                return None
+        if key is not None:
+            self._starts[key] = len(refusals)
+        return None
+
+    def place_on_each(self, plan: PodPlan) -> Iterator[PlacedPod]:
+        """Place a pod of a DaemonSet on each node that takes it."""
+        for node, refusal in enumerate(self._free.refusals(plan)):
+            left = self.state.nodes_for(plan)
+            if refusal or (left is not None and node not in left):
+                continue
+            if not any(True for _ in self.state.open_nodes(plan, [node])):
+                continue
+            self._on_attempt()
+            outcome = self.state.attempt(plan, node)
+            if isinstance(outcome, Chosen):
+                yield PlacedPod(node, outcome, self.state.commit(plan, node, outcome))
+
+
 def place_together(free: FreeFleet, workloads: Sequence[Workload]) -> Together:
     """Place the pods of all workloads, in order; those whose affinity names others come behind these."""
-    joint = _Joint(free)
+    fit = FirstFit(free)
     placed: dict[int, tuple[NodePlacement, ...]] = {}
     for number in in_order(workloads):
         plan = workloads[number].plan
         if isinstance(plan, Undecided) or not free.answer(alone(workloads[number], plan)).candidates:
             placed[number] = ()
         else:
-            placed[number] = tuple(joint.place(plan, workloads[number].replicas))
-    return Together([placed[number] for number in range(len(workloads))], joint.in_use)
+            placed[number] = tuple(_place(fit, plan, workloads[number].replicas))
+    return Together([placed[number] for number in range(len(workloads))], fit.state.in_use)
+
+
+def _place(fit: FirstFit, plan: PodPlan, replicas: int | None) -> Iterator[NodePlacement]:
+    """Place pods of one workload until one finds no node; without a number, one on every node."""
+    if replicas is None:
+        yield from (pod.placement for pod in fit.place_on_each(plan))
+        return
+    for _ in range(replicas):
+        pod = fit.place(plan)
+        if pod is None:
+            return
+        yield pod.placement
 
 
 def count_daemons(free: FreeFleet, plan: PodPlan) -> Capacity:
     """How many of the nodes that a DaemonSet goes to take its pod on the otherwise free fleet."""
-    placed = sum(1 for _ in _Joint(free).place(plan, None)) if free.answer(plan).candidates else 0
+    placed = sum(1 for _ in FirstFit(free).place_on_each(plan)) if free.answer(plan).candidates else 0
     return Capacity(placed, placed)
-
-
-class _Joint:
-    def __init__(self, free: FreeFleet) -> None:
-        self._free = free
-        self._state: ClusterState = free.state()
-        self._starts: dict[tuple[object, ...], int] = {}
-
-    @property
-    def in_use(self) -> InUse:
-        return self._state.in_use
-
-    def place(self, plan: PodPlan, replicas: int | None) -> Iterator[NodePlacement]:
-        if replicas is None:
-            yield from self._place_on_each(plan)
-            return
-        for _ in range(replicas):
-            placed = self._place_first(plan)
-            if placed is None:
-                return
-            yield placed
-
-    def _place_on_each(self, plan: PodPlan) -> Iterator[NodePlacement]:
-        for node, refusal in enumerate(self._free.refusals(plan)):
-            left = self._state.nodes_for(plan)
-            if refusal or (left is not None and node not in left):
-                continue
-            if not any(True for _ in self._state.open_nodes(plan, [node])):
-                continue
-            outcome = self._state.attempt(plan, node)
-            if isinstance(outcome, Chosen):
-                yield self._state.commit(plan, node, outcome)
-
-    def _place_first(self, plan: PodPlan) -> NodePlacement | None:
-        refusals = self._free.refusals(plan)
-        left = self._state.nodes_for(plan)
-        # Claims that only this pod has are refused by a node for good once they are, for a fleet only fills up; and so
-        # are pods, unless others that come make room for them.
-        settled = plan.shape.only_fills and not any(entry.shared for entry in plan.entries)
-        key = self._free.key_of(plan) if settled else None
-        start = self._starts.get(key, 0) if key is not None else 0
-        for node in self._state.open_nodes(plan, range(start, len(refusals))):
-            if refusals[node] or (left is not None and node not in left):
-                continue
-            outcome = self._state.attempt(plan, node)
-            if isinstance(outcome, Chosen):
-                if key is not None:
-                    self._starts[key] = node
-                return self._state.commit(plan, node, outcome)
-            if not isinstance(outcome, Impossible):
-                return None
-        if key is not None:
-            self._starts[key] = len(refusals)
-        return None

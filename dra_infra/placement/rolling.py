@@ -10,11 +10,10 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING, Taken
-from dra_infra.placement.cluster import Chosen, Cluster, Impossible, newest_release
-from dra_infra.placement.demand import Undecided
+from dra_infra.placement.cluster import newest_release
+from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import FreeFleet, open_fleet, running_of
-from dra_infra.placement.joint import in_order, settle_affinity
-from dra_infra.placement.pod_plans import PodPlan, Workload
+from dra_infra.placement.joint import FirstFit, PlacedPod, in_order, settle_affinity
 from dra_infra.placement.workloads import ProgramObjects, find_bystanders, find_workloads
 
 MAX_EFFORT: Final = 300_000
@@ -72,7 +71,7 @@ def step_rollovers(
     release = release or newest_release()
     objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
     found = find_workloads(objects)[0]
-    free = open_fleet(Cluster(fleet, release, objects=objects.policies), taken, objects, found)
+    free = open_fleet(fleet, objects, found, taken)
     settled = settle_affinity(found, find_bystanders(objects), running_of(free, taken), objects.namespaces)
     workloads = {settled[number].owner: settled[number] for number in in_order(settled)}
     moving = [each for each in rollovers if _is_decided(workloads, each)]
@@ -156,66 +155,34 @@ class _Board:
 
     def __init__(self, free: FreeFleet) -> None:
         self._free = free
-        self._state = free.state()
-        self._starts: dict[tuple[object, ...] | None, int] = {}
-        self._pods: list[tuple[ObjectRef, PodPlan, int, Chosen]] = []
+        self._fit = FirstFit(free, self._spend)
+        self._pods: list[tuple[ObjectRef, PodPlan, PlacedPod]] = []
         self._effort = 0
 
     def count(self, owner: ObjectRef) -> int:
         return sum(pod[0] == owner for pod in self._pods)
 
     def place(self, owner: ObjectRef, plan: PodPlan) -> bool:
-        """Give one pod the first node that takes it."""
-        refusals = self._free.refusals(plan)
-        left = self._state.nodes_for(plan)
-        # As in the joint placement: what refused a pod with claims of its own refuses the next, until one is stopped.
-        settled = plan.shape.only_fills and not any(entry.shared for entry in plan.entries)
-        key = self._free.key_of(plan) if settled else None
-        start = self._starts.get(key, 0) if key is not None else 0
-        for node in self._state.open_nodes(plan, range(start, len(refusals))):
-            if refusals[node] or (left is not None and node not in left):
-                continue
-            self._spend()
-            outcome = self._state.attempt(plan, node)
-            if isinstance(outcome, Chosen):
-                if key is not None:
-                    self._starts[key] = node
-                self._state.commit(plan, node, outcome)
-                self._pods.append((owner, plan, node, outcome))
-                return True
-            if not isinstance(outcome, Impossible):
-                return False
-        if key is not None:
-            self._starts[key] = len(refusals)
-        return False
+        """Give one pod the first node that takes it; what refused a pod refuses the next, until one is stopped."""
+        pod = self._fit.place(plan)
+        if pod is None:
+            return False
+        self._pods.append((owner, plan, pod))
+        return True
 
     def place_on_each(self, owner: ObjectRef, plan: PodPlan) -> None:
-        """The pods of a DaemonSet."""
-        for node, refusal in enumerate(self._free.refusals(plan)):
-            left = self._state.nodes_for(plan)
-            if refusal or (left is not None and node not in left):
-                continue
-            if not any(True for _ in self._state.open_nodes(plan, [node])):
-                continue
-            self._spend()
-            outcome = self._state.attempt(plan, node)
-            if isinstance(outcome, Chosen):
-                self._state.commit(plan, node, outcome)
-                self._pods.append((owner, plan, node, outcome))
+        """Place the pods of a DaemonSet."""
+        self._pods += [(owner, plan, pod) for pod in self._fit.place_on_each(plan)]
 
     def stop(self, owner: ObjectRef, number: int) -> None:
         """Stop the last pods of *owner*; the others stay where they are."""
         positions = [index for index, pod in enumerate(self._pods) if pod[0] == owner]
         gone = set(positions[-number:])
         self._pods = [pod for index, pod in enumerate(self._pods) if index not in gone]
-        self._renew()
-
-    def _renew(self) -> None:
-        self._state = self._free.state()
-        self._starts = {}
-        for _, plan, node, outcome in self._pods:
+        self._fit = FirstFit(self._free, self._spend)
+        for _, plan, pod in self._pods:
             self._spend()
-            self._state.commit(plan, node, outcome)
+            self._fit.state.commit(plan, pod.node, pod.chosen)
 
     def _spend(self) -> None:
         self._effort += 1

@@ -1,13 +1,10 @@
-"""Places the pods of a program on a fleet: each workload alone, then all together.
-
-Candidate nodes with their devices are made when looked at: a large fleet has many more than anybody reads.
-"""
+"""Places the pods of a program on a fleet: each workload alone, then all together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any
 
 from dra_infra.explanation import Finding
 from dra_infra.kubernetes.api.gates import Release
@@ -16,68 +13,22 @@ from dra_infra.kubernetes.apiserver.admission import Quotas
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import show_amount
-from dra_infra.placement.cluster import Aborted, Chosen, Cluster, NotDecided, name_claims, newest_release
-from dra_infra.placement.cluster_state import choose
-from dra_infra.placement.demand import Undecided, find_classes
-from dra_infra.placement.free_fleet import Capacity, FreeAnswer, FreeFleet, Tally, open_fleet, running_of
-from dra_infra.placement.headroom import find_room, probes_of
-from dra_infra.placement.in_use import InUse
-from dra_infra.placement.joint import ObjectMakers, alone, count_daemons, place_together, settle_affinity
-from dra_infra.placement.placement import (
-    Headroom,
-    NodePlacement,
-    Placement,
-    Reason,
-    Verdict,
-    WorkloadPlacement,
+from dra_infra.placement.cluster import name_claims, newest_release
+from dra_infra.placement.demand import PodPlan, Undecided, Workload
+from dra_infra.placement.free_fleet import (
+    CandidateNodes,
+    Capacity,
+    FreeAnswer,
+    FreeFleet,
+    Tally,
+    open_fleet,
+    running_of,
 )
-from dra_infra.placement.pod_plans import PodPlan, Workload
+from dra_infra.placement.headroom import count_headroom
+from dra_infra.placement.joint import ObjectMakers, alone, count_daemons, place_together, settle_affinity
+from dra_infra.placement.outcomes import Aborted, NotDecided
+from dra_infra.placement.placement import Placement, Reason, Verdict, WorkloadPlacement
 from dra_infra.placement.workloads import ProgramObjects, find_bystanders, find_workloads, plan_claim
-
-
-class CandidateNodes(Sequence[NodePlacement]):
-    """The nodes that can take one pod, in order of name; compares like a tuple."""
-
-    def __init__(self, free: FreeFleet, plan: PodPlan, answer: FreeAnswer) -> None:
-        self._free = free
-        self._plan = plan
-        self._answer = answer
-
-    def __len__(self) -> int:
-        return len(self._answer.candidates)
-
-    @overload
-    def __getitem__(self, index: int) -> NodePlacement: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[NodePlacement, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> NodePlacement | tuple[NodePlacement, ...]:
-        if isinstance(index, slice):
-            return tuple(self._build(node) for node in self._answer.candidates[index])
-        return self._build(self._answer.candidates[index])
-
-    def __iter__(self) -> Iterator[NodePlacement]:
-        return map(self._build, self._answer.candidates)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return f"CandidateNodes({len(self)} nodes)"
-
-    def _build(self, node: int) -> NodePlacement:
-        plan = self._plan.at(self._free.cluster.offered[node])
-        outcome = self._free.attempt(plan, node)
-        picks = outcome.picks if isinstance(outcome, Chosen) else ()
-        choices = []
-        for number, entry in enumerate(plan.entries):
-            own = [pick for pick in picks if pick.claim == number]
-            choices.extend(choose(self._free.cluster, entry, node, own))
-        return NodePlacement(node=self._free.cluster.nodes[node].name, devices=tuple(choices))
 
 
 def place(
@@ -109,8 +60,7 @@ def place(
     release = release or newest_release()
     objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
     found, notes = find_workloads(objects)
-    cluster = Cluster(fleet, release, is_late, objects=objects.policies)
-    free = open_fleet(cluster, taken, objects, found)
+    free = open_fleet(fleet, objects, found, taken, is_late)
     workloads = settle_affinity(found, find_bystanders(objects), running_of(free, taken), objects.namespaces)
     makers = ObjectMakers(objects, taken.made)
     scheduler = _Scheduler(free, makers)
@@ -128,12 +78,14 @@ def place(
         notes=(
             *fleet.notes,
             *notes,
-            *(f"{each.path}: {each.message}" for each in cluster.problems),
+            *(f"{each.path}: {each.message}" for each in free.cluster.problems),
             *_name_policies(objects, workloads),
             *refused,
             *about,
         ),
-        headroom=scheduler.count_headroom(together.in_use, objects) if with_headroom else (),
+        headroom=count_headroom(free.attempts, free.in_use, together.in_use, objects.readable_classes)
+        if with_headroom
+        else (),
     )
 
 
@@ -149,7 +101,7 @@ def place_claim(
     release = release or newest_release()
     objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
     workload = plan_claim(objects, claim)
-    free = open_fleet(Cluster(fleet, release, objects=objects.policies), taken, objects, [workload])
+    free = open_fleet(fleet, objects, [workload], taken)
     answer = _Scheduler(free, ObjectMakers(objects, taken.made)).place_alone(workload)
     return replace(answer, pods=place_together(free, [workload]).pods[0])
 
@@ -194,18 +146,6 @@ class _Scheduler:
             reasons=reasons,
             unmodelled=workload.unmodelled,
         )
-
-    def count_headroom(self, after: InUse, objects: ProgramObjects) -> tuple[Headroom, ...]:
-        """What is left of the nodes that take pods at all, before and after the joint placement."""
-        nodes = [number for number, node in enumerate(self._cluster.nodes) if not node.unschedulable]
-        found = []
-        for probe in probes_of(self.free.attempts, find_classes(objects.classes)):
-            before, then = (
-                find_room(self.free.attempts, in_use, nodes, probe) for in_use in (self.free.in_use, after)
-            )
-            if before.claims:
-                found.append(Headroom(name=probe.name, before=before, after=then))
-        return tuple(found)
 
     def _explain(self, plan: PodPlan, answer: FreeAnswer) -> tuple[Reason, ...]:
         found: dict[tuple[str, str], tuple[Tally, int]] = {}

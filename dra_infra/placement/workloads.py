@@ -26,9 +26,20 @@ from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS, Se
 from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.kubernetes.scheduler.pod_shapes import PATHS, PodShape, read_shape
-from dra_infra.placement.demand import ONLY_AFTER_UP, Demand, Undecided, find_unknown, read_demand
+from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
+from dra_infra.placement.demand import (
+    ONLY_AFTER_UP,
+    Demand,
+    Entry,
+    ExtendedClaim,
+    PodPlan,
+    Undecided,
+    Workload,
+    find_classes,
+    find_unknown,
+    read_demand,
+)
 from dra_infra.placement.placement import Reason
-from dra_infra.placement.pod_plans import Entry, ExtendedClaim, PodPlan, Workload, find_unmodelled
 from dra_infra.program_objects import UNKNOWN
 from dra_infra.specs.compute_domains import channel_template
 
@@ -121,6 +132,11 @@ class ProgramObjects:
         """The extended resource name of each class that has one."""
         found = ((name, _spec_of(each).get("extendedResourceName")) for name, each in self.classes.items())
         return {name: resource for name, resource in found if isinstance(resource, str)}
+
+    @property
+    def readable_classes(self) -> dict[str, DeviceClass]:
+        """The classes that can be read, by name."""
+        return find_classes(self.classes)
 
     def _find_served(self, shipped: Sequence[DeviceClass]) -> ServedResources:
         known = {each.metadata.name: each.metadata.creation_timestamp for each in shipped}

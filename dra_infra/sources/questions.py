@@ -11,7 +11,7 @@ from dra_infra.explanation import AskedClaim
 from dra_infra.explanation.asking import Asking, Surroundings, read_claim, ref_of
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pods import PodTemplate, find_pod_templates
-from dra_infra.placement.pod_plans import find_unmodelled
+from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
 from dra_infra.program_objects import SECRET, UNKNOWN
 from dra_infra.specs.compute_domains import channel_template
 

@@ -7,8 +7,8 @@ import pytest
 from dra_infra.catalog import load_fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.placement.cluster import Cluster, newest_release
+from dra_infra.placement.cluster_state import Attempts, InUse, SharedPools
 from dra_infra.placement.headroom import find_room, probes_of
-from dra_infra.placement.in_use import Attempts, InUse, SharedPools
 from dra_infra.placement.scheduling import place
 
 

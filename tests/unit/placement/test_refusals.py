@@ -6,7 +6,7 @@ import pytest
 
 from dra_infra.kubernetes.api.pods import find_pod_templates
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
-from dra_infra.placement.pod_plans import find_unmodelled
+from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
 from dra_infra.placement.scheduling import place, place_claim
 from dra_infra.program_objects import SECRET, UNKNOWN
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.placement.cluster import Aborted, Chosen, Cluster, Impossible
+from dra_infra.placement.cluster import Cluster
+from dra_infra.placement.cluster_state import Attempts, InUse, SharedPools
 from dra_infra.placement.demand import Demand, read_demand
-from dra_infra.placement.in_use import Attempts, InUse, SharedPools
+from dra_infra.placement.outcomes import Aborted, Chosen, Impossible
 from tests.unit.kubernetes.scheduler.allocator.answers import node_of, state_of
 from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, Case, draw_case
 
