@@ -7,7 +7,6 @@ file, `nodeGroups:` with one entry per group.
 from __future__ import annotations
 
 import difflib
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,7 @@ from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.documents.yaml import MAX_BYTES, read_manifests
 from dra_infra.errors import FleetError, Problem, ProblemsError
 from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.names import is_dns_subdomain
+from dra_infra.kubernetes.api.names import is_dns_subdomain, label_key, label_value
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.record import Record
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
@@ -30,7 +29,6 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint
 TOP_KEY: Final = "nodeGroups"
 _OWN_KEYS: Final = ("name", "labels", "taints", "allocatable")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
 
 
 def read_node_groups(document: Mapping[str, Any], file: str) -> list[NodeGroup]:
@@ -124,19 +122,12 @@ def _text(value: Any) -> str:
 
 def _check_labels(labels: Mapping[str, str], path: str) -> Iterator[Problem]:
     for name, value in labels.items():
-        if not _is_label_key(name) or _LABEL_VALUE.fullmatch(value) is None:
+        if label_key(name) or label_value(value):
             yield _malformed(
                 f"{path}.{name[:80]}",
                 f"{name[:80]}={value[:80]} is no label",
                 "write letters, digits, -, _ and ., such as pool: training",
             )
-
-
-def _is_label_key(text: str) -> bool:
-    domain, slash, name = text.rpartition("/")
-    if slash and not is_dns_subdomain(domain):
-        return False
-    return bool(name) and _LABEL_VALUE.fullmatch(name) is not None
 
 
 def _read_taints(written: Any, path: str, problems: list[Problem]) -> Iterator[NodeTaint]:
@@ -145,9 +136,9 @@ def _read_taints(written: Any, path: str, problems: list[Problem]) -> Iterator[N
         if (
             not isinstance(taint, Mapping)
             or not set(taint) <= set(known)
-            or not _is_label_key(str(taint.get("key", "")))
+            or label_key(str(taint.get("key", "")))
             or taint.get("effect", "NoSchedule") not in _EFFECTS
-            or _LABEL_VALUE.fullmatch(str(taint.get("value", ""))) is None
+            or label_value(str(taint.get("value", "")))
         ):
             problems.append(
                 _malformed(

@@ -14,6 +14,7 @@ from typing import Self
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
+from dra_infra.kubernetes.apiserver.claim_statuses import MAX_RESERVED
 from dra_infra.kubernetes.scheduler.allocator import AllocatedState, DeviceID, PoolID
 from dra_infra.kubernetes.scheduler.label_selectors import matches_node_selector
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
@@ -143,10 +144,6 @@ class Attempts:
         return outcome
 
 
-CONSUMERS_LIMIT = 256
-"""Most pods that may share a claim: ResourceClaimReservedForMaxSize."""
-
-
 @dataclass(slots=True)
 class HeldClaim:
     """A claim with its allocation.
@@ -197,7 +194,7 @@ class ClusterState:
         for entry in plan.entries:
             held = self._held(entry)
             if held is not None:
-                nodes = held.nodes if held.consumers < CONSUMERS_LIMIT else frozenset[int]()
+                nodes = held.nodes if held.consumers < MAX_RESERVED else frozenset[int]()
                 left = nodes if left is None else left & nodes
         return left
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn, TypeAlias
 
 from dra_infra.errors import Problem, SelectorError
-from dra_infra.kubernetes.api.names import is_dns_subdomain
+from dra_infra.kubernetes.api.names import is_driver_name
 from dra_infra.kubernetes.cel.check import check_expression
 
 RESERVED: Final = frozenset(
@@ -116,7 +116,6 @@ def _simplify(clause: Clause) -> Clause:
     return next(iter(parts)) if len(parts) == 1 else kind(tuple(parts))
 
 
-DRIVER_LENGTH: Final = 63
 _COMBINE: Final = (
     "write & for and, | for or, ~ for not, with each test in parentheses; "
     ".between(a, b) for a <= x <= b; .one_of(a, b) for x in [a, b]"
@@ -325,7 +324,7 @@ def driver(name: str) -> Selector:
         SelectorError: `selector-invalid-value`, when *name* cannot be a driver.
     """
     checked: object = name
-    if not isinstance(checked, str) or len(checked) > DRIVER_LENGTH or not is_dns_subdomain(checked.lower()):
+    if not isinstance(checked, str) or not is_driver_name(checked.lower()):
         raise SelectorError(
             f"{checked!r} cannot be the name of a driver",
             code="selector-invalid-value",

@@ -1,17 +1,17 @@
 """Checks of the arguments that components share: types, counts, names, labels, driver and its gates.
 
-Types and counts are checked whatever the arguments are for. Formats are as in k8s.io/apimachinery:
-pkg/util/validation and pkg/api/validation/objectmeta.go.
+Types and counts are checked whatever the arguments are for. Formats and limits are those of the API server
+(`dra_infra.kubernetes`); what is said of them is in terms of arguments.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
+from dra_infra.kubernetes.apiserver.metadata import MAX_ANNOTATIONS
 from dra_infra.output.escaping import literal
 
 PLAIN_HINT: Final = "this decides the structure: give a plain value, not a Pulumi Output"
@@ -47,14 +47,6 @@ def shorten(value: object) -> str:
     """The literal of *value* in bounded length."""
     # An Output has no literal but its address, which is another one in each run.
     return "a Pulumi Output" if is_output(value) else literal(value)
-
-
-_NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
-_NAME_LENGTH: Final = 63
-"""Most characters of a label's value, and of the name behind the prefix of a key."""
-
-MAX_ANNOTATIONS: Final = 256 * 1024
-"""Bytes of all keys and values (TotalAnnotationSizeLimitB)."""
 
 
 def check_resource_name(name: object) -> list[Problem]:
@@ -99,7 +91,7 @@ def check_labels(labels: object, path: str = "labels") -> Iterator[Problem]:
     """Labels of an object: `wrong-type`, `invalid-label`. Outputs are not known, and not judged."""
     for key, value in _entries(labels):
         yield from _check_key(key, path, key)
-        if isinstance(value, str) and not is_label_value(value):
+        if isinstance(value, str) and names.label_value(value):
             message = f"{shorten(value)} cannot be the value of a label"
             hint = "use at most 63 letters, digits, '-', '_' and '.', or an annotation"
             yield Problem(path=f"{path}[{key!r:.80}]", code="invalid-label", message=message, hint=hint)
@@ -118,17 +110,6 @@ def check_annotations(annotations: object, path: str = "annotations") -> Iterato
         hint = "keep long texts in a ConfigMap"
         yield Problem(path=path, code="value-too-long", message=message, hint=hint)
     yield from _check_strings(annotations, path)
-
-
-def is_label_key(text: str) -> bool:
-    """A name behind a DNS subdomain and a slash, or without them."""
-    prefix, slash, name = text.partition("/")
-    return (not slash or names.is_dns_subdomain(prefix)) and _is_name(name if slash else text)
-
-
-def is_label_value(text: str) -> bool:
-    """Empty, or a name."""
-    return not text or _is_name(text)
 
 
 def is_text(text: str) -> bool:
@@ -161,7 +142,7 @@ def _check_strings(mapping: object, path: str) -> Iterator[Problem]:
 
 
 def _check_key(key: str, path: str, written: str) -> Iterator[Problem]:
-    if is_label_key(key):
+    if not names.label_key(key):
         return
     yield Problem(
         path=path,
@@ -169,7 +150,3 @@ def _check_key(key: str, path: str, written: str) -> Iterator[Problem]:
         message=f"{shorten(written)} cannot be a key",
         hint="write a name of at most 63 letters, digits, '-', '_' and '.', behind a domain or not: \"acme.example/team\"",
     )
-
-
-def _is_name(text: str) -> bool:
-    return len(text) <= _NAME_LENGTH and _NAME.fullmatch(text) is not None

@@ -15,6 +15,8 @@ from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS
 from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceConstraint, ResourceClaimSpec
 from dra_infra.kubernetes.api.resource_claim import DeviceRequest as RequestRecord
+from dra_infra.kubernetes.apiserver.admission import MOST_DEVICES
+from dra_infra.kubernetes.apiserver.field_errors import MAX_ITEMS
 from dra_infra.selectors.attributes import Attribute
 from dra_infra.specs.arguments import is_list, shorten, too_many, wrong_type
 from dra_infra.specs.config_checks import check_claim_configs
@@ -101,10 +103,6 @@ def check_gate(path: str, what: str, gate: str, target: ClusterTarget) -> Iterat
     )
 
 
-MAX_REQUESTS: Final = 32
-"""Most requests that a constraint names (DeviceRequestsMaxSize of resource/v1 types.go)."""
-
-
 def compile_constraints(
     constraints: object, known: Sequence[str]
 ) -> tuple[list[Problem], list[DeviceConstraint]]:
@@ -162,9 +160,9 @@ def _check_requests(requests: object, path: str, known: Sequence[str]) -> list[P
         for position, wanted in enumerate(requests)
         if not isinstance(wanted, str) or wanted not in known
     ]
-    if len(requests) > MAX_REQUESTS:
+    if len(requests) > MAX_ITEMS:
         problems.append(
-            too_many(f"{path}.requests", len(requests), MAX_REQUESTS, "leave requests out for all of them")
+            too_many(f"{path}.requests", len(requests), MAX_ITEMS, "leave requests out for all of them")
         )
     seen: set[str] = set()
     for position, wanted in enumerate(each for each in requests if isinstance(each, str)):
@@ -199,9 +197,6 @@ def _unknown_request(path: str, wanted: object, known: Sequence[str]) -> Problem
 SHORTHAND_REQUEST: Final = "gpu"
 """Name of the one request of a claim that was asked for by `device_class=`, `count=`, `select=`."""
 
-MAX_LIST: Final = 32
-"""Most requests and most constraints of a claim, and most devices it can hold (resource/v1 types.go)."""
-
 
 def compile_claim(
     requests: Sequence[DeviceRequest],
@@ -234,8 +229,8 @@ def compile_claim(
     """
     problems: list[Problem] = []
     records: list[RequestRecord] = []
-    if len(requests) > MAX_LIST:
-        problems.append(too_many("requests", len(requests), MAX_LIST, "split the claim"))
+    if len(requests) > MAX_ITEMS:
+        problems.append(too_many("requests", len(requests), MAX_ITEMS, "split the claim"))
     for index, request in enumerate(requests):
         prefix = "" if shorthand else f"requests[{index}]"
         if not isinstance(request, DeviceRequest):
@@ -248,8 +243,8 @@ def compile_claim(
             records.append(record)
     problems += check_names(requests, "requests")
     problems += _check_total(records, shorthand=shorthand)
-    if is_list(constraints) and len(constraints) > MAX_LIST:
-        problems.append(too_many("constraints", len(constraints), MAX_LIST, "split the claim"))
+    if is_list(constraints) and len(constraints) > MAX_ITEMS:
+        problems.append(too_many("constraints", len(constraints), MAX_ITEMS, "split the claim"))
     found, compiled = compile_constraints(constraints, _names(requests))
     problems += found
     problems += check_gates(requests, constraints, target or ClusterTarget(), shorthand=shorthand)
@@ -316,13 +311,13 @@ def _check_total(records: Sequence[RequestRecord], *, shorthand: bool) -> list[P
         else max((each.count for each in record.first_available or ()), default=0)
         for record in records
     )
-    if total <= MAX_LIST:
+    if total <= MOST_DEVICES:
         return []
     return [
         Problem(
             path="count" if shorthand else "requests",
             code="too-many-devices",
-            message=f"{total} devices are asked for, a claim holds at most {MAX_LIST}",
+            message=f"{total} devices are asked for, a claim holds at most {MOST_DEVICES}",
             hint="the scheduler refuses such a claim (AllocationResultsMaxSize): use several claims or pods",
         )
     ]

@@ -20,6 +20,7 @@ from dra_infra.catalog.device_configs import ConfigField, ConfigKind, configs_of
 from dra_infra.catalog.drivers import DeviceType, Pins
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
+from dra_infra.kubernetes.apiserver.field_errors import MAX_ITEMS
 from dra_infra.specs.arguments import shorten, too_many, wrong_type
 from dra_infra.specs.config_matching import (
     ConfiguredRequest,
@@ -220,10 +221,6 @@ def _check_groups(choices: Sequence[_Choice], pins: Pins) -> Iterator[Problem]:
             )
 
 
-MAX_CONFIGS = 32
-"""Most configs of a claim or a class, and most requests that one names (resource/v1 types.go)."""
-
-
 def check_claim_configs(
     configs: object,
     requests: Sequence[ConfiguredRequest],
@@ -311,8 +308,8 @@ def _check_list(
         return [wrong_type("configs", configs, "a list of configs", "write configs=[dra.GpuConfig(...)]")], []
     problems: list[Problem] = []
     listed: list[tuple[int, DeviceConfig]] = []
-    if len(configs) > MAX_CONFIGS:
-        problems.append(too_many("configs", len(configs), MAX_CONFIGS, "leave some out"))
+    if len(configs) > MAX_ITEMS:
+        problems.append(too_many("configs", len(configs), MAX_ITEMS, "leave some out"))
     for index, config in enumerate(configs):
         path = f"configs[{index}]"
         if not isinstance(config, DeviceConfig):
@@ -330,7 +327,7 @@ def _check_one(config: DeviceConfig, pins: Pins, gates: Mapping[str, bool] | Non
     if not isinstance(driver, str):
         yield wrong_type("driver", driver, "a string", 'write driver="gpu.nvidia.com"')
         return
-    if not names.is_dns_subdomain(driver) or len(driver) > names.LABEL_LENGTH:
+    if not names.is_driver_name(driver):
         yield Problem(
             path="driver",
             code="invalid-name",
@@ -368,8 +365,8 @@ def _check_names(config: DeviceConfig, known: Sequence[str]) -> Iterator[Problem
     if not isinstance(wanted, Sequence) or isinstance(wanted, str):
         yield wrong_type("requests", wanted, "a list of names", f"write requests=[{wanted!r}]")
         return
-    if len(wanted) > MAX_CONFIGS:
-        yield too_many("requests", len(wanted), MAX_CONFIGS, "leave requests out for all of them")
+    if len(wanted) > MAX_ITEMS:
+        yield too_many("requests", len(wanted), MAX_ITEMS, "leave requests out for all of them")
     for index, name in enumerate(wanted):
         path = f"requests[{index}]"
         if not isinstance(name, str):

@@ -8,13 +8,15 @@ from dra_infra.catalog.drivers import DeviceType, Pins, newest
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_class import CELDeviceSelector, DeviceClassSpec, DeviceSelector
+from dra_infra.kubernetes.apiserver.published import is_extended_resource_name
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import driver as driver_is
-from dra_infra.specs.arguments import is_label_key, is_list, shorten, wrong_type
+from dra_infra.specs.arguments import is_list, shorten, wrong_type
 from dra_infra.specs.config_checks import check_class_configs
 from dra_infra.specs.config_matching import compile_class_configs
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.request_records import compile_selectors
+from dra_infra.target import ClusterTarget
 
 NVIDIA_DRIVER = "gpu.nvidia.com"
 
@@ -50,7 +52,7 @@ def compile_class(
     problems: list[Problem] = []
     if not isinstance(driver, str):
         problems.append(wrong_type("driver", driver, "a string", 'write driver="gpu.nvidia.com"'))
-    elif not names.is_dns_subdomain(driver) or len(driver) > names.LABEL_LENGTH:
+    elif not names.is_driver_name(driver):
         problems.append(
             Problem(
                 path="driver",
@@ -84,14 +86,12 @@ def compile_class(
 
 
 def _check_extended_resource(name: object) -> list[Problem]:
-    """The format of IsExtendedResourceName in pkg/apis/core/v1/helper of Kubernetes, whose quotas prefix the name."""
     path = "extended_resource_name"
     if name is None:
         return []
     if not isinstance(name, str):
         return [wrong_type(path, name, "a string")]
-    own = "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
-    if own and is_label_key(f"requests.{name}"):
+    if is_extended_resource_name(name, ClusterTarget().releases[-1]):
         return []
     return [
         Problem(

@@ -21,6 +21,7 @@ from dra_infra.catalog.drivers import Pins, newest
 from dra_infra.catalog.mig import MigProfile, fitting_parts, mig_products, mig_profiles_of, placements_of
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.apiserver.claims import MAX_FIRST_AVAILABLE
 from dra_infra.kubernetes.cel.check import check_expression
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
@@ -37,7 +38,7 @@ from dra_infra.specs.mig_profiles import (
     profile_test,
     read_profiles,
 )
-from dra_infra.specs.request_records import MAX_ALTERNATIVES, class_name_of, compile_request
+from dra_infra.specs.request_records import class_name_of, compile_request
 from dra_infra.specs.requests import Alternative, DeviceRequest, MatchAttribute, NamedClass
 from dra_infra.target import ClusterTarget
 
@@ -133,7 +134,7 @@ def _large_enough(product: str, memory: Fraction, compute: int) -> Iterator[MigP
 def _merged(places: list[tuple[str, ...]], products: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """As many places as a request may have: from the large end, neighbours that no product has both of are joined."""
     index = len(places) - 1
-    while len(places) > MAX_ALTERNATIVES and index > 0:
+    while len(places) > MAX_FIRST_AVAILABLE and index > 0:
         before, behind = places[index - 1], places[index]
         if not {each for name in before for each in products_of(name, products)} & {
             each for name in behind for each in products_of(name, products)

@@ -1,7 +1,4 @@
-"""One request of a claim, from what people ask for to its record.
-
-Tolerations of device taints are checked as the API server does (validateDeviceToleration of resource/v1).
-"""
+"""One request of a claim, from what people ask for to its record."""
 
 from __future__ import annotations
 
@@ -15,12 +12,11 @@ from dra_infra.kubernetes.api.device_taints import DeviceToleration
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_claim import CapacityRequirements, DeviceSubRequest, ExactDeviceRequest
 from dra_infra.kubernetes.api.resource_claim import DeviceRequest as RequestRecord
+from dra_infra.kubernetes.apiserver import claims
 from dra_infra.program_objects import UNKNOWN
 from dra_infra.selectors.attributes import Attribute
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import (
-    is_label_key,
-    is_label_value,
     is_list,
     is_output,
     shorten,
@@ -29,6 +25,7 @@ from dra_infra.specs.arguments import (
 )
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.requests import Alternative, ClassRef, DeviceRequest, NamedClass, Toleration
+from dra_infra.target import ClusterTarget
 
 _OPERATORS: Final = ("Exists", "Equal")
 _EFFECTS: Final = ("NoSchedule", "NoExecute")
@@ -37,9 +34,14 @@ _LARGEST: Final = 2**63 - 1
 
 
 def check_toleration(toleration: Toleration) -> list[Problem]:
-    """What is wrong with *toleration*: `wrong-type`, `unsupported-value`, `invalid-label`, `invalid-toleration`."""
+    """Find `wrong-type`, `unsupported-value`, `invalid-label` and `invalid-toleration`."""
     wrong = list(_check_types(toleration))
-    return wrong or [*_check_formats(toleration), *_check_together(toleration)]
+    if wrong:
+        return wrong
+    errors = claims.check_toleration(_record_of(toleration), "", ClusterTarget().releases[-1])
+    # One rule may have several things to say of a key.
+    rules = dict.fromkeys(error.rule for error in errors)
+    return [*(_refused(rule, toleration) for rule in rules), *_check_together(toleration)]
 
 
 def _check_types(toleration: Toleration) -> Iterator[Problem]:
@@ -72,31 +74,43 @@ def _check_choice(path: str, value: object, choices: tuple[str, ...]) -> Iterato
         )
 
 
-def _check_formats(toleration: Toleration) -> Iterator[Problem]:
-    if toleration.key and not is_label_key(toleration.key):
-        yield Problem(
+def _refused(rule: str, toleration: Toleration) -> Problem:
+    """What a rule of the API server says of a toleration, in terms of its arguments."""
+    if rule == "toleration.key":
+        return Problem(
             path="key",
             code="invalid-label",
             message=f"{shorten(toleration.key)} cannot be the key of a taint",
             hint='keys are like those of labels: key="gpu.nvidia.com/xid"',
         )
-    if toleration.operator == "Equal" and not is_label_value(toleration.value):
-        yield Problem(
+    if rule == "toleration.value":
+        return Problem(
             path="value",
             code="invalid-label",
             message=f"{shorten(toleration.value)} cannot be the value of a taint",
             hint="use at most 63 letters, digits, '-', '_' and '.'",
         )
+    return Problem(
+        path="value",
+        code="invalid-toleration",
+        message=f'{toleration.value!r:.80} is compared with nothing, for operator="Exists" takes any value',
+        hint='leave value out, or write operator="Equal"',
+    )
+
+
+def _record_of(toleration: Toleration) -> DeviceToleration:
+    given: dict[str, Any] = {
+        "key": toleration.key,
+        "operator": toleration.operator,
+        "value": toleration.value,
+        "effect": toleration.effect,
+        "toleration_seconds": toleration.seconds,
+    }
+    return DeviceToleration(**{key: value for key, value in given.items() if value not in (None, "")})
 
 
 def _check_together(toleration: Toleration) -> Iterator[Problem]:
-    if toleration.operator == "Exists" and toleration.value:
-        yield Problem(
-            path="value",
-            code="invalid-toleration",
-            message=f'{toleration.value!r:.80} is compared with nothing, for operator="Exists" takes any value',
-            hint='leave value out, or write operator="Equal"',
-        )
+    """Check what the API server takes and no scheduler can mean."""
     if toleration.operator == "Equal" and not toleration.key:
         yield Problem(
             path="key",
@@ -113,11 +127,8 @@ def _check_together(toleration: Toleration) -> Iterator[Problem]:
         )
 
 
-MAX_ALTERNATIVES: Final = 8
-"""FirstAvailableDeviceRequestMaxSize of resource/v1 types.go."""
-
 MAX_TOLERATIONS: Final = 16
-"""DeviceTolerationsMaxLength of resource/v1 types.go."""
+"""DeviceTolerationsMaxLength of resource/v1 types.go, which no API server checks."""
 
 _OF_ALTERNATIVES: Final = ("device_class", "select", "tolerations", "capacity")
 
@@ -212,9 +223,9 @@ def _compile_alternatives(request: DeviceRequest) -> tuple[list[Problem], list[D
                 path=name, code="shorthand-with-requests", message=f"{name} is given beside {path}", hint=hint
             )
         )
-    if len(request.first_available) > MAX_ALTERNATIVES:
+    if len(request.first_available) > claims.MAX_FIRST_AVAILABLE:
         hint = "leave out the alternatives that are least likely to be had"
-        problems.append(too_many(path, len(request.first_available), MAX_ALTERNATIVES, hint))
+        problems.append(too_many(path, len(request.first_available), claims.MAX_FIRST_AVAILABLE, hint))
     problems += check_names(request.first_available, path)
     records = []
     for index, alternative in enumerate(request.first_available):
@@ -346,18 +357,8 @@ def _compile_tolerations(tolerations: object) -> tuple[list[Problem], list[Devic
             continue
         found = check_toleration(each)
         problems += [problem.below(path) for problem in found]
-        if found:
-            continue
-        given: dict[str, Any] = {
-            "key": each.key,
-            "operator": each.operator,
-            "value": each.value,
-            "effect": each.effect,
-            "toleration_seconds": each.seconds,
-        }
-        records.append(
-            DeviceToleration(**{key: value for key, value in given.items() if value not in (None, "")})
-        )
+        if not found:
+            records.append(_record_of(each))
     return problems, [] if problems else records
 
 

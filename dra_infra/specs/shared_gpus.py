@@ -9,6 +9,7 @@ from typing import Final, Literal
 from dra_infra.catalog.driver_gates import gate_states, gates_of
 from dra_infra.catalog.drivers import Pins, drivers, newest
 from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.kubernetes.apiserver.claim_statuses import MAX_RESERVED
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.claims import SHORTHAND_REQUEST
@@ -18,9 +19,6 @@ from dra_infra.specs.requests import DeviceRequest, NamedClass
 
 Across = Literal["containers", "pods"]
 """Who shares a whole GPU: the containers of a pod, or pods on one node through one claim."""
-
-MAX_CONSUMERS: Final = 256
-"""Most pods that a claim is reserved for at a time (ResourceClaimReservedForMaxSize in resource/v1 types.go)."""
 
 _PARTS: Final = "ConsumableShares"
 """The gate of NVIDIA's driver that lets claims take parts of a GPU."""
@@ -108,13 +106,13 @@ def _check_consumers(consumers: int | None, across: str) -> list[Problem]:
                 hint='write across="pods", or leave consumers out',
             )
         ]
-    if consumers <= MAX_CONSUMERS:
+    if consumers <= MAX_RESERVED:
         return []
     return [
         Problem(
             path="consumers",
             code="too-many-consumers",
-            message=f"{consumers} pods, a claim serves at most {MAX_CONSUMERS} at a time",
+            message=f"{consumers} pods, a claim serves at most {MAX_RESERVED} at a time",
             hint="make several SharedGpu components, or let each pod take a part: memory= or shares=",
         )
     ]

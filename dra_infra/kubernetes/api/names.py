@@ -30,6 +30,11 @@ def is_dns_subdomain(text: str) -> bool:
     return len(text) <= SUBDOMAIN_LENGTH and all(_LABEL_FORMAT.fullmatch(part) for part in text.split("."))
 
 
+def is_driver_name(text: str) -> bool:
+    """A DNS subdomain of at most 63 bytes: the name of a DRA driver, in lower case, as all drivers have it."""
+    return len(text) <= LABEL_LENGTH and is_dns_subdomain(text)
+
+
 def is_c_identifier(text: str) -> bool:
     """The part of an attribute name behind the domain; at most 32 bytes."""
     return len(text) <= C_IDENTIFIER_LENGTH and _C_IDENTIFIER.fullmatch(text) is not None

@@ -24,7 +24,6 @@ DEFAULT_FLEET: Final = "example"
 
 _NVIDIA: Final = "gpu.nvidia.com"
 _PUBLISHED_BY_NVML: Final = ("gpu", "mig")
-_LONGEST_DRIVER: Final = 63
 
 
 @dataclass(frozen=True)
@@ -131,12 +130,11 @@ def _check_back_end(back_end: object) -> list[Problem]:
 
 
 def _check_driver(driver: object) -> list[Problem]:
-    """A driver's name is a DNS subdomain of at most 63 characters (upstream: ValidateDriverName of resource.k8s.io)."""
     if driver is None:
         return []
     if not isinstance(driver, str):
         return [wrong_type("driver", driver, "the name of a driver", PLAIN_HINT)]
-    if names.is_dns_subdomain(driver) and len(driver) <= _LONGEST_DRIVER:
+    if names.is_driver_name(driver):
         return []
     return [
         Problem(
