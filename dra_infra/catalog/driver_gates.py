@@ -13,6 +13,7 @@ from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.records import Fact
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.gates import GATES
 
 _DRIVER = "gpu.nvidia.com"
 _ALL = {"AllAlpha": "alpha", "AllBeta": "beta"}
@@ -162,8 +163,6 @@ def _conflicts(line: str, gates: Mapping[str, bool]) -> Iterator[Problem]:
 
 
 def _unknown(name: str, line: str) -> Problem:
-    from dra_infra.kubernetes.api.gates import GATES
-
     every = _file().gates
     near = difflib.get_close_matches(name[:80], gates_of(line), n=1)
     by_case = {each.lower(): each for each in gates_of(line)}

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from dra_infra.catalog.driver_gates import check_gates, gate_states
 from dra_infra.catalog.mig import find_mig_profile, fitting_parts, mig_profiles_of, placements_of
 from dra_infra.catalog.records import FleetKind
 from dra_infra.errors import Problem
@@ -156,8 +157,6 @@ def _gates(written: Mapping[str, Any], line: str, where: Where, problems: list[P
         return frozenset()
     if not gates:
         return frozenset()
-    from dra_infra.catalog.driver_gates import check_gates, gate_states
-
     named = {str(name): value for name, value in gates.items()}
     wrong = [each for each in check_gates(line, named) if each.severity == "error"]
     problems.extend(each.below(path) for each in wrong)

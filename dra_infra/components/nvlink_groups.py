@@ -9,7 +9,6 @@ import pulumi
 
 from dra_infra.catalog.drivers import newest
 from dra_infra.components import pod_specs
-from dra_infra.components import pod_specs as pod_templates
 from dra_infra.components.arguments import ClaimArgs, takes
 from dra_infra.components.component import depending_on, reports_unknown_arguments
 from dra_infra.components.device_claims import DeviceClaimComponent
@@ -163,20 +162,20 @@ class NvlinkGroup(DeviceClaimComponent):
 
         Problems are reported for the run, with codes `nvlink-group-shape`, and those of `GpuClaimTemplate.attach`.
         """
-        path = pod_templates.template_path(pod_spec)
+        path = pod_specs.template_path(pod_spec)
         if path is None:
             return self._attach_to_pod(pod_spec, containers, request=request)
-        template = pod_templates.read_template(pod_spec, path)
+        template = pod_specs.read_template(pod_spec, path)
         if self.channel_template is not None:
             try:
-                template = self._tied(template, pod_templates.view_workload(pod_spec, path) if path else None)
+                template = self._tied(template, pod_specs.view_workload(pod_spec, path) if path else None)
             except InvalidSpecError as error:
                 self._report([problem.below("attach") for problem in error.problems])
         attached = super().attach(template, containers, request=request)
         if self.channel_template is not None and not self._broken:
             attached = self._with_channel(attached, containers, self.channel_template)
         # `replaced` copies the type that it is given.
-        return pod_templates.template_replaced(pod_spec, path, attached)  # type: ignore[no-any-return]
+        return pod_specs.template_replaced(pod_spec, path, attached)  # type: ignore[no-any-return]
 
     def _attach_to_pod(
         self, pod_spec: Workload, containers: str | Sequence[str] | None, *, request: str | None
@@ -190,8 +189,8 @@ class NvlinkGroup(DeviceClaimComponent):
         """A pod template whose pods find each other on one NVLink domain."""
         if view is not None and (problems := check_workload(view, self._plan)):
             raise InvalidSpecError(problems)
-        template = pod_templates.add_label(template, GROUP_LABEL, self._group)
-        return pod_templates.add_pod_affinity(template, affinity_term(self._group))
+        template = pod_specs.add_label(template, GROUP_LABEL, self._group)
+        return pod_specs.add_pod_affinity(template, affinity_term(self._group))
 
     def _with_channel(
         self, template: Any, containers: str | Sequence[str] | None, named: str | pulumi.Output[str]
@@ -204,7 +203,7 @@ class NvlinkGroup(DeviceClaimComponent):
         if pod_specs.find_entry(pod, entry) is None:
             pod = pod_specs.add_entry(pod, {"name": entry, self._entry_field: self._for_pods(named, KIND)})
         pod = pod_specs.add_container_claims(pod, chosen, {"name": entry})
-        return pod_templates.template_replaced(template, ("spec",), pod)
+        return pod_specs.template_replaced(template, ("spec",), pod)
 
     def _make_compute_domain(self, line: str, allocation_mode: str | None) -> None:
         name = self._component_name

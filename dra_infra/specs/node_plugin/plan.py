@@ -16,7 +16,6 @@ from dra_infra.kubernetes.api.device_class import (
 from dra_infra.kubernetes.api.metadata import ObjectMeta
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.node_plugin import daemon_set, rights
-from dra_infra.specs.node_plugin import rights as network
 from dra_infra.specs.node_plugin.checks import IMAGE, check_arguments, check_name
 from dra_infra.specs.node_plugin.daemon_set import Hardware, choose_hardware
 from dra_infra.specs.platform.namespaces import ALWAYS_THERE, PRIVILEGED
@@ -151,7 +150,7 @@ def _guards(
     join: Callable[[Sequence[Any]], Any],
 ) -> list[dict[str, Any]]:
     conditions = arguments.get("binding_conditions", False)
-    reached = network.network_policy(arguments, name=name, metadata={**metadata, "namespace": namespace})
+    reached = rights.network_policy(arguments, name=name, metadata={**metadata, "namespace": namespace})
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {**metadata, "namespace": namespace}},
         {

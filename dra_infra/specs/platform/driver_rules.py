@@ -98,8 +98,6 @@ def check_gates_on_kubernetes(
     An error where the target names its minor, else a warning that names the minors. Paths are left to the caller, who
     gets the name of the gate beside each problem.
     """
-    from dra_infra.catalog.drivers import drivers
-
     order = list(drivers()["gpu.nvidia.com"].by_line)
     states = gate_states(line, gates)
     for name, gate in gates_of(line).items():

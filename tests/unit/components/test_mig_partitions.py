@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 import dra_infra as dra
-from dra_infra.testing import synth
-from dra_infra.testing.program import SynthesizedProgram
+from dra_infra.testing import SynthesizedProgram, synth
 
 POD: dict[str, Any] = {"containers": [{"name": "train", "image": "t:1"}, {"name": "infer", "image": "i:1"}]}
 

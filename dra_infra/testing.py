@@ -1,4 +1,12 @@
-"""A synthesized program with questions that read well in a test."""
+"""For users' own tests: a program's objects by component, where they fit, and what is wrong with them.
+
+```python
+import dra_infra as dra
+
+def test_trainer_fits_production():
+    assert dra.testing.synth("infra/").claim("trainer").fits("hgx-h100 x 4")
+```
+"""
 
 from __future__ import annotations
 
@@ -6,7 +14,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
@@ -18,7 +26,9 @@ from dra_infra.placement.scheduling import place, place_claim
 from dra_infra.program import synth as engine
 from dra_infra.program_objects import Program, ProgramObject
 
-_CLAIM_KINDS = ("ResourceClaim", "ResourceClaimTemplate")
+__all__ = ["Claim", "Fit", "SynthesizedProgram", "synth"]
+
+_CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
 
 def synth(
@@ -46,7 +56,7 @@ def synth(
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Whether pods find devices; true in a test when they do, and its text says where, or why not."""
+    """The placement of pods; true in a test when they find devices, and its text says where, or why not."""
 
     placement: WorkloadPlacement
     subject: str
@@ -89,7 +99,7 @@ class Claim:
         return self.object.ref.name
 
     def fits(self, fleet: str | Fleet) -> Fit:
-        """Whether a pod with just this claim finds its devices on *fleet*, such as `"hgx-h100 x 4"`."""
+        """Place a pod with just this claim on *fleet*, such as `"hgx-h100 x 4"`."""
         chosen = _fleet(fleet, self.program)
         placement = place_claim(
             [each.manifest for each in self.program.objects],
@@ -102,7 +112,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class SynthesizedProgram:
-    """What a run of a program gave."""
+    """A program after its run."""
 
     program: Program
 
@@ -142,7 +152,7 @@ class SynthesizedProgram:
         raise KeyError(_not_found("claim", name, {_component_name(each) or each.ref.name for each in claims}))
 
     def fits(self, fleet: str | Fleet, workload: str) -> Fit:
-        """Whether all pods of the workload object called *workload* find their devices on *fleet*.
+        """Place all pods of the workload object called *workload* on *fleet*.
 
         Raises:
             KeyError: When no workload with claims is called so.
