@@ -36,7 +36,7 @@ from dra_infra.cluster.evidence import read_gates
 from dra_infra.cluster.pending import Scene, ask_running, find_amounts, find_holders, find_placed
 from dra_infra.cluster.reading import Listing, Reader, open_reader
 from dra_infra.errors import FleetError, Problem, ProgramError
-from dra_infra.explanation.asking import Asking, Surroundings, find_subject, read_classes, ref_of
+from dra_infra.explanation.asking import Asking, ClusterContext, find_subject, read_classes, ref_of
 from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
 from dra_infra.review.running import Running, key_of
@@ -91,7 +91,7 @@ def read_offline(
     scene = _scene([each for each in running if not own.intersection(index.owners_of(key_of(ref_of(each))))])
     classes, malformed = read_classes([*running, *manifests])
     slices, untold = with_taint_rules(chosen.slices, [*running, *manifests], release)
-    around = Surroundings(
+    around = ClusterContext(
         fleet=replace(chosen, slices=tuple(slices)),
         release=release,
         classes=classes,
@@ -119,7 +119,7 @@ def _of_snapshot(name: str, namespace: str | None, cluster: Snapshot, release: R
     scene = _scene(cluster.objects)
     _, manifest = find_subject(name, namespace, scene.objects)
     slices, problems = with_taint_rules(cluster.fleet.slices, cluster.objects, release)
-    around = Surroundings(
+    around = ClusterContext(
         fleet=replace(cluster.fleet, slices=tuple(slices)),
         release=release,
         holders=find_holders(scene),
@@ -206,7 +206,7 @@ def read_live(
     _, manifest = find_subject(name, namespace, scene.objects)
     fleet, more = _fleet(listings)
     slices, untold = with_taint_rules(fleet.slices, items[TAINT_RULES], release)
-    around = Surroundings(
+    around = ClusterContext(
         fleet=replace(fleet, slices=tuple(slices)),
         release=release,
         holders=find_holders(scene),

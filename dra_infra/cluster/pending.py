@@ -23,7 +23,7 @@ from dra_infra.client.objects import (
 )
 from dra_infra.errors import Problem
 from dra_infra.explanation import AskedClaim, Holder
-from dra_infra.explanation.asking import Asking, Surroundings, read_allocation, read_claim, ref_of
+from dra_infra.explanation.asking import Asking, ClusterContext, read_allocation, read_claim, ref_of
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
@@ -223,7 +223,7 @@ def find_placed(scene: Scene, nodes: Sequence[Node], namespaces: Sequence[Manife
     return placed
 
 
-def ask_running(manifest: Manifest, around: Surroundings, scene: Scene) -> Asking:
+def ask_running(manifest: Manifest, around: ClusterContext, scene: Scene) -> Asking:
     """The question about a pod, a claim, or the first pod of an object that waits."""
     ref = ref_of(manifest)
     if ref.kind == "ResourceClaim":
@@ -269,7 +269,7 @@ def _pods_of(owner: Manifest, scene: Scene) -> list[Manifest]:
     return [each for each in scene.pods if is_below(each)]
 
 
-def _ask_claim(manifest: Manifest, ref: ObjectRef, around: Surroundings, scene: Scene) -> Asking:
+def _ask_claim(manifest: Manifest, ref: ObjectRef, around: ClusterContext, scene: Scene) -> Asking:
     users = [
         each for each in scene.pods if ref.name in claims_of(each)[0] and namespace_of(each) == ref.namespace
     ]
@@ -302,7 +302,7 @@ def _ask_claim(manifest: Manifest, ref: ObjectRef, around: Surroundings, scene: 
     )
 
 
-def _ask_pod(pod: Manifest, ref: ObjectRef, around: Surroundings, scene: Scene) -> Asking:
+def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, scene: Scene) -> Asking:
     phase = text(mapping(pod.get("status")).get("phase")) or "Pending"
     node = text(mapping(pod.get("spec")).get("nodeName"))
     words = [

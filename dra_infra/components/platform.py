@@ -25,7 +25,7 @@ from dra_infra.components.platform_charts import (
 )
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.specs.node_plugin.plan import NodePluginPlan, compile_node_plugin, read_node_plugin
-from dra_infra.specs.platform.platform import PARTS, WholePlatform, compile_platform, read_part
+from dra_infra.specs.platform.platform import PARTS, PlatformPlan, compile_platform, read_part
 from dra_infra.target import ClusterTarget
 
 PlatformName = Literal["aks", "gke", "eks", "kubeadm", "kind"]
@@ -97,22 +97,22 @@ class GpuPlatform(ChartComponent):
         if plugin is None and wrong:
             # A plugin that is wrong is wanted all the same: that nothing is installed is no second problem.
             parts.setdefault("node_plugin", {})
-        whole: WholePlatform | None = None
+        plan: PlatformPlan | None = None
         try:
             line = self._pins(None).releases["gpu.nvidia.com"].line
-            whole = compile_platform(
+            plan = compile_platform(
                 platform, parts, target=self.target, line=line, gpu_pools=gpu_pools, node_plugin=plugin
             )
         except InvalidSpecError as error:
             problems += error.problems
-        problems += whole.warnings if whole else ()
+        problems += plan.warnings if plan else ()
         errors = [problem for problem in problems if problem.severity == "error"]
         self._warn([problem for problem in problems if problem.severity == "warning"])
-        if errors or self._broken or whole is None:
+        if errors or self._broken or plan is None:
             self._report(errors)
             self.register_outputs({})
             return
-        self._install(whole, parts, crds, plugin)
+        self._install(plan, parts, crds, plugin)
 
     def _compile_plugin(self, given: object) -> tuple[NodePluginPlan | None, list[Problem]]:
         arguments, problems = read_node_plugin(given)
@@ -130,16 +130,16 @@ class GpuPlatform(ChartComponent):
 
     def _install(
         self,
-        whole: WholePlatform,
+        plan: PlatformPlan,
         parts: Mapping[str, Mapping[str, Any] | None],
         crds: Mapping[str, Definitions],
         plugin: NodePluginPlan | None,
     ) -> None:
-        made = {part: self._make_crds(part, parts[part] or {}, crds) for part in whole.parts}
+        made = {part: self._make_crds(part, parts[part] or {}, crds) for part in plan.parts}
         # Before every release: one that brings a CRD of the same name would make it first.
         before: list[pulumi.Resource] = [each for part in made.values() for each in part]
         installed: dict[str, Installed] = {}
-        for part, installation in whole.parts.items():
+        for part, installation in plan.parts.items():
             installed[part] = self._install_chart(
                 f"{self._component_name}-{part}",
                 installation,
@@ -149,7 +149,7 @@ class GpuPlatform(ChartComponent):
             )
             # A shared namespace is made by the first of them, and drivers follow the operator.
             before = [*before, *installed[part].resources.values()]
-        self.installed, self.node_labels = installed, whole.node_labels
+        self.installed, self.node_labels = installed, plan.node_labels
         self.resources = {
             f"{part} {kind}": resource
             for part, each in installed.items()

@@ -4,20 +4,20 @@ Everything here asks the ported allocator and reads what it reads; nothing decid
 """
 
 from dra_infra.explanation.explain import explain
-from dra_infra.explanation.findings import Finding, explain_node
+from dra_infra.explanation.node_reasons import NodeReason, explain_node
 from dra_infra.explanation.question import AskedClaim, Holder, Inventory, Question
-from dra_infra.explanation.records import Explanation, Refusal, RequestTree, RuntimeTrouble, Step, Suggestion
+from dra_infra.explanation.records import AttemptError, Explanation, Refusal, RequestTree, Step, Suggestion
 
 __all__ = [
     "AskedClaim",
+    "AttemptError",
     "Explanation",
-    "Finding",
     "Holder",
     "Inventory",
+    "NodeReason",
     "Question",
     "Refusal",
     "RequestTree",
-    "RuntimeTrouble",
     "Step",
     "Suggestion",
     "explain",

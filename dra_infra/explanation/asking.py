@@ -59,7 +59,7 @@ class Asking:
 
 
 @dataclass(kw_only=True, slots=True)
-class Surroundings:
+class ClusterContext:
     """What a question is about beside the object itself.
 
     Args:

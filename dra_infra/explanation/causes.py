@@ -12,8 +12,8 @@ from typing import Final
 
 from dra_infra.errors import Problem
 from dra_infra.explanation.clauses import drivers_of, expressions_of
+from dra_infra.explanation.device_checks import find_unusable_pools
 from dra_infra.explanation.question import AskedClaim, Question
-from dra_infra.explanation.sieve import find_troubles
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.resource_claim import DeviceSubRequest, ExactDeviceRequest
 
@@ -122,7 +122,7 @@ def _pools(question: Question, drivers: set[str]) -> Iterator[Problem]:
         )
     told = set()
     for node in question.eligible:
-        for trouble in find_troubles(question.cluster, node):
+        for trouble in find_unusable_pools(question.cluster, node):
             if trouble.pool not in told and (not drivers or trouble.pool.driver in drivers):
                 told.add(trouble.pool)
                 yield Problem(

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Final
 
 from dra_infra.explanation.clauses import drivers_of
+from dra_infra.explanation.device_checks import Stage
 from dra_infra.explanation.edits import Edit, Ladder, change_leaf, drop_constraint, field_of, leaf_at
 from dra_infra.explanation.question import Leaf, Question
-from dra_infra.explanation.sieve import Stage
 from dra_infra.explanation.survey import Survey
 from dra_infra.kubernetes.api.device_taints import DeviceToleration
 from dra_infra.kubernetes.api.resource_claim import CapacityRequirements
@@ -37,12 +37,12 @@ def edit_requests(question: Question, leaves_: Sequence[Leaf], survey: Survey) -
 
 def _fewer(question: Question, leaf: Leaf, survey: Survey) -> Ladder:
     if leaf.is_all:
-        most = max((survey.left(name, leaf) for name in survey.sieves), default=0)
+        most = max((survey.left(name, leaf) for name in survey.checks_of), default=0)
         numbers, wanted = range(min(most, 32), 0, -1), most + 1
     else:
         wanted = leaf.wanted.count
-        sieves = {id(sieve): sieve for sieve in survey.sieves.values()}.values()
-        most = max((len(sieve.can_have(leaf, Stage.USED)) for sieve in sieves), default=0)
+        checks_of = {id(checks): checks for checks in survey.checks_of.values()}.values()
+        most = max((len(checks.can_have(leaf, Stage.USED)) for checks in checks_of), default=0)
         numbers = range(min(wanted - 1, most), 0, -1)
     found = []
     for number in numbers:

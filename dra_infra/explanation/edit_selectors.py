@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 
 from dra_infra.explanation.clauses import DRIVER, clauses_of, shorten, with_clause, without_clause
+from dra_infra.explanation.device_checks import selector_lists
 from dra_infra.explanation.edits import (
     Edit,
     Ladder,
@@ -24,7 +25,6 @@ from dra_infra.explanation.edits import (
 )
 from dra_infra.explanation.question import Leaf, Question
 from dra_infra.explanation.records import FAILED
-from dra_infra.explanation.sieve import selector_lists
 from dra_infra.explanation.survey import Survey
 from dra_infra.kubernetes.cel.dependencies import find_dependencies
 from dra_infra.kubernetes.scheduler.allocator.amounts import nanos

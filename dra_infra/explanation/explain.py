@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from dra_infra.explanation.device_checks import DeviceChecks, selector_lists
 from dra_infra.explanation.edit_requests import other_classes
 from dra_infra.explanation.edits import Ladder
-from dra_infra.explanation.findings import explain_node, find_shortages
 from dra_infra.explanation.node_kinds import NodeKind, sort_nodes
+from dra_infra.explanation.node_reasons import explain_node, find_shortages
 from dra_infra.explanation.question import Inventory, Leaf, Question, read_requests
 from dra_infra.explanation.records import (
+    AttemptError,
     Explanation,
+    FitVerdict,
     Refusal,
     RequestTree,
-    RuntimeTrouble,
     Suggestion,
-    Verdict,
 )
-from dra_infra.explanation.sieve import Sieve, selector_lists
 from dra_infra.explanation.suggesting import Budget, LateError, Placed, Suggesting, place_pods, try_nodes
 from dra_infra.explanation.survey import Survey
 from dra_infra.kubernetes.api.device_class import DeviceSelector
@@ -36,33 +36,33 @@ from dra_infra.kubernetes.scheduler.allocator.variants import Quirk
 from dra_infra.kubernetes.scheduler.fleet import Node
 
 
-def find_error(question: Question, placed: Placed) -> RuntimeTrouble:
+def find_error(question: Question, placed: Placed) -> AttemptError:
     """The error of *placed*, with claim, selector and device where it is about one."""
     text = placed.failed.text if placed.failed is not None else ""
     node = next(each for each in question.nodes if each.name == placed.nodes[0])
-    sieve = Sieve(question.cluster, node, question.declared_by(node))
+    checks = DeviceChecks(question.cluster, node, question.declared_by(node))
     for entries in read_requests(question.cluster, question.asked, question.names):
         for leaf in entries:
-            for _, published in sieve.devices:
-                for where, selector, trouble in _troubles(sieve, leaf, published):
+            for _, published in checks.devices:
+                for where, selector, trouble in _troubles(checks, leaf, published):
                     if trouble.text in text:
-                        return RuntimeTrouble(
+                        return AttemptError(
                             text=text,
                             claim=leaf.claim_name,
                             where=where,
                             expression=selector.cel.expression if selector.cel is not None else "",
                             device=str(published.id) if trouble.compiles else "",
                         )
-    return RuntimeTrouble(text=text)
+    return AttemptError(text=text)
 
 
 def _troubles(
-    sieve: Sieve, leaf: Leaf, published: Published
+    checks: DeviceChecks, leaf: Leaf, published: Published
 ) -> Iterator[tuple[str, DeviceSelector, Trouble]]:
     """The selector at which a device stops, when that has no value there."""
     for owner, selectors in selector_lists(leaf.wanted):
         for number, selector in enumerate(selectors):
-            verdict = sieve.test(selector, published)
+            verdict = checks.test(selector, published)
             if isinstance(verdict, Trouble):
                 whose = f"request {leaf.wanted.full_name}" if owner == "request" else owner
                 yield f"{whose}, selector #{number}", selector, verdict
@@ -97,8 +97,8 @@ def find_proof(
     free = question.with_cluster(question.cluster.with_state(AllocatedState()))
     hardest: tuple[int, str] | None = None
     for node in nodes:
-        sieve = Sieve(free.cluster, node, question.declared_by(node))
-        found = find_shortages(free.cluster, sieve, free.asked, requests, question.names, is_free=True)
+        checks = DeviceChecks(free.cluster, node, question.declared_by(node))
+        found = find_shortages(free.cluster, checks, free.asked, requests, question.names, is_free=True)
         if not found:
             outcome, ended = budget.attempt(free, node)
             if not ended or isinstance(outcome, Allocated):
@@ -140,10 +140,10 @@ def explain(
         is_late: Whether the time is over; what is known by then is the answer.
         is_deep: Whether pairs of edits are tried too.
     """
-    return _Answer(question, Budget(is_late)).run(is_deep=is_deep)
+    return _Explainer(question, Budget(is_late)).run(is_deep=is_deep)
 
 
-class _Answer:
+class _Explainer:
     def __init__(self, question: Question, budget: Budget) -> None:
         self._asked = question
         self._question = question
@@ -177,7 +177,7 @@ class _Answer:
         kinds = sort_nodes(self._question) if number else self._kinds
         survey = Survey(self._question, requests, kinds)
         near = survey.nearest()
-        verdict: Verdict = "does-not-fit" if first.is_known or first.failed else "not-decided"
+        verdict: FitVerdict = "does-not-fit" if first.is_known or first.failed else "not-decided"
         base = replace(
             base,
             verdict=verdict,
@@ -216,7 +216,7 @@ class _Answer:
         if "could not retrieve device class" in failed.text:
             trying = Suggesting(self._asked, self._asked.eligible, self._budget)
             suggestions = trying.try_ladders(self._classes())
-        return replace(base, error=RuntimeTrouble(text=failed.text), suggestions=suggestions)
+        return replace(base, error=AttemptError(text=failed.text), suggestions=suggestions)
 
     def _classes(self) -> Iterator[Ladder]:
         for number, claim in enumerate(self._asked.asked):

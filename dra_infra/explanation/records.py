@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID
 
-Verdict = Literal["fits", "does-not-fit", "not-decided"]
+FitVerdict = Literal["fits", "does-not-fit", "not-decided"]
 
 Rule = Literal[
     "no-node",
@@ -88,7 +88,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RuntimeTrouble:
+class AttemptError:
     """The error that ends the scheduler's attempt for the pod.
 
     Args:
@@ -148,7 +148,7 @@ class Explanation:
         unknown: What was not found out, and why.
     """
 
-    verdict: Verdict
+    verdict: FitVerdict
     kubernetes: str
     nodes: int
     pods: int = 1
@@ -159,14 +159,14 @@ class Explanation:
     refusals: tuple[Refusal, ...] = ()
     requests: tuple[RequestTree, ...] = ()
     proof: str = ""
-    error: RuntimeTrouble | None = None
+    error: AttemptError | None = None
     suggestions: tuple[Suggestion, ...] = ()
     quirks: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
 
-NOWHERE, REFUSED, TROUBLED, SIEVED = -3, -2, -1, 0
-"""Stages before a node's sieve: no node, nodes that refuse the pod, pools that give nothing. Those of the sieve follow."""
+NOWHERE, REFUSED, UNUSABLE_POOL, CHECKED = -3, -2, -1, 0
+"""Stages before a node's checks: no node, nodes that refuse the pod, pools that give nothing. Those of the checks follow."""
 
 PASSED: Final = 99
 """Behind all stages: the request can have the device."""
@@ -175,11 +175,11 @@ FAILED: Final = 98
 """In place of the number of a clause, where the selector has no value on a device."""
 
 
-class End(NamedTuple):
-    """A place in the order of things; the higher the further a device comes.
+class Progress(NamedTuple):
+    """How far a device comes on its way to a request; the higher the further.
 
     Args:
-        stage: One of the above, or `SIEVED` and the stage of a sieve.
+        stage: One of the above, or `CHECKED` and the stage of a check.
         rank: Number of selectors that it passes.
         clause: Number of the clause that it fails.
         text: What is said of it.
@@ -191,13 +191,13 @@ class End(NamedTuple):
     text: str = ""
 
 
-NONE: Final = End(-9)
+NONE: Final = Progress(-9)
 """Before everything."""
 
 
 @dataclass(slots=True)
-class Ends:
-    """Where each device ends, for one request."""
+class DeviceProgress:
+    """How far each device comes for one request, and how many can be had by node."""
 
-    at: dict[DeviceID, End] = field(default_factory=dict)
+    at: dict[DeviceID, Progress] = field(default_factory=dict)
     left: Counter[str] = field(default_factory=Counter)

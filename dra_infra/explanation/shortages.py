@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
 
+from dra_infra.explanation.device_checks import DeviceChecks
 from dra_infra.explanation.question import Inventory, Leaf
-from dra_infra.explanation.sieve import Sieve
 from dra_infra.kubernetes.api.resource_claim import DeviceConstraint, ResourceClaim
 from dra_infra.kubernetes.scheduler.allocator.amounts import nanos
 from dra_infra.kubernetes.scheduler.allocator.constraints import scalar, values
@@ -194,7 +194,7 @@ class Counting:
 
     Args:
         cluster: What is known.
-        sieve: The devices of the node.
+        checks: The devices of the node.
         claims: The claims of the pod.
         choices: Their requests, with the devices that each could have.
         is_free: Whether they are counted as if nothing were in use.
@@ -203,7 +203,7 @@ class Counting:
     def __init__(
         self,
         cluster: Inventory,
-        sieve: Sieve,
+        checks: DeviceChecks,
         claims: Sequence[ResourceClaim],
         choices: Sequence[Choice],
         *,
@@ -212,7 +212,7 @@ class Counting:
         self._variant = cluster.variant
         self._claims = claims
         self._choices = choices
-        self._matching = Matching(cluster.evaluator, sieve.node, cluster.variant)
+        self._matching = Matching(cluster.evaluator, checks.node, cluster.variant)
         self._left = CounterAvailability(AllocatedState() if is_free else cluster.state, cluster.variant)
 
     def find(self, names: Sequence[str]) -> Iterator[Shortage]:

@@ -11,23 +11,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from dra_infra.explanation.clauses import clauses_of, describe_values, shorten
+from dra_infra.explanation.device_checks import (
+    CheckResult,
+    DeviceChecks,
+    Stage,
+    find_unusable_pools,
+    selector_lists,
+    tried_devices,
+)
 from dra_infra.explanation.node_kinds import NodeKind
 from dra_infra.explanation.question import Leaf, Question
 from dra_infra.explanation.records import (
+    CHECKED,
     FAILED,
     NONE,
     NOWHERE,
     PASSED,
     REFUSED,
-    SIEVED,
-    TROUBLED,
-    End,
-    Ends,
+    UNUSABLE_POOL,
+    DeviceProgress,
+    Progress,
     RequestTree,
     Rule,
     Step,
 )
-from dra_infra.explanation.sieve import Fate, Sieve, Stage, find_troubles, selector_lists, tried_devices
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, Published
 from dra_infra.kubernetes.scheduler.allocator.requests import Key
 from dra_infra.kubernetes.scheduler.allocator.slices import pool_of
@@ -47,7 +54,7 @@ _RULES: Final[dict[Stage, Rule]] = {
 
 
 def make_tree(
-    question: Question, leaf: Leaf, found: Ends, devices: Mapping[DeviceID, Published]
+    question: Question, leaf: Leaf, found: DeviceProgress, devices: Mapping[DeviceID, Published]
 ) -> RequestTree:
     """The tree of one request or entry.
 
@@ -57,7 +64,7 @@ def make_tree(
         found: Where each device ends.
         devices: All devices, by name.
     """
-    groups: dict[End, list[Published]] = defaultdict(list)
+    groups: dict[Progress, list[Published]] = defaultdict(list)
     for device, at in found.at.items():
         groups[at].append(devices[device])
     left = len(found.at)
@@ -92,10 +99,12 @@ def make_tree(
     )
 
 
-def _order(leaf: Leaf, groups: dict[End, list[Published]]) -> Iterator[tuple[Rule, str, str, End, str]]:
+def _order(
+    leaf: Leaf, groups: dict[Progress, list[Published]]
+) -> Iterator[tuple[Rule, str, str, Progress, str]]:
     """Everything that devices can fail at, in order; clauses also where none fails."""
-    early: dict[int, Rule] = {NOWHERE: "no-node", REFUSED: "node", TROUBLED: "pool"}
-    for at in sorted(each for each in groups if each.stage < SIEVED):
+    early: dict[int, Rule] = {NOWHERE: "no-node", REFUSED: "node", UNUSABLE_POOL: "pool"}
+    for at in sorted(each for each in groups if each.stage < CHECKED):
         yield early[at.stage], "", at.text, at, ""
     rank = 0
     for owner, selectors in selector_lists(leaf.wanted):
@@ -105,12 +114,12 @@ def _order(leaf: Leaf, groups: dict[End, list[Published]]) -> Iterator[tuple[Rul
             where = f"{whose}, selector #{number}"
             expression = selector.cel.expression if selector.cel is not None else ""
             for position, clause in enumerate(clauses_of(expression)):
-                yield rule, where, shorten(clause.text), End(SIEVED, rank, position), clause.expression
-            for at in sorted(each for each in groups if each[:3] == (SIEVED, rank, FAILED)):
+                yield rule, where, shorten(clause.text), Progress(CHECKED, rank, position), clause.expression
+            for at in sorted(each for each in groups if each[:3] == (CHECKED, rank, FAILED)):
                 yield "error", where, at.text, at, expression
             rank += 1
-    for at in sorted(each for each in groups if SIEVED < each.stage < PASSED):
-        yield _RULES[Stage(at.stage - SIEVED)], "", at.text, at, ""
+    for at in sorted(each for each in groups if CHECKED < each.stage < PASSED):
+        yield _RULES[Stage(at.stage - CHECKED)], "", at.text, at, ""
 
 
 def _holders(question: Question, devices: Sequence[Published]) -> tuple[str, ...]:
@@ -143,9 +152,9 @@ class Survey:
         self._question = question
         self._requests = requests
         self._leaves = [leaf for entries in requests for leaf in entries]
-        self._found = {leaf.key: Ends() for leaf in self._leaves}
+        self._found = {leaf.key: DeviceProgress() for leaf in self._leaves}
         self.devices: dict[DeviceID, Published] = {}
-        self.sieves: dict[str, Sieve] = {}
+        self.checks_of: dict[str, DeviceChecks] = {}
         """By name of each node; nodes of one kind have that of the first."""
         self._start()
         index = question.cluster.index
@@ -153,12 +162,12 @@ class Survey:
             if refusal := question.refusals.get(node.name):
                 for slice_ in index.relevant(node):
                     for each in index.devices(slice_):
-                        self._reach(each.id, End(REFUSED, text=refusal))
+                        self._reach(each.id, Progress(REFUSED, text=refusal))
         for kind in kinds:
-            sieve = Sieve(question.cluster, kind.first, question.declared_by(kind.first))
-            ends = {leaf.key: self._ends(sieve, leaf) for leaf in self._leaves}
+            checks = DeviceChecks(question.cluster, kind.first, question.declared_by(kind.first))
+            ends = {leaf.key: self._ends(checks, leaf) for leaf in self._leaves}
             for node in kind.nodes:
-                self.sieves[node.name] = sieve
+                self.checks_of[node.name] = checks
                 self._look(node, ends)
 
     def _start(self) -> None:
@@ -178,29 +187,31 @@ class Survey:
                     self.devices[each.id] = each
                     self._reach(
                         each.id,
-                        End(NOWHERE, text=f"{where}, which is not there" if slice_.spec.node_name else where),
+                        Progress(
+                            NOWHERE, text=f"{where}, which is not there" if slice_.spec.node_name else where
+                        ),
                     )
 
-    def _reach(self, device: DeviceID, at: End) -> None:
+    def _reach(self, device: DeviceID, at: Progress) -> None:
         for found in self._found.values():
             if at > found.at.get(device, NONE):
                 found.at[device] = at
 
-    def _ends(self, sieve: Sieve, leaf: Leaf) -> list[End]:
+    def _ends(self, checks: DeviceChecks, leaf: Leaf) -> list[Progress]:
         """Where each device of a node ends for a request."""
         return [
-            End(PASSED) if fate.stage is Stage.PASSED else self._place(sieve, leaf, published, fate)
-            for (_, published), fate in zip(sieve.devices, sieve.fates(leaf), strict=True)
+            Progress(PASSED) if result.stage is Stage.PASSED else self._place(checks, leaf, published, result)
+            for (_, published), result in zip(checks.devices, checks.check_all(leaf), strict=True)
         ]
 
-    def _look(self, node: Node, ends: Mapping[Key, Sequence[End]]) -> None:
+    def _look(self, node: Node, ends: Mapping[Key, Sequence[Progress]]) -> None:
         cluster = self._question.cluster
-        for trouble in find_troubles(cluster, node):
+        for trouble in find_unusable_pools(cluster, node):
             for slice_ in cluster.index.relevant(node):
                 if pool_of(slice_) == trouble.pool:
                     for each in cluster.index.devices(slice_):
                         self.devices.setdefault(each.id, each)
-                        self._reach(each.id, End(TROUBLED, text=str(trouble)))
+                        self._reach(each.id, Progress(UNUSABLE_POOL, text=str(trouble)))
         devices = tried_devices(cluster.allocator.pools(node), cluster.variant)
         for key, found in self._found.items():
             left = 0
@@ -211,20 +222,20 @@ class Survey:
                     found.at[published.id] = at
             found.left[node.name] = left
 
-    def _place(self, sieve: Sieve, leaf: Leaf, published: Published, fate: Fate) -> End:
-        if fate.stage is not Stage.SELECTOR:
-            return End(SIEVED + fate.stage, text=fate.detail)
-        if fate.is_error:
-            return End(SIEVED, fate.rank, FAILED, fate.detail)
-        return End(SIEVED, fate.rank, self._clause(sieve, leaf, published, fate))
+    def _place(self, checks: DeviceChecks, leaf: Leaf, published: Published, result: CheckResult) -> Progress:
+        if result.stage is not Stage.SELECTOR:
+            return Progress(CHECKED + result.stage, text=result.detail)
+        if result.is_error:
+            return Progress(CHECKED, result.rank, FAILED, result.detail)
+        return Progress(CHECKED, result.rank, self._clause(checks, leaf, published, result))
 
-    def _clause(self, sieve: Sieve, leaf: Leaf, published: Published, fate: Fate) -> int:
+    def _clause(self, checks: DeviceChecks, leaf: Leaf, published: Published, result: CheckResult) -> int:
         """The first test of the selector that is false."""
-        selectors = dict(selector_lists(leaf.wanted))[fate.owner]
-        selector = selectors[fate.number]
+        selectors = dict(selector_lists(leaf.wanted))[result.owner]
+        selector = selectors[result.number]
         clauses = clauses_of(selector.cel.expression if selector.cel is not None else "")
         for number, clause in enumerate(clauses[:-1] if len(clauses) > 1 else ()):
-            if sieve.evaluate(clause.expression, published) is False:
+            if checks.evaluate(clause.expression, published) is False:
                 return number
         return len(clauses) - 1
 
@@ -233,20 +244,20 @@ class Survey:
         known: dict[int, tuple[int, tuple[int, ...]]] = {}
 
         def lack(name: str) -> tuple[int, tuple[int, ...]]:
-            sieve = self.sieves[name]
-            if id(sieve) not in known:
-                known[id(sieve)] = self._lack(sieve, name)
-            return known[id(sieve)]
+            checks = self.checks_of[name]
+            if id(checks) not in known:
+                known[id(checks)] = self._lack(checks, name)
+            return known[id(checks)]
 
-        return sorted(self.sieves, key=lambda name: (lack(name), name))
+        return sorted(self.checks_of, key=lambda name: (lack(name), name))
 
-    def _lack(self, sieve: Sieve, name: str) -> tuple[int, tuple[int, ...]]:
+    def _lack(self, checks: DeviceChecks, name: str) -> tuple[int, tuple[int, ...]]:
         alone, short, progress = 0, 0, list[int]()
         for entries in self._requests:
-            lacks = [max(sieve.wanted_count(leaf) - self._found[leaf.key].left[name], 0) for leaf in entries]
+            lacks = [max(checks.wanted_count(leaf) - self._found[leaf.key].left[name], 0) for leaf in entries]
             short += min(lacks)
             alone += min(lacks) > 0
-            reached = ((fate.stage, fate.rank) for leaf in entries for fate in sieve.fates(leaf))
+            reached = ((result.stage, result.rank) for leaf in entries for result in checks.check_all(leaf))
             far = max(reached, default=(-1, 0))
             progress += [-far[0], -far[1]]
         return alone, (*progress, short)
@@ -265,7 +276,7 @@ class Survey:
         """By rank of a selector and number of its clause: the devices that fail there."""
         found: dict[tuple[int, int], list[Published]] = defaultdict(list)
         for device, at in self._found[leaf.key].at.items():
-            if at.stage == SIEVED:
+            if at.stage == CHECKED:
                 found[at.rank, at.clause].append(self.devices[device])
         return found
 
@@ -273,6 +284,6 @@ class Survey:
         """By what is said of it: the devices that fail at a stage."""
         found: dict[str, list[Published]] = defaultdict(list)
         for device, at in self._found[leaf.key].at.items():
-            if stage is not Stage.SELECTOR and at.stage == SIEVED + stage:
+            if stage is not Stage.SELECTOR and at.stage == CHECKED + stage:
                 found[at.text].append(self.devices[device])
         return found

@@ -40,7 +40,7 @@ from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex, device_m
 from dra_infra.kubernetes.scheduler.device_amounts import DeviceAmounts
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
 from dra_infra.kubernetes.scheduler.pod_resources import node_amounts
-from dra_infra.placement.demand import Demand, Looks
+from dra_infra.placement.demand import Demand, ReadFields
 from dra_infra.placement.outcomes import Aborted, Chosen, Impossible, NotDecided, Outcome, Pick
 from dra_infra.target import ClusterTarget
 
@@ -134,7 +134,7 @@ class Cluster:
 
     def explain(
         self, node: int, demands: Sequence[Demand], state: AllocatedState, claims: Sequence[ObjectRef]
-    ) -> explanation.Finding:
+    ) -> explanation.NodeReason:
         """The first reason why a node cannot serve claims, which are called by their own names."""
         question = explanation.Inventory.of(
             self._variant, self._index, _classes(demands), state, evaluator=self._evaluator
@@ -215,18 +215,18 @@ class NodeShapes:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._known: dict[Looks, Shapes] = {}
+        self._known: dict[ReadFields, Shapes] = {}
         self._rest: dict[int, Hashable] = {}
 
-    def of(self, looks: Looks) -> Shapes:
+    def of(self, fields: ReadFields) -> Shapes:
         """The shapes for what is looked at."""
-        shapes = self._known.get(looks)
+        shapes = self._known.get(fields)
         if shapes is None:
-            shapes = self._known[looks] = self._find(looks)
+            shapes = self._known[fields] = self._find(fields)
         return shapes
 
-    def _find(self, looks: Looks) -> Shapes:
-        describe = _Description(self._cluster, looks, self._rest)
+    def _find(self, fields: ReadFields) -> Shapes:
+        describe = _Description(self._cluster, fields, self._rest)
         seen: dict[Hashable, int] = {}
         numbers: list[int] = []
         examples: list[int] = []
@@ -241,9 +241,9 @@ class NodeShapes:
 class _Description:
     """Hashable descriptions of devices and nodes, for one way of looking at them."""
 
-    def __init__(self, cluster: Cluster, looks: Looks, rest: dict[int, Hashable]) -> None:
+    def __init__(self, cluster: Cluster, fields: ReadFields, rest: dict[int, Hashable]) -> None:
         self._cluster = cluster
-        self._looks = looks
+        self._fields = fields
         self._rest = rest
         self._devices: dict[int, int] = {}
         self._kinds: dict[Hashable, int] = {}
@@ -257,7 +257,7 @@ class _Description:
             # In 1.35 pools of one name and several drivers share counters.
             tuple(names.setdefault(pool.id.pool, len(names)) for pool in pools),
             tuple(self._pool(pool) for pool in pools),
-            tuple(_number_values(devices, name) for name in self._looks.attributes),
+            tuple(_number_values(devices, name) for name in self._fields.attributes),
             tuple(
                 device_matches_node(each.device, where)
                 for each in devices
@@ -280,7 +280,7 @@ class _Description:
         known = self._devices.get(id(published))
         if known is None:
             described = (
-                self._cluster.kinds.number(self._looks.reads, published),
+                self._cluster.kinds.number(self._fields.reads, published),
                 self._describe_rest(published),
                 self._describe_capacity(published.device),
             )
@@ -291,7 +291,7 @@ class _Description:
         """Capacities, where amounts of them are counted."""
         capacity = device.capacity or {}
         has_policy = any(each.request_policy is not None for each in capacity.values())
-        if not (self._looks.capacity or has_policy or device.allow_multiple_allocations):
+        if not (self._fields.capacity or has_policy or device.allow_multiple_allocations):
             return None
         return _freeze(capacity)
 

@@ -20,7 +20,7 @@ from dra_infra.kubernetes.scheduler.label_selectors import matches_node_selector
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_resources import find_shortage
 from dra_infra.placement.cluster import Cluster, NodeShapes, Shapes
-from dra_infra.placement.demand import Demand, Entry, Looks, PodPlan
+from dra_infra.placement.demand import Demand, Entry, PodPlan, ReadFields
 from dra_infra.placement.outcomes import Chosen, Impossible, Outcome, Pick
 from dra_infra.placement.placement import DeviceChoice, NodePlacement
 
@@ -123,16 +123,16 @@ class Attempts:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._shapes = NodeShapes(cluster)
-        self._looks: dict[tuple[str, ...], Looks] = {}
+        self._read_fields: dict[tuple[str, ...], ReadFields] = {}
         self._known: dict[tuple[object, ...], Outcome] = {}
 
     def shapes(self, demands: Sequence[Demand]) -> Shapes:
         """The shapes of the nodes for claims that are still to be allocated."""
         key = tuple(demand.key for demand in demands)
-        looks = self._looks.get(key)
-        if looks is None:
-            looks = self._looks[key] = Looks.of(demands)
-        return self._shapes.of(looks)
+        fields = self._read_fields.get(key)
+        if fields is None:
+            fields = self._read_fields[key] = ReadFields.of(demands)
+        return self._shapes.of(fields)
 
     def attempt(self, node: int, demands: Sequence[Demand], in_use: InUse) -> Outcome:
         """What a node gives claims that are not allocated yet, beside what is in use."""

@@ -101,8 +101,8 @@ class Undecided:
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
-    """What the claims of a pod look at.
+class ReadFields:
+    """Fields of devices that decide whether they serve the claims of a pod.
 
     Args:
         reads: Attributes and capacities that decide expressions; None for everything.
@@ -115,8 +115,8 @@ class Looks:
     capacity: bool
 
     @classmethod
-    def of(cls, demands: Sequence[Demand]) -> Looks:
-        """Those of all claims together."""
+    def of(cls, demands: Sequence[Demand]) -> ReadFields:
+        """The fields for all claims together."""
         union: set[tuple[str, str, str]] | None = set()
         for expression in {each for demand in demands for each in demand.expressions}:
             reads = find_dependencies(expression)
@@ -267,14 +267,14 @@ class Workload:
         replicas: How many pods at once; None for one on every node (DaemonSet).
         plan: What each of them asks for, or why that is not known.
         unmodelled: What they use and the answer leaves out.
-        beside: Workloads whose pods have to be there before, for required affinity names them.
+        affinity_to: Workloads whose pods have to be there before, for required affinity names them.
     """
 
     owner: ObjectRef
     replicas: int | None
     plan: PodPlan | Undecided
     unmodelled: tuple[str, ...] = ()
-    beside: tuple[ObjectRef, ...] = ()
+    affinity_to: tuple[ObjectRef, ...] = ()
 
 
 def find_unknown(value: Any, path: str) -> list[str]:

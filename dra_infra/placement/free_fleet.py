@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-from dra_infra.explanation import Finding
+from dra_infra.explanation import NodeReason
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
@@ -154,7 +154,7 @@ class FreeFleet:
         plan = plan.at(self.cluster.offered[node])
         return self.attempts.attempt(node, _demands(plan), self._in_use)
 
-    def explain(self, plan: PodPlan, node: int) -> Finding:
+    def explain(self, plan: PodPlan, node: int) -> NodeReason:
         """Why a node that the filters let through has no devices for a pod."""
         plan = plan.at(self.cluster.offered[node])
         demands = _demands(plan)

@@ -113,7 +113,7 @@ def in_order(workloads: Sequence[Workload]) -> list[int]:
     placed: dict[int, None] = {}
 
     def visit(number: int, path: frozenset[int]) -> None:
-        for owner in workloads[number].beside:
+        for owner in workloads[number].affinity_to:
             if owner in numbers and numbers[owner] not in path:
                 visit(numbers[owner], path | {number})
         placed.setdefault(number)
@@ -123,7 +123,7 @@ def in_order(workloads: Sequence[Workload]) -> list[int]:
     return list(placed)
 
 
-def alone(workload: Workload, plan: PodPlan) -> PodPlan:
+def plan_alone(workload: Workload, plan: PodPlan) -> PodPlan:
     """The plan on the otherwise free fleet, where pods that it wants to be near to are not there yet."""
     return without_affinity(plan) if workload.beside else plan
 
@@ -150,9 +150,9 @@ def _settle(
 
     if names(plan.shape) or (running is not None and running.has_near(plan.shape)):
         return workload
-    beside = tuple(owner for owner, shape in shapes.items() if names(shape))
-    if beside:
-        return replace(workload, beside=beside)
+    affinity_to = tuple(owner for owner, shape in shapes.items() if names(shape))
+    if affinity_to:
+        return replace(workload, affinity_to=affinity_to)
     aside = [str(owner) for owner, shape in others if names(shape)]
     if aside:
         return _leave_out(workload, plan, f"near pods of {aside[0]}, which are not placed")
@@ -167,7 +167,7 @@ def _leave_out(workload: Workload, plan: PodPlan, why: str) -> Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class JointPlacement:
     """Where all pods went.
 
     Args:
@@ -246,17 +246,17 @@ class FirstFit:
                 yield PlacedPod(node, outcome, self.state.commit(plan, node, outcome))
 
 
-def place_together(free: FreeFleet, workloads: Sequence[Workload]) -> Together:
+def place_together(free: FreeFleet, workloads: Sequence[Workload]) -> JointPlacement:
     """Place the pods of all workloads, in order; those whose affinity names others come behind these."""
     fit = FirstFit(free)
     placed: dict[int, tuple[NodePlacement, ...]] = {}
     for number in in_order(workloads):
         plan = workloads[number].plan
-        if isinstance(plan, Undecided) or not free.answer(alone(workloads[number], plan)).candidates:
+        if isinstance(plan, Undecided) or not free.answer(plan_alone(workloads[number], plan)).candidates:
             placed[number] = ()
         else:
             placed[number] = tuple(_place(fit, plan, workloads[number].replicas))
-    return Together([placed[number] for number in range(len(workloads))], fit.state.in_use)
+    return JointPlacement([placed[number] for number in range(len(workloads))], fit.state.in_use)
 
 
 def _place(fit: FirstFit, plan: PodPlan, replicas: int | None) -> Iterator[NodePlacement]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
+from dra_infra.explanation.records import FitVerdict
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-
-Verdict = Literal["fits", "does-not-fit", "not-decided"]
 
 
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)
@@ -87,7 +85,7 @@ class WorkloadPlacement:
 
     owner: ObjectRef
     replicas: int
-    verdict: Verdict
+    verdict: FitVerdict
     nodes: Sequence[NodePlacement] = ()
     more_pods: int = 0
     reasons: tuple[Reason, ...] = ()

@@ -1,4 +1,4 @@
-"""Places the pods of a program on a fleet: each workload alone, then all together."""
+"""Places the pods of a program on a fleet: each workload then all together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dra_infra.explanation import Finding
+from dra_infra.explanation import NodeReason
+from dra_infra.explanation.records import FitVerdict
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.apiserver.admission import Quotas
@@ -25,9 +26,9 @@ from dra_infra.placement.free_fleet import (
     running_of,
 )
 from dra_infra.placement.headroom import count_headroom
-from dra_infra.placement.joint import ObjectMakers, alone, count_daemons, place_together, settle_affinity
+from dra_infra.placement.joint import ObjectMakers, count_daemons, place_together, plan_alone, settle_affinity
 from dra_infra.placement.outcomes import Aborted, NotDecided
-from dra_infra.placement.placement import Placement, Reason, Verdict, WorkloadPlacement
+from dra_infra.placement.placement import Placement, Reason, WorkloadPlacement
 from dra_infra.placement.workloads import ProgramObjects, find_bystanders, find_workloads, plan_claim
 
 
@@ -111,7 +112,7 @@ class _Scheduler:
         self._cluster = free.cluster
         self.free = free
         self._makers = makers
-        self._findings: dict[tuple[object, ...], Finding] = {}
+        self._findings: dict[tuple[object, ...], NodeReason] = {}
 
     def place_alone(self, workload: Workload) -> WorkloadPlacement:
         """One workload on the otherwise free fleet."""
@@ -124,7 +125,7 @@ class _Scheduler:
                 reasons=_distinct(plan.reasons),
                 unmodelled=workload.unmodelled,
             )
-        plan = alone(workload, plan)
+        plan = plan_alone(workload, plan)
         answer = self.free.answer(plan)
         daemon = workload.replicas is None
         replicas = answer.eligible if workload.replicas is None else workload.replicas
@@ -150,18 +151,18 @@ class _Scheduler:
     def _explain(self, plan: PodPlan, answer: FreeAnswer) -> tuple[Reason, ...]:
         found: dict[tuple[str, str], tuple[Tally, int]] = {}
 
-        def note(finding: Finding, tally: Tally) -> None:
+        def note(finding: NodeReason, tally: Tally) -> None:
             known, best = found.get((finding.code, finding.text), (Tally(), finding.best))
             first = min(known.first, tally.first) if known.count else tally.first
             merged = Tally(known.count + tally.count, first)
             found[finding.code, finding.text] = (merged, max(best, finding.best))
 
         for text, tally in answer.refused.items():
-            note(Finding("node-refuses-pod", _literal(text)), tally)
+            note(NodeReason("node-refuses-pod", _literal(text)), tally)
         for text, tally in answer.apart.items():
-            note(Finding("other-pods-in-the-way", _literal(text)), tally)
+            note(NodeReason("other-pods-in-the-way", _literal(text)), tally)
         for text, tally in answer.costly.items():
-            note(Finding("node-too-small", _literal(text)), tally)
+            note(NodeReason("node-too-small", _literal(text)), tally)
         for (resource, amount), tally in answer.short.items():
             note(_describe_shortage(plan, resource, amount), tally)
         for key, tally in (*answer.failed.items(), *answer.busy.items()):
@@ -179,7 +180,7 @@ class _Scheduler:
         ]
         return tuple(sorted(reasons, key=_urgency))
 
-    def _find(self, plan: PodPlan, key: Hashable, node: int) -> Finding:
+    def _find(self, plan: PodPlan, key: Hashable, node: int) -> NodeReason:
         asked = plan.at(self._cluster.offered[node])
         entries = tuple((entry.object, entry.demand) for entry in asked.entries)
         finding = self._findings.get((entries, key))
@@ -190,7 +191,7 @@ class _Scheduler:
 
 def _judge(
     answer: FreeAnswer, capacity: Capacity, replicas: int, *, daemon: bool
-) -> tuple[Verdict, tuple[Reason, ...]]:
+) -> tuple[FitVerdict, tuple[Reason, ...]]:
     """The verdict, and the reasons that are about all pods of the workload rather than about nodes."""
     if any(isinstance(halt, Aborted) for halt, _ in answer.halted.values()):
         return "does-not-fit", ()
@@ -216,17 +217,17 @@ def _judge(
     return "fits", ()
 
 
-def _describe_shortage(plan: PodPlan, resource: str, amount: int) -> Finding:
+def _describe_shortage(plan: PodPlan, resource: str, amount: int) -> NodeReason:
     if resource == "pods":
-        return Finding("node-too-small", "the node has no slot for a pod")
+        return NodeReason("node-too-small", "the node has no slot for a pod")
     wanted = show_amount(resource, plan.requests[resource])
     has = show_amount(resource, amount) if amount else "none"
-    return Finding("node-too-small", _literal(f"the pod requests {wanted} {resource}, the node has {has}"))
+    return NodeReason("node-too-small", _literal(f"the pod requests {wanted} {resource}, the node has {has}"))
 
 
-def _describe_halt(plan: PodPlan, halt: Aborted | NotDecided) -> Finding:
+def _describe_halt(plan: PodPlan, halt: Aborted | NotDecided) -> NodeReason:
     text = name_claims(_halt_text(halt), [entry.object for entry in plan.entries])
-    return Finding(_halt_code(halt), _literal(text))
+    return NodeReason(_halt_code(halt), _literal(text))
 
 
 def _halt_text(halt: Aborted | NotDecided) -> str:

@@ -18,7 +18,7 @@ from dra_infra.errors import SelectorError
 from dra_infra.selectors.any_attribute import CapacityAmount, VersionAttribute
 from dra_infra.selectors.attributes import COMPARISONS, BoolAttribute, IntAttribute, TextAttribute
 from dra_infra.selectors.reference import Absence, Presence, Reference
-from dra_infra.selectors.selector import Clause, Every, Selector, Some, clause_of, is_comparison
+from dra_infra.selectors.selector import Condition, Every, Selector, Some, condition_of, is_comparison
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -31,9 +31,9 @@ class UnderAnyName(Selector):
 
     _tests: tuple[Selector, ...]
 
-    def _clause(self, *, negated: bool) -> Clause:
+    def _clause(self, *, negated: bool) -> Condition:
         """The tests, or their negations."""
-        parts = tuple(clause_of(test, negated=negated) for test in self._tests)
+        parts = tuple(condition_of(test, negated=negated) for test in self._tests)
         means_absence = isinstance(self._tests[0], Presence if negated else Absence)
         return Every(parts) if means_absence else Some(parts)
 

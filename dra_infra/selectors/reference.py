@@ -7,7 +7,7 @@ from typing import Literal
 
 from dra_infra.errors import SelectorError
 from dra_infra.kubernetes.api.names import split_qualified_name
-from dra_infra.selectors.selector import RESERVED, Atom, Clause, Every, Selector, quote
+from dra_infra.selectors.selector import RESERVED, Atom, Condition, Every, Selector, quote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Presence(Selector):
 
     _reference: Reference
 
-    def _clause(self, *, negated: bool) -> Clause:
+    def _clause(self, *, negated: bool) -> Condition:
         """`has(...)` or `!has(...)`."""
         return _has(self._reference, present=not negated)
 
@@ -67,7 +67,7 @@ class Absence(Selector):
 
     _reference: Reference
 
-    def _clause(self, *, negated: bool) -> Clause:
+    def _clause(self, *, negated: bool) -> Condition:
         """`!has(...)` or `has(...)`."""
         return _has(self._reference, present=negated)
 
@@ -87,11 +87,11 @@ class Test(Selector):
     """
 
     _reference: Reference
-    _passed: Clause
-    _refused: Clause
+    _passed: Condition
+    _refused: Condition
     _label: str
 
-    def _clause(self, *, negated: bool) -> Clause:
+    def _clause(self, *, negated: bool) -> Condition:
         """The test or its opposite, behind the guard."""
         return Every((Atom(self._reference.presence), self._refused if negated else self._passed))
 
@@ -104,7 +104,7 @@ class Test(Selector):
         return self._label
 
 
-def _has(reference: Reference, *, present: bool) -> Clause:
+def _has(reference: Reference, *, present: bool) -> Condition:
     text = reference.presence
     if present:
         return Atom(text)

@@ -50,17 +50,17 @@ class Atom:
 class Every:
     """All parts must be true."""
 
-    parts: tuple[Clause, ...]
+    parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Some:
     """At least one part must be true."""
 
-    parts: tuple[Clause, ...]
+    parts: tuple[Condition, ...]
 
 
-Clause: TypeAlias = Atom | Every | Some
+Condition: TypeAlias = Atom | Every | Some
 
 
 def quote(text: str) -> str:
@@ -89,9 +89,9 @@ def quote(text: str) -> str:
     return f'"{"".join(parts)}"'
 
 
-def write(clause: Clause) -> str:
+def write(condition: Condition) -> str:
     """The expression. An `&&` inside `||` gets parentheses, which readers need and CEL does not."""
-    simple = _simplify(clause)
+    simple = _simplify(condition)
     match simple:
         case Atom(text=text):
             return text
@@ -101,17 +101,17 @@ def write(clause: Clause) -> str:
             return " || ".join(map(_write_part, parts))
 
 
-def _write_part(part: Clause) -> str:
+def _write_part(part: Condition) -> str:
     return part.text if isinstance(part, Atom) else f"({write(part)})"
 
 
-def _simplify(clause: Clause) -> Clause:
+def _simplify(condition: Condition) -> Condition:
     """Joined with what is of the same kind, and without repetition: the `has` of two tests on one attribute mostly."""
-    if isinstance(clause, Atom):
-        return clause
-    kind = type(clause)
-    parts: dict[Clause, None] = {}
-    for part in map(_simplify, clause.parts):
+    if isinstance(condition, Atom):
+        return condition
+    kind = type(condition)
+    parts: dict[Condition, None] = {}
+    for part in map(_simplify, condition.parts):
         parts.update(dict.fromkeys(part.parts if isinstance(part, kind) else (part,)))
     return next(iter(parts)) if len(parts) == 1 else kind(tuple(parts))
 
@@ -128,7 +128,7 @@ class Selector(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def _clause(self, *, negated: bool) -> Clause:
+    def _clause(self, *, negated: bool) -> Condition:
         """The test, or what is true of the devices that fail it although they have what it reads."""
 
     @abstractmethod
@@ -183,7 +183,7 @@ class Selector(ABC):
 # What a selector hides from users, other selectors ask for by these.
 
 
-def clause_of(selector: Selector, *, negated: bool) -> Clause:
+def condition_of(selector: Selector, *, negated: bool) -> Condition:
     """The test, or what is true of the devices that fail it although they have what it reads."""
     return selector._clause(negated=negated)  # noqa: SLF001
 
@@ -205,9 +205,9 @@ class AllOf(Selector):
     _left: Selector
     _right: Selector
 
-    def _clause(self, *, negated: bool) -> Clause:
+    def _clause(self, *, negated: bool) -> Condition:
         """Both, or when negated either negation."""
-        parts = (clause_of(self._left, negated=negated), clause_of(self._right, negated=negated))
+        parts = (condition_of(self._left, negated=negated), condition_of(self._right, negated=negated))
         return Some(parts) if negated else Every(parts)
 
     def _raw_texts(self) -> Iterator[str]:
@@ -226,9 +226,9 @@ class AnyOf(Selector):
     _left: Selector
     _right: Selector
 
-    def _clause(self, *, negated: bool) -> Clause:
+    def _clause(self, *, negated: bool) -> Condition:
         """Either, or when negated both negations."""
-        parts = (clause_of(self._left, negated=negated), clause_of(self._right, negated=negated))
+        parts = (condition_of(self._left, negated=negated), condition_of(self._right, negated=negated))
         return Every(parts) if negated else Some(parts)
 
     def _raw_texts(self) -> Iterator[str]:
@@ -246,9 +246,9 @@ class Not(Selector):
 
     _operand: Selector
 
-    def _clause(self, *, negated: bool) -> Clause:
+    def _clause(self, *, negated: bool) -> Condition:
         """The negation, which ends at the single tests."""
-        return clause_of(self._operand, negated=not negated)
+        return condition_of(self._operand, negated=not negated)
 
     def _raw_texts(self) -> Iterator[str]:
         """Those of the operand."""
@@ -264,7 +264,7 @@ class DriverTest(Selector):
 
     _name: str
 
-    def _clause(self, *, negated: bool) -> Clause:
+    def _clause(self, *, negated: bool) -> Condition:
         """`device.driver == "name"`."""
         return Atom(f"device.driver {'!=' if negated else '=='} {quote(self._name)}")
 
@@ -286,7 +286,7 @@ class Cel(Selector):
         """The text, untouched as long as it stands alone."""
         return self._text
 
-    def _clause(self, *, negated: bool) -> Clause:
+    def _clause(self, *, negated: bool) -> Condition:
         """The text in parentheses, on whose last line a comment may be."""
         inside = f"({self._text}\n)" if "//" in self._text else f"({self._text})"
         return Atom(f"!{inside}" if negated else inside)

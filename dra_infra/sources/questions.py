@@ -8,7 +8,7 @@ from typing import Any
 
 from dra_infra.errors import Problem
 from dra_infra.explanation import AskedClaim
-from dra_infra.explanation.asking import Asking, Surroundings, read_claim, ref_of
+from dra_infra.explanation.asking import Asking, ClusterContext, read_claim, ref_of
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pods import PodTemplate, find_pod_templates
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
@@ -19,7 +19,10 @@ Manifest = Mapping[str, Any]
 
 
 def ask_program(
-    manifest: Manifest, around: Surroundings, manifests: Sequence[Manifest], running: Sequence[Manifest] = ()
+    manifest: Manifest,
+    around: ClusterContext,
+    manifests: Sequence[Manifest],
+    running: Sequence[Manifest] = (),
 ) -> Asking:
     """The question about one object.
 
@@ -75,7 +78,7 @@ def ask_program(
     )
 
 
-def _claims(found: Sequence[Manifest], around: Surroundings) -> tuple[list[AskedClaim], list[Problem]]:
+def _claims(found: Sequence[Manifest], around: ClusterContext) -> tuple[list[AskedClaim], list[Problem]]:
     claims, causes = list[AskedClaim](), list[Problem]()
     for manifest in found:
         ref = ref_of(manifest)

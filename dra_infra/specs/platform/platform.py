@@ -37,7 +37,7 @@ _WORDS: Final = {
 }
 
 
-def check_beside(
+def check_plugin_with_charts(
     plugin: NodePluginPlan, installed: Mapping[str, Installation], *, driver_root: object = None
 ) -> Iterator[Problem]:
     """Problems at `node_plugin...`, for charts by the name of their part.
@@ -99,7 +99,7 @@ PARTS = ("operator", "driver", "example")
 
 
 @dataclass(frozen=True)
-class WholePlatform:
+class PlatformPlan:
     """The parts of a platform that are installed, in order, and problems that stop nothing.
 
     Args:
@@ -135,7 +135,7 @@ def compile_platform(
     line: str = "",
     gpu_pools: object = None,
     node_plugin: NodePluginPlan | None = None,
-) -> WholePlatform:
+) -> PlatformPlan:
     """Everything that is installed on a platform.
 
     What the user writes nowhere follows from the platform, and for the DRA driver from the operator: where the kernel
@@ -188,12 +188,14 @@ def compile_platform(
     labels = _node_labels(profile, found)
     problems += _check_pools(gpu_pools, profile, found)
     if node_plugin:
-        problems += check_beside(node_plugin, found, driver_root=follows.get("nvidia_driver_root"))
+        problems += check_plugin_with_charts(
+            node_plugin, found, driver_root=follows.get("nvidia_driver_root")
+        )
     else:
         problems += _check_any(parts)
     if any(problem.severity == "error" for problem in problems):
         raise InvalidSpecError(problems)
-    return WholePlatform(_share_namespaces(found), labels, tuple(problems))
+    return PlatformPlan(_share_namespaces(found), labels, tuple(problems))
 
 
 def _for_operator(profile: Platform | None, driver: Mapping[str, Any] | None) -> dict[str, Any]:

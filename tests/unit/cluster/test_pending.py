@@ -8,7 +8,7 @@ import pytest
 
 from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.cluster.pending import Scene, ask_running, find_amounts, find_holders, find_placed
-from dra_infra.explanation.asking import Asking, Surroundings
+from dra_infra.explanation.asking import Asking, ClusterContext
 from dra_infra.target import ClusterTarget
 from tests.unit.cluster import samples
 
@@ -52,7 +52,7 @@ def ask(manifest: dict[str, Any], kind: str = "Pod", **objects: Any) -> Asking:
         ],
         "test",
     )
-    around = Surroundings(
+    around = ClusterContext(
         fleet=fleet,
         release=RELEASE,
         holders=find_holders(scene),

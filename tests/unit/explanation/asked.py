@@ -8,9 +8,9 @@ from typing import Any
 from dra_infra.explanation import (
     AskedClaim,
     Explanation,
-    Finding,
     Holder,
     Inventory,
+    NodeReason,
     Question,
     explain,
     explain_node,
@@ -37,7 +37,7 @@ def claims_of(case: Case) -> list[ResourceClaim]:
     return [ResourceClaim.from_manifest(each) for each in case.claims]
 
 
-def find(minor: str = "1.37", **case: Any) -> Finding:
+def find(minor: str = "1.37", **case: Any) -> NodeReason:
     """Why the first node of a case made of *case* does not do."""
     made = make_case(minor, **case)
     return explain_node(cluster_of(made), node_of(made.nodes[0]), claims_of(made))

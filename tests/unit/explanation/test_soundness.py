@@ -7,9 +7,9 @@ import random
 import pytest
 
 from dra_infra.explanation import explain_node
-from dra_infra.explanation.findings import find_shortages
+from dra_infra.explanation.device_checks import DeviceChecks
+from dra_infra.explanation.node_reasons import find_shortages
 from dra_infra.explanation.question import read_requests
-from dra_infra.explanation.sieve import Sieve
 from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, Failed
 from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError
 from tests.unit.explanation.asked import claims_of, cluster_of
@@ -33,8 +33,8 @@ def test_a_shortage_is_only_told_where_the_allocator_finds_nothing(minor):
             except AllocationError:
                 continue
             for asked, is_free in ((cluster, False), (cluster.with_state(AllocatedState()), True)):
-                sieve = Sieve(cluster, node, declared)
-                told = find_shortages(cluster, sieve, claims, requests, is_free=is_free)
+                checks = DeviceChecks(cluster, node, declared)
+                told = find_shortages(cluster, checks, claims, requests, is_free=is_free)
                 if told:
                     seen += 1
                     outcome = asked.allocator.allocate(node, claims, declared=declared)

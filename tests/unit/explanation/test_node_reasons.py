@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.explanation import Finding
+from dra_infra.explanation import NodeReason
 from tests.unit.explanation.asked import find
 from tests.unit.kubernetes.scheduler.allocator.known import (
     a_claim,
@@ -19,7 +19,7 @@ SIZE = "device.attributes['a.example.com'].?size.orValue(0)"
 ROOT = "k8s.io/root"
 
 
-def said(found: Finding) -> str:
+def said(found: NodeReason) -> str:
     return found.text.format(best=found.best)
 
 

@@ -7,9 +7,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dra_infra.explanation.clauses import describe_values, join_values, shorten
+from dra_infra.explanation.device_checks import (
+    CheckResult,
+    DeviceChecks,
+    Stage,
+    find_unusable_pools,
+    selector_lists,
+)
 from dra_infra.explanation.question import Inventory, Leaf, name_claims, read_requests
 from dra_infra.explanation.shortages import Choice, Counting, Shortage, literal
-from dra_infra.explanation.sieve import Fate, Sieve, Stage, find_troubles, selector_lists
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim
 from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Published
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
@@ -27,7 +33,7 @@ _HELD: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class NodeReason:
     """Why one node does not do; findings with equal code and text are told together.
 
     Args:
@@ -50,7 +56,7 @@ def explain_node(
     *,
     names: Sequence[str] = (),
     declared: frozenset[str] = frozenset(),
-) -> Finding:
+) -> NodeReason:
     """The first reason, in the order in which a person would look for it, why `allocate` answers `Cannot`.
 
     Args:
@@ -63,29 +69,29 @@ def explain_node(
     try:
         requests = read_requests(cluster, claims, names)
     except AllocationError as error:
-        return Finding("allocation-aborted", literal(error.failed.text))
-    sieve = Sieve(cluster, node, declared)
-    if not sieve.devices:
-        trouble = next(find_troubles(cluster, node), None)
+        return NodeReason("allocation-aborted", literal(error.failed.text))
+    checks = DeviceChecks(cluster, node, declared)
+    if not checks.devices:
+        trouble = next(find_unusable_pools(cluster, node), None)
         text = "no devices are published for the node" if trouble is None else str(trouble)
-        return Finding("no-device-matches", literal(text))
+        return NodeReason("no-device-matches", literal(text))
     for entries in requests:
-        found = [_explain_leaf(sieve, leaf) for leaf in entries]
-        told = [(_progress(sieve, leaf), each) for leaf, each in zip(entries, found, strict=True) if each]
+        found = [_explain_leaf(checks, leaf) for leaf in entries]
+        told = [(_progress(checks, leaf), each) for leaf, each in zip(entries, found, strict=True) if each]
         if told and len(told) == len(entries):
             return max(told, key=lambda each: each[0])[1]
-    shortage = next(iter(find_shortages(cluster, sieve, claims, requests, names, is_free=True)), None)
+    shortage = next(iter(find_shortages(cluster, checks, claims, requests, names, is_free=True)), None)
     if shortage is not None:
         here = f"{shortage.asked} are asked for, and {shortage.there}"
-        return Finding(shortage.code, shortage.text, shortage.best, here)
+        return NodeReason(shortage.code, shortage.text, shortage.best, here)
     if _would_do(cluster, node, claims, declared):
-        return Finding("devices-in-use", f"enough devices match, but {_held(sieve, requests)}")
-    return Finding("constraint-not-met", "no choice of devices meets all requests and constraints at once")
+        return NodeReason("devices-in-use", f"enough devices match, but {_held(checks, requests)}")
+    return NodeReason("constraint-not-met", "no choice of devices meets all requests and constraints at once")
 
 
 def find_shortages(
     cluster: Inventory,
-    sieve: Sieve,
+    checks: DeviceChecks,
     claims: Sequence[ResourceClaim],
     requests: Sequence[tuple[Leaf, ...]],
     names: Sequence[str] = (),
@@ -96,7 +102,7 @@ def find_shortages(
 
     Args:
         cluster: What is known.
-        sieve: The devices of the node.
+        checks: The devices of the node.
         claims: The claims.
         requests: Their requests.
         names: What to call the claims.
@@ -105,38 +111,38 @@ def find_shortages(
     stage = Stage.USED if is_free else Stage.PASSED
     choices = []
     for entries in requests:
-        devices = {key: found for leaf in entries for key, found in sieve.can_have(leaf, stage).items()}
-        wanted = min(sieve.wanted_count(leaf) for leaf in entries)
+        devices = {key: found for leaf in entries for key, found in checks.can_have(leaf, stage).items()}
+        wanted = min(checks.wanted_count(leaf) for leaf in entries)
         choices.append(Choice(entries, wanted, devices))
-    counting = Counting(cluster, sieve, claims, choices, is_free=is_free)
+    counting = Counting(cluster, checks, claims, choices, is_free=is_free)
     return list(counting.find(name_claims(claims, names)))
 
 
-def _progress(sieve: Sieve, leaf: Leaf) -> tuple[int, int, int]:
+def _progress(checks: DeviceChecks, leaf: Leaf) -> tuple[int, int, int]:
     """How near an entry of a prioritized list comes."""
-    best = max(sieve.fates(leaf), key=lambda fate: (fate.stage, fate.rank))
+    best = max(checks.check_all(leaf), key=lambda result: (result.stage, result.rank))
     return best.stage, best.rank, -leaf.key.sub
 
 
-def _explain_leaf(sieve: Sieve, leaf: Leaf) -> Finding | None:
-    fates = sieve.fates(leaf)
+def _explain_leaf(checks: DeviceChecks, leaf: Leaf) -> NodeReason | None:
+    results = checks.check_all(leaf)
     rank = 0
     for owner, selectors in selector_lists(leaf.wanted):
         for number, selector in enumerate(selectors):
-            left = _reaching(sieve, fates, rank)
+            left = _reaching(checks, results, rank)
             rank += 1
-            if all(fate.stage is Stage.SELECTOR and fate.rank < rank for fate in fates):
+            if all(result.stage is Stage.SELECTOR and result.rank < rank for result in results):
                 expression = selector.cel.expression if selector.cel is not None else ""
-                return Finding(
-                    "no-device-matches", _describe_selector(sieve, leaf, owner, number, expression, left)
+                return NodeReason(
+                    "no-device-matches", _describe_selector(checks, leaf, owner, number, expression, left)
                 )
-    reached = max(fate.stage for fate in fates)
-    last = {fate.detail for fate in fates if fate.stage is reached}
-    tainted = {fate.detail for fate in fates if fate.stage is Stage.TAINT}
+    reached = max(result.stage for result in results)
+    last = {result.detail for result in results if result.stage is reached}
+    tainted = {result.detail for result in results if result.stage is Stage.TAINT}
     match reached:
         case Stage.PLACE | Stage.FEATURE:
             why = join_values(sorted(last))
-            return Finding(
+            return NodeReason(
                 "no-device-matches", literal(f"no device that {leaf.name} matches can be had: {why}")
             )
         case Stage.CAPACITY:
@@ -144,35 +150,35 @@ def _explain_leaf(sieve: Sieve, leaf: Leaf) -> Finding | None:
             text = (
                 f"{leaf.name} asks for {asked or 'a share'} of a device, and no device that matches has it: "
             )
-            return Finding("capacity-too-small", literal(text + join_values(sorted(last))))
+            return NodeReason("capacity-too-small", literal(text + join_values(sorted(last))))
         case Stage.COUNTER:
             text = f"{leaf.name} matches devices that take more than all of counter set {join_values(sorted(last))}"
-            return Finding("counters-exceeded", literal(text))
+            return NodeReason("counters-exceeded", literal(text))
     if reached is Stage.TAINT or (leaf.is_all and tainted):
         taints = sorted({taint for detail in tainted for taint in detail.split(", ")})
         code = "all-devices-blocked" if leaf.is_all else "device-tainted"
         text = f"{leaf.name} does not tolerate the taints of the devices: {', '.join(taints)}"
-        return Finding(code, literal(text))
+        return NodeReason(code, literal(text))
     return None
 
 
 def _describe_selector(
-    sieve: Sieve, leaf: Leaf, owner: str, number: int, expression: str, left: Sequence[Published]
+    checks: DeviceChecks, leaf: Leaf, owner: str, number: int, expression: str, left: Sequence[Published]
 ) -> str:
     where = leaf.name if owner == "request" else owner
     count = f"{len(left)} devices" if len(left) > 1 else "1 device"
-    before = "" if len(left) == len(sieve.devices) else " that pass what comes before"
+    before = "" if len(left) == len(checks.devices) else " that pass what comes before"
     text = f"selector #{number} of {where} matches none of {count}{before}: {shorten(expression)}"
     found = describe_values(expression, left)
     return literal(f"{text} ({found})" if found else text)
 
 
-def _reaching(sieve: Sieve, fates: Sequence[Fate], rank: int) -> list[Published]:
+def _reaching(checks: DeviceChecks, results: Sequence[CheckResult], rank: int) -> list[Published]:
     """The devices that pass the first *rank* selectors."""
     return [
         each
-        for (_, each), fate in zip(sieve.devices, fates, strict=True)
-        if fate.stage > Stage.SELECTOR or fate.rank >= rank
+        for (_, each), result in zip(checks.devices, results, strict=True)
+        if result.stage > Stage.SELECTOR or result.rank >= rank
     ]
 
 
@@ -191,15 +197,15 @@ def _would_do(
     return isinstance(free.allocate(node, claims, declared=declared, is_cancelled=is_cancelled), Allocated)
 
 
-def _held(sieve: Sieve, requests: Sequence[tuple[Leaf, ...]]) -> str:
+def _held(checks: DeviceChecks, requests: Sequence[tuple[Leaf, ...]]) -> str:
     """What of the devices that match is in use: they themselves, if that is enough to explain it."""
     others: list[str] = []
     for entries in requests:
         for leaf in entries:
-            details = [fate.detail for fate in sieve.fates(leaf) if fate.stage is Stage.USED]
-            passed = len(sieve.can_have(leaf, Stage.PASSED))
+            details = [result.detail for result in checks.check_all(leaf) if result.stage is Stage.USED]
+            passed = len(checks.can_have(leaf, Stage.PASSED))
             held = details.count("device")
-            if held and passed + len(details) - held < sieve.wanted_count(leaf):
+            if held and passed + len(details) - held < checks.wanted_count(leaf):
                 return _HELD["device"]
             others += [detail for detail in details if detail != "device"]
     return _HELD[max(_HELD, key=others.count)]

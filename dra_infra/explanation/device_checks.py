@@ -1,4 +1,4 @@
-"""The fate of each device of a node for one request: the first thing that keeps it from being given away.
+"""Checks of each device of a node for one request: the first thing that keeps it from being given away.
 
 Everything that does not depend on what is in use comes first, so that what is left before `Stage.USED` is what the
 request could have if all were free. Upstream looks at use first, which decides nothing but which errors are met.
@@ -34,7 +34,7 @@ from dra_infra.kubernetes.scheduler.fleet import Node
 
 
 @dataclass(frozen=True, slots=True)
-class PoolTrouble:
+class UnusablePool:
     """A pool that gives no devices away, and why; `devices` are those that the node would see in it."""
 
     pool: PoolID
@@ -51,7 +51,7 @@ def tried_devices(pools: Iterable[Pool], variant: Variant) -> tuple[tuple[Pool, 
     return tuple((pool, each) for pool in pools if _is_tried(pool, variant) for each in pool.devices)
 
 
-def find_troubles(cluster: Inventory, node: Node) -> Iterator[PoolTrouble]:
+def find_unusable_pools(cluster: Inventory, node: Node) -> Iterator[UnusablePool]:
     """The pools that a node sees and whose devices nobody gets."""
     built = {pool.id: pool for pool in cluster.allocator.pools(node)}
     relevant = cluster.index.relevant(node)
@@ -66,13 +66,13 @@ def find_troubles(cluster: Inventory, node: Node) -> Iterator[PoolTrouble]:
         pool = built.get(name)
         if pool is None:
             why = "slices of a newer generation are there, and none of them is for this node"
-            yield PoolTrouble(name, "obsolete", why, devices)
+            yield UnusablePool(name, "obsolete", why, devices)
         elif pool.invalid:
-            yield PoolTrouble(name, "invalid", pool.invalid, devices)
+            yield UnusablePool(name, "invalid", pool.invalid, devices)
         else:
             there = len(cluster.index.everywhere(name, generation) or ())
             wanted = newest[0].spec.pool.resource_slice_count
-            yield PoolTrouble(name, "incomplete", f"{there} of {wanted} slices are published", devices)
+            yield UnusablePool(name, "incomplete", f"{there} of {wanted} slices are published", devices)
 
 
 def _is_tried(pool: Pool, variant: Variant) -> bool:
@@ -93,7 +93,7 @@ class Stage(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class CheckResult:
     """How far a device comes.
 
     Args:
@@ -113,10 +113,10 @@ class Fate:
     is_error: bool = False
 
 
-PASSED: Final = Fate(Stage.PASSED)
+PASSED: Final = CheckResult(Stage.PASSED)
 
 
-class Sieve:
+class DeviceChecks:
     """The devices of one node, looked at for any request.
 
     Args:
@@ -136,13 +136,13 @@ class Sieve:
         self._left = CounterAvailability(cluster.state, self._variant)
         self._whole = CounterAvailability(AllocatedState(), self._variant)
         self._groups = GroupBaseline(cluster.state)
-        self._known: dict[Key, tuple[Fate, ...]] = {}
+        self._known: dict[Key, tuple[CheckResult, ...]] = {}
 
-    def fates(self, leaf: Leaf) -> tuple[Fate, ...]:
+    def check_all(self, leaf: Leaf) -> tuple[CheckResult, ...]:
         """What becomes of each of `devices`."""
         known = self._known.get(leaf.key)
         if known is None:
-            known = tuple(self.fate(leaf.wanted, *each) for each in self.devices)
+            known = tuple(self.check(leaf.wanted, *each) for each in self.devices)
             self._known[leaf.key] = known
         return known
 
@@ -150,8 +150,8 @@ class Sieve:
         """The devices that come as far as *stage*."""
         return {
             device[1].id: device
-            for device, fate in zip(self.devices, self.fates(leaf), strict=True)
-            if fate.stage >= stage
+            for device, result in zip(self.devices, self.check_all(leaf), strict=True)
+            if result.stage >= stage
         }
 
     def wanted_count(self, leaf: Leaf) -> int:
@@ -159,8 +159,8 @@ class Sieve:
         if not leaf.is_all:
             return leaf.wanted.count
         listed = (
-            fate.stage > Stage.CAPACITY and self._is_listed(leaf.wanted, published)
-            for (_, published), fate in zip(self.devices, self.fates(leaf), strict=True)
+            result.stage > Stage.CAPACITY and self._is_listed(leaf.wanted, published)
+            for (_, published), result in zip(self.devices, self.check_all(leaf), strict=True)
         )
         return max(sum(listed), 1)
 
@@ -170,7 +170,7 @@ class Sieve:
             return True
         return self._usage.has_capacity(wanted, published)
 
-    def fate(self, wanted: Wanted, pool: Pool, published: Published) -> Fate:
+    def check(self, wanted: Wanted, pool: Pool, published: Published) -> CheckResult:
         """The first thing that keeps a device from a request, looked at alone."""
         found = self._selected(wanted, published)
         if found is None:
@@ -192,7 +192,7 @@ class Sieve:
         """Whether the search never asks the selectors about the device."""
         return not self._usage.is_free(wanted, published, 0)
 
-    def _selected(self, wanted: Wanted, published: Published) -> Fate | None:
+    def _selected(self, wanted: Wanted, published: Published) -> CheckResult | None:
         rank = 0
         for owner, selectors in selector_lists(wanted):
             for number, selector in enumerate(selectors):
@@ -200,7 +200,7 @@ class Sieve:
                 if verdict is not True:
                     is_error = isinstance(verdict, Trouble)
                     detail = verdict.text if isinstance(verdict, Trouble) else ""
-                    return Fate(Stage.SELECTOR, owner, number, rank, detail, is_error)
+                    return CheckResult(Stage.SELECTOR, owner, number, rank, detail, is_error)
                 rank += 1
         return None
 
@@ -212,16 +212,18 @@ class Sieve:
         """Whether a device passes an expression."""
         return self._cluster.evaluator.test(expression, published)
 
-    def _placed(self, published: Published) -> Fate | None:
+    def _placed(self, published: Published) -> CheckResult | None:
         if published.slice.spec.per_device_node_selection and not device_matches_node(
             published.device, self.node
         ):
-            return Fate(Stage.PLACE, detail="the device is for other nodes")
+            return CheckResult(Stage.PLACE, detail="the device is for other nodes")
         if published.device.binding_conditions and not self._variant.features.binding_conditions:
-            return Fate(Stage.PLACE, detail="bindingConditions needs the gate DRADeviceBindingConditions")
+            return CheckResult(
+                Stage.PLACE, detail="bindingConditions needs the gate DRADeviceBindingConditions"
+            )
         return None
 
-    def _featured(self, published: Published) -> Fate | None:
+    def _featured(self, published: Published) -> CheckResult | None:
         features = self._variant.features
         missing = ""
         if published.device.consumes_counters and not features.partitionable_devices:
@@ -231,9 +233,9 @@ class Sieve:
                 missing = "skipNodeOperations needs the gate DRAOptionalNodeOperations"
             elif OPTIONAL_NODE_OPERATIONS not in self._declared:
                 missing = f"skipNodeOperations needs a node that declares {OPTIONAL_NODE_OPERATIONS}"
-        return Fate(Stage.FEATURE, detail=missing) if missing else None
+        return CheckResult(Stage.FEATURE, detail=missing) if missing else None
 
-    def _tainted(self, wanted: Wanted, published: Published) -> Fate | None:
+    def _tainted(self, wanted: Wanted, published: Published) -> CheckResult | None:
         features, tolerations = self._variant.features, wanted.leaf.tolerations or ()
         if not features.device_taints or not is_kept_away(published.device, tolerations, self._variant):
             return None
@@ -242,9 +244,9 @@ class Sieve:
             for taint in published.device.taints or ()
             if is_kept_away(published.device.changed({"taints": [taint]}), tolerations, self._variant)
         )
-        return Fate(Stage.TAINT, detail=", ".join(taints))
+        return CheckResult(Stage.TAINT, detail=", ".join(taints))
 
-    def _large_enough(self, wanted: Wanted, published: Published) -> Fate | None:
+    def _large_enough(self, wanted: Wanted, published: Published) -> CheckResult | None:
         if not self._variant.features.consumable_capacity:
             return None
         capacities = published.device.capacity or {}
@@ -252,37 +254,37 @@ class Sieve:
             if fits(wanted.capacity, capacities, NOTHING, NOTHING, self._variant):
                 return None
         except CapacityError as error:
-            return Fate(Stage.CAPACITY, detail=str(error), is_error=True)
+            return CheckResult(Stage.CAPACITY, detail=str(error), is_error=True)
         for name, amount in wanted.capacity.items():
             if name not in capacities:
-                return Fate(Stage.CAPACITY, detail=f"{name} is absent")
+                return CheckResult(Stage.CAPACITY, detail=f"{name} is absent")
             if not fits({name: amount}, {name: capacities[name]}, NOTHING, NOTHING, self._variant):
-                return Fate(Stage.CAPACITY, detail=f"{name} is {capacities[name].value}")
-        return Fate(Stage.CAPACITY, detail="what a request takes by default does not fit the device")
+                return CheckResult(Stage.CAPACITY, detail=f"{name} is {capacities[name].value}")
+        return CheckResult(Stage.CAPACITY, detail="what a request takes by default does not fit the device")
 
-    def _counted(self, pool: Pool, published: Published) -> Fate | None:
+    def _counted(self, pool: Pool, published: Published) -> CheckResult | None:
         if not published.device.consumes_counters or self._is_paid(published):
             return None
         if CounterUse(self._whole, self._variant).take(pool, published):
             return None
-        return Fate(Stage.COUNTER, detail=join_sets(published))
+        return CheckResult(Stage.COUNTER, detail=join_sets(published))
 
-    def _used(self, wanted: Wanted, pool: Pool, published: Published) -> Fate | None:
+    def _used(self, wanted: Wanted, pool: Pool, published: Published) -> CheckResult | None:
         is_share = self._variant.features.consumable_capacity and published.shareable
         if not (is_share and wanted.admin) and not self._usage.is_free(wanted, published, 0):
-            return Fate(Stage.USED, detail="device")
+            return CheckResult(Stage.USED, detail="device")
         if self._variant.features.consumable_capacity:
             try:
                 if not self._usage.has_capacity(wanted, published):
-                    return Fate(Stage.USED, detail="capacity")
+                    return CheckResult(Stage.USED, detail="capacity")
             except CapacityError as error:
-                return Fate(Stage.CAPACITY, detail=str(error), is_error=True)
+                return CheckResult(Stage.CAPACITY, detail=str(error), is_error=True)
         if published.device.consumes_counters and not self._is_paid(published):
             has_groups = self._variant.features.compatibility_groups
             if has_groups and GroupUse(self._groups).take(pool, published) is None:
-                return Fate(Stage.USED, detail="compatibility groups")
+                return CheckResult(Stage.USED, detail="compatibility groups")
             if not CounterUse(self._left, self._variant).take(pool, published):
-                return Fate(Stage.USED, detail="counters")
+                return CheckResult(Stage.USED, detail="counters")
         return None
 
     def _is_paid(self, published: Published) -> bool:
