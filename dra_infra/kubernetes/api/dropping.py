@@ -61,7 +61,7 @@ def drop_from_claim(
     off = {
         gate
         for gate in ("DRAPrioritizedList", *_LEAF_GATES.values())
-        if not release.enabled(gate) and not (old is not None and gate in used_gates(old))
+        if not release.enabled(gate) and not (old is not None and gate in _used_gates(old))
     }
     found = tuple(_dropped(claim, path, release, off)) if off else ()
     if not any(not each.kept for each in found):
@@ -132,7 +132,7 @@ def _without(request: DeviceRequest, release: Release, off: set[str]) -> DeviceR
     return _changed(request, exactly=exactly, first_available=ladder)
 
 
-def used_gates(claim: DeviceClaim) -> frozenset[str]:
+def _used_gates(claim: DeviceClaim) -> frozenset[str]:
     """The gates whose fields *claim* has."""
     used = set()
     for request in claim.requests or ():

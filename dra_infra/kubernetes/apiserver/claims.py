@@ -77,7 +77,7 @@ class ClaimContext:
         return any(attribute in self.compared.get(scope, ()) for scope in scopes)
 
 
-def check_request(request: DeviceRequest, path: str, context: ClaimContext) -> Iterator[FieldError]:
+def _check_request(request: DeviceRequest, path: str, context: ClaimContext) -> Iterator[FieldError]:
     """Check one entry of `requests`."""
     for told in formats.dns_label(request.name):
         yield invalid("request.name", f"{path}.name", request.name, told)
@@ -157,7 +157,7 @@ def _check_leaf(
     yield from _check_derived_attributes(leaf, path, context, name)
     yield from _check_mode(leaf, path)
     for index, toleration in enumerate(leaf.tolerations or ()):
-        yield from check_toleration(toleration, f"{path}.tolerations[{index}]", context.release)
+        yield from _check_toleration(toleration, f"{path}.tolerations[{index}]", context.release)
 
 
 def _check_mode(leaf: ExactDeviceRequest | DeviceSubRequest, path: str) -> Iterator[FieldError]:
@@ -182,7 +182,7 @@ def _check_mode(leaf: ExactDeviceRequest | DeviceSubRequest, path: str) -> Itera
         )
 
 
-def check_toleration(toleration: DeviceToleration, path: str, release: Release) -> Iterator[FieldError]:
+def _check_toleration(toleration: DeviceToleration, path: str, release: Release) -> Iterator[FieldError]:
     """Check a toleration, of a request or of a result."""
     noun, unit = label_wording(release)
     if toleration.key:
@@ -261,7 +261,7 @@ _REFERENCE_TEXT = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
 
-RequestNames = dict[str, frozenset[str]]
+_RequestNames = dict[str, frozenset[str]]
 """Name of a request to the names of its subrequests."""
 
 
@@ -269,13 +269,13 @@ def check_claim(
     claim: DeviceClaim, path: str, release: Release, *, stored: bool = False
 ) -> Iterator[FieldError]:
     """Check `spec.devices` of a claim, or `spec.spec.devices` of a template, at *path*, with its defaults filled in."""
-    names = request_names(claim)
+    names = _request_names(claim)
     context = ClaimContext.of(claim, release, stored=stored)
     goes_on = release.number < 35
     yield from check_items(
         claim.requests,
         f"{path}.requests",
-        lambda request, at: check_request(request, at, context),
+        lambda request, at: _check_request(request, at, context),
         size_rule="claim.requests-size",
         goes_on=goes_on,
     )
@@ -304,7 +304,7 @@ def check_claim(
     yield from _check_derived_cost(claim, path, release)
 
 
-def request_names(claim: DeviceClaim) -> RequestNames:
+def _request_names(claim: DeviceClaim) -> _RequestNames:
     """The names that a reference in *claim* may have."""
     # Of two requests with one name, the later one decides what subrequests there are, as in gatherRequestNames.
     return {
@@ -314,7 +314,7 @@ def request_names(claim: DeviceClaim) -> RequestNames:
 
 
 def _check_constraint(
-    constraint: DeviceConstraint, path: str, names: RequestNames, release: Release
+    constraint: DeviceConstraint, path: str, names: _RequestNames, release: Release
 ) -> Iterator[FieldError]:
     yield from _check_references(constraint.requests, f"{path}.requests", names, release)
     if constraint.match_attribute is not None:
@@ -337,20 +337,20 @@ def _check_constraint(
 
 
 def _check_claim_configuration(
-    config: DeviceClaimConfiguration, path: str, names: RequestNames, context: ClaimContext
+    config: DeviceClaimConfiguration, path: str, names: _RequestNames, context: ClaimContext
 ) -> Iterator[FieldError]:
     yield from _check_references(config.requests, f"{path}.requests", names, context.release)
     yield from check_configuration(config.opaque, path, context.release, stored=context.stored)
 
 
 def _check_references(
-    references: list[str] | None, path: str, names: RequestNames, release: Release
+    references: list[str] | None, path: str, names: _RequestNames, release: Release
 ) -> Iterator[FieldError]:
     goes_on = release.number < 35
     yield from check_items(
         references,
         path,
-        lambda name, at: check_reference(name, at, names),
+        lambda name, at: _check_reference(name, at, names),
         size_rule="constraint.requests-size",
         goes_on=goes_on,
     )
@@ -358,7 +358,7 @@ def _check_references(
         yield from check_unique(references, path, lambda name: name, rule="constraint.requests-duplicate")
 
 
-def check_reference(name: str, path: str, names: RequestNames) -> Iterator[FieldError]:
+def _check_reference(name: str, path: str, names: _RequestNames) -> Iterator[FieldError]:
     """Check a reference to a request, or to one of its alternatives."""
     parts = name.split("/")
     if len(parts) > 2:

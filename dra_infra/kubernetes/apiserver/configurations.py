@@ -175,7 +175,7 @@ def check_configuration(
         yield required("config.opaque-required", f"{path}.opaque")
         return
     yield from _check_driver_name(opaque.driver, f"{path}.opaque.driver", release)
-    yield from check_parameters(opaque.parameters, f"{path}.opaque.parameters", stored=stored)
+    yield from _check_parameters(opaque.parameters, f"{path}.opaque.parameters", stored=stored)
 
 
 def check_driver_name(
@@ -220,21 +220,19 @@ def _check_driver_name(name: str, path: str, release: Release) -> Iterator[Field
     )
 
 
-def check_parameters(
-    parameters: Any, path: str, *, stored: bool = False, stem: str = "config.parameters"
-) -> Iterator[FieldError]:
-    """Check that *parameters*, or other data of a driver, are a small JSON object (validateRawExtension)."""
+def _check_parameters(parameters: Any, path: str, *, stored: bool = False) -> Iterator[FieldError]:
+    """Check that *parameters* are a small JSON object (validateRawExtension)."""
     if parameters is None:
-        yield required(f"{stem}-required", path)
+        yield required("config.parameters-required", path)
         return
     if parameters in (UNKNOWN, SECRET):
         return
     # The server counts the bytes that it was sent. Ours are the compact ones: what every client of ours sends.
     text = json.dumps(parameters, ensure_ascii=False, separators=(",", ":"))
     if not stored and names.size(text) > MAX_PARAMETERS:
-        yield too_long(f"{stem}-length", path, MAX_PARAMETERS)
+        yield too_long("config.parameters-length", path, MAX_PARAMETERS)
     elif not isinstance(parameters, dict):
-        yield invalid(f"{stem}-object", path, "<value omitted>", "must be a valid JSON object")
+        yield invalid("config.parameters-object", path, "<value omitted>", "must be a valid JSON object")
 
 
 MAX_IDENTIFIER = 32
@@ -270,7 +268,7 @@ def check_qualified(name: str, path: str, release: Release, *, rule: str) -> Ite
 def _check_qualified(name: str, path: str) -> Iterator[FieldError]:
     parts = name.split("/")
     if len(parts) == 1:
-        yield from check_identifier(parts[0], path)
+        yield from _check_identifier(parts[0], path)
     elif len(parts) == 2:
         domain, identifier = parts
         if not domain:
@@ -280,7 +278,7 @@ def _check_qualified(name: str, path: str) -> Iterator[FieldError]:
         if not identifier:
             yield invalid(_RULE, path, "", "the name must not be empty")
         else:
-            yield from check_identifier(identifier, path)
+            yield from _check_identifier(identifier, path)
     # A name with more than one slash passes: the server does not look at it (its own comment calls it incomplete).
 
 
@@ -298,7 +296,7 @@ def _check_old_qualified(name: str, path: str) -> Iterator[FieldError]:
         return
     domain, slash, identifier = name.partition("/")
     if not slash:
-        yield from check_identifier(name, path)
+        yield from _check_identifier(name, path)
     elif "/" not in identifier:
         if domain:
             for error in check_driver_name(domain, path, rule=_RULE):
@@ -306,12 +304,12 @@ def _check_old_qualified(name: str, path: str) -> Iterator[FieldError]:
         else:
             yield required(_RULE, path, "the domain must not be empty")
         if identifier:
-            yield from check_identifier(identifier, path)
+            yield from _check_identifier(identifier, path)
         else:
             yield required(_RULE, path, "the name must not be empty")
 
 
-def check_identifier(identifier: str, path: str, rule: str = _RULE) -> Iterator[FieldError]:
+def _check_identifier(identifier: str, path: str, rule: str = _RULE) -> Iterator[FieldError]:
     """Check the part behind the domain."""
     if names.size(identifier) > MAX_IDENTIFIER:
         yield too_long(rule, path, MAX_IDENTIFIER)

@@ -58,7 +58,7 @@ VALUES = {
 LISTS = ("ints", "bools", "strings", "versions")
 
 
-def check_attributes(
+def _check_attributes(
     attributes: Mapping[str, DeviceAttribute] | None, path: str, release: Release
 ) -> Iterator[FieldError]:
     """Check names and values of attributes."""
@@ -70,7 +70,7 @@ def check_attributes(
         yield from _check_attribute(attribute, at, release)
 
 
-def check_number_of_entries(device: Device, path: str, release: Release) -> Iterator[FieldError]:
+def _check_number_of_entries(device: Device, path: str, release: Release) -> Iterator[FieldError]:
     """Check how many attributes, capacities and values a device has."""
     entries = len(device.attributes or ()) + len(device.capacity or ())
     if entries > MAX_ENTRIES:
@@ -86,7 +86,7 @@ def _values(attribute: DeviceAttribute) -> int:
     return sum(len(getattr(attribute, name) or ()) for name in LISTS) or 1
 
 
-def given(attribute: DeviceAttribute) -> tuple[str, ...]:
+def _given(attribute: DeviceAttribute) -> tuple[str, ...]:
     """JSON names of the kinds of value that are there, empty lists among them."""
     return tuple(name for name, field in VALUES.items() if getattr(attribute, field) is not None)
 
@@ -104,7 +104,7 @@ def _check_attribute(attribute: DeviceAttribute, path: str, release: Release) ->
     for index, text in enumerate(attribute.versions or ()):
         yield from _check_version(text, f"{path}.versions[{index}]")
     told = "exactly one value must be specified"
-    number = len(given(attribute))
+    number = len(_given(attribute))
     if number == 0 and release.number < 35:
         yield required("attribute.one-of-none", path, told)
     elif number == 0:
@@ -128,7 +128,7 @@ def _check_version(text: str, path: str) -> Iterator[FieldError]:
 MAX_CONDITIONS = 4
 
 
-def check_bindings(
+def _check_bindings(
     conditions: Sequence[str] | None, failures: Sequence[str] | None, path: str, release: Release
 ) -> Iterator[FieldError]:
     """Check both lists; *path* is that of the device."""
@@ -221,8 +221,8 @@ def check_device(device: Device, path: str, context: SliceContext) -> Iterator[F
     old = context.stored.get(device.name)
     for told in names.dns_label(device.name):
         yield invalid("device.name", f"{path}.name", device.name, told)
-    yield from check_number_of_entries(device, path, release)
-    yield from check_attributes(device.attributes, f"{path}.attributes", release)
+    yield from _check_number_of_entries(device, path, release)
+    yield from _check_attributes(device.attributes, f"{path}.attributes", release)
     if release.number < 37 or old is None or not _same_capacity(old, device):
         yield from check_capacities(
             device.capacity,
@@ -251,7 +251,7 @@ def check_device(device: Device, path: str, context: SliceContext) -> Iterator[F
             "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"
         )
         yield invalid("device.nodes-of-slice", path, None, told)
-    yield from check_bindings(device.binding_conditions, device.binding_failure_conditions, path, release)
+    yield from _check_bindings(device.binding_conditions, device.binding_failure_conditions, path, release)
     if release.number >= 36:
         yield from check_node_resources(device, path, release)
 

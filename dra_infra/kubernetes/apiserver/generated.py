@@ -143,7 +143,7 @@ def _check_leaf(
             ("All", "ExactCount"),
         )
     for index, toleration in enumerate(leaf.tolerations or ()):
-        yield from check_generated_toleration(toleration, f"{path}.tolerations[{index}]", release)
+        yield from _check_toleration(toleration, f"{path}.tolerations[{index}]", release)
     yield from check_items(
         leaf.derived_attributes,
         f"{path}.derivedAttributes",
@@ -157,9 +157,7 @@ def _check_leaf(
     )
 
 
-def check_generated_toleration(
-    toleration: DeviceToleration, path: str, release: Release
-) -> Iterator[FieldError]:
+def _check_toleration(toleration: DeviceToleration, path: str, release: Release) -> Iterator[FieldError]:
     """A toleration, of a request or of a result."""
     if toleration.key:
         for told in names.label_key(toleration.key):
@@ -230,15 +228,15 @@ def check_generated_attribute(
         )
 
 
-def check_generated_driver(name: str, path: str, *, rule: str = "config.driver") -> Iterator[FieldError]:
-    """The driver of an opaque config or a result; *rule* is the stem of the names of the rules."""
+def check_generated_driver(name: str, path: str) -> Iterator[FieldError]:
+    """The driver of an opaque config."""
     if not name:
-        yield required(f"{rule}-required", path)
+        yield required("config.driver-required", path)
         return
     for told in names.dns_subdomain_caseless(name):
-        yield invalid(f"{rule}-format", path, name, told, origin="format=k8s-long-name-caseless")
+        yield invalid("config.driver-format", path, name, told, origin="format=k8s-long-name-caseless")
     if len(name) > MAX_DRIVER_NAME:
-        yield too_long(f"{rule}-length", path, MAX_DRIVER_NAME, unit="characters", origin="maxLength")
+        yield too_long("config.driver-length", path, MAX_DRIVER_NAME, unit="characters", origin="maxLength")
 
 
 def check_generated_extended_resource(name: str, path: str) -> Iterator[FieldError]:

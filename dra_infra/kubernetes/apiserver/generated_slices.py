@@ -52,10 +52,10 @@ def check_generated_slice(
             name, "spec.partitionTypeAttribute", rule="partition-type.format"
         )
     if old is None or (old.skip_node_operations or []) != (spec.skip_node_operations or []):
-        yield from check_generated_skipped(spec.skip_node_operations, "spec.skipNodeOperations", old)
+        yield from _check_skipped(spec.skip_node_operations, "spec.skipNodeOperations", old)
 
 
-def check_generated_skipped(
+def _check_skipped(
     operations: list[str] | None, path: str, old: ResourceSliceSpec | None = None
 ) -> Iterator[FieldError]:
     """The calls of the kubelet that are skipped: each is one, and once."""

@@ -287,68 +287,6 @@ RULES: Final[Mapping[str, Rule]] = {
     "taint-rule.class": _rule(
         "invalid-name", "the class that a taint rule selects is a DNS subdomain", until=34
     ),
-    # statuses of claims
-    "reserved.size": _rule("too-many-items", "a claim is reserved for at most 256 objects"),
-    "reserved.duplicate": _rule("duplicate-item", "a claim is reserved for an object once"),
-    "reserved.required": _rule("missing-field", "what a claim is reserved for has resource, name and uid"),
-    "reserved.not-allocated": _rule("claim-not-allocated", "a claim is reserved when it is allocated"),
-    "reserved.deleted": _rule("field-not-allowed", "a claim that is deleted is reserved for nobody else"),
-    "status.immutable": _rule("field-immutable", "an allocation never changes, but may be cleared"),
-    "status.share-id": _rule(
-        "invalid-share-id", "the id of a share is a UUID", needs="DRAConsumableCapacity"
-    ),
-    "status.address": _rule("invalid-address", "an address of an interface is one in CIDR form"),
-    "status.addresses-size": _rule("too-many-items", "an interface has at most 16 addresses"),
-    "status.addresses-duplicate": _rule("duplicate-item", "an address is there once"),
-    "status.network-length": _rule(
-        "value-too-long", "the name of an interface has at most 256 bytes, its address 128"
-    ),
-    "allocation.results-size": _rule("too-many-items", "an allocation has at most 32 devices"),
-    "allocation.config-size": _rule("too-many-items", "an allocation has at most 64 configs"),
-    "allocation.driver-required": _rule("missing-field", "an allocated device names its driver"),
-    "allocation.driver-format": _rule("invalid-name", "the driver of an allocated device is a DNS subdomain"),
-    "allocation.driver-length": _rule(
-        "value-too-long", "the driver of an allocated device has at most 63 characters"
-    ),
-    "allocation.pool-required": _rule("missing-field", "an allocated device names its pool"),
-    "allocation.pool-format": _rule(
-        "invalid-name", "the pool of an allocated device is DNS subdomains joined by slashes"
-    ),
-    "allocation.pool-length": _rule(
-        "value-too-long", "the pool of an allocated device has at most 253 bytes"
-    ),
-    "allocation.device": _rule("invalid-name", "an allocated device's name is a DNS label"),
-    "allocation.source-required": _rule(
-        "missing-field", "a config of an allocation says where it comes from"
-    ),
-    "allocation.source": _rule("unsupported-value", "a config comes from the claim or the class"),
-    "device-status.driver-required": _rule("missing-field", "the status of a device names the driver"),
-    "device-status.driver-format": _rule(
-        "invalid-name", "the driver in a device's status is a DNS subdomain"
-    ),
-    "device-status.driver-length": _rule(
-        "value-too-long", "the driver in a device's status has at most 63 bytes"
-    ),
-    "device-status.pool-required": _rule("missing-field", "the status of a device names the pool"),
-    "device-status.pool-format": _rule(
-        "invalid-name", "the pool in a device's status is DNS subdomains joined by slashes"
-    ),
-    "device-status.pool-length": _rule(
-        "value-too-long", "the pool in a device's status has at most 253 bytes"
-    ),
-    "device-status.device": _rule("invalid-name", "the device in a device's status is a DNS label"),
-    "device-status.duplicate": _rule("duplicate-item", "a device has one status"),
-    "device-status.not-allocated": _rule("claim-not-allocated", "a device with a status is allocated"),
-    "device-status.data-length": _rule("value-too-long", "data of a driver have at most 10 KiB of JSON"),
-    "device-status.data-object": _rule("invalid-parameters", "data of a driver are a JSON object"),
-    "condition.size": _rule("too-many-items", "a device has at most 8 conditions"),
-    "condition.duplicate": _rule("duplicate-item", "types of conditions are unique"),
-    "condition.required": _rule("missing-field", "a condition has type, status, reason and time"),
-    "condition.type": _rule("invalid-label", "a condition's type is a label key"),
-    "condition.status": _rule("unsupported-value", "a condition is True, False or Unknown"),
-    "condition.generation": _rule("invalid-metadata", "a condition's generation is no negative number"),
-    "condition.reason": _rule("invalid-name", "a condition's reason is a word"),
-    "condition.length": _rule("value-too-long", "a reason has at most 1 KiB, a message 32"),
     # pods
     "pod.claim-name-required": _rule("missing-field", "a pod's claim has a name"),
     "pod.claim-name-format": _rule("invalid-name", "the name of a pod's claim is a DNS label"),

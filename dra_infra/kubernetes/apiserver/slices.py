@@ -36,7 +36,6 @@ MAX_POOL_NAME = 253
 _IMMUTABLE = "field is immutable"
 _NODE_FIELDS = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 _TRUE_OR_ABSENT = "must be either unset or set to true"
-_POOL_FORMAT = "format=k8s-resource-pool-name"
 
 
 def check_slice(
@@ -55,19 +54,19 @@ def check_slice(
     yield from check_counter_sets(spec.shared_counters, "spec.sharedCounters", release)
     if spec.partition_type_attribute is not None:
         yield from _check_partition_type(spec, spec.partition_type_attribute, release)
-    yield from check_skipped(spec.skip_node_operations, "spec.skipNodeOperations")
+    yield from _check_skipped(spec.skip_node_operations, "spec.skipNodeOperations")
 
 
-def check_pool_name(name: str, path: str, *, rule: str, covered: bool = False) -> Iterator[FieldError]:
+def check_pool_name(name: str, path: str, *, rule: str) -> Iterator[FieldError]:
     """Check the name of a pool: subdomains joined by slashes (validatePoolName)."""
     if not name:
-        yield required(f"{rule}-required", path, covered=covered)
+        yield required(f"{rule}-required", path)
         return
     if names.size(name) > MAX_POOL_NAME:
-        yield too_long(f"{rule}-length", path, MAX_POOL_NAME, origin=_POOL_FORMAT, covered=covered)
+        yield too_long(f"{rule}-length", path, MAX_POOL_NAME)
     for part in name.split("/"):
         for told in names.dns_subdomain(part):
-            yield invalid(f"{rule}-format", path, part, told, origin=_POOL_FORMAT, covered=covered)
+            yield invalid(f"{rule}-format", path, part, told)
 
 
 def _check_pool(pool: ResourcePool, path: str) -> Iterator[FieldError]:
@@ -208,7 +207,7 @@ def _check_partition_type(spec: ResourceSliceSpec, name: str, release: Release) 
             yield invalid("partition-type.no-text", at, shown, told)
 
 
-def check_skipped(operations: list[str] | None, path: str) -> Iterator[FieldError]:
+def _check_skipped(operations: list[str] | None, path: str) -> Iterator[FieldError]:
     """Check which calls of the kubelet a driver does without (validateSkipNodeOperations)."""
     skipped = set(operations or ())
     if "NodePrepareResources" in skipped and not skipped & {"NodeUnprepareResources", "*"}:

@@ -70,7 +70,6 @@ def judge(
     strict: bool = True,
     old: Mapping[str, Any] | None = None,
     namespace_labels: Mapping[str, str] | None = None,
-    subresource: Literal["", "status"] = "",
 ) -> Verdict:
     """What a server of *release* answers when *manifest* is created, or put in the place of *old*.
 
@@ -81,7 +80,6 @@ def judge(
         strict: Whether unknown fields are refused (kubectl's default) or dropped with a warning.
         old: The object as the server has it, for an update.
         namespace_labels: Labels of the object's namespace; None leaves the rule about admin access out.
-        subresource: `status` when the status of the *old* claim is replaced, and nothing else.
     """
     if not can_decode(manifest):
         pods = _judge_pods(manifest, old, release, strict=strict)
@@ -91,8 +89,6 @@ def judge(
     if decoded.type_errors or (strict and decoded.unknown_fields):
         return _bad_request(decoded)
     before = _stored(old, release) if old is not None else None
-    if subresource == "status":
-        return _judge_status(decoded, before, release, namespace_labels)
     record, dropped, errors = _check(decoded, before, release, namespace_labels)
     return Verdict(
         status="invalid" if errors else "accepted",
@@ -102,36 +98,6 @@ def judge(
         warnings=() if errors else tuple(_warn(record, release)),
         undecided=tuple(find_undecided(record, release)),
         record=record,
-    )
-
-
-def _judge_status(
-    decoded: Decoded, before: Any, release: Release, namespace_labels: Mapping[str, str] | None
-) -> Verdict:
-    # Statuses are written by clusters; these modules are loaded when one is judged.
-    from dra_infra.kubernetes.apiserver.claim_statuses import (
-        check_admin_results,
-        check_generated_status,
-        check_status,
-    )
-    from dra_infra.kubernetes.apiserver.dropping_statuses import drop_from_status
-
-    sent = with_defaults(decoded.record, version=decoded.version)
-    if not isinstance(sent, ResourceClaim) or not isinstance(before, ResourceClaim):
-        raise TypeError(f"no rules for the status of {type(sent).__name__}, or no stored object")
-    status, dropped = drop_from_status(sent.status, before, release)
-    written = (
-        *check_admin_results(status, before.status, namespace_labels),
-        *check_status(status, before, release, is_deleted=before.metadata.deletion_timestamp is not None),
-    )
-    generated = check_generated_status(status, before.status, release) if release.number >= SINCE else ()
-    errors = merge(written, generated)
-    return Verdict(
-        status="invalid" if errors else "accepted",
-        errors=errors,
-        unknown_fields=decoded.unknown_fields,
-        dropped=dropped,
-        record=before.model_copy(update={"status": status}),
     )
 
 

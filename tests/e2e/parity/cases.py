@@ -46,14 +46,12 @@ class Case:
         object: The manifest.
         namespace: Namespace of the request, one of `NAMESPACES`; the manifest need not name it.
         old: For updates: the object as the server has stored it.
-        subresource: `status` when only that is replaced.
     """
 
     id: str
     object: Object
     namespace: str = PLAIN
     old: Object | None = None
-    subresource: str = ""
 
     @property
     def kind(self) -> str:

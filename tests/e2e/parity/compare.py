@@ -127,7 +127,6 @@ def verdict_of(case: Case, release: Release, field_validation: str) -> Verdict:
         strict=field_validation == STRICT,
         old=case.old,
         namespace_labels=case.namespace_labels,
-        subresource="status" if case.subresource else "",
     )
 
 
@@ -292,7 +291,7 @@ def comparable(case: Case, manifest: Mapping[str, Any]) -> Object:
         for key, value in (manifest.get("metadata") or {}).items()
         if key not in _SERVER_SET or (key == "name" and named.get("name"))
     }
-    rest = {key: value for key, value in manifest.items() if key != "status" or case.subresource}
+    rest = {key: value for key, value in manifest.items() if key != "status"}
     kept: Object = pruned({**rest, "metadata": metadata})
     return kept
 

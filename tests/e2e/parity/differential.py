@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.parity import bases, generation, statuses, updates
+from tests.e2e.parity import bases, generation, updates
 from tests.e2e.parity.cases import NO_ANSWER, Case, Object, Recorded
 from tests.e2e.parity.compare import BAD_REQUEST, Difference, judged
 from tests.e2e.parity.gate_sets import DEFAULT
@@ -114,9 +114,6 @@ def _rows(server: Server) -> Iterator[tuple[Row, Case]]:
     for index, row in enumerate(ROWS.values()):
         if row.gate_set != server.gate_set or not row.exists_in(server.minor):
             continue
-        if row.status is not None:
-            yield row, statuses.of_row(server, row, f"row-{index}")
-            continue
         if row.after is None:
             yield row, row.case()
             continue
@@ -140,7 +137,6 @@ def _updates(server: Server, seed: int) -> Iterator[Case]:
         old = dataclasses.replace(base, object=server.store(base))
         yield from updates.named(old)
         yield from updates.drawn(old, seed, _UPDATES)
-    yield from statuses.cases(server, seed)
 
 
 def _judge(tally: Tally, server: Server, recorded: Recorded) -> None:
@@ -163,7 +159,7 @@ def _judge(tally: Tally, server: Server, recorded: Recorded) -> None:
 
 
 def _request(case: Case) -> str:
-    return "create" if case.old is None else f"{case.subresource} update".strip()
+    return "create" if case.old is None else "update"
 
 
 def _shown(server: Server, recorded: Recorded, found: list[Difference]) -> dict[str, Any]:

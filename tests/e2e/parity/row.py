@@ -36,8 +36,6 @@ class Row:
         since: First minor with the row.
         until: Last minor with the row.
         after: For updates: what is stored before, with the same name.
-        status: For updates of the status: what is put there; `object` is the stored claim then.
-        stored_status: For those: the status before, none when None.
         unlike: Path and reason in the minors that say otherwise.
     """
 
@@ -52,8 +50,6 @@ class Row:
     since: str = "1.34"
     until: str = "1.37"
     after: Object | None = None
-    status: Object | None = None
-    stored_status: Object | None = None
     unlike: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property

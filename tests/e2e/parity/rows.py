@@ -23,7 +23,6 @@ from tests.e2e.parity.row import (
     Row,
 )
 from tests.e2e.parity.slice_rows import SLICE_ROWS
-from tests.e2e.parity.status_rows import STATUS_ROWS
 
 TAINTS, CAPACITY, DERIVED, EXTENDED = (
     "DRADeviceTaints",
@@ -319,7 +318,6 @@ ALL_ROWS: Final = (
     *_CLASS_ROWS,
     *_POD_ROWS,
     *SLICE_ROWS,
-    *STATUS_ROWS,
 )
 ROWS: Final[Mapping[str, Row]] = {row.id: row for row in ALL_ROWS}
 """All rows by name."""

@@ -84,7 +84,7 @@ class Server:
         name = case.old["metadata"]["name"]
         return self.send(
             "PUT",
-            "/".join(filter(None, (path, name, case.subresource))),
+            f"{path}/{name}",
             case.object,
             field_validation=field_validation,
             dry_run=dry_run,
@@ -116,17 +116,6 @@ class Server:
         """What is stored at *path*, without what the server adds; None when the path is not served or has nothing."""
         response = self._request("GET", path)
         return None if _is_error(response) else _read(response).stored
-
-    def delete(self, case: Case) -> Object:
-        """Delete what *case* stored, and return what a finalizer keeps of it."""
-        path = f"{_path(case.object, case.namespace)}/{case.object['metadata']['name']}"
-        answer = self._request("DELETE", path)
-        if _is_error(answer):
-            raise AssertionError(f"{case.id} was not deleted: {answer.data!r}")
-        kept = self.read(path)
-        if kept is None:
-            raise AssertionError(f"{case.id}: nothing is left of it")
-        return kept
 
     def store(self, case: Case) -> Object:
         """Create *case* for good and return what is stored, without what the server adds to the metadata."""
