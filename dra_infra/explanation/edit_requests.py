@@ -13,8 +13,8 @@ from dra_infra.explanation.edits import Edit, Ladder, change_leaf, drop_constrai
 from dra_infra.explanation.question import Leaf, Question
 from dra_infra.explanation.survey import Survey
 from dra_infra.kubernetes.api.device_taints import DeviceToleration
+from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.api.resource_claim import CapacityRequirements
-from dra_infra.kubernetes.scheduler.allocator.amounts import nanos
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, leaves
 
 _CLASSES: Final = 6

@@ -26,8 +26,8 @@ from dra_infra.explanation.edits import (
 from dra_infra.explanation.question import Leaf, Question
 from dra_infra.explanation.records import FAILED
 from dra_infra.explanation.survey import Survey
+from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.cel.dependencies import find_dependencies
-from dra_infra.kubernetes.scheduler.allocator.amounts import nanos
 from dra_infra.kubernetes.scheduler.allocator.constraints import scalar, static_attribute
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.selectors.selector import quote

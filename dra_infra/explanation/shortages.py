@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from dra_infra.explanation.device_checks import DeviceChecks
 from dra_infra.explanation.question import Inventory, Leaf
+from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.api.resource_claim import DeviceConstraint, ResourceClaim
-from dra_infra.kubernetes.scheduler.allocator.amounts import nanos
 from dra_infra.kubernetes.scheduler.allocator.constraints import scalar, values
 from dra_infra.kubernetes.scheduler.allocator.counters import CounterAvailability
 from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError, DeviceID, Published

@@ -37,8 +37,12 @@ _SPACES: Final = (
 )
 """What Go trims and JSON does not have to escape."""
 
-_NANO: Final = 10**9
-_CAP: Final = Fraction(2**63 - 1)
+NANO: Final = 10**9
+MILLI: Final = 10**6
+"""Nanos of one unit, and of one thousandth."""
+
+MAX_INT64: Final = 2**63 - 1
+_CAP: Final = Fraction(MAX_INT64)
 _FAST_DIGITS: Final = 18
 """Go keeps an amount of this many digits in an int64 and everything else in an arbitrary decimal."""
 MAX_LENGTH: Final = 4096
@@ -67,13 +71,13 @@ class Quantity:
     """An amount; two quantities are equal when their values are, whatever their spelling.
 
     Args:
-        value: The exact value, a multiple of one nano.
+        nanos: The value in units of 10^-9: Go knows nothing smaller.
         text: As it was written.
         canonical_text: As the API server prints it.
-        notation: What Go keeps of the spelling, for `go_quantity`.
+        notation: What Go keeps of the spelling.
     """
 
-    value: Fraction
+    nanos: int
     text: str = field(compare=False)
     canonical_text: str = field(compare=False, repr=False)
     notation: Notation = field(compare=False, repr=False)
@@ -88,9 +92,51 @@ class Quantity:
         return _parse(text)
 
     @property
-    def nanos(self) -> int:
-        """The value in units of 10^-9, always a whole number."""
-        return int(self.value * _NANO)
+    def value(self) -> Fraction:
+        """The exact value, a multiple of one nano."""
+        return Fraction(self.nanos, NANO)
+
+    @property
+    def whole(self) -> int:
+        """Go's Value(): the next whole number away from zero, 0 beyond 64 bits."""
+        return self.rounded(NANO)
+
+    @property
+    def milli(self) -> int:
+        """Go's MilliValue(): the next whole number of thousandths away from zero, 0 beyond 64 bits."""
+        return self.rounded(MILLI)
+
+    def exact_milli(self) -> int | None:
+        """The number of thousandths, None when there is none in 64 bits (safeMilliValue)."""
+        milli = self.milli
+        return milli if milli * MILLI == self.nanos else None
+
+    def rounded(self, unit: int, *, is_decimal: bool = False) -> int:
+        """The value in units of *unit* nanos, as Go rounds it into an int64 (ScaledValue).
+
+        Args:
+            unit: `NANO` for whole numbers, `MILLI` for thousandths.
+            is_decimal: Whether Go holds the amount in an arbitrary decimal by now, which it rounds otherwise.
+        """
+        size, rest = divmod(abs(self.nanos), unit)
+        if is_decimal:
+            # Cuts towards zero and then goes up, also below zero; what does not fit loses its upper bits.
+            return wrapped((size if self.nanos >= 0 else -size) + (rest != 0))
+        size += rest != 0
+        if size > MAX_INT64:
+            return 0
+        return size if self.nanos >= 0 else -size
+
+    def is_same(self, other: Quantity) -> bool:
+        """Go's `==` of two structs: an arbitrary decimal is a pointer, which equals no copy of itself."""
+        return self.notation.fast and self.nanos == other.nanos and self.notation == other.notation
+
+    def written_as(self, nanos: int) -> Quantity:
+        """Another value in this format, as NewQuantity and NewMilliQuantity make one."""
+        base, scientific, *_ = self.notation
+        text = print_amount(Fraction(nanos, NANO), base=base, scientific=scientific)
+        scale = 0 if nanos % NANO == 0 else -3
+        return Quantity(nanos, text, text, Notation(base, scientific, scale, fast=True))
 
     def canonical(self) -> str:
         """As the API server prints it: `1024Mi` is `1Gi`, `1.5Gi` is `1536Mi`."""
@@ -98,6 +144,11 @@ class Quantity:
 
     def __str__(self) -> str:
         return self.text
+
+
+def nanos(text: str) -> int:
+    """The value of a quantity in units of 10^-9."""
+    return _parse(text).nanos
 
 
 def quantity_text(value: object) -> str | None:
@@ -112,7 +163,7 @@ def quantity_text(value: object) -> str | None:
     return None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)
 def _parse(text: str) -> Quantity:
     if len(text) > MAX_LENGTH:
         raise ValueError(f"quantity of {len(text)} characters is longer than {MAX_LENGTH}")
@@ -142,7 +193,7 @@ def _parse(text: str) -> Quantity:
     else:
         canonical = print_amount(-value if sign == "-" else value, base=base, scientific=scientific)
     return Quantity(
-        value=-value if sign == "-" else value,
+        nanos=int(-value * NANO if sign == "-" else value * NANO),
         text=text,
         canonical_text=canonical,
         notation=Notation(base, scientific, _go_scale(scale, value, fast=fast, is_capped=is_capped), fast),
@@ -178,8 +229,8 @@ def _scaled(digits: int, scale: int) -> Fraction:
 
 def _rounded(value: Fraction) -> Fraction:
     """The next multiple of one nano, away from zero; *value* is not negative."""
-    nanos = value * _NANO
-    return value if nanos.denominator == 1 else Fraction(-(-nanos.numerator // nanos.denominator), _NANO)
+    nanos = value * NANO
+    return value if nanos.denominator == 1 else Fraction(-(-nanos.numerator // nanos.denominator), NANO)
 
 
 def _is_kept(base: int, scale: int, digits: str) -> bool:
@@ -198,7 +249,7 @@ def print_amount(value: Fraction, *, base: int, scientific: bool) -> str:
         while number % 1024 == 0:
             number, power = number // 1024, power + 1
         return f"{number}{_BINARY_SUFFIXES.get(power, '')}"
-    number, exponent = int(value * _NANO), -9
+    number, exponent = int(value * NANO), -9
     while number % 10 == 0:
         number, exponent = number // 10, exponent + 1
     number, exponent = number * 10 ** (exponent % 3), exponent - exponent % 3
@@ -208,23 +259,22 @@ def print_amount(value: Fraction, *, base: int, scientific: bool) -> str:
     return f"{number}{_DECIMAL_SUFFIXES.get(exponent, '')}"
 
 
-MAX_INT64 = 2**63 - 1
-_UNIT, _MILLI = 0, -3
+BINARY: Final = _parse("1Ki")
+"""What is written in the format of this one has a binary suffix."""
 
 
 class Amount:
     """One amount while a server works with it."""
 
     def __init__(self, text: str) -> None:
-        quantity = Quantity.parse(text)
+        quantity = _parse(text)
+        self.quantity = quantity
         self.value: Fraction = quantity.value
-        self.text = quantity.canonical()
-        self.notation = quantity.notation
         self.is_decimal = not quantity.notation.fast
 
     def __str__(self) -> str:
         """As the server prints it."""
-        return self.text
+        return self.quantity.canonical_text
 
     def compare(self, other: Amount) -> int:
         """Below zero, zero or above it (Cmp)."""
@@ -234,17 +284,17 @@ class Amount:
     @property
     def whole(self) -> int:
         """Go's Value(): rounded up to a whole number, in 64 bits."""
-        return self._scaled(_UNIT)
+        return self.quantity.rounded(NANO, is_decimal=self.is_decimal)
 
     @property
     def milli(self) -> int:
         """Go's MilliValue(): the same in thousandths."""
-        return self._scaled(_MILLI)
+        return self.quantity.rounded(MILLI, is_decimal=self.is_decimal)
 
     @property
     def places(self) -> int:
         """Digits behind the point of Go's decimal."""
-        return max(0, -self.notation.scale)
+        return max(0, -self.quantity.notation.scale)
 
     @property
     def is_fractional(self) -> bool:
@@ -253,21 +303,8 @@ class Amount:
 
     def plus(self, other: Amount) -> str:
         """The sum of both as the server prints it: in the format of this one, unless this one is zero."""
-        notation = other.notation if self.value == 0 else self.notation
-        return print_amount(self.value + other.value, base=notation.base, scientific=notation.scientific)
-
-    def _scaled(self, scale: int) -> int:
-        exact = self.value / Fraction(10) ** scale
-        nearer = abs(exact.numerator) // exact.denominator
-        is_exact = exact.denominator == 1
-        if not self.is_decimal:
-            # Rounds away from zero; what does not fit is nothing.
-            found = nearer + (not is_exact)
-            return 0 if found > MAX_INT64 else (found if exact >= 0 else -found)
-        if is_exact:
-            return wrapped(int(exact))
-        # Cuts towards zero and then goes up, also below zero.
-        return wrapped((nearer if exact >= 0 else -nearer) + 1)
+        base, scientific, *_ = (other if self.value == 0 else self).quantity.notation
+        return print_amount(self.value + other.value, base=base, scientific=scientific)
 
 
 def wrapped(number: int) -> int:

@@ -14,7 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
-from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.api.quantity import MAX_INT64, NANO, Quantity
 
 ESCAPES: Final = {
     "\a": "\\a",
@@ -135,12 +135,8 @@ def _fraction(digits: str, unit: int) -> int:
     return int(float(value) * (float(unit) / scale))
 
 
-_SHAPE = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([^0-9.]?.*)", re.ASCII | re.DOTALL)
-_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_NANO: Final = -9
 _INT64: Final = range(-(2**63), 2**63)
-_CAP: Final = 2**63 - 1
+_CAP: Final = MAX_INT64 * NANO
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +205,6 @@ class Amount:
         return Amount(total, scale, small=True)
 
 
-ZERO: Final = Amount(0, 0, small=True)
-
-
 def read_amount(text: str) -> Amount:
     """Read a quantity.
 
@@ -219,29 +212,12 @@ def read_amount(text: str) -> Amount:
         ValueError: With Go's text, when *text* is not a quantity.
     """
     quantity = Quantity.parse(text)
-    match = _SHAPE.fullmatch(text)
-    if text == "0" or match is None:
-        return ZERO if text == "0" else _of_any_size(quantity)
-    sign, whole, fraction, suffix = match[1], match[2] or "0", match[3] or "", match[4]
-    exponent = _BINARY.get(suffix)
-    if exponent is not None:
-        if fraction or 14 - len(whole) - exponent * 3 // 10 < 0:
-            return _of_any_size(quantity)
-        digits, scale = int(whole) << exponent, 0
-    else:
-        scale = (_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])) - len(fraction)
-        if len(whole) + len(fraction) > 18 or scale < _NANO:
-            return _of_any_size(quantity)
-        digits = int(whole + fraction)
-    if digits not in _INT64:
-        return _of_any_size(quantity)
-    return Amount(-digits if sign == "-" else digits, scale, small=True)
-
-
-def _of_any_size(quantity: Quantity) -> Amount:
-    if abs(quantity.value) == _CAP and quantity.text.endswith("i"):
+    notation = quantity.notation
+    if notation.fast:
+        return Amount(int(quantity.value / Fraction(10) ** notation.scale), notation.scale, small=True)
+    if abs(quantity.nanos) == _CAP and text.endswith("i"):
         return Amount(int(quantity.value), 0, small=False)
-    return Amount(quantity.nanos, _NANO, small=False)
+    return Amount(quantity.nanos, -9, small=False)
 
 
 def of_integer(number: int) -> Amount:

@@ -109,7 +109,8 @@ def _result(picked: Picked, variant: Variant) -> DeviceRequestAllocationResult:
             if features.binding_conditions
             else None,
             "share_id": SHARE if picked.is_share else None,
-            "consumed_capacity": {name: amount.text for name, amount in picked.consumed.items()} or None,
+            "consumed_capacity": {name: amount.canonical_text for name, amount in picked.consumed.items()}
+            or None,
             "skip_node_operations": published.slice.spec.skip_node_operations if tells_skips else None,
         }
     )

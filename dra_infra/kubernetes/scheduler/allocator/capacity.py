@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dra_infra.kubernetes.api.quantity import (
+    BINARY,
+    MAX_INT64,
+    MILLI,
+    NANO,
+    Quantity,
+    nanos,
+)
 from dra_infra.kubernetes.api.record import go_json
 from dra_infra.kubernetes.api.resource_slice import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,
     DeviceCapacity,
-)
-from dra_infra.kubernetes.scheduler.allocator.amounts import (
-    BINARY,
-    MAX_INT64,
-    NANO,
-    Amount,
-    nanos,
-    read_amount,
 )
 from dra_infra.kubernetes.scheduler.allocator.variants import Variant
 
@@ -36,7 +36,7 @@ class CapacityError(Exception):
     """A request that 1.37 refuses for good; the text is the allocator's."""
 
 
-def consumed_amounts(requested: Requested, capacities: Capacities, variant: Variant) -> dict[str, Amount]:
+def consumed_amounts(requested: Requested, capacities: Capacities, variant: Variant) -> dict[str, Quantity]:
     """What a request takes of every capacity of a device, named or not.
 
     Raises:
@@ -47,7 +47,7 @@ def consumed_amounts(requested: Requested, capacities: Capacities, variant: Vari
     for name in sorted(capacities):
         text = requested.get(name)
         try:
-            amount = _consumed(None if text is None else read_amount(text), capacities[name], variant)
+            amount = _consumed(None if text is None else Quantity.parse(text), capacities[name], variant)
         except CapacityError as error:
             raise CapacityError(f"capacity {go_json(name)}: {error}") from None
         taken[name] = amount
@@ -87,47 +87,47 @@ def fits(
     )
 
 
-def _consumed(requested: Amount | None, capacity: DeviceCapacity, variant: Variant) -> Amount:
+def _consumed(requested: Quantity | None, capacity: DeviceCapacity, variant: Variant) -> Quantity:
     policy = capacity.request_policy
     if requested is None:
-        return read_amount(capacity.value if policy is None or policy.default is None else policy.default)
+        return Quantity.parse(capacity.value if policy is None or policy.default is None else policy.default)
     if policy is None:
         return requested
     if policy.valid_range is not None and policy.valid_range.min is not None:
         return _round_up(requested, policy.valid_range, policy.valid_range.min, variant)
-    for value in map(read_amount, policy.valid_values or ()):
+    for value in map(Quantity.parse, policy.valid_values or ()):
         if requested.nanos <= value.nanos:
             return value
     return requested
 
 
-def _round_up(requested: Amount, valid: CapacityRequestPolicyRange, least: str, variant: Variant) -> Amount:
-    minimum = read_amount(least)
+def _round_up(
+    requested: Quantity, valid: CapacityRequestPolicyRange, least: str, variant: Variant
+) -> Quantity:
+    minimum = Quantity.parse(least)
     if requested.nanos < minimum.nanos:
         return minimum
     if valid.step is None:
         return requested
-    step = read_amount(valid.step)
+    step, shown = Quantity.parse(valid.step), requested.canonical_text
     if _counts_in_milli(valid, variant):
         milli = requested.exact_milli()
         if milli is None:
-            raise CapacityError(
-                f"{_UNREPRESENTABLE}: request {requested.text} is not a representable milli value"
-            )
-        first, width = minimum.milli(), step.milli()
+            raise CapacityError(f"{_UNREPRESENTABLE}: request {shown} is not a representable milli value")
+        first, width = minimum.milli, step.milli
         steps = _steps(milli - first, width)
         if steps > (MAX_INT64 - first) // width:
             raise CapacityError(
-                f"{_UNREPRESENTABLE}: rounding request {requested.text} up to the next step passes the milli-value range"
+                f"{_UNREPRESENTABLE}: rounding request {shown} up to the next step passes the milli-value range"
             )
-        return step.written_as((first + width * steps) * (NANO // 1000))
+        return step.written_as((first + width * steps) * MILLI)
     if variant.number >= 37 and requested.nanos > MAX_INT64 * NANO:
-        raise CapacityError(f"{_UNREPRESENTABLE}: request {requested.text} exceeds MaxInt64")
-    first, width = minimum.value(), step.value()
-    steps = _steps(requested.value() - first, width)
+        raise CapacityError(f"{_UNREPRESENTABLE}: request {shown} exceeds MaxInt64")
+    first, width = minimum.whole, step.whole
+    steps = _steps(requested.whole - first, width)
     if variant.number >= 37 and first >= 0 and steps > (MAX_INT64 - first) // width:
         raise CapacityError(
-            f"{_UNREPRESENTABLE}: rounding request {requested.text} up to the next step passes MaxInt64"
+            f"{_UNREPRESENTABLE}: rounding request {shown} up to the next step passes MaxInt64"
         )
     form = step if variant.number >= 37 else BINARY
     return form.written_as((first + width * steps) * NANO)
@@ -139,10 +139,10 @@ def _steps(added: int, width: int) -> int:
     return (whole if added >= 0 else -whole) + (rest != 0)
 
 
-def _violates(amount: Amount, policy: CapacityRequestPolicy | None, variant: Variant) -> bool:
+def _violates(amount: Quantity, policy: CapacityRequestPolicy | None, variant: Variant) -> bool:
     if policy is None:
         return False
-    if policy.default is not None and amount.is_same(read_amount(policy.default)):
+    if policy.default is not None and amount.is_same(Quantity.parse(policy.default)):
         return False
     if policy.valid_range is not None:
         return _leaves_range(amount, policy.valid_range, variant)
@@ -150,24 +150,24 @@ def _violates(amount: Amount, policy: CapacityRequestPolicy | None, variant: Var
     return bool(values) and all(amount.nanos != nanos(value) for value in values or ())
 
 
-def _leaves_range(amount: Amount, valid: CapacityRequestPolicyRange, variant: Variant) -> bool:
+def _leaves_range(amount: Quantity, valid: CapacityRequestPolicyRange, variant: Variant) -> bool:
     if valid.max is not None and amount.nanos > nanos(valid.max):
         return True
     if valid.step is None:
         return False
-    step, minimum = read_amount(valid.step), read_amount(valid.min or "0")
+    step, minimum = Quantity.parse(valid.step), Quantity.parse(valid.min or "0")
     if _counts_in_milli(valid, variant):
         milli = amount.exact_milli()
-        return milli is None or (milli - minimum.milli()) % step.milli() != 0
-    return (amount.value() - minimum.value()) % step.value() != 0
+        return milli is None or (milli - minimum.milli) % step.milli != 0
+    return (amount.whole - minimum.whole) % step.whole != 0
 
 
 def _counts_in_milli(valid: CapacityRequestPolicyRange, variant: Variant) -> bool:
     if not variant.features.fractional_capacity_range:
         return False
     if any(
-        text is not None and read_amount(text).exact_milli() is None
+        text is not None and Quantity.parse(text).exact_milli() is None
         for text in (valid.min, valid.max, valid.step)
     ):
         return False
-    return valid.step is None or read_amount(valid.step).milli() >= 1
+    return valid.step is None or Quantity.parse(valid.step).milli >= 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-from dra_infra.kubernetes.scheduler.allocator.amounts import nanos
+from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.scheduler.allocator.identity import PoolID, Published
 from dra_infra.kubernetes.scheduler.allocator.pools import CounterSets, Pool, counters_of
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.api.resource_claim import DeviceConstraint, ResourceClaim
 from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
-from dra_infra.kubernetes.scheduler.allocator.amounts import nanos
 from dra_infra.kubernetes.scheduler.allocator.constraints import Scope, scalar, static_attribute, values
 from dra_infra.kubernetes.scheduler.allocator.counters import CounterAvailability, counter_key
 from dra_infra.kubernetes.scheduler.allocator.demands import Demands, positions

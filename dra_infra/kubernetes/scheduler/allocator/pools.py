@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.allocator.amounts import nanos
 from dra_infra.kubernetes.scheduler.allocator.identity import PoolID, Published
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex, has_binding_conditions, pool_of
 from dra_infra.kubernetes.scheduler.allocator.variants import Variant

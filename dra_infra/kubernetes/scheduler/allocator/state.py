@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Self
 
+from dra_infra.kubernetes.api.quantity import Quantity, nanos
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.scheduler.allocator.amounts import Amount, nanos
 from dra_infra.kubernetes.scheduler.allocator.capacity import fits
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, Published
 from dra_infra.kubernetes.scheduler.allocator.requests import Wanted
@@ -151,7 +151,7 @@ class Picked:
     wanted: Wanted
     published: Published
     is_share: bool
-    consumed: Mapping[str, Amount]
+    consumed: Mapping[str, Quantity]
 
 
 class Usage:
@@ -203,7 +203,7 @@ class Usage:
             return True
         return not self._variant.has(Quirk.EMPTY_SHARES_PAY_AGAIN) and self._state.has_share(device)
 
-    def take_capacity(self, device: DeviceID, consumed: Mapping[str, Amount]) -> Undo | None:
+    def take_capacity(self, device: DeviceID, consumed: Mapping[str, Quantity]) -> Undo | None:
         """Take a share; None where it stays taken for good, as one without any capacity does before 1.36."""
         existed = device in self._capacity
         sums = self._capacity.setdefault(device, {})
@@ -213,7 +213,7 @@ class Usage:
             return None
         return lambda: self._give_back(device, consumed, existed=existed)
 
-    def _give_back(self, device: DeviceID, consumed: Mapping[str, Amount], *, existed: bool) -> None:
+    def _give_back(self, device: DeviceID, consumed: Mapping[str, Quantity], *, existed: bool) -> None:
         sums = self._capacity.get(device)
         if sums is None:
             return

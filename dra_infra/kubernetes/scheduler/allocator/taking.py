@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dra_infra.kubernetes.api.device_taints import DeviceTaint, DeviceToleration
+from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_slice import Device
-from dra_infra.kubernetes.scheduler.allocator.amounts import Amount
 from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, consumed_amounts
 from dra_infra.kubernetes.scheduler.allocator.constraints import Constraint
 from dra_infra.kubernetes.scheduler.allocator.counters import CounterUse, GroupUse
@@ -141,7 +141,7 @@ class Taking:
             undone.append(self.usage.mark(published.id, claim))
         if has_shares and not self._still_fits(wanted, published, number):
             return False
-        consumed: dict[str, Amount] = {}
+        consumed: dict[str, Quantity] = {}
         if is_share:
             consumed = consumed_amounts(wanted.capacity, published.device.capacity or {}, self._variant)
             undo = self.usage.take_capacity(published.id, consumed)

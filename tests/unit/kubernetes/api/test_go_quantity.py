@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.api.quantity import Amount
+from dra_infra.kubernetes.api.quantity import BINARY, NANO, Amount, Quantity
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,37 @@ def test_comparison_with_a_decimal_makes_a_negative_amount_round_up():
 )
 def test_sum_is_printed_in_the_format_of_the_first_unless_that_is_zero(one, other, told):
     assert Amount(one).plus(Amount(other)) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "milli"),
+    [
+        ("1500m", 2, 1500),
+        ("-1500m", -2, -1500),
+        ("1Ki", 1024, 1024000),
+        ("1u", 1, 1),
+        ("10E", 0, 0),
+        ("0", 0, 0),
+    ],
+)
+def test_amounts_are_rounded_away_from_zero_and_lost_beyond_64_bits(text: str, value: int, milli: int):
+    amount = Quantity.parse(text)
+    assert (amount.whole, amount.milli) == (value, milli)
+
+
+@pytest.mark.parametrize(
+    ("form", "text"), [(BINARY, "2000"), (Quantity.parse("1"), "2k"), (Quantity.parse("1e0"), "2e3")]
+)
+def test_a_computed_amount_is_written_in_the_format_it_was_computed_in(form, text: str):
+    assert form.written_as(2000 * NANO).canonical() == text
+
+
+def test_go_compares_spellings_of_structs_and_never_two_decimals():
+    assert Quantity.parse("2").is_same(Quantity.parse("2"))
+    assert not Quantity.parse("2k").is_same(Quantity.parse("2000"))
+    assert not Quantity.parse("0.5Gi").is_same(Quantity.parse("0.5Gi"))
+
+
+def test_what_is_no_number_of_thousandths_says_so():
+    assert Quantity.parse("1u").exact_milli() is None
+    assert Quantity.parse("250m").exact_milli() == 250

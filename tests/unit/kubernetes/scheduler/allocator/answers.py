@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, Allocator, DeviceID, Failed
-from dra_infra.kubernetes.scheduler.allocator.amounts import nanos
 from dra_infra.kubernetes.scheduler.allocator.variants import Variant
 from dra_infra.kubernetes.scheduler.fleet import Node
 from tests.unit.kubernetes.scheduler.allocator.cases import Case

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from typing import Any, Final
 from unittest.mock import PropertyMock, patch
 
+from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_slice import DeviceCapacity
 from dra_infra.kubernetes.scheduler.allocator import (
     allocator,
@@ -19,7 +20,6 @@ from dra_infra.kubernetes.scheduler.allocator import (
     selection,
     slices,
 )
-from dra_infra.kubernetes.scheduler.allocator.amounts import Amount, read_amount
 from dra_infra.kubernetes.scheduler.allocator.constraints import Scope, _Distinct, _Match, scalar
 from dra_infra.kubernetes.scheduler.allocator.matching import Matching
 from dra_infra.kubernetes.scheduler.allocator.state import NOTHING, AllocatedState, Usage
@@ -60,12 +60,12 @@ def _pool_without(field: str, value: Any) -> Patches:
     return _put(pools, "Pool", lambda *args, **rest: _real_pool(*args, **{**rest, field: value}))
 
 
-def _full_range(amount: Amount, *_: Any) -> Amount:
+def _full_range(amount: Quantity, *_: Any) -> Quantity:
     return amount
 
 
-def _value_only(requested: Amount | None, offered: DeviceCapacity, _: Variant) -> Amount:
-    return requested or read_amount(offered.value)
+def _value_only(requested: Quantity | None, offered: DeviceCapacity, _: Variant) -> Quantity:
+    return requested or Quantity.parse(offered.value)
 
 
 def _take_for_each_share(taking: Taking, *args: Any, **_: Any) -> bool:
