@@ -21,11 +21,12 @@ from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.decoding import can_decode, decode
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.go_text import quoted
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.pods import find_holders
 from dra_infra.kubernetes.apiserver.configurations import environment_of
-from dra_infra.kubernetes.apiserver.field_errors import FieldError, quoted
+from dra_infra.kubernetes.apiserver.field_errors import FieldError
 from dra_infra.kubernetes.apiserver.verdict import Checked, judge
 from dra_infra.process import collector_paused
 from dra_infra.target import ClusterTarget

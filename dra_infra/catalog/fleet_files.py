@@ -20,7 +20,7 @@ from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.documents.yaml import MAX_BYTES, read_manifests
 from dra_infra.errors import FleetError, Problem, ProblemsError
 from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.names import is_dns_subdomain, label_key, label_value
+from dra_infra.kubernetes.api.names import is_dns_subdomain, is_label_key, is_label_value
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.record import Record
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
@@ -122,7 +122,7 @@ def _text(value: Any) -> str:
 
 def _check_labels(labels: Mapping[str, str], path: str) -> Iterator[Problem]:
     for name, value in labels.items():
-        if label_key(name) or label_value(value):
+        if not (is_label_key(name) and is_label_value(value)):
             yield _malformed(
                 f"{path}.{name[:80]}",
                 f"{name[:80]}={value[:80]} is no label",
@@ -136,9 +136,9 @@ def _read_taints(written: Any, path: str, problems: list[Problem]) -> Iterator[N
         if (
             not isinstance(taint, Mapping)
             or not set(taint) <= set(known)
-            or label_key(str(taint.get("key", "")))
+            or not is_label_key(str(taint.get("key", "")))
             or taint.get("effect", "NoSchedule") not in _EFFECTS
-            or label_value(str(taint.get("value", "")))
+            or not is_label_value(str(taint.get("value", "")))
         ):
             problems.append(
                 _malformed(

@@ -16,9 +16,9 @@ from dra_infra.kubernetes.api.device_class import (
     DeviceClassSpec,
     DeviceSelector,
 )
+from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.kubernetes.api.metadata import ObjectMeta
 from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceRequest, ExactDeviceRequest
-from dra_infra.kubernetes.scheduler.allocator.identity import ROOM_FOR_RESULTS
 from dra_infra.placement.cluster_state import Attempts, InUse
 from dra_infra.placement.demand import Demand
 from dra_infra.placement.outcomes import Chosen
@@ -129,7 +129,7 @@ def _fill(attempts: Attempts, in_use: InUse, node: int, demands: Sequence[Demand
 
 def _find_largest(attempts: Attempts, in_use: InUse, node: int, probe: Probe, *, at_least: int) -> int:
     """The most devices that a claim gets; by halves, for who can have n devices can have fewer."""
-    low, high = at_least, ROOM_FOR_RESULTS
+    low, high = at_least, MAX_RESULTS
     while low < high:
         middle = (low + high + 1) // 2
         if isinstance(attempts.attempt(node, (probe.ask(middle),), in_use), Chosen):

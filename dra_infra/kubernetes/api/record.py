@@ -15,7 +15,6 @@ names: Go's names then, and every field is there.
 
 from __future__ import annotations
 
-import json
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +38,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict
 from pydantic.alias_generators import to_camel
 
 from dra_infra.kubernetes.api.gates import ANY, is_known
+from dra_infra.kubernetes.api.go_text import go_json
 from dra_infra.kubernetes.api.go_time import canonical_time, check_time
 from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 
@@ -350,17 +350,6 @@ _SCALARS: Final[Mapping[Any, tuple[JsonType, str]]] = {
     int: (JsonType.INTEGER, "int64"),
     bool: (JsonType.TRUTH, "bool"),
 }
-
-
-def go_json(value: object) -> str:
-    """*value* as Go writes it: compact, and safe inside HTML; half a surrogate pair is U+FFFD."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if not text.isascii():
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    for character in "<>&\u2028\u2029":
-        if character in text:
-            text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
 
 
 def write_versioned(record: Record) -> str:

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.kubernetes.api.pod_containers import Amounts, mapping, objects
 from dra_infra.kubernetes.api.quantity import Quantity
 
@@ -109,9 +110,6 @@ def _complete(
 
 
 CLAIMS_KEY: Final = "count/resourceclaims.resource.k8s.io"
-MOST_DEVICES: Final = 32
-"""AllocationResultsMaxSize: what `All` counts as."""
-
 Use = Counter[str]
 """Amounts by key of `spec.hard`: thousandths for cpu, units for everything else."""
 
@@ -242,7 +240,7 @@ class Quotas:
 
 def _count(part: Mapping[str, Any]) -> int:
     if part.get("allocationMode") == "All":
-        return MOST_DEVICES
+        return MAX_RESULTS
     count = part.get("count", 1)
     return int(count) if isinstance(count, (int, float)) else 1
 

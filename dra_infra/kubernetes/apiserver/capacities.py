@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.go_text import go_json
+from dra_infra.kubernetes.api.limits import MAX_CONSUMED_SETS, MAX_COUNTERS, MAX_OPTIONS, MAX_SETS
 from dra_infra.kubernetes.api.quantity import MAX_INT64, Amount, wrapped
-from dra_infra.kubernetes.api.record import go_json
 from dra_infra.kubernetes.api.resource_slice import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,
@@ -41,7 +42,6 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     too_many,
 )
 
-MAX_OPTIONS = 10
 _FRACTIONS = "DRAFractionalCapacityRange"
 PANIC = "the API server panics over a step of zero"
 
@@ -222,12 +222,6 @@ def _check_int64(amount: Amount, path: str) -> Iterator[FieldError]:
     elif amount.value > MAX_INT64:
         yield invalid("policy.int64", path, str(amount), f"must not be larger than {MAX_INT64}")
 
-
-MAX_SETS = 8
-MAX_CONSUMED_SETS = 2
-MAX_COUNTERS = 32
-MAX_DEVICE_COUNTERS = 1024
-"""Counters that all devices of a slice take together, up to 1.34."""
 
 _LABEL = 63
 _SHORT_NAME = "format=k8s-short-name"

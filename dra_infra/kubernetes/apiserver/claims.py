@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from dra_infra.kubernetes.api import names as formats
+from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.limits import MAX_COST, MAX_FIRST_AVAILABLE, MAX_ITEMS
 from dra_infra.kubernetes.api.resource_claim import (
     DerivedAttribute,
     DeviceClaim,
@@ -22,7 +23,6 @@ from dra_infra.kubernetes.api.resource_claim import (
     ExactDeviceRequest,
 )
 from dra_infra.kubernetes.apiserver.configurations import (
-    MAX_COST,
     check_configuration,
     check_derived_expression,
     check_fully_qualified,
@@ -41,7 +41,7 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     taint_effects,
 )
 
-MAX_FIRST_AVAILABLE = 8
+_OPERATORS = ("Equal", "Exists")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class ClaimContext:
             if name is not None:
                 for request in constraint.requests or ("",):
                     found.setdefault(request, set()).add(name)
-        compared = {request: frozenset(names) for request, names in found.items()}
+        compared = {request: frozenset(attributes) for request, attributes in found.items()}
         return cls(release=release, stored=stored, compared=compared)
 
     def compares(self, attribute: str, request: str) -> bool:
@@ -79,7 +79,7 @@ class ClaimContext:
 
 def _check_request(request: DeviceRequest, path: str, context: ClaimContext) -> Iterator[FieldError]:
     """Check one entry of `requests`."""
-    for told in formats.dns_label(request.name):
+    for told in names.dns_label(request.name):
         yield invalid("request.name", f"{path}.name", request.name, told)
     ladder, exactly = request.first_available, request.exactly
     if not ladder and exactly is None:
@@ -127,7 +127,7 @@ def _check_ladder(request: DeviceRequest, path: str, context: ClaimContext) -> I
 def _check_subrequest(
     sub: DeviceSubRequest, path: str, context: ClaimContext, parent: str
 ) -> Iterator[FieldError]:
-    for told in formats.dns_label(sub.name):
+    for told in names.dns_label(sub.name):
         yield invalid("request.name", f"{path}.name", sub.name, told)
     yield from _check_leaf(sub, path, context, f"{parent}/{sub.name}")
 
@@ -144,7 +144,7 @@ def _check_leaf(
     if not leaf.device_class_name:
         yield required("request.class-required", class_path, covered=in_ladder)
     else:
-        for told in formats.dns_subdomain(leaf.device_class_name):
+        for told in names.dns_subdomain(leaf.device_class_name):
             yield invalid(
                 "request.class-format",
                 class_path,
@@ -157,7 +157,7 @@ def _check_leaf(
     yield from _check_derived_attributes(leaf, path, context, name)
     yield from _check_mode(leaf, path)
     for index, toleration in enumerate(leaf.tolerations or ()):
-        yield from _check_toleration(toleration, f"{path}.tolerations[{index}]", context.release)
+        yield from check_toleration(toleration, f"{path}.tolerations[{index}]", context.release)
 
 
 def _check_mode(leaf: ExactDeviceRequest | DeviceSubRequest, path: str) -> Iterator[FieldError]:
@@ -182,42 +182,35 @@ def _check_mode(leaf: ExactDeviceRequest | DeviceSubRequest, path: str) -> Itera
         )
 
 
-def _check_toleration(toleration: DeviceToleration, path: str, release: Release) -> Iterator[FieldError]:
-    """Check a toleration, of a request or of a result."""
+def check_toleration(
+    toleration: DeviceToleration, path: str, release: Release, *, generated: bool = False
+) -> Iterator[FieldError]:
+    """Check a toleration, in which the *generated* rules do not look at the value."""
     noun, unit = label_wording(release)
+    covered = not generated
     if toleration.key:
-        for told in formats.label_key(toleration.key, noun=noun, unit=unit):
-            yield invalid(
-                "toleration.key",
-                f"{path}.key",
-                toleration.key,
-                told,
-                origin="format=k8s-label-key",
-                covered=True,
-            )
-    operator = toleration.operator
-    if operator == "Exists":
-        if toleration.value:
-            yield invalid(
-                "toleration.value-with-exists",
-                f"{path}.value",
-                toleration.value,
-                "must be empty for operator `Exists`",
-            )
-    elif operator == "Equal":
-        for told in formats.label_value(toleration.value, unit):
-            yield invalid("toleration.value", f"{path}.value", toleration.value, told)
-    else:
-        yield not_supported(
-            "toleration.operator",
-            f"{path}.operator",
-            operator,
-            ("Equal", "Exists"),
-            covered=True,
-        )
+        for told in names.label_key(toleration.key, noun=noun, unit=unit):
+            at, origin = f"{path}.key", "format=k8s-label-key"
+            yield invalid("toleration.key", at, toleration.key, told, origin=origin, covered=covered)
+    if toleration.operator not in _OPERATORS:
+        at = f"{path}.operator"
+        yield not_supported("toleration.operator", at, toleration.operator, _OPERATORS, covered=covered)
+    elif not generated:
+        yield from _check_tolerated_value(toleration, f"{path}.value", unit)
     effects = taint_effects(release)
     if toleration.effect and toleration.effect not in effects:
-        yield not_supported("toleration.effect", f"{path}.effect", toleration.effect, effects, covered=True)
+        yield not_supported(
+            "toleration.effect", f"{path}.effect", toleration.effect, effects, covered=covered
+        )
+
+
+def _check_tolerated_value(toleration: DeviceToleration, path: str, unit: str) -> Iterator[FieldError]:
+    value = toleration.value
+    if toleration.operator == "Equal":
+        for told in names.label_value(value, unit):
+            yield invalid("toleration.value", path, value, told)
+    elif value:
+        yield invalid("toleration.value-with-exists", path, value, "must be empty for operator `Exists`")
 
 
 def _check_derived_attributes(
@@ -269,7 +262,7 @@ def check_claim(
     claim: DeviceClaim, path: str, release: Release, *, stored: bool = False
 ) -> Iterator[FieldError]:
     """Check `spec.devices` of a claim, or `spec.spec.devices` of a template, at *path*, with its defaults filled in."""
-    names = _request_names(claim)
+    known = _request_names(claim)
     context = ClaimContext.of(claim, release, stored=stored)
     goes_on = release.number < 35
     yield from check_items(
@@ -279,7 +272,7 @@ def check_claim(
         size_rule="claim.requests-size",
         goes_on=goes_on,
     )
-    if goes_on or len(claim.requests or ()) <= 32:
+    if goes_on or len(claim.requests or ()) <= MAX_ITEMS:
         yield from check_unique(
             claim.requests,
             f"{path}.requests",
@@ -290,14 +283,14 @@ def check_claim(
     yield from check_items(
         claim.constraints,
         f"{path}.constraints",
-        lambda constraint, at: _check_constraint(constraint, at, names, release),
+        lambda constraint, at: _check_constraint(constraint, at, known, release),
         size_rule="claim.constraints-size",
         goes_on=goes_on,
     )
     yield from check_items(
         claim.config,
         f"{path}.config",
-        lambda config, at: _check_claim_configuration(config, at, names, context),
+        lambda config, at: _check_claim_configuration(config, at, known, context),
         size_rule="claim.config-size",
         goes_on=goes_on,
     )
@@ -314,9 +307,9 @@ def _request_names(claim: DeviceClaim) -> _RequestNames:
 
 
 def _check_constraint(
-    constraint: DeviceConstraint, path: str, names: _RequestNames, release: Release
+    constraint: DeviceConstraint, path: str, known: _RequestNames, release: Release
 ) -> Iterator[FieldError]:
-    yield from _check_references(constraint.requests, f"{path}.requests", names, release)
+    yield from _check_references(constraint.requests, f"{path}.requests", known, release)
     if constraint.match_attribute is not None:
         yield from check_fully_qualified(
             constraint.match_attribute, f"{path}.matchAttribute", release, covered=True
@@ -337,42 +330,42 @@ def _check_constraint(
 
 
 def _check_claim_configuration(
-    config: DeviceClaimConfiguration, path: str, names: _RequestNames, context: ClaimContext
+    config: DeviceClaimConfiguration, path: str, known: _RequestNames, context: ClaimContext
 ) -> Iterator[FieldError]:
-    yield from _check_references(config.requests, f"{path}.requests", names, context.release)
+    yield from _check_references(config.requests, f"{path}.requests", known, context.release)
     yield from check_configuration(config.opaque, path, context.release, stored=context.stored)
 
 
 def _check_references(
-    references: list[str] | None, path: str, names: _RequestNames, release: Release
+    references: list[str] | None, path: str, known: _RequestNames, release: Release
 ) -> Iterator[FieldError]:
     goes_on = release.number < 35
     yield from check_items(
         references,
         path,
-        lambda name, at: _check_reference(name, at, names),
+        lambda name, at: _check_reference(name, at, known),
         size_rule="constraint.requests-size",
         goes_on=goes_on,
     )
-    if goes_on or len(references or ()) <= 32:
+    if goes_on or len(references or ()) <= MAX_ITEMS:
         yield from check_unique(references, path, lambda name: name, rule="constraint.requests-duplicate")
 
 
-def _check_reference(name: str, path: str, names: _RequestNames) -> Iterator[FieldError]:
+def _check_reference(name: str, path: str, known: _RequestNames) -> Iterator[FieldError]:
     """Check a reference to a request, or to one of its alternatives."""
     parts = name.split("/")
     if len(parts) > 2:
         yield invalid("reference.unknown", path, name, _REFERENCE_TEXT)
         return
     for part in parts:
-        for told in formats.dns_label(part):
+        for told in names.dns_label(part):
             yield invalid("reference.format", path, part, told)
-    if parts[0] not in names or (len(parts) == 2 and parts[1] not in names[parts[0]]):
+    if parts[0] not in known or (len(parts) == 2 and parts[1] not in known[parts[0]]):
         yield invalid("reference.unknown", path, name, _REFERENCE_TEXT)
 
 
 def _check_derived_cost(claim: DeviceClaim, path: str, release: Release) -> Iterator[FieldError]:
-    if release.number < 37 or len(claim.requests or ()) > 32:
+    if release.number < 37 or len(claim.requests or ()) > MAX_ITEMS:
         return
     total = sum(
         compiled(attribute.expression, release, derived=True).cost or 0
@@ -391,6 +384,6 @@ def _check_derived_cost(claim: DeviceClaim, path: str, release: Release) -> Iter
 def _derived_attributes(request: DeviceRequest) -> Iterator[DerivedAttribute]:
     if request.exactly is not None and not request.first_available:
         yield from request.exactly.derived_attributes or ()
-    elif request.exactly is None and len(request.first_available or ()) <= 8:
+    elif request.exactly is None and len(request.first_available or ()) <= MAX_FIRST_AVAILABLE:
         for sub in request.first_available or ():
             yield from sub.derived_attributes or ()

@@ -18,6 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector, OpaqueDeviceConfiguration
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.limits import (
+    MAX_COST,
+    MAX_DRIVER_NAME,
+    MAX_EXPRESSION,
+    MAX_IDENTIFIER,
+    MAX_PARAMETERS,
+)
 from dra_infra.kubernetes.api.names import size
 from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.resource_claim import (
@@ -43,12 +50,6 @@ if TYPE_CHECKING:
 
 Judged: TypeAlias = "DeviceClass | ResourceClaim | ResourceClaimTemplate | ResourceSlice | DeviceTaintRule"
 """What there are rules for."""
-
-MAX_LENGTH: Final = 10 * 1024
-"""Bytes (CELSelectorExpressionMaxLength in k8s.io/api/resource/v1)."""
-
-MAX_COST: Final = 1_000_000
-"""CELSelectorExpressionMaxCost, and DeviceClaimDerivedAttributeCELMaxCost for a claim's derived attributes together."""
 
 _NOT_TOLD: Final = (UNKNOWN, SECRET)
 
@@ -88,8 +89,8 @@ def compiled(expression: str, release: Release, *, derived: bool = False, stored
 def _check(
     expression: str, path: str, release: Release, *, derived: bool = False, stored: bool = False
 ) -> Iterator[FieldError]:
-    if len(expression) > MAX_LENGTH or size(expression) > MAX_LENGTH:
-        yield too_long("cel.length", path, MAX_LENGTH)
+    if len(expression) > MAX_EXPRESSION or size(expression) > MAX_EXPRESSION:
+        yield too_long("cel.length", path, MAX_EXPRESSION)
         return
     checked = compiled(expression, release, derived=derived, stored=stored)
     if checked.kind == "FieldValueInvalid":
@@ -101,7 +102,7 @@ def _check(
 def find_undecided(record: Judged, release: Release) -> Iterator[str]:
     """Paths of the expressions in *record* about which nothing can be said here."""
     for expression, path, derived in _expressions(record):
-        if size(expression) <= MAX_LENGTH and compiled(expression, release, derived=derived).undecided:
+        if size(expression) <= MAX_EXPRESSION and compiled(expression, release, derived=derived).undecided:
             yield path
 
 
@@ -137,12 +138,6 @@ def _in_selectors(selectors: Sequence[DeviceSelector] | None, path: str) -> Iter
     for index, selector in enumerate(selectors or ()):
         if selector.cel is not None:
             yield selector.cel.expression, f"{path}[{index}].cel.expression", False
-
-
-MAX_PARAMETERS = 10 * 1024
-"""Bytes of JSON (OpaqueParametersMaxLength in k8s.io/api/resource/v1)."""
-
-MAX_DRIVER_NAME = 63
 
 
 def check_selectors(
@@ -235,7 +230,6 @@ def _check_parameters(parameters: Any, path: str, *, stored: bool = False) -> It
         yield invalid("config.parameters-object", path, "<value omitted>", "must be a valid JSON object")
 
 
-MAX_IDENTIFIER = 32
 _ORIGIN = "format=k8s-resource-fully-qualified-name"
 _RULE = "constraint.attribute"
 

@@ -13,6 +13,13 @@ from dataclasses import dataclass
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_taints import DeviceTaint
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.limits import (
+    MAX_CONDITIONS,
+    MAX_ENTRIES,
+    MAX_VALUE_LENGTH,
+    MAX_VALUES,
+    max_taints,
+)
 from dra_infra.kubernetes.api.record import Record
 from dra_infra.kubernetes.api.resource_slice import Device, DeviceAttribute
 from dra_infra.kubernetes.apiserver.capacities import (
@@ -36,12 +43,6 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     too_long,
 )
 from dra_infra.kubernetes.apiserver.metadata import check_node_selector
-
-MAX_TEXT = 64
-"""Bytes of a text or version (DeviceAttributeMaxValueLength)."""
-
-MAX_ENTRIES = 32
-MAX_VALUES = 48
 
 VALUES = {
     "int": "int_",
@@ -115,17 +116,14 @@ def _check_attribute(attribute: DeviceAttribute, path: str, release: Release) ->
 
 
 def _check_length(text: str, path: str) -> Iterator[FieldError]:
-    if names.size(text) > MAX_TEXT:
-        yield too_long("attribute.length", path, MAX_TEXT)
+    if names.size(text) > MAX_VALUE_LENGTH:
+        yield too_long("attribute.length", path, MAX_VALUE_LENGTH)
 
 
 def _check_version(text: str, path: str) -> Iterator[FieldError]:
     for told in names.semver(text):
         yield invalid("attribute.version", path, text, told)
     yield from _check_length(text, path)
-
-
-MAX_CONDITIONS = 4
 
 
 def _check_bindings(
@@ -208,11 +206,6 @@ class SliceContext:
     selects_per_device: bool
     stored: Mapping[str, Device]
     sets: Mapping[str, frozenset[str]]
-
-
-def max_taints(release: Release) -> int:
-    """Taints that a device may have (DeviceTaintsMaxLength)."""
-    return 4 if release.number < 35 else 16
 
 
 def check_device(device: Device, path: str, context: SliceContext) -> Iterator[FieldError]:

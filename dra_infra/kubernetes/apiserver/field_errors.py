@@ -13,7 +13,8 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.record import go_json
+from dra_infra.kubernetes.api.go_text import go_json, quoted
+from dra_infra.kubernetes.api.limits import MAX_ITEMS
 
 
 class ErrorKind(StrEnum):
@@ -142,37 +143,6 @@ def printed(value: object) -> str:
     return quoted(value) if isinstance(value, str) else go_json(value)
 
 
-_ESCAPES: Final = {
-    "\a": r"\a",
-    "\b": r"\b",
-    "\f": r"\f",
-    "\n": r"\n",
-    "\r": r"\r",
-    "\t": r"\t",
-    "\v": r"\v",
-    "\\": r"\\",
-    '"': r"\"",
-}
-
-
-def quoted(text: str) -> str:
-    """*text* as Go's strconv.Quote writes it."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    return '"' + "".join(map(_escaped, text)) + '"'
-
-
-def _escaped(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    if character.isprintable():
-        return character
-    code = ord(character)
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
 def label_wording(release: Release) -> tuple[str, str]:
     """What a release calls a label key, and the unit of its lengths."""
     return ("a qualified name", "characters") if release.number < 35 else ("a valid label key", "bytes")
@@ -184,8 +154,6 @@ def taint_effects(release: Release) -> tuple[str, ...]:
 
 
 Item = TypeVar("Item")
-
-MAX_ITEMS = 32
 
 
 def check_items(

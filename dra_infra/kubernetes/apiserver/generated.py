@@ -17,16 +17,15 @@ from dataclasses import replace
 
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.limits import MAX_DRIVER_NAME, MAX_FIRST_AVAILABLE, MAX_IDENTIFIER, MAX_ITEMS
 from dra_infra.kubernetes.api.record import Record
 from dra_infra.kubernetes.api.resource_claim import (
     DeviceClaim,
     DeviceRequest,
     DeviceSubRequest,
-    DeviceToleration,
     ExactDeviceRequest,
 )
-from dra_infra.kubernetes.apiserver.claims import MAX_FIRST_AVAILABLE
-from dra_infra.kubernetes.apiserver.configurations import MAX_DRIVER_NAME
+from dra_infra.kubernetes.apiserver.claims import check_toleration
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     Printed,
@@ -35,7 +34,6 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     invalid,
     not_supported,
     required,
-    taint_effects,
     too_long,
 )
 
@@ -85,7 +83,7 @@ def check_generated_claim(
     """The generated rules for what a claim asks for; *flat* when it came as v1beta1."""
     requests = claim.requests or ()
     yield from check_items(requests, f"{path}.requests", _nothing, size_rule="claim.requests-size")
-    if len(requests) <= 32:
+    if len(requests) <= MAX_ITEMS:
         yield from check_unique(
             requests,
             f"{path}.requests",
@@ -143,7 +141,7 @@ def _check_leaf(
             ("All", "ExactCount"),
         )
     for index, toleration in enumerate(leaf.tolerations or ()):
-        yield from _check_toleration(toleration, f"{path}.tolerations[{index}]", release)
+        yield from check_toleration(toleration, f"{path}.tolerations[{index}]", release, generated=True)
     yield from check_items(
         leaf.derived_attributes,
         f"{path}.derivedAttributes",
@@ -157,26 +155,10 @@ def _check_leaf(
     )
 
 
-def _check_toleration(toleration: DeviceToleration, path: str, release: Release) -> Iterator[FieldError]:
-    """A toleration, of a request or of a result."""
-    if toleration.key:
-        for told in names.label_key(toleration.key):
-            yield invalid(
-                "toleration.key", f"{path}.key", toleration.key, told, origin="format=k8s-label-key"
-            )
-    if toleration.operator not in ("Equal", "Exists"):
-        yield not_supported(
-            "toleration.operator", f"{path}.operator", toleration.operator, ("Equal", "Exists")
-        )
-    effects = taint_effects(release)
-    if toleration.effect and toleration.effect not in effects:
-        yield not_supported("toleration.effect", f"{path}.effect", toleration.effect, effects)
-
-
 def _check_constraints(claim: DeviceClaim, path: str) -> Iterator[FieldError]:
     constraints = claim.constraints or ()
     yield from check_items(constraints, path, _nothing, size_rule="claim.constraints-size")
-    if len(constraints) > 32:
+    if len(constraints) > MAX_ITEMS:
         return
     for index, constraint in enumerate(constraints):
         at = f"{path}[{index}]"
@@ -192,7 +174,7 @@ def _check_constraints(claim: DeviceClaim, path: str) -> Iterator[FieldError]:
 
 def _check_references(references: list[str] | None, path: str) -> Iterator[FieldError]:
     yield from check_items(references, path, _nothing, size_rule="constraint.requests-size")
-    if len(references or ()) <= 32:
+    if len(references or ()) <= MAX_ITEMS:
         yield from check_unique(references, path, lambda name: name, rule="constraint.requests-duplicate")
 
 
@@ -214,8 +196,8 @@ def check_generated_attribute(
         if not parts[1]:
             yield invalid(rule, path, "", "name must not be empty", origin=_FULLY_QUALIFIED)
     if len(parts) == 1 or (len(parts) == 2 and parts[1]):
-        if names.size(parts[-1]) > 32:
-            yield too_long(rule, path, 32, origin=_FULLY_QUALIFIED)
+        if names.size(parts[-1]) > MAX_IDENTIFIER:
+            yield too_long(rule, path, MAX_IDENTIFIER, origin=_FULLY_QUALIFIED)
         for told in names.c_identifier(parts[-1]):
             yield invalid(rule, path, parts[-1], told, origin=_FULLY_QUALIFIED)
     if len(parts) == 1:

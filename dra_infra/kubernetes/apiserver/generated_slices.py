@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dra_infra.kubernetes.api import names as formats
+from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.limits import MAX_CONDITIONS, MAX_CONSUMED_SETS, MAX_GROUPS, MAX_SETS
 from dra_infra.kubernetes.api.resource_slice import (
     Counter,
     CounterSet,
@@ -19,8 +20,7 @@ from dra_infra.kubernetes.api.resource_slice import (
     NodeAllocatableMapping,
     ResourceSliceSpec,
 )
-from dra_infra.kubernetes.apiserver.capacities import MAX_CONSUMED_SETS, MAX_SETS
-from dra_infra.kubernetes.apiserver.devices import LISTS, MAX_CONDITIONS, VALUES, check_effect, same
+from dra_infra.kubernetes.apiserver.devices import LISTS, VALUES, check_effect, same
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     Printed,
@@ -33,7 +33,6 @@ from dra_infra.kubernetes.apiserver.field_errors import (
 )
 from dra_infra.kubernetes.apiserver.generated import check_generated_attribute
 
-MAX_GROUPS = 2
 OPERATIONS = ("*", "NodePrepareResources", "NodeUnprepareResources")
 _SHORT_NAME = "format=k8s-short-name"
 
@@ -105,11 +104,11 @@ def _check_union(attribute: DeviceAttribute, path: str) -> Iterator[FieldError]:
         for name, field in VALUES.items()
         if (value := getattr(attribute, field)) is not None and not (name in LISTS and not value)
     ]
-    names = ", ".join(f"`{name}`" for name in VALUES)
+    known = ", ".join(f"`{name}`" for name in VALUES)
     if not found:
-        yield invalid("attribute.one-of-none", path, "", f"must specify one of: {names}", origin="union")
+        yield invalid("attribute.one-of-none", path, "", f"must specify one of: {known}", origin="union")
     elif len(found) > 1:
-        told = f"must specify exactly one of: {names}"
+        told = f"must specify exactly one of: {known}"
         yield invalid("attribute.one-of-many", path, f"{{{', '.join(found)}}}", told, origin="union")
 
 
@@ -123,7 +122,7 @@ def _check_consumption(each: DeviceCounterConsumption, path: str) -> Iterator[Fi
 
 
 def _check_group(group: str, path: str) -> Iterator[FieldError]:
-    for told in formats.dns_label(group, "bytes"):
+    for told in names.dns_label(group, "bytes"):
         yield invalid("groups.name", path, group, told, origin=_SHORT_NAME)
 
 
@@ -131,7 +130,7 @@ def _check_name(name: str, path: str, *, stem: str) -> Iterator[FieldError]:
     if not name:
         yield required(f"{stem}-required", path)
         return
-    for told in formats.dns_label(name, "bytes"):
+    for told in names.dns_label(name, "bytes"):
         yield invalid(stem, path, name, told, origin=_SHORT_NAME)
 
 
@@ -142,19 +141,19 @@ def _check_counters(
         yield required("counters.required", path)
     for name in counters or ():
         if name not in (old or {}):
-            for told in formats.dns_label(name, "bytes"):
+            for told in names.dns_label(name, "bytes"):
                 yield invalid("counters.name", path, name, told, origin=_SHORT_NAME)
 
 
 def _check_mapping(mapping: NodeAllocatableMapping, path: str) -> Iterator[FieldError]:
     members = {"capacityKey": mapping.capacity_key, "deviceMultiplier": mapping.device_multiplier}
-    names = ", ".join(f"`{name}`" for name in members)
+    known = ", ".join(f"`{name}`" for name in members)
     found = [name for name, value in members.items() if value is not None]
     if not found:
-        told = f"must specify one of: {names}"
+        told = f"must specify one of: {known}"
         yield invalid("node-resources.one-of-none", path, "", told, origin="union")
     elif len(found) > 1:
-        told = f"must specify exactly one of: {names}"
+        told = f"must specify exactly one of: {known}"
         yield invalid("node-resources.one-of-both", path, f"{{{', '.join(found)}}}", told, origin="union")
 
 

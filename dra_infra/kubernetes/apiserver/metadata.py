@@ -11,9 +11,9 @@ from typing import Final
 
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.go_text import go_json
 from dra_infra.kubernetes.api.metadata import ObjectMeta, OwnerReference
 from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
-from dra_infra.kubernetes.api.record import go_json
 from dra_infra.kubernetes.api.resource_slice import NodeSelector, NodeSelectorRequirement
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,

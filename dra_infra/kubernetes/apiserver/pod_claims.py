@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dra_infra.kubernetes.api import names as formats
+from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.pods import ContainerResourceClaim, PodClaims, PodResourceClaim
 from dra_infra.kubernetes.apiserver.field_errors import (
@@ -24,13 +24,13 @@ from dra_infra.kubernetes.apiserver.field_errors import (
 def check_pod_claims(pod: PodClaims) -> Iterator[FieldError]:
     """Check `resourceClaims` of a pod spec and `resources.claims` of its containers."""
     yield from _check_entries(pod.resource_claims, f"{pod.path}.resourceClaims")
-    names = sorted({entry.name for entry in pod.resource_claims if entry.name})
+    known = sorted({entry.name for entry in pod.resource_claims if entry.name})
     for container in pod.containers:
-        yield from _check_uses(container.claims, f"{pod.path}.{container.path}.resources.claims", names)
+        yield from _check_uses(container.claims, f"{pod.path}.{container.path}.resources.claims", known)
     if pod.pod_level_claims is not None:
         at = f"{pod.path}.resources.claims"
         yield forbidden("pod.resources-claims", at, "claims may not be set for Resources at pod-level")
-        yield from _check_uses(pod.pod_level_claims, at, names)
+        yield from _check_uses(pod.pod_level_claims, at, known)
 
 
 def check_pod_update(pod: PodClaims, old: PodClaims) -> Iterator[FieldError]:
@@ -51,7 +51,7 @@ def _check_entries(entries: Sequence[PodResourceClaim], path: str) -> Iterator[F
         elif entry.name in seen:
             yield duplicate("pod.claim-duplicate", f"{at}.name", entry.name)
         else:
-            for told in formats.dns_label(entry.name):
+            for told in names.dns_label(entry.name):
                 yield invalid("pod.claim-name-format", f"{at}.name", entry.name, told)
             seen.add(entry.name)
         yield from _check_target(entry, at)
@@ -70,12 +70,12 @@ def _check_target(entry: PodResourceClaim, path: str) -> Iterator[FieldError]:
         yield invalid("pod.claim-one-of", path, shown, told)
     for field, name in (("resourceClaimName", claim), ("resourceClaimTemplateName", template)):
         if name is not None and name not in (UNKNOWN, SECRET):
-            for told in formats.dns_subdomain(name):
+            for told in names.dns_subdomain(name):
                 yield invalid("pod.claim-reference", f"{path}.{field}", name, told)
 
 
 def _check_uses(
-    uses: Sequence[ContainerResourceClaim], path: str, names: Sequence[str]
+    uses: Sequence[ContainerResourceClaim], path: str, known: Sequence[str]
 ) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, use in enumerate(uses):
@@ -88,7 +88,7 @@ def _check_uses(
         else:
             key = use.name
             if use.request:
-                for told in formats.dns_label(use.request):
+                for told in names.dns_label(use.request):
                     yield invalid("container.claim-request", f"{at}.request", use.request, told)
                 key = f"{use.name}/{use.request}"
             if key in seen:
@@ -96,13 +96,13 @@ def _check_uses(
             elif not use.request and any(each.startswith(f"{use.name}/") for each in seen):
                 yield duplicate("container.claim-duplicate", at, use.name)
             seen.add(key)
-        if use.name not in names:
-            yield _not_found(at, use.name, names)
+        if use.name not in known:
+            yield _not_found(at, use.name, known)
 
 
-def _not_found(path: str, name: str, names: Sequence[str]) -> FieldError:
+def _not_found(path: str, name: str, known: Sequence[str]) -> FieldError:
     told = "must be one of the names in pod.spec.resourceClaims"
-    told += f": {', '.join(names)}" if names else " which is empty"
+    told += f": {', '.join(known)}" if known else " which is empty"
     return FieldError(
         rule="container.claim-unknown", path=path, kind=ErrorKind.NOT_FOUND, value=printed(name), detail=told
     )

@@ -14,6 +14,7 @@ from dra_infra.kubernetes.api.device_class import DeviceClassSpec
 from dra_infra.kubernetes.api.device_taints import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
 from dra_infra.kubernetes.api.dropping import Dropped, drop_from_slice
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.go_text import quoted
 from dra_infra.kubernetes.api.go_time import canonical_time
 from dra_infra.kubernetes.api.record import Record
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
@@ -27,8 +28,6 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     check_items,
     invalid,
-    label_wording,
-    quoted,
 )
 from dra_infra.kubernetes.apiserver.generated import (
     SINCE,
@@ -56,7 +55,7 @@ def check_class(
         goes_on=release.number < 35,
     )
     name = spec.extended_resource_name
-    if name is not None and not is_extended_resource_name(name, release):
+    if name is not None and not names.is_extended_resource_name(name):
         yield invalid(
             "class.extended-resource-name",
             "spec.extendedResourceName",
@@ -82,17 +81,6 @@ def check_generated_class(spec: DeviceClassSpec) -> Iterator[FieldError]:
     )
     if spec.extended_resource_name is not None:
         yield from check_generated_extended_resource(spec.extended_resource_name, "spec.extendedResourceName")
-
-
-def is_extended_resource_name(name: str, release: Release) -> bool:
-    """Whether *name* is one (IsExtendedResourceName in pkg/apis/core/v1/helper)."""
-    is_native = "/" not in name or "kubernetes.io/" in name
-    noun, unit = label_wording(release)
-    return (
-        not is_native
-        and not name.startswith("requests.")
-        and not names.label_key(f"requests.{name}", noun=noun, unit=unit)
-    )
 
 
 def check_taint_rule(

@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.record import go_json, write_internal_list
+from dra_infra.kubernetes.api.go_text import go_json
+from dra_infra.kubernetes.api.limits import (
+    MAX_ADVANCED_DEVICES,
+    MAX_DEVICE_COUNTERS,
+    MAX_DEVICES,
+    MAX_POOL_NAME,
+)
+from dra_infra.kubernetes.api.record import write_internal_list
 from dra_infra.kubernetes.api.resource_slice import (
     Device,
     DeviceAttribute,
@@ -14,7 +21,7 @@ from dra_infra.kubernetes.api.resource_slice import (
     ResourcePool,
     ResourceSliceSpec,
 )
-from dra_infra.kubernetes.apiserver.capacities import MAX_DEVICE_COUNTERS, check_counter_sets
+from dra_infra.kubernetes.apiserver.capacities import check_counter_sets
 from dra_infra.kubernetes.apiserver.configurations import check_driver_name, check_fully_qualified
 from dra_infra.kubernetes.apiserver.devices import LISTS, SliceContext, check_device
 from dra_infra.kubernetes.apiserver.field_errors import (
@@ -28,11 +35,6 @@ from dra_infra.kubernetes.apiserver.field_errors import (
 )
 from dra_infra.kubernetes.apiserver.metadata import check_node_selector
 
-MAX_DEVICES = 128
-MAX_ADVANCED_DEVICES = 64
-"""Devices of a slice in which any has taints, counters or lists."""
-
-MAX_POOL_NAME = 253
 _IMMUTABLE = "field is immutable"
 _NODE_FIELDS = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 _TRUE_OR_ABSENT = "must be either unset or set to true"

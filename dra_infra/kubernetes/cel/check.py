@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from dra_infra.kubernetes.api.limits import MAX_EXPRESSION
 from dra_infra.kubernetes.cel.cost import COST_LIMIT, estimate_cost
 from dra_infra.kubernetes.cel.diagnostics import (
     Diagnostic,
@@ -133,9 +134,6 @@ def _is_portable(node: Node) -> bool:
     return False
 
 
-MAX_LENGTH: Final = 10 * 1024
-"""Bytes of UTF-8 (CELSelectorExpressionMaxLength in k8s.io/api/resource/v1)."""
-
 _ESCAPES: Final = 37
 """First minor whose parser takes names in backticks."""
 
@@ -232,15 +230,15 @@ def _check(text: str, environment: Environment, *, derived: bool) -> Checked:
     except UnicodeEncodeError:
         message = "the expression holds half of a character pair"
         return _refused("FieldValueInvalid", "cel-syntax", message, "write whole characters")
-    if length > MAX_LENGTH:
+    if length > MAX_EXPRESSION:
         return replace(
             _refused(
                 "FieldValueTooLong",
                 "cel-too-long",
-                f"the expression has {length} bytes, at most {MAX_LENGTH} are allowed",
+                f"the expression has {length} bytes, at most {MAX_EXPRESSION} are allowed",
                 "split it into several selectors, all of which must be true",
             ),
-            detail=f"may not be more than {MAX_LENGTH} bytes",
+            detail=f"may not be more than {MAX_EXPRESSION} bytes",
         )
     if is_reserved(text):
         return _unknown("the expression holds a name that is used here")

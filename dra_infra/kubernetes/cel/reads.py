@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from dra_infra.kubernetes.api.limits import MAX_DRIVER_NAME, MAX_ENTRIES, MAX_IDENTIFIER, MAX_VALUE_LENGTH
 from dra_infra.kubernetes.cel.tree import (
     Call,
     CheckedTree,
@@ -234,12 +235,6 @@ def _place(node: Node, names: Mapping[str, _Place]) -> _Place | None:
 Size: TypeAlias = tuple[int, int]
 """Smallest and largest: characters of a text, bytes, elements of a list, or entries of a map."""
 
-_MAX_ENTRIES: Final = 32
-_MAX_VALUE: Final = 64
-_MAX_IDENTIFIER: Final = 32
-_MAX_DOMAIN: Final = 63
-_MAX_DRIVER: Final = 63
-
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -280,15 +275,15 @@ Path: TypeAlias = Place | Third | Fourth | None
 
 def _map(size_of_key: int, value: Place, otherwise: Place | None = None) -> Place:
     key = Place((0, size_of_key))
-    return Place((0, _MAX_ENTRIES), {"@keys": key, "@items": value, "@values": value}, otherwise)
+    return Place((0, MAX_ENTRIES), {"@keys": key, "@items": value, "@values": value}, otherwise)
 
 
-_ATTRIBUTE: Final = Place((0, _MAX_VALUE))
+_ATTRIBUTE: Final = Place((0, MAX_VALUE_LENGTH))
 _FIELDS: Final = {
-    "driver": Place((0, _MAX_DRIVER)),
+    "driver": Place((0, MAX_DRIVER_NAME)),
     "allowMultipleAllocations": Place((0, 1)),
-    "attributes": _map(_MAX_DOMAIN, _map(_MAX_IDENTIFIER, _ATTRIBUTE, _ATTRIBUTE)),
-    "capacity": _map(_MAX_DOMAIN, _map(_MAX_IDENTIFIER, Place((0, 0)))),
+    "attributes": _map(MAX_DRIVER_NAME, _map(MAX_IDENTIFIER, _ATTRIBUTE, _ATTRIBUTE)),
+    "capacity": _map(MAX_DRIVER_NAME, _map(MAX_IDENTIFIER, Place((0, 0)))),
 }
 _DEVICE: Final = Place((0, 0), _FIELDS)
 ROOTS: Final[dict[str, Path]] = {

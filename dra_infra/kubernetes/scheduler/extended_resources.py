@@ -10,7 +10,6 @@ and DeviceClassMapping in extended/util.go; shouldDelegateResourceToDRA and fits
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +18,7 @@ from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.go_time import canonical_time
 from dra_infra.kubernetes.api.metadata import ObjectMeta, OwnerReference
+from dra_infra.kubernetes.api.names import is_extended_resource_name
 from dra_infra.kubernetes.api.pod_containers import Amounts, PodContainer, read_containers
 from dra_infra.kubernetes.api.resource_claim import (
     DeviceClaim,
@@ -36,18 +36,6 @@ OF_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 """In front of a class's name in the extended resource that every class has."""
 
 CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
-_NATIVE: Final = "kubernetes.io/"
-_QUALIFIED = re.compile(
-    r"(?=[^/]{1,253}/)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-    r"/(?=[^/]{1,63}\Z)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
-)
-
-
-def is_extended_name(name: str) -> bool:
-    """Whether a resource is neither Kubernetes' own nor malformed; IsExtendedResourceName of the API helpers."""
-    if "/" not in name or _NATIVE in name or name.startswith("requests."):
-        return False
-    return _QUALIFIED.fullmatch(f"requests.{name}") is not None
 
 
 class ServedResources:
@@ -140,10 +128,10 @@ class ExtendedDemand:
         if self.served.release.number == 34:
             # 1.34 knows implicit names to be served, but takes only others for extended resources: such a pod is
             # let through without a device.
-            names = [name for name in names if is_extended_name(name)]
+            names = [name for name in names if is_extended_resource_name(name)]
             if names or has_claims:
                 # Once there is a claim, it also asks for what the device plugin serves.
-                names = [name for name in self.names if is_extended_name(name)]
+                names = [name for name in self.names if is_extended_resource_name(name)]
             found = [each for name in names for each in self._one_each(name)]
         else:
             found = [each for name in names for each in self._reusing(name)]

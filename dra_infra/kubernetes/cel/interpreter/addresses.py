@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dra_infra.kubernetes.cel.interpreter.numbers import quote
+from dra_infra.kubernetes.api.go_text import quoted
 from dra_infra.kubernetes.cel.interpreter.values import CIDR, IP, NO_SUCH_OVERLOAD, Err, Overloads, Value
 
 _WIDTHS: Final = {4: 32, 6: 128}
@@ -18,7 +18,7 @@ _GROUP = re.compile(r"[0-9a-fA-F]*", re.ASCII)
 
 class _AddressError(ValueError):
     def __init__(self, text: str, message: str, at: str = "") -> None:
-        super().__init__(f"ParseAddr({quote(text)}): {message}{f' (at {quote(at)})' if at else ''}")
+        super().__init__(f"ParseAddr({quoted(text)}): {message}{f' (at {quoted(at)})' if at else ''}")
 
 
 def read_address(text: str) -> tuple[IP, str]:
@@ -46,7 +46,7 @@ def read_prefix(text: str) -> CIDR:
     try:
         return _read_prefix(text)
     except ValueError as error:
-        raise ValueError(f"netip.ParsePrefix({quote(text)}): {error}") from error
+        raise ValueError(f"netip.ParsePrefix({quoted(text)}): {error}") from error
 
 
 def _read_prefix(text: str) -> CIDR:
@@ -57,7 +57,7 @@ def _read_prefix(text: str) -> CIDR:
     if zone:
         raise ValueError("IPv6 zones cannot be present in a prefix")
     if not _BITS.fullmatch(bits):
-        raise ValueError(f"bad bits after slash: {quote(bits)}")
+        raise ValueError(f"bad bits after slash: {quoted(bits)}")
     if int(bits) > _WIDTHS[address.family]:
         raise ValueError("prefix length out of range")
     return CIDR(address, int(bits))
@@ -212,11 +212,11 @@ def _address(text: str) -> IP | Err:
     try:
         address, zone = read_address(text)
     except ValueError as error:
-        return Err(f"IP Address {quote(text)} parse error during conversion from string: {error}")
+        return Err(f"IP Address {quoted(text)} parse error during conversion from string: {error}")
     if zone:
-        return Err(f"IP address {quote(text)} with zone value is not allowed")
+        return Err(f"IP address {quoted(text)} with zone value is not allowed")
     if is_mapped(address):
-        return Err(f"IPv4-mapped IPv6 address {quote(text)} is not allowed")
+        return Err(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
     return address
 
 
@@ -227,7 +227,7 @@ def _prefix(text: str) -> CIDR | Err:
     except ValueError as error:
         return Err(f"{told}{told}{error}")
     if is_mapped(prefix.address):
-        return Err(f"{told}IPv4-mapped IPv6 address {quote(text)} is not allowed")
+        return Err(f"{told}IPv4-mapped IPv6 address {quoted(text)} is not allowed")
     return prefix
 
 

@@ -16,17 +16,6 @@ from typing import Final
 
 from dra_infra.kubernetes.api.quantity import MAX_INT64, NANO, Quantity
 
-ESCAPES: Final = {
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-    "\\": "\\\\",
-    '"': '\\"',
-}
 _UNITS: Final = {
     "ns": 1,
     "us": 10**3,
@@ -70,22 +59,6 @@ def format_fixed(value: float) -> str:
         return special
     text = format(Decimal(repr(value)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def quote(text: str) -> str:
-    """`%q` of Go, strconv.Quote."""
-    return '"' + "".join(map(_quoted, text)) + '"'
-
-
-def _quoted(character: str) -> str:
-    if character in ESCAPES:
-        return ESCAPES[character]
-    if character == " " or (character.isprintable() and character != "\x7f"):
-        return character
-    code = ord(character)
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def seconds_of(nanos: int) -> float:

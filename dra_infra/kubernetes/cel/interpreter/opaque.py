@@ -13,6 +13,7 @@ from datetime import date
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.quantity import MAX_EXPONENT, MAX_LENGTH
 from dra_infra.kubernetes.api.semver import Semver
 from dra_infra.kubernetes.cel.interpreter.maps import Map
@@ -175,11 +176,6 @@ def named_formats(formats: Mapping[str, Format]) -> dict[str, Overloads]:
 
 Texts: TypeAlias = tuple[str, ...]
 
-_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
-_LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
-_NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_VALUE: Final = f"({_NAME})?"
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})", re.ASCII)
 _UUID = re.compile(
@@ -188,97 +184,6 @@ _UUID = re.compile(
 _BASE64 = re.compile(
     "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})", re.ASCII
 )
-
-
-def _told(text: str, pattern: str, *examples: str) -> str:
-    shown = "".join(f"{' or ' if index else ''}'{each}', " for index, each in enumerate(examples))
-    return f"{text} (e.g. {shown}regex used for validation is '{pattern}')"
-
-
-_LABEL_TOLD: Final = _told(
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
-    "and must start and end with an alphanumeric character",
-    _LABEL,
-    "my-name",
-    "123-abc",
-)
-_SUBDOMAIN_TOLD: Final = _told(
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
-    "and must start and end with an alphanumeric character",
-    _SUBDOMAIN,
-    "example.com",
-)
-_LABEL_1035_TOLD: Final = _told(
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character",
-    _LABEL_1035,
-    "my-name",
-    "abc-123",
-)
-_NAME_TOLD: Final = _told(
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
-    _NAME,
-    "MyName",
-    "my.name",
-    "123-abc",
-)
-_VALUE_TOLD: Final = _told(
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
-    "and must start and end with an alphanumeric character",
-    _VALUE,
-    "MyValue",
-    "my_value",
-    "12345",
-)
-
-
-def _too_long(text: str, limit: int, unit: str = "characters") -> Texts:
-    return (f"must be no more than {limit} {unit}",) if len(text.encode()) > limit else ()
-
-
-def _label(text: str) -> Texts:
-    problems = _too_long(text, 63)
-    if re.fullmatch(_LABEL, text):
-        return problems
-    return (*problems, "must not contain dots" if re.fullmatch(_SUBDOMAIN, text) else _LABEL_TOLD)
-
-
-def _subdomain(text: str, unit: str = "characters") -> Texts:
-    problems = _too_long(text, 253, unit)
-    return problems if re.fullmatch(_SUBDOMAIN, text) else (*problems, _SUBDOMAIN_TOLD)
-
-
-def _label_1035(text: str) -> Texts:
-    problems = _too_long(text, 63)
-    return problems if re.fullmatch(_LABEL_1035, text) else (*problems, _LABEL_1035_TOLD)
-
-
-def _value(text: str, unit: str = "bytes") -> Texts:
-    problems = _too_long(text, 63, unit)
-    return problems if re.fullmatch(_VALUE, text) else (*problems, _VALUE_TOLD)
-
-
-def _qualified_name(text: str, noun: str = "a valid label key", unit: str = "bytes") -> Texts:
-    parts = text.split("/")
-    if len(parts) > 2:
-        return (
-            f"{noun} {_NAME_TOLD} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
-        )
-    problems: list[str] = []
-    if len(parts) == 2:
-        problems += (
-            [f"prefix part {problem}" for problem in _subdomain(parts[0], unit)]
-            if parts[0]
-            else ["prefix part must be non-empty"]
-        )
-    name = parts[-1]
-    if not name:
-        problems.append("name part must be non-empty")
-    elif len(name.encode()) > 63:
-        problems.append(f"name part must be no more than 63 {unit}")
-    if not re.fullmatch(_NAME, name):
-        problems.append(f"name part {_NAME_TOLD}")
-    return tuple(problems)
 
 
 def _of_prefix(validate: Callable[[str], Texts]) -> Callable[[str], Texts]:
@@ -319,14 +224,14 @@ def _either(is_right: Callable[[str], object], told: str) -> Callable[[str], Tex
 
 
 FORMATS: Final = {
-    "dns1123Label": Format("DNS1123Label", _label),
-    "dns1123Subdomain": Format("DNS1123Subdomain", _subdomain),
-    "dns1035Label": Format("DNS1035Label", _label_1035),
-    "qualifiedName": Format("QualifiedName", _qualified_name),
-    "dns1123LabelPrefix": Format("DNS1123LabelPrefix", _of_prefix(_label)),
-    "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", _of_prefix(_subdomain)),
-    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", _of_prefix(_label_1035)),
-    "labelValue": Format("LabelValue", _value),
+    "dns1123Label": Format("DNS1123Label", names.dns_label),
+    "dns1123Subdomain": Format("DNS1123Subdomain", names.dns_subdomain),
+    "dns1035Label": Format("DNS1035Label", names.dns_label_1035),
+    "qualifiedName": Format("QualifiedName", names.label_key),
+    "dns1123LabelPrefix": Format("DNS1123LabelPrefix", _of_prefix(names.dns_label)),
+    "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", _of_prefix(names.dns_subdomain)),
+    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", _of_prefix(names.dns_label_1035)),
+    "labelValue": Format("LabelValue", names.label_value),
     "uri": Format("URI", _uri),
     "uuid": Format("uuid", _either(_UUID.fullmatch, "does not match the UUID format")),
     "byte": Format("byte", _either(_BASE64.fullmatch, "invalid base64")),
@@ -340,8 +245,8 @@ FORMATS_OF_35: Final = {**FORMATS, "uri": Format("URI", lambda text: _uri(text, 
 FORMATS_OF_34: Final = {
     **FORMATS_OF_35,
     "qualifiedName": Format(
-        "QualifiedName", lambda text: _qualified_name(text, "a qualified name", "characters")
+        "QualifiedName", partial(names.label_key, noun="a qualified name", unit="characters")
     ),
-    "labelValue": Format("LabelValue", lambda text: _value(text, "characters")),
+    "labelValue": Format("LabelValue", partial(names.label_value, unit="characters")),
 }
 """The same in 1.34, in whose texts two differ."""

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from dra_infra.kubernetes.api.go_text import ESCAPES, quoted
 from dra_infra.kubernetes.cel.interpreter.maps import MAPS, print_value
-from dra_infra.kubernetes.cel.interpreter.numbers import ESCAPES, quote
 from dra_infra.kubernetes.cel.interpreter.scopes import MAX_WORK
 from dra_infra.kubernetes.cel.interpreter.values import (
     LISTS,
@@ -93,7 +93,7 @@ def _read_clause(text: str, place: int) -> tuple[str, int, int]:
             problem = "value out of range" if digits else "invalid syntax"
             raise _FormatError(
                 f"{told_precision}error while converting precision to integer: "
-                f"strconv.Atoi: parsing {quote(digits)}: {problem}"
+                f"strconv.Atoi: parsing {quoted(digits)}: {problem}"
             )
         precision = int(digits)
         if precision > _MAX_PRECISION:
@@ -126,7 +126,7 @@ def _write_text(value: Value, _clause: str = "s", _precision: int = 0) -> str:
         raise _refuse("s", value)
     text = TO_TEXT[name](value)
     if type(text) is Err:
-        raise _FormatError(f"could not convert argument {quote(text.text)} to string")
+        raise _FormatError(f"could not convert argument {quoted(text.text)} to string")
     return str(text)
 
 
@@ -134,7 +134,7 @@ def _write_key(key: Value) -> str:
     name = type_name(key)
     if name not in ("string", "bool", "int", "uint"):
         raise _FormatError(f"no formatting function for map key of type {name}")
-    return quote(key) if name == "string" else _write_text(key)
+    return quoted(key) if name == "string" else _write_text(key)
 
 
 def _write_inside(value: Value) -> str:
@@ -143,14 +143,14 @@ def _write_inside(value: Value) -> str:
     if name in ("list", "map", "bool", "null_type", "type", "int", "uint"):
         return _write_text(value)
     if name == "string":
-        return quote(value)
+        return quoted(value)
     if name == "bytes":
-        return f"b{quote(_write_text(value))}"
+        return f"b{quoted(_write_text(value))}"
     if name == "double":
         text = _print_fixed(value, _DEFAULT_PRECISION)
-        return text if math.isfinite(value) else quote(text)
+        return text if math.isfinite(value) else quoted(text)
     if name in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
-        return f"{name.rpartition('.')[2].lower()}({quote(_write_text(value))})"
+        return f"{name.rpartition('.')[2].lower()}({quoted(_write_text(value))})"
     raise _FormatError(f"no formatting function for {name}")
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from dra_infra.kubernetes.cel.interpreter.numbers import quote
+from dra_infra.kubernetes.api.go_text import quoted
 from dra_infra.kubernetes.cel.interpreter.values import (
     MAX_SECONDS,
     MIN_SECONDS,
@@ -131,9 +131,9 @@ def _offset(time: Timestamp, zone: str) -> int | Err:
         return _offset_of_name(time, zone)
     for part in (hours, minutes):
         if not _OFFSET.fullmatch(part):
-            return Err(f"strconv.Atoi: parsing {quote(part)}: invalid syntax")
+            return Err(f"strconv.Atoi: parsing {quoted(part)}: invalid syntax")
         if not -(2**63) <= int(part) < 2**63:
-            return Err(f"strconv.Atoi: parsing {quote(part)}: value out of range")
+            return Err(f"strconv.Atoi: parsing {quoted(part)}: value out of range")
     if max(abs(int(hours)), abs(int(minutes))) > 10**6:
         raise UndecidedError("a time zone that far from UTC")
     sign = -1 if zone[0] == "-" else 1

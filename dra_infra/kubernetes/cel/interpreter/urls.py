@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
+from dra_infra.kubernetes.api.go_text import quoted
 from dra_infra.kubernetes.cel.interpreter.addresses import read_address
-from dra_infra.kubernetes.cel.interpreter.numbers import quote
 from dra_infra.kubernetes.cel.interpreter.values import UndecidedError, register
 
 Mode: TypeAlias = Literal["path", "host", "zone", "user", "query", "fragment"]
@@ -39,11 +39,11 @@ def unescape(text: str, mode: Mode) -> str:
         if character == "%":
             match = _ESCAPE.match(text, place)
             if match is None or not _may_escape(match[1], mode):
-                raise ValueError(f"invalid URL escape {quote(text[place : place + 3])}")
+                raise ValueError(f"invalid URL escape {quoted(text[place : place + 3])}")
             place += 3
             continue
         if mode in ("host", "zone") and ord(character) < 0x80 and ord(character) not in _KEPT[mode]:
-            raise ValueError(f"invalid character {quote(character)} in host name")
+            raise ValueError(f"invalid character {quoted(character)} in host name")
         place += 1
     if mode == "query":
         text = text.replace("+", " ")
@@ -171,7 +171,7 @@ def parse_request_uri(text: str, *, strict: bool = True) -> URL:
     try:
         return _parse(text, via_request=True, strict=strict)
     except ValueError as error:
-        raise ValueError(f"parse {quote(text)}: {error}") from error
+        raise ValueError(f"parse {quoted(text)}: {error}") from error
 
 
 def parse_url(text: str, *, strict: bool = True) -> URL:
@@ -189,7 +189,7 @@ def parse_url(text: str, *, strict: bool = True) -> URL:
         told = text
         plain = unescape(fragment, "fragment")
     except ValueError as error:
-        raise ValueError(f"parse {quote(told)}: {error}") from error
+        raise ValueError(f"parse {quoted(told)}: {error}") from error
     raw = "" if escape(plain, "fragment") == fragment else fragment
     return replace(url, fragment=plain, raw_fragment=raw)
 
@@ -285,7 +285,7 @@ def _parse_host(scheme: str, host: str) -> str:
     if first != -1:
         port = host[first if scheme in ("http", "https") else last :]
         if not _PORT.fullmatch(port):
-            raise ValueError(f"invalid port {quote(port)} after host")
+            raise ValueError(f"invalid port {quoted(port)} after host")
     return unescape(host, "host")
 
 
@@ -295,7 +295,7 @@ def _parse_literal(host: str) -> str:
         raise ValueError("missing ']' in host")
     name, port = host[1:closed], host[closed + 1 :]
     if not _PORT.fullmatch(port):
-        raise ValueError(f"invalid port {quote(port)} after host")
+        raise ValueError(f"invalid port {quoted(port)} after host")
     zone = name.find("%25")
     plain = (
         unescape(name, "host") if zone < 0 else unescape(name[:zone], "host") + unescape(name[zone:], "zone")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dra_infra.kubernetes.api.go_text import go_json
 from dra_infra.kubernetes.api.quantity import (
     BINARY,
     MAX_INT64,
@@ -17,7 +18,6 @@ from dra_infra.kubernetes.api.quantity import (
     Quantity,
     nanos,
 )
-from dra_infra.kubernetes.api.record import go_json
 from dra_infra.kubernetes.api.resource_slice import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,

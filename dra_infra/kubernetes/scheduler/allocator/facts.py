@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.api.resource_claim import DeviceConstraint, ResourceClaim
 from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
 from dra_infra.kubernetes.scheduler.allocator.constraints import Scope, scalar, static_attribute, values
 from dra_infra.kubernetes.scheduler.allocator.counters import CounterAvailability, counter_key
 from dra_infra.kubernetes.scheduler.allocator.demands import Demands, positions
-from dra_infra.kubernetes.scheduler.allocator.identity import ROOM_FOR_RESULTS, Published
+from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.requests import Key
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
@@ -140,7 +141,7 @@ def _is_orderly(demands: Demands, claims: Sequence[ResourceClaim]) -> bool:
             demands.wanted[key].parent and demands.wanted[key].all_devices is not None for key in entries
         ):
             return False
-    if max(most, default=0) > ROOM_FOR_RESULTS:
+    if max(most, default=0) > MAX_RESULTS:
         return False
     if variant.has(Quirk.REFUSED_KEEPS) and _leaks(demands, claims):
         return False

@@ -8,9 +8,6 @@ from typing import NamedTuple, TypeAlias
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
 from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
 
-ROOM_FOR_RESULTS = 32
-"""Most devices of one claim: AllocationResultsMaxSize."""
-
 
 class PoolID(NamedTuple):
     """A pool of a driver."""

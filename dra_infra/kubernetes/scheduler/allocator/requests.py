@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.kubernetes.api.resource_claim import (
     DeviceRequest,
     DeviceSubRequest,
@@ -17,7 +18,6 @@ from dra_infra.kubernetes.api.resource_claim import (
     ResourceClaim,
 )
 from dra_infra.kubernetes.scheduler.allocator.identity import (
-    ROOM_FOR_RESULTS,
     AllocationError,
     Failed,
     Published,
@@ -177,10 +177,10 @@ class DeviceCount:
         Raises:
             AllocationError: From 1.37 on at the request that is too much.
         """
-        if self._variant.number >= 37 and count > ROOM_FOR_RESULTS - self._total:
+        if self._variant.number >= 37 and count > MAX_RESULTS - self._total:
             raise abort(
                 f"claim {claim_name(self._claim)}, request {request.name}: adding {count} devices exceeds the claim limit "
-                f"of {ROOM_FOR_RESULTS}, with {self._total} already accounted for"
+                f"of {MAX_RESULTS}, with {self._total} already accounted for"
             )
         self._total += count
 
@@ -190,8 +190,8 @@ class DeviceCount:
         Raises:
             AllocationError: Before 1.37, where all requests together are too much.
         """
-        if self._total > ROOM_FOR_RESULTS:
+        if self._total > MAX_RESULTS:
             raise abort(
                 f"claim {claim_name(self._claim)}: number of requested devices {self._total} exceeds the claim limit of "
-                f"{ROOM_FOR_RESULTS}"
+                f"{MAX_RESULTS}"
             )

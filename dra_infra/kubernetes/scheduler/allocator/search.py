@@ -15,10 +15,11 @@ from enum import Enum
 from typing import Final
 
 from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim
 from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits
 from dra_infra.kubernetes.scheduler.allocator.constraints import build_constraints
-from dra_infra.kubernetes.scheduler.allocator.identity import ROOM_FOR_RESULTS, Published, abort
+from dra_infra.kubernetes.scheduler.allocator.identity import Published, abort
 from dra_infra.kubernetes.scheduler.allocator.matching import Matching
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.requests import (
@@ -211,7 +212,7 @@ class Search:
 
     def _depth(self) -> int:
         """Most calls that the search is deep: those of each device, request and claim."""
-        devices = sum(min(each.count, ROOM_FOR_RESULTS) for each in self.wanted.values())
+        devices = sum(min(each.count, MAX_RESULTS) for each in self.wanted.values())
         return 3 * (devices + len(self.wanted) + len(self._claims))
 
     def _allocate(self, key: Key, number: int, *, is_entry: bool, start: int) -> Found:
@@ -238,7 +239,7 @@ class Search:
             return Found.NO
         if number >= wanted.count:
             return self._allocate(Key(key.claim, key.request + 1), 0, is_entry=False, start=0)
-        if wanted.count - number > ROOM_FOR_RESULTS - len(self._taking.picked[key.claim]):
+        if wanted.count - number > MAX_RESULTS - len(self._taking.picked[key.claim]):
             return Found.TOO_MANY
         if wanted.all_devices is not None:
             return self._allocate_all(key, wanted, wanted.all_devices[number], number, is_entry=is_entry)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from dra_infra.kubernetes.api.decoding import decode
 from dra_infra.kubernetes.api.defaults import with_defaults
 from dra_infra.kubernetes.api.device_class import OpaqueDeviceConfiguration
+from dra_infra.kubernetes.api.go_text import go_json
 from dra_infra.kubernetes.api.metadata import Condition, ObjectMeta
-from dra_infra.kubernetes.api.record import go_json
 from dra_infra.kubernetes.api.resource_claim import (
     CapacityRequirements,
     DeviceClaim,

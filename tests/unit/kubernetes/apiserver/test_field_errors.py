@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from dra_infra.kubernetes.api.go_text import go_json, quoted
 from dra_infra.kubernetes.apiserver.field_errors import (
     duplicate,
     forbidden,
-    go_json,
     invalid,
     not_supported,
-    quoted,
     required,
     too_long,
     too_many,

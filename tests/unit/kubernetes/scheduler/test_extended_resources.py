@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.scheduler.extended_resources import ServedResources, is_extended_name
+from dra_infra.kubernetes.api.names import is_extended_resource_name
+from dra_infra.kubernetes.scheduler.extended_resources import ServedResources
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.target import ClusterTarget
 
@@ -86,7 +87,7 @@ def test_what_depends_on_the_order_of_events_is_said():
     ],
 )
 def test_names_of_extended_resources(name, is_one):
-    assert is_extended_name(name) is is_one
+    assert is_extended_resource_name(name) is is_one
 
 
 def test_each_container_gets_a_request_named_by_its_number_and_that_of_the_resource():

@@ -118,8 +118,8 @@ MUTANTS: Final[dict[str, Patches]] = {
     "the copy is extended": _is("is_extended", value=True),
     "the copy is not extended": _is("is_extended", value=False),
     "a result holds more": lambda: [
-        patch.object(search, "ROOM_FOR_RESULTS", 1000),
-        patch.object(requests, "ROOM_FOR_RESULTS", 1000),
+        patch.object(search, "MAX_RESULTS", 1000),
+        patch.object(requests, "MAX_RESULTS", 1000),
     ],
     "only the first of a prioritized list": _put(search.Search, "_allocate_first_available", _first_entry),
     "selectors are not looked at": _returns(Matching, "_passes", value=True),
