@@ -1,6 +1,6 @@
-"""Hand-written rules for a claim and its requests (validateDeviceClaim, validateDeviceRequest and below).
+"""Hand-written rules for claims, their requests, and classes.
 
-Both are in validation.go.
+Upstream: validateDeviceClaim, validateDeviceRequest and below, and validateDeviceClassSpec, all in validation.go.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from dra_infra.kubernetes.api import names
+from dra_infra.kubernetes.api.device_class import DeviceClassSpec
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.limits import MAX_COST, MAX_FIRST_AVAILABLE, MAX_ITEMS
 from dra_infra.kubernetes.api.resource_claim import (
@@ -387,3 +388,29 @@ def _derived_attributes(request: DeviceRequest) -> Iterator[DerivedAttribute]:
     elif request.exactly is None and len(request.first_available or ()) <= MAX_FIRST_AVAILABLE:
         for sub in request.first_available or ():
             yield from sub.derived_attributes or ()
+
+
+def check_class(
+    spec: DeviceClassSpec, release: Release, *, old: DeviceClassSpec | None = None
+) -> Iterator[FieldError]:
+    """The hand-written rules; what equals the *old* list as a whole was stored and is not checked anew."""
+    stored = old is not None and (spec.selectors or []) == (old.selectors or [])
+    yield from check_selectors(spec.selectors, "spec.selectors", release, stored=stored)
+    unchanged = old is not None and (spec.config or []) == (old.config or [])
+    yield from check_items(
+        spec.config,
+        "spec.config",
+        lambda config, at: check_configuration(config.opaque, at, release, stored=unchanged),
+        size_rule="claim.config-size",
+        goes_on=release.number < 35,
+    )
+    name = spec.extended_resource_name
+    if name is not None and not names.is_extended_resource_name(name):
+        yield invalid(
+            "class.extended-resource-name",
+            "spec.extendedResourceName",
+            name,
+            "must be a valid extended resource name",
+            origin="format=k8s-extended-resource-name",
+            covered=True,
+        )

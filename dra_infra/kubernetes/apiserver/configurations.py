@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final
 
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector, OpaqueDeviceConfiguration
@@ -35,6 +35,7 @@ from dra_infra.kubernetes.api.resource_claim import (
 )
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
+    Judged,
     check_items,
     forbidden,
     invalid,
@@ -43,13 +44,6 @@ from dra_infra.kubernetes.apiserver.field_errors import (
 )
 from dra_infra.kubernetes.cel.check import Checked, check_derived, check_expression
 from dra_infra.kubernetes.cel.environment import Environment
-
-if TYPE_CHECKING:
-    from dra_infra.kubernetes.api.device_taints import DeviceTaintRule
-    from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-
-Judged: TypeAlias = "DeviceClass | ResourceClaim | ResourceClaimTemplate | ResourceSlice | DeviceTaintRule"
-"""What there are rules for."""
 
 _NOT_TOLD: Final = (UNKNOWN, SECRET)
 

@@ -3,6 +3,7 @@
 - Attributes of devices: validateDeviceAttribute.
 - Binding conditions, of devices and of allocated ones: validateDeviceBindingParameters.
 - Taints of devices, in slices and in taint rules: validateDeviceTaint.
+- Node selectors, of slices and of devices: ValidateNodeSelector in pkg/apis/core/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_taints import DeviceTaint
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.go_text import go_json
 from dra_infra.kubernetes.api.limits import (
     MAX_CONDITIONS,
     MAX_ENTRIES,
@@ -21,7 +23,12 @@ from dra_infra.kubernetes.api.limits import (
     max_taints,
 )
 from dra_infra.kubernetes.api.record import Record
-from dra_infra.kubernetes.api.resource_slice import Device, DeviceAttribute
+from dra_infra.kubernetes.api.resource_slice import (
+    Device,
+    DeviceAttribute,
+    NodeSelector,
+    NodeSelectorRequirement,
+)
 from dra_infra.kubernetes.apiserver.capacities import (
     check_capacities,
     check_consumption,
@@ -34,6 +41,7 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     Printed,
     check_items,
     check_unique,
+    forbidden,
     invalid,
     keyed,
     label_wording,
@@ -42,7 +50,6 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     taint_effects,
     too_long,
 )
-from dra_infra.kubernetes.apiserver.metadata import check_node_selector
 
 VALUES = {
     "int": "int_",
@@ -284,3 +291,64 @@ def _same_taints(old: Device, new: Device) -> bool:
 def same(one: Record, other: Record) -> bool:
     """Whether Go takes two records for equal: amounts by value, absent lists like empty ones."""
     return one is other or one.to_go_json() == other.to_go_json()
+
+
+def check_node_selector(selector: NodeSelector, path: str, release: Release) -> Iterator[FieldError]:
+    """Check the terms of a node selector; how many there may be is a rule of its holder."""
+    terms = selector.node_selector_terms or ()
+    if not terms:
+        told = "must have at least one node selector term"
+        yield required("node-selector.terms", f"{path}.nodeSelectorTerms", told)
+    for index, term in enumerate(terms):
+        at = f"{path}.nodeSelectorTerms[{index}]"
+        for position, each in enumerate(term.match_expressions or ()):
+            yield from _check_match_expression(each, f"{at}.matchExpressions[{position}]", release)
+        for position, each in enumerate(term.match_fields or ()):
+            yield from _check_match_field(each, f"{at}.matchFields[{position}]")
+
+
+def _check_match_expression(
+    requirement: NodeSelectorRequirement, path: str, release: Release
+) -> Iterator[FieldError]:
+    noun, unit = label_wording(release)
+    values = requirement.values or ()
+    if requirement.operator in ("In", "NotIn"):
+        if not values:
+            told = "must be specified when `operator` is 'In' or 'NotIn'"
+            yield required("node-selector.values", f"{path}.values", told)
+    elif requirement.operator in ("Exists", "DoesNotExist"):
+        if values:
+            told = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            yield forbidden("node-selector.no-values", f"{path}.values", told)
+    elif requirement.operator in ("Gt", "Lt"):
+        if len(values) != 1:
+            told = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+            yield required("node-selector.values", f"{path}.values", told)
+    else:
+        yield _unknown_operator(requirement, path)
+    for told in names.label_key(requirement.key, noun=noun, unit=unit):
+        yield invalid("node-selector.key", f"{path}.key", requirement.key, told)
+    for index, value in enumerate(values):
+        for told in names.label_value(value, unit):
+            yield invalid("node-selector.value", f"{path}.values[{index}]", value, told)
+
+
+def _check_match_field(requirement: NodeSelectorRequirement, path: str) -> Iterator[FieldError]:
+    values = requirement.values or ()
+    if requirement.operator in ("In", "NotIn"):
+        if len(values) != 1:
+            told = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+            yield required("node-selector.values", f"{path}.values", told)
+    else:
+        yield _unknown_operator(requirement, path)
+    if requirement.key != "metadata.name":
+        yield invalid("node-selector.field", f"{path}.key", requirement.key, "not a valid field selector key")
+        return
+    for index, value in enumerate(values):
+        for told in names.dns_subdomain(value):
+            yield invalid("node-selector.node-name", f"{path}.values[{index}]", value, told)
+
+
+def _unknown_operator(requirement: NodeSelectorRequirement, path: str) -> FieldError:
+    shown = Printed(go_json(requirement.operator))
+    return invalid("node-selector.operator", f"{path}.operator", shown, "not a valid selector operator")

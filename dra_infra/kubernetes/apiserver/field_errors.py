@@ -10,11 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.device_taints import DeviceTaintRule
+from dra_infra.kubernetes.api.dropping import Dropped
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.go_text import go_json, quoted
 from dra_infra.kubernetes.api.limits import MAX_ITEMS
+from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
+from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+
+Judged: TypeAlias = DeviceClass | ResourceClaim | ResourceClaimTemplate | ResourceSlice | DeviceTaintRule
+"""Objects that there are rules for."""
 
 
 class ErrorKind(StrEnum):
@@ -70,6 +78,22 @@ class FieldError:
     def message(self) -> str:
         """The text of the cause in the server's answer."""
         return ": ".join(part for part in (_TITLES[self.kind], self.value, self.detail) if part)
+
+
+class Outcome(NamedTuple):
+    """One server's answer to one object that it could decode.
+
+    Args:
+        record: The object as it would be stored.
+        dropped: Fields that were cleared.
+        errors: Why it is refused.
+        warnings: (path, text) of what is accepted with a warning.
+    """
+
+    record: Judged
+    dropped: tuple[Dropped, ...]
+    errors: tuple[FieldError, ...]
+    warnings: tuple[tuple[str, str], ...] = ()
 
 
 def required(rule: str, path: str, detail: str = "", **engine: Any) -> FieldError:

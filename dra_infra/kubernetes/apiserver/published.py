@@ -1,8 +1,4 @@
-"""Validation of ResourceSlice, DeviceTaintRule and DeviceClass: what drivers and administrators publish.
-
-`verdict` has the rules for claims. Those for DeviceClass are validateDeviceClassSpec, those for DeviceTaintRule
-validateDeviceTaintRuleSpec, both in validation.go.
-"""
+"""Validation of ResourceSlice and DeviceTaintRule (validateDeviceTaintRuleSpec in validation.go)."""
 
 from __future__ import annotations
 
@@ -10,77 +6,30 @@ from collections.abc import Iterator
 from typing import Any
 
 from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.api.device_class import DeviceClassSpec
 from dra_infra.kubernetes.api.device_taints import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
-from dra_infra.kubernetes.api.dropping import Dropped, drop_from_slice
+from dra_infra.kubernetes.api.dropping import drop_from_slice
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.go_text import quoted
 from dra_infra.kubernetes.api.go_time import canonical_time
 from dra_infra.kubernetes.api.record import Record
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.apiserver.configurations import (
-    check_configuration,
     check_driver_name,
     check_selectors,
 )
 from dra_infra.kubernetes.apiserver.devices import check_effect, check_taint
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
-    check_items,
+    Outcome,
     invalid,
 )
 from dra_infra.kubernetes.apiserver.generated import (
     SINCE,
-    check_generated_driver,
-    check_generated_extended_resource,
     merge,
 )
 from dra_infra.kubernetes.apiserver.generated_slices import check_generated_slice
 from dra_infra.kubernetes.apiserver.metadata import check_metadata, without_repeated_owners
 from dra_infra.kubernetes.apiserver.slices import check_pool_name, check_slice
-
-
-def check_class(
-    spec: DeviceClassSpec, release: Release, *, old: DeviceClassSpec | None = None
-) -> Iterator[FieldError]:
-    """The hand-written rules; what equals the *old* list as a whole was stored and is not checked anew."""
-    stored = old is not None and (spec.selectors or []) == (old.selectors or [])
-    yield from check_selectors(spec.selectors, "spec.selectors", release, stored=stored)
-    unchanged = old is not None and (spec.config or []) == (old.config or [])
-    yield from check_items(
-        spec.config,
-        "spec.config",
-        lambda config, at: check_configuration(config.opaque, at, release, stored=unchanged),
-        size_rule="claim.config-size",
-        goes_on=release.number < 35,
-    )
-    name = spec.extended_resource_name
-    if name is not None and not names.is_extended_resource_name(name):
-        yield invalid(
-            "class.extended-resource-name",
-            "spec.extendedResourceName",
-            name,
-            "must be a valid extended resource name",
-            origin="format=k8s-extended-resource-name",
-            covered=True,
-        )
-
-
-def check_generated_class(spec: DeviceClassSpec) -> Iterator[FieldError]:
-    """The generated rules."""
-    yield from check_items(
-        spec.selectors, "spec.selectors", lambda _item, _at: iter(()), size_rule="selectors.size"
-    )
-    yield from check_items(
-        spec.config,
-        "spec.config",
-        lambda config, at: (
-            check_generated_driver(config.opaque.driver, f"{at}.opaque.driver") if config.opaque else iter(())
-        ),
-        size_rule="claim.config-size",
-    )
-    if spec.extended_resource_name is not None:
-        yield from check_generated_extended_resource(spec.extended_resource_name, "spec.extendedResourceName")
 
 
 def check_taint_rule(
@@ -133,13 +82,8 @@ def _check_selector(
     yield from check_selectors(selector.selectors, f"{path}.selectors", release, stored=stored)
 
 
-Published = ResourceSlice | DeviceTaintRule
-
-
-def check_published(
-    record: Record, before: Any, release: Release, *, flat: bool
-) -> tuple[Published, tuple[Dropped, ...], tuple[FieldError, ...]]:
-    """What is left of *record*, the fields that it lost, and why a server of *release* refuses it.
+def check_published(record: Record, before: Any, release: Release, *, flat: bool) -> Outcome:
+    """Judge a slice or a taint rule, in the place of the one that was there *before*.
 
     Raises:
         TypeError: When there are no rules for its kind.
@@ -154,18 +98,16 @@ def check_published(
     return _check_device_taint_rule(record, before, release)
 
 
-def warn(record: Record, release: Release) -> Iterator[tuple[str, str]]:
-    """What the strategies warn about since 1.35 (WarningsOnCreate and WarningsOnUpdate)."""
-    if release.number < 35 or not isinstance(record, ResourceSlice):
-        return
-    if record.spec.driver != record.spec.driver.lower():
+def _warn(record: ResourceSlice, release: Release) -> Iterator[tuple[str, str]]:
+    # WarningsOnCreate and WarningsOnUpdate of the strategy, since 1.35.
+    if release.number >= 35 and record.spec.driver != record.spec.driver.lower():
         told = f"driver names should be lowercase; {quoted(record.spec.driver)} contains uppercase characters"
         yield "spec.driver", told
 
 
 def _check_resource_slice(
     record: ResourceSlice, before: ResourceSlice | None, release: Release, *, flat: bool
-) -> tuple[Published, tuple[Dropped, ...], tuple[FieldError, ...]]:
+) -> Outcome:
     old = before.spec if before is not None else None
     spec, dropped = drop_from_slice(record.spec, release, old)
     written = (
@@ -174,12 +116,13 @@ def _check_resource_slice(
     )
     generated = check_generated_slice(spec, release, old=old) if release.number >= SINCE else ()
     kept = record.model_copy(update={"spec": spec}) if dropped else record
-    return kept, dropped, merge(written, generated, flat=flat)
+    errors = merge(written, generated, flat=flat)
+    return Outcome(kept, dropped, errors, () if errors else tuple(_warn(kept, release)))
 
 
 def _check_device_taint_rule(
     record: DeviceTaintRule, before: DeviceTaintRule | None, release: Release
-) -> tuple[Published, tuple[Dropped, ...], tuple[FieldError, ...]]:
+) -> Outcome:
     old = before.spec if before is not None else None
     written = (
         *check_metadata(record.metadata, release, kind="DeviceTaintRule", is_new=before is None),
@@ -187,4 +130,4 @@ def _check_device_taint_rule(
     )
     generated = check_generated_taint_rule(record.spec, release, old=old) if release.number >= SINCE else ()
     kept = record.model_copy(update={"spec": with_clock(record.spec, release, old)})
-    return kept, (), merge(written, generated)
+    return Outcome(kept, (), merge(written, generated))

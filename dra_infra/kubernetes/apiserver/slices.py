@@ -23,7 +23,7 @@ from dra_infra.kubernetes.api.resource_slice import (
 )
 from dra_infra.kubernetes.apiserver.capacities import check_counter_sets
 from dra_infra.kubernetes.apiserver.configurations import check_driver_name, check_fully_qualified
-from dra_infra.kubernetes.apiserver.devices import LISTS, SliceContext, check_device
+from dra_infra.kubernetes.apiserver.devices import LISTS, SliceContext, check_device, check_node_selector
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     Printed,
@@ -33,7 +33,6 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     required,
     too_long,
 )
-from dra_infra.kubernetes.apiserver.metadata import check_node_selector
 
 _IMMUTABLE = "field is immutable"
 _NODE_FIELDS = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"

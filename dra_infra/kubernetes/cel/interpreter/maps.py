@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final, Self, TypeAlias
 
 from dra_infra.kubernetes.api.semver import Semver
+from dra_infra.kubernetes.cel.interpreter.numbers import format_general
 from dra_infra.kubernetes.cel.interpreter.values import (
     CIDR,
     INT64,
@@ -158,8 +159,6 @@ def print_value(value: Value) -> str:
     if type(value) is bool:
         return "true" if value else "false"
     if type(value) is float:
-        from dra_infra.kubernetes.cel.interpreter.numbers import format_general
-
         return format_general(value)
     if type(value) is bytes:
         return f"[{' '.join(map(str, value))}]"

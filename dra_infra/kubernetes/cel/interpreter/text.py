@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.go_text import ESCAPES, quoted
+from dra_infra.kubernetes.cel.interpreter.conversions import TO_TEXT
 from dra_infra.kubernetes.cel.interpreter.maps import MAPS, print_value
 from dra_infra.kubernetes.cel.interpreter.scopes import MAX_WORK
 from dra_infra.kubernetes.cel.interpreter.values import (
@@ -110,8 +111,6 @@ def _refuse(clause: str, value: Value) -> _FormatError:
 
 
 def _write_text(value: Value, _clause: str = "s", _precision: int = 0) -> str:
-    from dra_infra.kubernetes.cel.interpreter.conversions import TO_TEXT
-
     if type(value) in LISTS:
         return f"[{', '.join(map(_write_inside, items_of(value)))}]"
     if type(value) in MAPS:
