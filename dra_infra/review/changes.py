@@ -6,21 +6,25 @@ provider replaces the object instead (`replacement`). The rules are those of Kub
 `ValidateDeploymentUpdate`, `ValidateDaemonSetUpdate` and `ValidateStatefulSetUpdate` in pkg/apis/apps/validation,
 `ValidateJobSpecUpdate` in pkg/apis/batch/validation, `ValidateSecretUpdate`, `ValidateConfigMapUpdate`,
 `ValidatePersistentVolumeClaimUpdate` and `ValidatePodUpdate` in pkg/apis/core/validation, `ValidateRoleBindingUpdate`
-in pkg/apis/rbac/validation, `ValidateStorageClassUpdate` in pkg/apis/storage/validation,
-`ValidateResourceClaimUpdate` and `ValidateResourceClaimTemplateUpdate` in pkg/apis/resource/validation.
+in pkg/apis/rbac/validation, `ValidateStorageClassUpdate` in pkg/apis/storage/validation. Of resource.k8s.io, the ported
+server itself is asked (`kubernetes.apiserver.verdict`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from dra_infra.errors import Place
+from dra_infra.kubernetes.api.decoding import can_decode
+from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.apiserver.verdict import judge
 from dra_infra.program_objects import UNKNOWN, Program, ProgramObject
 from dra_infra.review.diff import Hunk, diff_manifests, without_noise
 from dra_infra.review.replacement import find_replacing_fields, get_field, group_of, is_claim_kind
+from dra_infra.target import ClusterTarget
 
 _SELECTOR: Final = ("spec.selector",)
 _FIELDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
@@ -38,8 +42,6 @@ _FIELDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("", "Secret"): ("type",),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef",),
     ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef",),
-    ("resource.k8s.io", "ResourceClaim"): ("spec",),
-    ("resource.k8s.io", "ResourceClaimTemplate"): ("spec",),
     ("storage.k8s.io", "StorageClass"): (
         "parameters",
         "provisioner",
@@ -52,11 +54,22 @@ _POD_CHANGES: Final = frozenset(
     {"activeDeadlineSeconds", "containers", "initContainers", "schedulingGates", "tolerations"}
 )
 """Fields of a pod's spec that may change, some of them in parts only."""
+_IMMUTABLE_RULES: Final = frozenset({"claim.immutable", "slice.immutable"})
 
 
-def find_immutable_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
-    """The fields whose change the API server refuses, in a fixed order; empty where all may change."""
+def find_immutable_fields(
+    before: Mapping[str, Any], after: Mapping[str, Any], releases: Sequence[Release] | None = None
+) -> tuple[str, ...]:
+    """The fields whose change the API server refuses, in a fixed order; empty where all may change.
+
+    Args:
+        before: The object as the server has it.
+        after: The object that is sent.
+        releases: The servers that have to take it; None takes the oldest and the newest supported minor.
+    """
     group, kind = group_of(after), str(after.get("kind", ""))
+    if group == "resource.k8s.io":
+        return _find_refused_by_server(before, after, releases or ClusterTarget().releases)
     fields = _FIELDS.get((group, kind), ())
     if (group, kind) in (("", "Secret"), ("", "ConfigMap")) and before.get("immutable") is True:
         fields = (*fields, *_IF_IMMUTABLE)
@@ -66,6 +79,22 @@ def find_immutable_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -
     if (group, kind) == ("", "Pod"):
         changed.extend(_find_pod_fields(before, after))
     return tuple(changed)
+
+
+def _find_refused_by_server(
+    before: Mapping[str, Any], after: Mapping[str, Any], releases: Sequence[Release]
+) -> tuple[str, ...]:
+    verdicts = (
+        [judge(after, release, strict=False, old=before) for release in releases]
+        if can_decode(before) and can_decode(after)
+        else []
+    )
+    if not verdicts or any(verdict.status == "bad-request" for verdict in verdicts):
+        # It may hold a value that is only known after `pulumi up`: the spec counts as it is written.
+        same = not is_claim_kind(after) or get_field(before, "spec") == get_field(after, "spec")
+        return () if same else ("spec",)
+    errors = (error for verdict in verdicts for error in verdict.errors)
+    return tuple(dict.fromkeys(error.path for error in errors if error.rule in _IMMUTABLE_RULES))
 
 
 def _find_pod_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
@@ -163,7 +192,8 @@ def compare_programs(base: Program, head: Program) -> tuple[Change, ...]:
     Objects are the same when their URNs are. The provider gives a type an alias for each of its API versions, so
     that objects whose URNs differ only in the version are the same too.
     """
-    changes = (_compare(before, after) for before, after in _pair(base, head))
+    releases = ClusterTarget(kubernetes=head.kubernetes).releases
+    changes = (_compare(before, after, releases) for before, after in _pair(base, head))
     return tuple(sorted((change for change in changes if change is not None), key=_rank))
 
 
@@ -195,7 +225,9 @@ def _identity(item: ProgramObject) -> tuple[str, ...]:
     return stack, project, types.rpartition("$")[0], f"{group_of(item.manifest)}/{item.ref.kind}", name
 
 
-def _compare(before: ProgramObject | None, after: ProgramObject | None) -> Change | None:
+def _compare(
+    before: ProgramObject | None, after: ProgramObject | None, releases: Sequence[Release]
+) -> Change | None:
     diff = diff_manifests(before.manifest if before else None, after.manifest if after else None)
     if before is None or after is None:
         side = before or after
@@ -210,7 +242,7 @@ def _compare(before: ProgramObject | None, after: ProgramObject | None) -> Chang
     if not diff:
         return None
     replacing = _find_replacing(before, after)
-    refused = () if replacing else _find_refused(before, after)
+    refused = () if replacing else _find_refused(before, after, releases)
     return Change(
         action="replaced" if replacing else "changed",
         urn=after.urn,
@@ -229,18 +261,21 @@ def _find_replacing(before: ProgramObject, after: ProgramObject) -> tuple[str, .
     fields = find_replacing_fields(without_noise(before.manifest), without_noise(after.manifest))
     if fields or after.replacement != "delete-first":
         return fields
-    return _find_refused(before, after)
+    # The engine was told to replace the object when the text of this field changes, whatever the server makes of it.
+    replaced = "spec" if is_claim_kind(after.manifest) else "spec.resourceClaims"
+    return _differing(before, after, replaced)
 
 
-def _find_refused(before: ProgramObject, after: ProgramObject) -> tuple[str, ...]:
-    if after.chart or after.replacement == "in-place":
-        return find_immutable_fields(without_noise(before.manifest), without_noise(after.manifest))
-    if is_claim_kind(after.manifest):
-        field = "spec"
-    elif after.ref.kind == "Pod":
-        field = "spec.resourceClaims"
-    else:
-        return ()
+def _find_refused(
+    before: ProgramObject, after: ProgramObject, releases: Sequence[Release]
+) -> tuple[str, ...]:
+    if after.chart or after.replacement == "in-place" or group_of(after.manifest) == "resource.k8s.io":
+        old, new = without_noise(before.manifest), without_noise(after.manifest)
+        return find_immutable_fields(old, new, after.target.releases if after.target else releases)
+    return _differing(before, after, "spec.resourceClaims") if after.ref.kind == "Pod" else ()
+
+
+def _differing(before: ProgramObject, after: ProgramObject, field: str) -> tuple[str, ...]:
     return (field,) if get_field(before.manifest, field) != get_field(after.manifest, field) else ()
 
 

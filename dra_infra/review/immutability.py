@@ -51,6 +51,14 @@ def _describe(change: Change, locate: LocateField | None) -> Problem:
             place=change.place,
         )
     own_hint = _OWN_HINT.format(field=field)
+    if not is_claim_kind(change.object.manifest):
+        return Problem(
+            path=str(change.ref),
+            code="field-immutable",
+            message=f"{join_words(change.refused)} changes while its name stays, which the API server refuses",
+            hint=f"give it another name, or write {own_hint}",
+            place=change.place,
+        )
     return Problem(
         path=change.component or str(change.ref),
         code="claim-spec-immutable",

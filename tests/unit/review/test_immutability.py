@@ -51,3 +51,21 @@ def test_a_claim_that_pulumi_names_is_not_decided(make):
     assert find_refused(changes) == ()
     (open_question,) = find_undecided(changes)
     assert (open_question.what, open_question.name) == ("ResourceClaim", "pair")
+
+
+def test_a_slice_that_changes_its_driver_is_refused(make):
+    def published(driver):
+        where = {"name": "a", "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": driver, "pool": where, "nodeName": "a", "devices": []}
+        return make.object("ResourceSlice", "a", spec, api_version="resource.k8s.io/v1", namespace="")
+
+    (problem,) = problems(make, published("gpu.example.com"), published("other.example.com"))
+    assert (problem.code, problem.path) == ("field-immutable", "ResourceSlice a")
+    assert "spec.driver" in problem.message
+
+
+def test_a_claim_that_is_only_written_in_more_words_is_accepted(make):
+    before, after = make.claim("pair", "pair", count=1), make.claim("pair", "pair", count=1)
+    del before.manifest["spec"]["devices"]["requests"][0]["exactly"]["count"]
+    (change,) = compare_programs(make.program(before), make.program(after))
+    assert (change.action, change.refused) == ("changed", ())

@@ -6,6 +6,7 @@ import pytest
 
 from dra_infra.program_objects import UNKNOWN
 from dra_infra.review.changes import find_immutable_fields
+from dra_infra.target import ClusterTarget
 
 # The API server's own verdicts on the same changes are in tests/e2e/review/test_immutable_fields.py.
 
@@ -38,3 +39,58 @@ def test_fields_that_never_change_are_found(
 ):
     api = kind.removeprefix("v1/") if kind.startswith("v1/") else kind
     assert find_immutable_fields(manifest(api, **before), manifest(api, **after)) == fields
+
+
+def claim(devices: Any, *, version: str = "v1", kind: str = "ResourceClaim") -> dict[str, Any]:
+    spec = {"devices": devices}
+    spec = {"spec": spec} if kind == "ResourceClaimTemplate" else spec
+    return manifest(f"resource.k8s.io/{version}/{kind}", metadata={"name": "a"}, spec=spec)
+
+
+ONE = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "c"}}]}
+SPELLED_OUT = {
+    "requests": [
+        {"name": "gpu", "exactly": {"deviceClassName": "c", "allocationMode": "ExactCount", "count": 1}}
+    ]
+}
+FLAT = {"requests": [{"name": "gpu", "deviceClassName": "c"}]}
+TWO = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "c", "count": 2}}]}
+
+
+@pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
+def test_a_default_that_is_written_out_changes_no_claim(kind: str):
+    assert find_immutable_fields(claim(ONE, kind=kind), claim(SPELLED_OUT, kind=kind)) == ()
+    assert find_immutable_fields(claim(ONE, kind=kind), claim(TWO, kind=kind)) == ("spec",)
+
+
+def test_a_claim_in_another_version_of_the_api_is_the_same_claim():
+    assert find_immutable_fields(claim(FLAT, version="v1beta1"), claim(ONE)) == ()
+    assert find_immutable_fields(claim(FLAT, version="v1beta1"), claim(TWO)) == ("spec",)
+
+
+def test_a_field_that_the_server_drops_changes_no_claim():
+    gated = {"requests": [{"name": "gpu", "exactly": {**ONE["requests"][0]["exactly"], "adminAccess": True}}]}
+    without = ClusterTarget(kubernetes="1.34", gates={"DRAAdminAccess": False}).releases
+    assert find_immutable_fields(claim(ONE), claim(gated), without) == ()
+    assert find_immutable_fields(claim(ONE), claim(gated)) == ("spec",)
+
+
+def test_a_claim_with_a_value_that_is_not_known_counts_as_it_is_written():
+    unknown = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "c", "count": UNKNOWN}}]}
+    assert find_immutable_fields(claim(ONE), claim(unknown)) == ("spec",)
+    assert find_immutable_fields(claim(unknown), claim(unknown)) == ()
+
+
+def test_driver_pool_and_node_of_a_slice_never_change():
+    def published(driver: str, pool: str, node: str) -> dict[str, Any]:
+        where = {"name": pool, "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": driver, "pool": where, "nodeName": node, "devices": [{"name": "gpu-0"}]}
+        return manifest("resource.k8s.io/v1/ResourceSlice", metadata={"name": "a"}, spec=spec)
+
+    before = published("gpu.example.com", "a", "a")
+    assert find_immutable_fields(before, published("other.example.com", "b", "b")) == (
+        "spec.pool.name",
+        "spec.driver",
+        "spec.nodeName",
+    )
+    assert find_immutable_fields(before, before) == ()
