@@ -29,6 +29,8 @@ __all__ = [
     "ProgramObject",
     "ProgramRelease",
     "Replacement",
+    "get_field",
+    "group_of",
 ]
 
 Replacement = Literal["provider", "delete-first", "in-place"]
@@ -137,6 +139,20 @@ class Program:
     def release(self) -> Release:
         """Whose server and scheduler the stack is for: its minor, or the newest."""
         return ClusterTarget(kubernetes=self.kubernetes).releases[-1]
+
+
+def group_of(manifest: Mapping[str, Any]) -> str:
+    """The API group, empty for the core group."""
+    group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
+    return group if slash else ""
+
+
+def get_field(manifest: Mapping[str, Any], path: str) -> Any:
+    """The value at a dotted path, None where there is none."""
+    value: Any = manifest
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
 
 
 Level = Literal["mandatory", "advisory", "remediate"]

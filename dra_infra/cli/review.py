@@ -194,7 +194,7 @@ def _run(
         say(describe(sides.in_force, asked.allowance))
     if preview is not None and preview.failure is not None:
         return EXIT_NO_ANSWER
-    return 1 if result.gate(fail_on) else 0
+    return 1 if result.is_blocked(fail_on) else 0
 
 
 def _expected(path: Path, kind: str | None) -> Source:

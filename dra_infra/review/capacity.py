@@ -22,8 +22,7 @@ from dra_infra.kubernetes.scheduler.placed_pods import NOTHING
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import DeviceChoice, Placement, Room
 from dra_infra.placement.scheduling import place
-from dra_infra.program_objects import NotSeen, Program
-from dra_infra.review.replacement import get_field
+from dra_infra.program_objects import NotSeen, Program, get_field
 from dra_infra.review.running import find_taken
 
 NO_ROOM = Room(claims=0, largest=0, per_node={})

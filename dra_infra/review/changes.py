@@ -1,114 +1,18 @@
-"""Changes between the objects of two programs: created, changed, replaced, deleted.
-
-Immutable fields are those that the API server never lets change under a name that stays, for tools that change
-objects in place. `kubectl apply`, Helm and most controllers of GitOps send the new object and are refused; Pulumi's
-provider replaces the object instead (`replacement`). The rules are those of Kubernetes 1.34 to 1.37:
-`ValidateDeploymentUpdate`, `ValidateDaemonSetUpdate` and `ValidateStatefulSetUpdate` in pkg/apis/apps/validation,
-`ValidateJobSpecUpdate` in pkg/apis/batch/validation, `ValidateSecretUpdate`, `ValidateConfigMapUpdate`,
-`ValidatePersistentVolumeClaimUpdate` and `ValidatePodUpdate` in pkg/apis/core/validation, `ValidateRoleBindingUpdate`
-in pkg/apis/rbac/validation, `ValidateStorageClassUpdate` in pkg/apis/storage/validation. Of resource.k8s.io, the ported
-server itself is asked (`kubernetes.apiserver.verdict`).
-"""
+"""Changes between the objects of two programs: created, changed, replaced, deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from dra_infra.errors import Place
-from dra_infra.kubernetes.api.decoding import can_decode
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.apiserver.verdict import judge
-from dra_infra.program_objects import UNKNOWN, Program, ProgramObject
+from dra_infra.program_objects import UNKNOWN, Program, ProgramObject, get_field, group_of
 from dra_infra.review.diff import Hunk, diff_manifests, without_noise
-from dra_infra.review.replacement import find_replacing_fields, get_field, group_of, is_claim_kind
+from dra_infra.review.replacement import find_immutable_fields, find_replacing_fields, is_claim_kind
 from dra_infra.target import ClusterTarget
-
-_SELECTOR: Final = ("spec.selector",)
-_FIELDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
-    ("apps", "Deployment"): _SELECTOR,
-    ("apps", "DaemonSet"): _SELECTOR,
-    ("apps", "StatefulSet"): (
-        "spec.podManagementPolicy",
-        "spec.selector",
-        "spec.serviceName",
-        "spec.volumeClaimTemplates",
-    ),
-    # The template of a suspended Job may change in parts, its pods' resources among them.
-    ("batch", "Job"): ("spec.completionMode", "spec.selector", "spec.template"),
-    ("", "PersistentVolumeClaim"): ("spec.accessModes", "spec.selector", "spec.volumeMode"),
-    ("", "Secret"): ("type",),
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef",),
-    ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef",),
-    ("storage.k8s.io", "StorageClass"): (
-        "parameters",
-        "provisioner",
-        "reclaimPolicy",
-        "volumeBindingMode",
-    ),
-}
-_IF_IMMUTABLE: Final = ("binaryData", "data", "immutable", "stringData")
-_POD_CHANGES: Final = frozenset(
-    {"activeDeadlineSeconds", "containers", "initContainers", "schedulingGates", "tolerations"}
-)
-"""Fields of a pod's spec that may change, some of them in parts only."""
-_IMMUTABLE_RULES: Final = frozenset({"claim.immutable", "slice.immutable"})
-
-
-def find_immutable_fields(
-    before: Mapping[str, Any], after: Mapping[str, Any], releases: Sequence[Release] | None = None
-) -> tuple[str, ...]:
-    """The fields whose change the API server refuses, in a fixed order; empty where all may change.
-
-    Args:
-        before: The object as the server has it.
-        after: The object that is sent.
-        releases: The servers that have to take it; None takes the oldest and the newest supported minor.
-    """
-    group, kind = group_of(after), str(after.get("kind", ""))
-    if group == "resource.k8s.io":
-        return _find_refused_by_server(before, after, releases or ClusterTarget().releases)
-    fields = _FIELDS.get((group, kind), ())
-    if (group, kind) in (("", "Secret"), ("", "ConfigMap")) and before.get("immutable") is True:
-        fields = (*fields, *_IF_IMMUTABLE)
-    if (group, kind) == ("batch", "Job") and get_field(before, "spec.suspend") is True:
-        fields = tuple(field for field in fields if field != "spec.template")
-    changed = [path for path in fields if _differs(get_field(before, path), get_field(after, path))]
-    if (group, kind) == ("", "Pod"):
-        changed.extend(_find_pod_fields(before, after))
-    return tuple(changed)
-
-
-def _find_refused_by_server(
-    before: Mapping[str, Any], after: Mapping[str, Any], releases: Sequence[Release]
-) -> tuple[str, ...]:
-    verdicts = (
-        [judge(after, release, strict=False, old=before) for release in releases]
-        if can_decode(before) and can_decode(after)
-        else []
-    )
-    if not verdicts or any(verdict.status == "bad-request" for verdict in verdicts):
-        # It may hold a value that is only known after `pulumi up`: the spec counts as it is written.
-        same = not is_claim_kind(after) or get_field(before, "spec") == get_field(after, "spec")
-        return () if same else ("spec",)
-    errors = (error for verdict in verdicts for error in verdict.errors)
-    return tuple(dict.fromkeys(error.path for error in errors if error.rule in _IMMUTABLE_RULES))
-
-
-def _find_pod_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    old, new = get_field(before, "spec"), get_field(after, "spec")
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for name in sorted({*old, *new} - _POD_CHANGES):
-            if _differs(old.get(name), new.get(name)):
-                yield f"spec.{name}"
-
-
-def _differs(old: Any, new: Any) -> bool:
-    # What is only known later may turn out to be the same.
-    return bool(old != new and UNKNOWN not in (old, new))
-
 
 Action = Literal["replaced", "deleted", "changed", "created"]
 """What happens to one object, the worst first."""

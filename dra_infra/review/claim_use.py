@@ -14,8 +14,7 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pods import PodTemplate, find_pod_templates
 from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, Use, count_claim, is_extended_key, read_hard
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
-from dra_infra.program_objects import Program, ProgramObject
-from dra_infra.review.replacement import get_field, group_of
+from dra_infra.program_objects import Program, ProgramObject, get_field, group_of
 
 __all__ = [
     "CLAIMS_KEY",

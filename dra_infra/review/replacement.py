@@ -1,20 +1,34 @@
-"""Changes that make the Kubernetes provider delete an object and create a new one.
+"""Changes that cannot be done in place: the Kubernetes provider replaces the object, or the API server refuses them.
 
-The table follows `provider/pkg/provider/diff.go` of pulumi-kubernetes 4: a change of one of these fields replaces the
-object. Claims are not in it, although their specs are immutable on the server
-(pkg/apis/resource/validation/validation.go), so a change of those is planned as an update and then refused.
+What the provider replaces follows `provider/pkg/provider/diff.go` of pulumi-kubernetes 4. Claims are not in that table, although
+their specs are immutable on the server, so a change of those is planned as an update and then refused.
+
+Immutable fields are those that the API server never lets change under a name that stays, for tools that change
+objects in place. `kubectl apply`, Helm and most controllers of GitOps send the new object and are refused; Pulumi's
+provider replaces the object instead. The rules are those of Kubernetes 1.34 to 1.37:
+`ValidateDeploymentUpdate`, `ValidateDaemonSetUpdate` and `ValidateStatefulSetUpdate` in pkg/apis/apps/validation,
+`ValidateJobSpecUpdate` in pkg/apis/batch/validation, `ValidateSecretUpdate`, `ValidateConfigMapUpdate`,
+`ValidatePersistentVolumeClaimUpdate` and `ValidatePodUpdate` in pkg/apis/core/validation, `ValidateRoleBindingUpdate`
+in pkg/apis/rbac/validation, `ValidateStorageClassUpdate` in pkg/apis/storage/validation. Of resource.k8s.io, the ported
+server itself is asked (`kubernetes.apiserver.verdict`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
+
+from dra_infra.kubernetes.api.decoding import can_decode
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.apiserver.verdict import judge
+from dra_infra.program_objects import UNKNOWN, get_field, group_of
+from dra_infra.target import ClusterTarget
 
 _METADATA: Final = ("metadata.name", "metadata.namespace")
 _WORKLOAD: Final = ("spec.selector",)
 _CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
-_FIELDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+_REPLACING: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("apps", "Deployment"): _WORKLOAD,
     ("apps", "DaemonSet"): _WORKLOAD,
     ("apps", "StatefulSet"): (
@@ -75,7 +89,7 @@ _CONTAINER_FIELDS: Final = (
 def find_replacing_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
     """The fields whose change makes the provider replace the object, in a fixed order; empty for an update."""
     group, kind = group_of(after), str(after.get("kind", ""))
-    fields = (*_METADATA, *_FIELDS.get((group, kind), ()))
+    fields = (*_METADATA, *_REPLACING.get((group, kind), ()))
     changed = [path for path in fields if get_field(before, path) != get_field(after, path)]
     if (group, kind) == ("", "Pod"):
         old, new = before.get("spec"), after.get("spec")
@@ -89,20 +103,6 @@ def find_replacing_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -
 def is_claim_kind(manifest: Mapping[str, Any]) -> bool:
     """Whether the object is a claim or a claim template, whose specs are immutable."""
     return group_of(manifest) == "resource.k8s.io" and manifest.get("kind") in _CLAIM_KINDS
-
-
-def group_of(manifest: Mapping[str, Any]) -> str:
-    """The API group, empty for the core group."""
-    group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
-    return group if slash else ""
-
-
-def get_field(manifest: Mapping[str, Any], path: str) -> Any:
-    """The value at a dotted path, None where there is none."""
-    value: Any = manifest
-    for step in path.split("."):
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return value
 
 
 def _find_pod_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
@@ -121,3 +121,86 @@ def _find_pod_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> Ite
 
 def _containers(value: Any) -> list[Mapping[str, Any]]:
     return [item if isinstance(item, Mapping) else {} for item in value] if isinstance(value, list) else []
+
+
+_IMMUTABLE: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("apps", "Deployment"): _WORKLOAD,
+    ("apps", "DaemonSet"): _WORKLOAD,
+    ("apps", "StatefulSet"): (
+        "spec.podManagementPolicy",
+        "spec.selector",
+        "spec.serviceName",
+        "spec.volumeClaimTemplates",
+    ),
+    # The template of a suspended Job may change in parts, its pods' resources among them.
+    ("batch", "Job"): ("spec.completionMode", "spec.selector", "spec.template"),
+    ("", "PersistentVolumeClaim"): ("spec.accessModes", "spec.selector", "spec.volumeMode"),
+    ("", "Secret"): ("type",),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef",),
+    ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef",),
+    ("storage.k8s.io", "StorageClass"): (
+        "parameters",
+        "provisioner",
+        "reclaimPolicy",
+        "volumeBindingMode",
+    ),
+}
+_IF_IMMUTABLE: Final = ("binaryData", "data", "immutable", "stringData")
+_POD_CHANGES: Final = frozenset(
+    {"activeDeadlineSeconds", "containers", "initContainers", "schedulingGates", "tolerations"}
+)
+"""Fields of a pod's spec that may change, some of them in parts only."""
+_IMMUTABLE_RULES: Final = frozenset({"claim.immutable", "slice.immutable"})
+
+
+def find_immutable_fields(
+    before: Mapping[str, Any], after: Mapping[str, Any], releases: Sequence[Release] | None = None
+) -> tuple[str, ...]:
+    """The fields whose change the API server refuses, in a fixed order; empty where all may change.
+
+    Args:
+        before: The object as the server has it.
+        after: The object that is sent.
+        releases: The servers that have to take it; None takes the oldest and the newest supported minor.
+    """
+    group, kind = group_of(after), str(after.get("kind", ""))
+    if group == "resource.k8s.io":
+        return _find_refused_by_server(before, after, releases or ClusterTarget().releases)
+    fields = _IMMUTABLE.get((group, kind), ())
+    if (group, kind) in (("", "Secret"), ("", "ConfigMap")) and before.get("immutable") is True:
+        fields = (*fields, *_IF_IMMUTABLE)
+    if (group, kind) == ("batch", "Job") and get_field(before, "spec.suspend") is True:
+        fields = tuple(field for field in fields if field != "spec.template")
+    changed = [path for path in fields if _differs(get_field(before, path), get_field(after, path))]
+    if (group, kind) == ("", "Pod"):
+        changed.extend(_find_immutable_pod_fields(before, after))
+    return tuple(changed)
+
+
+def _find_refused_by_server(
+    before: Mapping[str, Any], after: Mapping[str, Any], releases: Sequence[Release]
+) -> tuple[str, ...]:
+    verdicts = (
+        [judge(after, release, strict=False, old=before) for release in releases]
+        if can_decode(before) and can_decode(after)
+        else []
+    )
+    if not verdicts or any(verdict.status == "bad-request" for verdict in verdicts):
+        # It may hold a value that is only known after `pulumi up`: the spec counts as it is written.
+        same = not is_claim_kind(after) or get_field(before, "spec") == get_field(after, "spec")
+        return () if same else ("spec",)
+    errors = (error for verdict in verdicts for error in verdict.errors)
+    return tuple(dict.fromkeys(error.path for error in errors if error.rule in _IMMUTABLE_RULES))
+
+
+def _find_immutable_pod_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    old, new = get_field(before, "spec"), get_field(after, "spec")
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in sorted({*old, *new} - _POD_CHANGES):
+            if _differs(old.get(name), new.get(name)):
+                yield f"spec.{name}"
+
+
+def _differs(old: Any, new: Any) -> bool:
+    # What is only known later may turn out to be the same.
+    return bool(old != new and UNKNOWN not in (old, new))

@@ -89,8 +89,8 @@ class Review:
         """Whether something must be fixed before merge: a problem, or a workload that has no place any more."""
         return any(problem.severity == "error" for problem in self.problems)
 
-    def gate(self, fail_on: FailOn = "problem") -> bool:
-        """Whether the gate is closed, so that the command ends with 1."""
+    def is_blocked(self, fail_on: FailOn = "problem") -> bool:
+        """True for what *fail_on* names, or anything worse: the gate is closed then, and the command ends with 1."""
         levels = (self.failed, self.undecided, bool(self.dangers), bool(self.changes))
         return any(levels[: LEVELS.index(fail_on) + 1])
 

@@ -17,9 +17,8 @@ from dra_infra.kubernetes.scheduler.placed_pods import NOTHING, Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.rolling import Rollover, step_rollovers
 from dra_infra.placement.scheduling import place
-from dra_infra.program_objects import Program
+from dra_infra.program_objects import Program, get_field
 from dra_infra.review.claim_use import ClaimUse
-from dra_infra.review.replacement import get_field
 
 _STOP_FIRST: Final = "{} stops an old pod first"
 _MAKE_ROOM: Final = "{} stops all old pods first; else make room before, by fewer replicas or more nodes"

@@ -18,8 +18,7 @@ from dra_infra.kubernetes.scheduler.placed_pods import Device, Share, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, read_shape
 from dra_infra.output.wording import count_of
-from dra_infra.program_objects import UNKNOWN, NotSeen, Program
-from dra_infra.review.replacement import get_field, group_of
+from dra_infra.program_objects import UNKNOWN, NotSeen, Program, get_field, group_of
 
 Key = tuple[str, str, str]
 """Kind, namespace and name; an object without a namespace is in `default`, as clients have it."""

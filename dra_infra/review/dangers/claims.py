@@ -7,10 +7,10 @@ from typing import Any
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.wording import count_of, join_words
+from dra_infra.program_objects import get_field
 from dra_infra.review.changes import Change
 from dra_infra.review.claim_use import count_claim_devices, find_class_names
 from dra_infra.review.dangers.sides import CLAIM_KINDS, Danger, Sides
-from dra_infra.review.replacement import get_field
 
 
 def find_claim_dangers(sides: Sides) -> Iterator[Danger]:

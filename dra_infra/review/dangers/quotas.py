@@ -11,10 +11,9 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pods import find_pod_templates
 from dra_infra.output.wording import join_words
 from dra_infra.placement.placement import Placement
-from dra_infra.program_objects import NotSeen, Program
+from dra_infra.program_objects import NotSeen, Program, get_field
 from dra_infra.review.claim_use import ClaimUse, QuotaUse, Use, read_hard
 from dra_infra.review.dangers.sides import Danger, Sides
-from dra_infra.review.replacement import get_field
 from dra_infra.review.rollout import count_surge
 from dra_infra.review.running import key_of
 from dra_infra.target import ClusterTarget, check_target

@@ -16,9 +16,8 @@ from dra_infra.catalog.platforms import chart_rules
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.wording import count_of, join_words
-from dra_infra.program_objects import SECRET, UNKNOWN, ProgramRelease
+from dra_infra.program_objects import SECRET, UNKNOWN, ProgramRelease, group_of
 from dra_infra.review.dangers.sides import Danger, Sides
-from dra_infra.review.replacement import group_of
 from dra_infra.specs.platform.driver_rules import check_upgrade
 from dra_infra.specs.platform.releases import ChosenRelease, choose_release, numbers
 from dra_infra.specs.platform.values import Values

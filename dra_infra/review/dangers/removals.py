@@ -14,10 +14,9 @@ from typing import Final
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.wording import count_of, join_words
-from dra_infra.program_objects import Program
+from dra_infra.program_objects import Program, get_field, group_of
 from dra_infra.review.changes import Change
 from dra_infra.review.dangers.sides import Danger, Sides
-from dra_infra.review.replacement import get_field, group_of
 
 _HINT = "opts=pulumi.ResourceOptions(retain_on_delete=True) lets go of it without deleting it"
 

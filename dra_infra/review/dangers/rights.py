@@ -7,10 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.wording import join_words
-from dra_infra.program_objects import ProgramObject
+from dra_infra.program_objects import ProgramObject, get_field, group_of
 from dra_infra.review.dangers.claims import has_admin_access
 from dra_infra.review.dangers.sides import CLAIM_KINDS, Danger, Sides
-from dra_infra.review.replacement import get_field, group_of
 
 ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
 _LEVEL_LABEL: Final = "pod-security.kubernetes.io/enforce"

@@ -15,10 +15,9 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pods import PodTemplate
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING
 from dra_infra.placement.placement import Placement, WorkloadPlacement
-from dra_infra.program_objects import Program, ProgramObject
+from dra_infra.program_objects import Program, ProgramObject, get_field
 from dra_infra.review.changes import Change
 from dra_infra.review.claim_use import ClaimUse, find_named_objects
-from dra_infra.review.replacement import get_field
 from dra_infra.review.rollout import count_surge, find_surge_room, find_through
 from dra_infra.review.running import Running, find_taken, key_of
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.review.changes import find_immutable_fields
+from dra_infra.review.replacement import find_immutable_fields
 from tools.cluster import Api
 from tools.cluster.api import ApiError
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dra_infra.program_objects import UNKNOWN
-from dra_infra.review.changes import find_immutable_fields
+from dra_infra.review.replacement import find_immutable_fields
 from dra_infra.target import ClusterTarget
 
 # The API server's own verdicts on the same changes are in tests/e2e/review/test_immutable_fields.py.

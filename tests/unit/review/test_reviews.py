@@ -104,7 +104,7 @@ def test_what_is_not_decided_is_counted_and_does_not_fail(make, fleet):
     result = review(make.program(), make.program(), base_label="main", after=undecided)
     assert result.verdict == "? no problems · 1 of 2 workloads fit on hgx-h100 x 2, 1 not decided"
     assert result.grade == "undecided"
-    assert [result.gate(level) for level in ("problem", "undecided", "danger")] == [False, True, True]
+    assert [result.is_blocked(level) for level in ("problem", "undecided", "danger")] == [False, True, True]
 
 
 def test_a_change_that_the_server_refuses_fails_a_review(make):
