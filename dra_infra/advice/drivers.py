@@ -16,14 +16,15 @@ from typing import Any, Final
 from dra_infra.advice.claims import Context, Leaf, class_selectors, leaves_of
 from dra_infra.advice.findings import Finding
 from dra_infra.advice.reach import reach_of_class
+from dra_infra.advice.references import Checked
 from dra_infra.catalog.device_configs import lines_with
 from dra_infra.catalog.drivers import DeviceType, Pins, drivers
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassConfiguration
 from dra_infra.kubernetes.api.pods import find_pod_templates
-from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceClaimConfiguration
+from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceClaimConfiguration, ResourceClaim
 from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.specs.compute_domains import API_VERSION, KIND
+from dra_infra.specs.compute_domains import API_VERSION, KIND, check_template_names
 from dra_infra.specs.config_checks import check_claim_configs, check_class_configs
 from dra_infra.specs.config_matching import ConfiguredRequest
 from dra_infra.specs.device_configs import OpaqueConfig
@@ -37,8 +38,17 @@ _DRIVERS_OWN: Final = frozenset(
 """What no server says; the rest is the server's, or needs the gates of the driver, which an input does not tell."""
 
 
-def advise_claim_configs(claim: DeviceClaim, path: str, context: Context) -> Iterator[Problem]:
-    """Advice on the configs of a claim whose devices part is at *path*."""
+def advise_configs(record: Checked, context: Context) -> Iterator[Problem]:
+    """Advice on the configs of a class, a claim or a claim template."""
+    if isinstance(record, DeviceClass):
+        yield from _advise_class_configs(record, context)
+    elif isinstance(record, ResourceClaim):
+        yield from _advise_claim_configs(record.spec.devices, "spec.devices", context)
+    else:
+        yield from _advise_claim_configs(record.spec.spec.devices, "spec.spec.devices", context)
+
+
+def _advise_claim_configs(claim: DeviceClaim, path: str, context: Context) -> Iterator[Problem]:
     requests = [
         _configured(leaf, context)
         for request in claim.requests or ()
@@ -48,8 +58,7 @@ def advise_claim_configs(claim: DeviceClaim, path: str, context: Context) -> Ite
     yield from _placed(check_claim_configs(configs, requests, pins=context.pins), path)
 
 
-def advise_class_configs(record: DeviceClass, context: Context) -> Iterator[Problem]:
-    """Advice on the configs of a class."""
+def _advise_class_configs(record: DeviceClass, context: Context) -> Iterator[Problem]:
     selectors = [each.cel.expression for each in record.spec.selectors or () if each.cel is not None]
     known = device_types(tuple(selectors), context.pins, context.environment)
     configs = _opaque(record.spec.config or ())
@@ -121,8 +130,9 @@ def advise_compute_domains(objects: Sequence[Mapping[str, Any]], pins: Pins) -> 
 
     Returns:
         Pairs of an object's position and a problem whose path begins inside the object; codes `missing-field`,
-        `compute-domain-nodes`, `compute-domain-option`, `compute-domain-twice`.
+        `compute-domain-nodes`, `compute-domain-option`, `compute-domain-twice`, and those of `check_template_names`.
     """
+    yield from check_template_names(objects)
     line = pins.releases[_DRIVER].line
     domains: dict[tuple[str, str], str] = {}
     for index, each in enumerate(objects):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_infra.advice import REFERENCES, Pins, Surroundings, advise, advise_pods, read_pins
 from dra_infra.advice.problems import problem_of, problems_of, unreadable
+from dra_infra.advice.references import names_class
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.decoding import can_decode, decode
 from dra_infra.kubernetes.api.device_class import DeviceClass
@@ -24,9 +25,15 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.go_text import quoted
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
-from dra_infra.kubernetes.api.pods import find_holders
+from dra_infra.kubernetes.api.pods import (
+    decode_pod_claims,
+    find_holders,
+    find_pod_templates,
+    has_claim_parts,
+)
 from dra_infra.kubernetes.apiserver.configurations import environment_of
 from dra_infra.kubernetes.apiserver.field_errors import FieldError
+from dra_infra.kubernetes.apiserver.pod_claims import check_pod_claims
 from dra_infra.kubernetes.apiserver.verdict import Checked, judge
 from dra_infra.process import collector_paused
 from dra_infra.target import ClusterTarget
@@ -132,27 +139,27 @@ def check_objects(
     own = _classes(objects, releases_of_target[-1])
     surroundings = Surroundings.gather(objects, classes=(*classes, *own))
     if any(manifest.get("kind") == "ComputeDomain" for manifest in objects):
-        # Few inputs hold one, and the module takes its time to load.
+        # Few inputs hold one, and the module takes 0.1 s to load.
         from dra_infra.advice.drivers import advise_compute_domains
-        from dra_infra.specs.compute_domains import check_template_names
 
-        yield from check_template_names(objects)
         yield from advise_compute_domains(objects, pins)
     # One object after the other, so that what is known of its expressions is still at hand for the advice.
     for index, manifest in enumerate(objects):
         chosen = targets.get(index, target)
         releases = releases_of_target if chosen is target else chosen.releases
-        if not is_checked(manifest):
-            continue
-        if _is_left_alone(manifest):
-            findings = [_Findings()]
-        else:
-            findings = [_check_object(manifest, release, namespaces, chosen) for release in releases]
-            told = list(zip(releases, (each.problems for each in findings), strict=True))
-            for problem in _agreed(told):
+        if not _is_of_group(manifest):
+            for problem in _check_holder(manifest, releases, surroundings, pins):
                 yield index, problem
-        for problem in _advise(manifest, findings[-1].record, releases[-1], surroundings, pins):
+            continue
+        findings = [_check_object(manifest, release, namespaces, chosen) for release in releases]
+        told = list(zip(releases, (each.problems for each in findings), strict=True))
+        for problem in _agreed(told):
             yield index, problem
+        record = findings[-1].record
+        if record is not None:
+            flat = str(manifest.get("apiVersion")).endswith("/v1beta1")
+            for problem in advise(record, releases[-1], surroundings, pins=pins, flat=flat):
+                yield index, problem
 
 
 def check_on_fleet(
@@ -169,7 +176,7 @@ def check_on_fleet(
     Returns:
         Pairs of an object's position, or None for the fleet itself, and a warning.
     """
-    # Loaded where a fleet is named: validation starts faster without.
+    # Loaded where a fleet is named: `validate` starts 0.05 s faster without the evaluator of expressions.
     from dra_infra.advice.fleets import advise_on_fleet
 
     release = target.releases[-1]
@@ -206,16 +213,6 @@ def is_checked(manifest: Mapping[str, Any]) -> bool:
     return _is_of_group(manifest) or next(find_holders(manifest), None) is not None
 
 
-def _is_left_alone(manifest: Mapping[str, Any]) -> bool:
-    """Whether no release has anything to refuse about *manifest*, as about most objects of a cluster."""
-    if _is_of_group(manifest):
-        return False
-    # Loaded where something other than claims is checked: a claim alone is checked sooner without.
-    from dra_infra.kubernetes.api.pods import names_claims
-
-    return not names_claims(manifest)
-
-
 def _is_of_group(manifest: Mapping[str, Any]) -> bool:
     return str(manifest.get("apiVersion") or "").rpartition("/")[0] == GROUP
 
@@ -234,9 +231,7 @@ def _check_object(
     namespaces: Mapping[str, Mapping[str, str]],
     target: ClusterTarget,
 ) -> _Findings:
-    group, slash, version = str(manifest.get("apiVersion") or "").rpartition("/")
-    if group != GROUP or not slash:
-        return _Findings(tuple(_check_pods(manifest, release)))
+    version = str(manifest.get("apiVersion")).rpartition("/")[2]
     kind = str(manifest.get("kind") or "")
     if kind not in KINDS:
         return _Findings((_unknown_kind(kind),))
@@ -258,34 +253,28 @@ def _check_object(
     return _Findings((*unserved, *problems_of(verdict, release, manifest)), record)
 
 
-def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Problem]:
-    # Loaded where something other than claims is checked: a claim alone is checked sooner without.
-    from dra_infra.kubernetes.api.pods import decode_pod_claims
-    from dra_infra.kubernetes.apiserver.pod_claims import check_pod_claims
+def _check_holder(
+    manifest: Mapping[str, Any], releases: Sequence[Release], surroundings: Surroundings, pins: Pins
+) -> Iterator[Problem]:
+    """Problems of an object that makes pods, and advice on it; nothing for most objects of a cluster, which ask for no device."""
+    specs = [holder.get("spec") for _, holder in find_holders(manifest)]
+    if not specs:
+        return
+    if any(map(has_claim_parts, specs)):
+        yield from _agreed([(release, tuple(_check_pods(manifest, release))) for release in releases])
+    elif not surroundings.namespaces and not any(map(names_class, specs)):
+        return
+    for template in find_pod_templates(manifest):
+        yield from advise_pods(template, surroundings, pins=pins)
 
+
+def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Problem]:
     decoded = decode_pod_claims(manifest, minor=release.number)
     if decoded is None:
         return
     yield from unreadable(decoded.type_errors, decoded.unknown_fields, release, manifest)
     for pod in decoded.pods:
         yield from map(problem_of, filter(is_told, check_pod_claims(pod)))
-
-
-def _advise(
-    manifest: Mapping[str, Any],
-    record: Checked | None,
-    release: Release,
-    surroundings: Surroundings,
-    pins: Pins,
-) -> Iterator[Problem]:
-    if record is not None:
-        flat = str(manifest.get("apiVersion")).endswith("/v1beta1")
-        yield from advise(record, release, surroundings, pins=pins, flat=flat)
-    else:
-        from dra_infra.kubernetes.api.pods import find_pod_templates
-
-        for template in find_pod_templates(manifest):
-            yield from advise_pods(template, surroundings, pins=pins)
 
 
 def _agreed(found: Sequence[tuple[Release, tuple[Problem, ...]]]) -> Iterator[Problem]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_infra.advice.objects import check_objects, check_on_fleet
 from dra_infra.catalog.charts import Product, charts
+from dra_infra.catalog.device_configs import configs_of
+from dra_infra.catalog.drivers import drivers
 from dra_infra.errors import Place, Problem, in_reading_order
 from dra_infra.kubernetes.api.pods import find_holders
 from dra_infra.program_objects import Program, ProgramObject, ProgramRelease
@@ -16,7 +18,6 @@ from dra_infra.target import ClusterTarget
 if TYPE_CHECKING:
     from dra_infra.kubernetes.api.device_class import DeviceClass
     from dra_infra.kubernetes.scheduler.fleet import Fleet
-    from dra_infra.program_objects import Program
 
 
 def check_program(
@@ -40,8 +41,6 @@ def check_program(
             is set up is told.
         locate: Where a field is written, by the position of its object and its path; None takes the object's place.
     """
-    # Loaded with the catalogue of charts where there is a program: `dra-infra validate` starts faster without.
-
     target = target or ClusterTarget(kubernetes=program.kubernetes)
     problems = list(program.problems)
     targets = {index: each.target for index, each in enumerate(program.objects) if each.target is not None}
@@ -109,9 +108,6 @@ def check_installed(program: Program) -> Iterator[tuple[int, Problem]]:
 
 def _check_configs(each: ProgramObject) -> Iterator[Problem]:
     """Source: the webhook of the driver 25.12 to 0.5 decodes GpuConfig, MigDeviceConfig and those of ComputeDomains."""
-    from dra_infra.catalog.device_configs import configs_of
-    from dra_infra.catalog.drivers import drivers
-
     known = configs_of(DRIVER, list(drivers()[DRIVER].by_line)[-1])
     refused = {name for name, kind in known.kinds.items() if not kind.webhook} if known else set()
     steps = (*_CLAIMS[each.ref.kind], "devices", "config")

@@ -199,6 +199,20 @@ def check_extended_resource(record: DeviceClass, surroundings: Surroundings, pin
     )
 
 
+def names_class(spec: object) -> bool:
+    """True for a pod spec that asks for the devices of a class by its extended resource."""
+    spec = _mapping(spec)
+    for list_name in ("initContainers", "containers"):
+        for container in _items(spec.get(list_name)):
+            resources = _mapping(container).get("resources")
+            # Most containers have none, or ask for processors and memory alone.
+            for amounts in ("limits", "requests") if resources else ():
+                for resource in _mapping(_mapping(resources).get(amounts)):
+                    if str(resource).startswith(_IMPLICIT):
+                        return True
+    return False
+
+
 def advise_pods(
     template: PodTemplate, surroundings: Surroundings, *, pins: Pins | None = None
 ) -> Iterator[Problem]:
@@ -241,7 +255,7 @@ def _items(value: object) -> Sequence[object]:
 
 
 def _mapping(value: object) -> Mapping[object, object]:
-    return value if type(value) is dict or isinstance(value, Mapping) else {}
+    return value if type(value) is dict or (value is not None and isinstance(value, Mapping)) else {}
 
 
 def _check_claim(kind: str, name: str, namespace: str, surroundings: Surroundings) -> Finding | None:

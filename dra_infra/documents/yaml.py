@@ -241,6 +241,9 @@ def _manifests(text: str) -> Iterator[dict[str, Any]]:
             yield found
 
 
+_TEXT_OR_NONE: Final = (str, type(None))
+
+
 def objects_in(document: Any, *, line: int, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """The objects of a document with their paths in it; lists of objects are opened.
 
@@ -258,7 +261,7 @@ def objects_in(document: Any, *, line: int, path: str = "") -> Iterator[tuple[st
             line=line,
         )
     for name in ("apiVersion", "kind"):
-        if not isinstance(document.get(name), str | None):
+        if not isinstance(document.get(name), _TEXT_OR_NONE):
             raise RefusedYamlError(
                 "yaml-not-an-object",
                 f"{name} is a {_NAMES.get(type(document[name]), 'value')}, not a text",

@@ -256,17 +256,18 @@ class _Builder:
         mapping: dict[str, Any] = {}
         merged: list[dict[str, Any]] = []
         next_event, budget = self._next, self._budget
+        scalar, end = yaml.ScalarEvent, yaml.MappingEndEvent
         event = next_event()
-        while type(event) is not yaml.MappingEndEvent:
-            if type(event) is not yaml.ScalarEvent:
+        while type(event) is not end:
+            if type(event) is not scalar:
                 hint = "of a chart's templates ({{ .Values.x }}), review the chart: dra-infra review CHART"
                 raise _refusal(event, "yaml-syntax", "a key is not a plain value", hint)
             key = key_of(event)
             below = next_event()
             # Nearly all that a text holds: a call for each would take a third of the time.
-            if type(below) is yaml.ScalarEvent and below.tag is None and not below.anchor and budget[0] > 0:
+            if type(below) is scalar and below.tag is None and not below.anchor and budget[0] > 0:
                 budget[0] -= 1
-                value = _scalar(below) if below.implicit[0] else below.value
+                value = _plain(below) if below.implicit[0] else below.value
             else:
                 value = self.build(below, depth + 1)
             if key == _MERGE and event.implicit[0]:
@@ -314,13 +315,18 @@ def _scalar(event: Any) -> Scalar:
     tag, text = event.tag, event.value
     if tag in ("!", f"{_TAG}str") or (tag is None and not event.implicit[0]):
         return str(text)
-    try:
-        value = resolve_plain(text)
-    except NotJsonError as error:
-        raise _not_data(event) from error
+    value = _plain(event)
     if tag is not None and not isinstance(value, _TAGGED.get(tag, ())):
         raise _not_data(event)
     return value
+
+
+def _plain(event: Any) -> Scalar:
+    text = event.value
+    try:
+        return _resolve_cached(text) if len(text) <= _LONGEST_CACHED else _resolve(text)
+    except NotJsonError as error:
+        raise _not_data(event) from error
 
 
 def _not_data(event: Any) -> RefusedYamlError:
