@@ -7,13 +7,13 @@ from pathlib import Path
 
 from dra_infra.cli.printing import EXIT_NO_ANSWER, print_problems, progress, say
 from dra_infra.cli.review_reports import write_file
-from dra_infra.cli.settings import FLEET_SETTING, load_checked
+from dra_infra.cli.settings import check_settings
 from dra_infra.documents.yaml import MAX_BYTES
 from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.output.wording import count_of
 from dra_infra.program.confinement import describe, read_allowance
-from dra_infra.program.paths import is_outside
 from dra_infra.program.program_json import Compiled, pack, write_compiled
+from dra_infra.program.project import FLEET_SETTING, is_outside
 from dra_infra.sources.files import files_in
 from dra_infra.sources.repository import Repository, find_repository, may_be_in_repository
 from dra_infra.sources.sides import Asked, complete, label_of, render, start
@@ -46,7 +46,7 @@ def run(
         values=values,
         allowance=read_allowance(allow),
     )
-    found = find_source(path, source)
+    found = find_source(path, source, stack=stack, config=config)
     repository = _repository(path, found)
     with progress() as tell:
         tell(f"compiling {found.shown}")
@@ -70,7 +70,8 @@ def _compile(source: Source, asked: Asked, repository: Repository | None) -> Com
     fleet, inside = "", repository.top if repository else source.root
     try:
         if source.kind == "program":
-            fleet = load_checked(source.root, asked.stack, asked.config).config.get(FLEET_SETTING, "")
+            check_settings(source.project, asked.stack, asked.config)
+            fleet = source.project.config.get(FLEET_SETTING, "")
             running = start(source.root, inside, asked)
             side = complete(running.result(), source.root, asked, inside=inside)
             say(describe(running.in_force, asked.allowance))

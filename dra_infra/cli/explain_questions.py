@@ -82,7 +82,7 @@ def read_offline(
         raise ProgramError(program.problems)
     print_not_seen(program.not_seen)
     manifests, problems = [each.manifest for each in program.objects], program.problems
-    chosen = cluster.fleet if cluster else find_fleet(fleet, source, stack=stack, config=config)
+    chosen = cluster.fleet if cluster else find_fleet(fleet, source)
     release = release_of(program.kubernetes, gates)
     running = cluster.objects if cluster else ()
     _, manifest = find_subject(name, namespace, manifests)

@@ -14,20 +14,18 @@ from pathlib import Path
 import click
 
 from dra_infra.advice.program import check_program
-from dra_infra.catalog import load_fleet
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.cli.options import refuse_both
 from dra_infra.cli.printing import EXIT_NO_ANSWER, progress, say
 from dra_infra.cli.review_engine import EngineAsked, previewing
 from dra_infra.cli.review_reports import print_report, put_in_place, write_reports
-from dra_infra.cli.settings import FLEET_SETTING, choose_fleet, load_checked, read_snapshot
+from dra_infra.cli.settings import check_settings, choose_fleet, read_snapshot
 from dra_infra.errors import Problem, ProblemsError
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.placement.placement import Placement
 from dra_infra.program.confinement import describe, read_allowance
 from dra_infra.program.program_json import load_head
-from dra_infra.program.project import load_project
+from dra_infra.program.project import FLEET_SETTING, Project
 from dra_infra.program_objects import EnginePreview, Program
 from dra_infra.review import Review, review
 from dra_infra.review.capacity import place_sides
@@ -37,7 +35,7 @@ from dra_infra.review.reviews import FailOn
 from dra_infra.sources.manifests import Locate
 from dra_infra.sources.repository import find_repository
 from dra_infra.sources.sides import Asked, compile_both, existing, label_of, named_by, read_sides
-from dra_infra.sources.subject import Source, find_source, source_beside, trusted_source
+from dra_infra.sources.subject import Source, check_kind_of_head, find_source, trusted_source
 
 __all__ = ["compare", "compile_both", "run", "write_no_review"]
 
@@ -74,8 +72,7 @@ def _name(source: Source, asked: Asked, *, compiled: bool) -> tuple[str, str] | 
     """Project and stack of the review."""
     with suppress(ProblemsError):
         if source.kind == "program" and not compiled:
-            project = load_project(source.root, asked.stack, asked.config)
-            return project.name, project.stack
+            return source.project.name, source.project.stack
         label = label_of(source, None if asked.base_path else find_repository(existing(source)))
         return named_by(source, asked, label) if source.kind == "program" else (label, "")
     return None
@@ -131,12 +128,18 @@ def run(
         values=values,
         allowance=read_allowance(allow),
     )
-    found = _expected(path, source) if head else find_source(path, source)
+    find = trusted_source if head else find_source
+    trusted = find(path, source, stack=stack, config=config)
+    found = trusted or Source(
+        kind="program", root=path.absolute(), shown=str(path), stack=stack, config=config
+    )
     try:
         if head is not None:
             compiled = load_head(head, head_commit)
             asked = replace(asked, head=compiled)
-            found = source_beside(path, compiled, source)
+            # Only where the trusted tree lacks the path, or has nothing there, does the head say how it is read.
+            found = trusted or replace(found, kind=compiled.kind)
+            check_kind_of_head(found, compiled, source)
         return _run(
             found,
             asked,
@@ -167,9 +170,10 @@ def _run(
 ) -> int:
     with progress() as tell, previewing(source, asked, engine) as wait_for_preview:
         cluster = read_snapshot(snapshot) if snapshot else None
-        if cluster and source.kind == "program" and asked.head is None:
-            load_checked(source.root, asked.stack, asked.config)
-        chosen = cluster.fleet if cluster else _choose_fleet(fleet, source, asked)
+        project = _trusted_project(source, asked)
+        if project and not (cluster and asked.head):
+            check_settings(project, asked.stack, asked.config)
+        chosen = cluster.fleet if cluster else choose_fleet(fleet, project, asked.config)
         sides = read_sides(source, asked, tell)
         if engine is not None:
             tell("waiting for the engine's preview")
@@ -185,7 +189,8 @@ def _run(
             opaque=sides.opaque,
             engine=preview,
         )
-        notes = (*sides.notes, *_note_on_fleet(source, asked, named=fleet), *result.notes)
+        of_fleet = () if fleet else _note_on_fleet(source, asked, project)
+        notes = (*sides.notes, *of_fleet, *result.notes)
         result = replace(result, source=source.kind, notes=notes)
         tell("writing")
         write_reports(result, files)
@@ -195,11 +200,6 @@ def _run(
     if preview is not None and preview.failure is not None:
         return EXIT_NO_ANSWER
     return 1 if result.is_blocked(fail_on) else 0
-
-
-def _expected(path: Path, kind: str | None) -> Source:
-    """The source that a compiled head is compared with, as far as it is known before the head is read."""
-    return trusted_source(path, kind) or Source(kind="program", root=path.absolute(), shown=str(path))
 
 
 def compare(
@@ -260,29 +260,19 @@ def _check(program: Program, fleet: Fleet | None, locate: Locate | None) -> tupl
     return tuple(each for each in found if each.code != "class-not-known")
 
 
-def _choose_fleet(fleet: str | None, source: Source, asked: Asked) -> Fleet | None:
-    if source.kind == "program" and (asked.head is None or _has_project(source)):
-        return choose_fleet(fleet, source.root, stack=asked.stack, config=asked.config)
-    name = fleet or asked.config.get(FLEET_SETTING)
-    minor = asked.config.get("dra-infra:kubernetes")
-    return load_fleet(name, kubernetes=minor if minor in SUPPORTED_MINORS else None) if name else None
+def _trusted_project(source: Source, asked: Asked) -> Project | None:
+    """The project whose settings count; None for what is no program, and for one that a pull request is the first to add."""
+    if source.kind != "program":
+        return None
+    folders = (source.root, *source.root.parents)
+    is_there = source.root.exists() and any((each / "Pulumi.yaml").is_file() for each in folders)
+    return source.project if is_there or asked.head is None else None
 
 
-def _has_project(source: Source) -> bool:
-    """True where the trusted tree has the program; a pull request may be the first to add it."""
-    return source.root.exists() and any(
-        (each / "Pulumi.yaml").is_file() for each in (source.root, *source.root.parents)
-    )
-
-
-def _note_on_fleet(source: Source, asked: Asked, *, named: str | None) -> tuple[str, ...]:
-    """A note where the head names hardware of its own, for it is placed on what the base names."""
-    if asked.head is None or named or source.kind != "program":
-        return ()
-    trusted = ""
-    if _has_project(source):
-        trusted = load_project(source.root, asked.stack, asked.config).config.get(FLEET_SETTING, "")
-    if not asked.head.fleet or asked.head.fleet == trusted:
+def _note_on_fleet(source: Source, asked: Asked, project: Project | None) -> tuple[str, ...]:
+    """A note where a compiled head names hardware of its own, for it is placed on what the base names."""
+    trusted = project.config.get(FLEET_SETTING, "") if project else ""
+    if source.kind != "program" or asked.head is None or asked.head.fleet in ("", trusted):
         return ()
     placed = f"it is placed on {trusted!r}, as the base says" if trusted else "nothing is placed"
     return (f"The head sets {FLEET_SETTING} to {asked.head.fleet[:200]!r}; {placed}.",)

@@ -15,7 +15,7 @@ from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
 from dra_infra.program.preview import RunningPreview
-from dra_infra.program.project import load_project, secret_texts_of
+from dra_infra.program.project import secret_texts_of
 from dra_infra.program_objects import EnginePreview
 from dra_infra.sources.sides import Asked
 from dra_infra.sources.subject import Source
@@ -48,7 +48,7 @@ def previewing(
         return
     if source.kind != "program":
         raise ProgramError([_not_a_program(source)])
-    project = load_project(source.root, asked.stack, asked.config)
+    project = source.project
     mask = report_mask([*secret_texts(os.environ), *secret_texts(asked.config), *secret_texts_of(project)])
     with _ending_by_signal() as listen:
         try:

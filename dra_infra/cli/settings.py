@@ -16,60 +16,70 @@ from dra_infra.catalog.snapshots import Snapshot, load_snapshot
 from dra_infra.cli.printing import print_problems
 from dra_infra.documents.json_texts import MAX_BYTES
 from dra_infra.errors import FleetError, Problem, ProgramError
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.program.paths import nearest_path
-from dra_infra.program.project import Project, load_project, stacks_with_file
-from dra_infra.program.synth import DEFAULT_TIMEOUT, synth
+from dra_infra.program.project import (
+    FLEET_SETTING,
+    Project,
+    load_project,
+    minor_of,
+    nearest_path,
+    stacks_with_file,
+)
+from dra_infra.program.synth import DEFAULT_TIMEOUT, synth_project
 from dra_infra.program_objects import Program
 from dra_infra.sources.files import SUFFIXES
 from dra_infra.sources.manifests import read_side
 from dra_infra.sources.subject import Source, find_source
 
-FLEET_SETTING = "dra-infra:fleet"
 SETTINGS: Final = ("driver", "fleet", "kubernetes")
 """Settings of ours in a stack: each as `dra-infra:NAME`."""
 
 
 def choose_fleet(
-    fleet: str | None,
-    directory: Path,
-    *,
-    stack: str | None,
-    config: Mapping[str, str],
-    driver: str | None = None,
+    fleet: str | None, project: Project | None, config: Mapping[str, str], *, driver: str | None = None
 ) -> Fleet | None:
-    """The fleet that was named, else the stack's, else none; *driver* is for names that say no release.
+    """The fleet that was named, else the stack's, else none.
+
+    Args:
+        fleet: What the user named.
+        project: The program's project; None for manifests and charts.
+        config: Settings that the user gave.
+        driver: Release of the driver for names that say none.
 
     Raises:
         FleetError: When it cannot be read.
-        ProgramError: As `load_checked` says.
     """
-    project = load_checked(directory, stack, config)
-    settings = project.config
+    settings = project.config if project else config
     name = fleet or settings.get(FLEET_SETTING)
-    if name and not fleet and FLEET_SETTING not in config and (project.root / name).is_file():
+    if name and project and not fleet and FLEET_SETTING not in config and (project.root / name).is_file():
         # The stack file names it as it lies beside it, wherever the command is run.
         name = str(project.root / name)
-    minor = settings.get("dra-infra:kubernetes")
-    minor = minor if minor in SUPPORTED_MINORS else None
-    return load_fleet(name, kubernetes=minor, driver=driver) if name else None
+    return load_fleet(name, kubernetes=minor_of(settings), driver=driver) if name else None
 
 
 def load_checked(directory: Path, stack: str | None, config: Mapping[str, str]) -> Project:
-    """The project in *directory*, whose stack and settings were not mistyped; what may be a slip is told as a warning.
+    """The project in *directory*, after `check_settings`.
+
+    Raises:
+        ProgramError: As `check_settings`, and with the codes of `load_project`.
+    """
+    project = load_project(directory, stack, config)
+    check_settings(project, stack, config)
+    return project
+
+
+def check_settings(project: Project, stack: str | None, config: Mapping[str, str]) -> None:
+    """Refuse a stack or setting that was mistyped; what may be a slip is told as a warning.
 
     Only what is asked about is held to this: the base of a review may be older than a stack.
 
     Raises:
-        ProgramError: With codes `stack-not-known`, `unknown-setting`, and those of `load_project`.
+        ProgramError: With codes `stack-not-known`, `unknown-setting`.
     """
-    project = load_project(directory, stack, config)
     found = [*_stack_problems(project, asked=stack is not None), *_setting_problems(project)]
     if found:
         raise ProgramError(found)
-    print_problems([*_bare_names(project, config, load_project(directory, stack))])
-    return project
+    print_problems([*_bare_names(project, config)])
 
 
 def _stack_problems(project: Project, *, asked: bool) -> Iterator[Problem]:
@@ -95,10 +105,10 @@ def _setting_problems(project: Project) -> Iterator[Problem]:
             yield Problem(path=key, code="unknown-setting", message="there is no such setting", hint=hint)
 
 
-def _bare_names(project: Project, config: Mapping[str, str], without: Project) -> Iterator[Problem]:
+def _bare_names(project: Project, config: Mapping[str, str]) -> Iterator[Problem]:
     for key in sorted(set(config) & set(SETTINGS)):
         # A program may have a setting of that name; one that its stack knows is meant.
-        if f"{project.name}:{key}" not in without.config:
+        if f"{project.name}:{key}" not in project.keys_of_files:
             yield Problem(
                 path=f"--config {key}",
                 code="unknown-setting",
@@ -116,7 +126,7 @@ def read_program(
     Raises:
         ProgramError: When there is nothing to read, for a chart, and what `synth` raises.
     """
-    source = _find_source(path)
+    source = _find_source(path, stack, config)
     if source.kind == "chart":
         problem = Problem(
             path=str(path),
@@ -126,7 +136,7 @@ def read_program(
         )
         raise ProgramError([problem])
     if source.kind == "program":
-        return source, synth(source.root, stack=stack, config=config, timeout=timeout)
+        return source, synth_project(source.project, timeout=timeout)
     root = source.root
     side = read_side(
         root,
@@ -147,33 +157,25 @@ def read_program(
     return source, side.program
 
 
-def _find_source(path: Path) -> Source:
+def _find_source(path: Path, stack: str | None, config: Mapping[str, str]) -> Source:
     """Find the source at *path*; a folder of a project that holds manifests and no Python is manifests."""
     is_plain = path.is_dir() and not any(path.glob("*.py")) and not (path / "Pulumi.yaml").exists()
     has_manifests = is_plain and any(each.suffix in SUFFIXES for each in path.iterdir())
-    return find_source(path, "manifests" if has_manifests and not (path / "Chart.yaml").exists() else None)
+    kind = "manifests" if has_manifests and not (path / "Chart.yaml").exists() else None
+    return find_source(path, kind, stack=stack, config=config)
 
 
-def find_fleet(
-    name: str | None,
-    source: Source,
-    *,
-    stack: str | None,
-    config: Mapping[str, str],
-    driver: str | None = None,
-) -> Fleet:
+def find_fleet(name: str | None, source: Source, *, driver: str | None = None) -> Fleet:
     """The fleet that was named, else the stack's.
 
     Raises:
         FleetError: `no-fleet` when none is named, and what `load_fleet` raises.
+        ProgramError: As `check_settings`.
     """
-    chosen: Fleet | None = None
-    if source.kind == "program":
-        chosen = choose_fleet(name, source.root, stack=stack, config=config, driver=driver)
-    elif named := name or config.get(FLEET_SETTING):
-        minor = config.get("dra-infra:kubernetes")
-        known = minor if minor in SUPPORTED_MINORS else None
-        chosen = load_fleet(named, kubernetes=known, driver=driver)
+    project = source.project if source.kind == "program" else None
+    if project is not None:
+        check_settings(project, source.stack, source.config)
+    chosen = choose_fleet(name, project, source.config, driver=driver)
     if chosen is None:
         problem = Problem(
             path="--fleet",

@@ -12,13 +12,14 @@ from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
 from dra_infra.cli.options import refuse_both
 from dra_infra.cli.printing import print_not_seen, print_problems, progress, write_json, write_lines
-from dra_infra.cli.settings import find_fleet, load_checked, read_program, read_snapshot
+from dra_infra.cli.settings import check_settings, find_fleet, read_program, read_snapshot
 from dra_infra.errors import InvalidSpecError, in_reading_order
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING
 from dra_infra.placement import what_if
 from dra_infra.placement.placement import Headroom, Placement, Room, WorkloadPlacement
 from dra_infra.placement.scheduling import place
+from dra_infra.program.project import DRIVER_SETTING, KUBERNETES_SETTING
 from dra_infra.review.capacity import DeviceNames
 from dra_infra.review.placements import describe_placement
 from dra_infra.review.running import find_taken
@@ -56,17 +57,15 @@ def run(
     refuse_both(fleet, snapshot)
     if kubernetes and (mistaken := check_target(ClusterTarget(kubernetes=kubernetes))):
         raise InvalidSpecError(mistaken)
-    settings = {"dra-infra:kubernetes": kubernetes, "dra-infra:driver": driver}
+    settings = {KUBERNETES_SETTING: kubernetes, DRIVER_SETTING: driver}
     config = {**config, **{name: value for name, value in settings.items() if value}}
     with progress() as tell:
         tell("reading")
         source, program = read_program(path, stack=stack, config=config, timeout=timeout)
         cluster = read_snapshot(snapshot) if snapshot else None
         if cluster is not None and source.kind == "program":
-            load_checked(source.root, stack, config)
-        chosen = (
-            cluster.fleet if cluster else find_fleet(fleet, source, stack=stack, config=config, driver=driver)
-        )
+            check_settings(source.project, stack, config)
+        chosen = cluster.fleet if cluster else find_fleet(fleet, source, driver=driver)
         release = ClusterTarget(kubernetes=program.release.minor, gates=gates).releases[0]
         chosen = what_if.change_fleet(
             chosen,

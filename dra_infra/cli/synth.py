@@ -11,8 +11,7 @@ from dra_infra.cli.settings import load_checked
 from dra_infra.documents import yaml
 from dra_infra.program.charts import with_charts
 from dra_infra.program.program_json import program_to_json
-from dra_infra.program.project import find_root
-from dra_infra.program.synth import synth
+from dra_infra.program.synth import synth_project
 
 
 def run(
@@ -25,10 +24,10 @@ def run(
     charts: bool = False,
 ) -> int:
     """Print the objects of a program; 1 when it has problems, and then no objects."""
-    load_checked(directory, stack, config)
-    program = synth(directory, stack=stack, config=config, timeout=timeout)
+    project = load_checked(directory, stack, config)
+    program = synth_project(project, timeout=timeout)
     if charts:
-        program = with_charts(program, find_root(directory))
+        program = with_charts(program, project.root)
     problems = [
         # Which classes a cluster has is not known here; `simulate` asks the fleet.
         problem

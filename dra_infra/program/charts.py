@@ -17,7 +17,7 @@ from typing import Any, Final
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import Problem, ProblemsError, ProgramError, in_reading_order
 from dra_infra.program.confinement import VARIABLES
-from dra_infra.program.paths import is_outside, leads_out
+from dra_infra.program.project import is_outside, leads_out
 from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen, Program, ProgramObject, ProgramRelease
 from dra_infra.target import ClusterTarget
 

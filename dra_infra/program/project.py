@@ -1,21 +1,29 @@
-"""A Pulumi project on disk: Pulumi.yaml, and the configuration of one stack."""
+"""A Pulumi project on disk: Pulumi.yaml, the configuration of one stack, and paths of files that people name.
+
+A path that is not there is told with the nearest one that is; a link may not lead out of its repository.
+"""
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import Problem, ProgramError
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.output.secrets import secret_texts
-from dra_infra.program.paths import nearest_path
 from dra_infra.program_objects import NotSeen
 
 UNDECRYPTABLE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 """Stands for a secret that cannot be decrypted here: the engine's own text for an unknown value."""
+
+FLEET_SETTING: Final = "dra-infra:fleet"
+KUBERNETES_SETTING: Final = "dra-infra:kubernetes"
+DRIVER_SETTING: Final = "dra-infra:driver"
 
 MAX_FILE_BYTES = 4 * 2**20
 DEFAULT_STACK = "dev"
@@ -33,6 +41,7 @@ class Project:
         config: Configuration by full key; secrets stand as `UNDECRYPTABLE`.
         secret_keys: Keys of `config` that are secret.
         not_seen: Secrets whose values are not known here.
+        keys_of_files: Keys of `config` that Pulumi.yaml and the stack file set.
     """
 
     name: str
@@ -42,6 +51,7 @@ class Project:
     config: Mapping[str, str]
     secret_keys: tuple[str, ...] = ()
     not_seen: tuple[NotSeen, ...] = ()
+    keys_of_files: frozenset[str] = frozenset()
 
 
 def load_project(
@@ -80,6 +90,7 @@ def load_project(
         raise _invalid(program, "there is no __main__.py", "a Pulumi program in Python starts in __main__.py")
     chosen = _choose_stack(root, stack)
     values, secrets = _read_config(root, name, chosen, settings)
+    keys_of_files = frozenset(values)
     values |= {_full_key(name, key): value for key, value in (config or {}).items()}
     return Project(
         name=name,
@@ -96,7 +107,17 @@ def load_project(
             ),
             *_missing_stack_file(root, chosen, asked=stack is not None),
         ),
+        keys_of_files=keys_of_files,
     )
+
+
+def minor_of(config: Mapping[str, str]) -> str | None:
+    """The Kubernetes minor that the settings name; None where they name none, or one that no rule is known for.
+
+    Components call an unknown minor a problem, so it must not end a run here.
+    """
+    minor = config.get(KUBERNETES_SETTING)
+    return minor if minor in SUPPORTED_MINORS else None
 
 
 def secret_texts_of(project: Project) -> tuple[str, ...]:
@@ -228,3 +249,36 @@ def _invalid(file: Path, message: str, hint: str) -> ProgramError:
 
 def _first_line(error: BaseException) -> str:
     return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def nearest_path(path: Path) -> str:
+    """`did you mean manifests/a.yaml?`: the nearest name in the folder where *path* stops being there; else empty."""
+    for parent in path.parents:
+        if not parent.is_dir():
+            continue
+        rest = path.relative_to(parent).parts
+        try:
+            names = sorted(each.name for each in parent.iterdir())
+        except OSError:
+            return ""
+        near = difflib.get_close_matches(rest[0][:255], names, n=1)
+        return f"did you mean {parent.joinpath(near[0], *rest[1:])}?" if near else ""
+    return ""
+
+
+def leads_out(path: Path, top: Path) -> bool:
+    """Whether *path* is named as one in the repository at *top*, and `is_outside`."""
+    inside = Path(os.path.realpath(top))
+    below = (path, *Path(os.path.abspath(path)).parents)  # noqa: PTH100  (without following links)
+    return is_outside(path, top) and any(
+        Path(os.path.realpath(each)).is_relative_to(inside) for each in below
+    )
+
+
+def is_outside(path: Path, top: Path) -> bool:
+    """Whether *path* is, when links are followed, no file of the repository at *top*: it is elsewhere, or in a `.git`.
+
+    Whoever wrote a link may not see what lies there.
+    """
+    real, inside = Path(os.path.realpath(path)), Path(os.path.realpath(top))
+    return not real.is_relative_to(inside) or ".git" in real.relative_to(inside).parts

@@ -21,13 +21,18 @@ from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
 
 from dra_infra.catalog.drivers import read_pins
+from dra_infra.components.report import (
+    RefusedComponentsError,
+    judged_at_end,
+    problems_of_run,
+    targets_of_run,
+)
 from dra_infra.errors import InvalidSpecError, Place, Problem, ProgramError, in_reading_order
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.process import collector_paused
 from dra_infra.program.charts import RELEASE_TYPE, read_release
 from dra_infra.program.failures import ProgramTimeoutError, explain, is_of_program
-from dra_infra.program.project import Project, load_project, secret_texts_of
+from dra_infra.program.project import DRIVER_SETTING, Project, load_project, minor_of, secret_texts_of
 from dra_infra.program.surroundings import (
     SIGNATURE_KEY,
     UNKNOWN_VALUE,
@@ -38,6 +43,7 @@ from dra_infra.program.surroundings import (
     output_on_stderr,
     run_file,
     sdk_quiet,
+    sdk_shortcuts,
 )
 from dra_infra.program_objects import UNKNOWN, NotSeen, Program, ProgramObject
 from dra_infra.target import ClusterTarget
@@ -71,7 +77,15 @@ def synth(
     Raises:
         ProgramError: When the program cannot be found, raises, or does not end.
     """
-    project = load_project(Path(directory), stack, config)
+    return synth_project(load_project(Path(directory), stack, config), timeout=timeout)
+
+
+def synth_project(project: Project, *, timeout: float = DEFAULT_TIMEOUT) -> Program:
+    """Run the program of a project that was read before, as `synth` does.
+
+    Raises:
+        ProgramError: When the program raises, or does not end.
+    """
     return _run(project, lambda: run_file(project.program), timeout)
 
 
@@ -93,14 +107,6 @@ def _run(project: Project, body: Callable[[], Any], timeout: float) -> Program:
 def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -> Program:
     from pulumi import runtime
     from pulumi.runtime import settings, stack
-
-    from dra_infra.components.report import (
-        RefusedComponentsError,
-        judged_at_end,
-        problems_of_run,
-        targets_of_run,
-    )
-    from dra_infra.program.surroundings import sdk_shortcuts
 
     judged_at_end.set(True)
     monitor = Monitor(project=project.name, stack=project.stack, root=project.root)
@@ -197,8 +203,8 @@ def _collect(
         ),
         not_seen=tuple(sorted({*monitor.not_seen, *project.not_seen})),
         problems=in_reading_order([*problems, *duplicates]),
-        kubernetes=_supported(project.config.get("dra-infra:kubernetes")),
-        driver=_known(project.config.get("dra-infra:driver") or "newest"),
+        kubernetes=minor_of(project.config),
+        driver=_known(project.config.get(DRIVER_SETTING) or "newest"),
         releases=tuple(sorted(releases, key=lambda each: each.urn)),
         resources=tuple(sorted(monitor.registrations)),
     )
@@ -213,11 +219,6 @@ def _complete(type_: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
         # The provider makes up a name, another one in each preview.
         manifest["metadata"] = {"name": UNKNOWN, **(metadata or {})}
     return manifest
-
-
-def _supported(minor: str | None) -> str | None:
-    # A setting that no rule is known for is a problem of every component already; it must not end the run here.
-    return minor if minor in SUPPORTED_MINORS else None
 
 
 def _known(release: str) -> str:

@@ -15,10 +15,15 @@ from typing import Any, Final
 
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import Place, Problem, ProgramError, in_reading_order
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.program.charts import render_templates
-from dra_infra.program.paths import is_outside, leads_out
-from dra_infra.program.project import read_yaml
+from dra_infra.program.project import (
+    DRIVER_SETTING,
+    KUBERNETES_SETTING,
+    is_outside,
+    leads_out,
+    minor_of,
+    read_yaml,
+)
 from dra_infra.program_objects import NotSeen, Program, ProgramObject, ProgramRelease
 from dra_infra.sources.files import SourceObject, read_sources
 from dra_infra.target import ClusterTarget
@@ -116,15 +121,14 @@ def _side(
         place = sources[index].place(path)
         return replace(place, file=named(place.file))
 
-    minor = config.get("dra-infra:kubernetes")
     program = Program(
         project=label,
         stack="",
         objects=tuple(each for each, _ in ordered),
         not_seen=tuple(sorted(set(hidden))),
         problems=in_reading_order(_renamed(problem, named) for problem in problems),
-        kubernetes=minor if minor in SUPPORTED_MINORS else None,
-        driver=config.get("dra-infra:driver") or "newest",
+        kubernetes=minor_of(config),
+        driver=config.get(DRIVER_SETTING) or "newest",
     )
     return Side(program=program, locate=locate)
 
@@ -253,7 +257,7 @@ def render_side(
     release = ProgramRelease(
         urn=f"::::::{name}", name="release-name", namespace="default", chart=".", values=values
     )
-    target = ClusterTarget(kubernetes=config.get("dra-infra:kubernetes"))
+    target = ClusterTarget(kubernetes=config.get(KUBERNETES_SETTING))
     rendered = render_templates(release, root=root, target=target, inside=inside, timeout=timeout)
     below = f"{name}/"
     return side_of(

@@ -37,12 +37,14 @@ class Revision:
         root: The folder at the revision; it may not exist there.
         top: The unpacked repository.
         commit: Full hash.
+        repository: Where it was unpacked from.
         left_out: What the archive does not have, by path.
     """
 
     root: Path
     top: Path
     commit: str
+    repository: Repository
     left_out: tuple[NotSeen, ...] = ()
 
 
@@ -79,7 +81,13 @@ def archived(directory: Path, revision: str, *, only_directory: bool = False) ->
         for path, submodule in listed.items():
             if submodule not in ("", _LINK):
                 left_out += _unpack_submodule(repository, path, submodule, top)
-        yield Revision(root=top / repository.prefix, top=top, commit=commit, left_out=tuple(sorted(left_out)))
+        yield Revision(
+            root=top / repository.prefix,
+            top=top,
+            commit=commit,
+            repository=repository,
+            left_out=tuple(sorted(left_out)),
+        )
 
 
 def _list(repository: Repository, commit: str, within: str) -> dict[str, str]:

@@ -18,9 +18,8 @@ from dra_infra.output.wording import count_of, join_words
 from dra_infra.program.charts import with_charts
 from dra_infra.program.confinement import ONLY_ITS_OWN, Allowance
 from dra_infra.program.isolated import RunningSynth
-from dra_infra.program.paths import nearest_path
 from dra_infra.program.program_json import Compiled, of_another_path, of_another_stack, unpack
-from dra_infra.program.project import load_project, secret_texts_of
+from dra_infra.program.project import load_project, nearest_path, secret_texts_of
 from dra_infra.program.synth import DEFAULT_TIMEOUT
 from dra_infra.program_objects import NotSeen, Program
 from dra_infra.sources.manifests import (
@@ -117,7 +116,7 @@ def read_sides(source: Source, asked: Asked, tell: Callable[[str], None] = lambd
     Raises:
         ProgramError: When the head cannot be had, or the base revision; no message holds a secret.
     """
-    mask = report_mask(_known_secrets(source.root, source, asked))
+    mask = report_mask(_known_secrets(source, asked))
     try:
         repository = None if asked.base_path else repository_of(source)
         # A head that was compiled elsewhere has no working tree here.
@@ -127,7 +126,7 @@ def read_sides(source: Source, asked: Asked, tell: Callable[[str], None] = lambd
         with _base(source, asked) as base:
             tell(f"reading both sides of {source.shown}")
             made = _make(source, asked, base, label_of(source, repository))
-            known = [*_known_secrets(source.root, source, asked), *_known_secrets(base.root, source, asked)]
+            known = [*_known_secrets(source, asked), *_known_secrets(source, asked, base.root)]
         notes = [*_notes_of_tree(tree, asked.base, state)] if tree and asked.base is not None else []
     except ProblemsError as error:
         raise ProgramError(map(mask.problem, error.problems)) from None
@@ -173,8 +172,9 @@ def compile_both(
     Raises:
         ProgramError: When the head cannot be run.
     """
-    source = Source(kind="program", root=head, shown=str(head))
-    asked = Asked(base=None, base_path=base, stack=stack, config=config or {}, timeout=timeout)
+    config = config or {}
+    source = Source(kind="program", root=head, shown=str(head), stack=stack, config=config)
+    asked = Asked(base=None, base_path=base, stack=stack, config=config, timeout=timeout)
     made = _run_both(source, asked, _Base(root=base, top=base, head_top=head), base_label)
     return made.before.program, made.after.program
 
@@ -233,8 +233,12 @@ def _base(source: Source, asked: Asked) -> Iterator[_Base]:
         yield _Base(root=source.root, top=repository.top, head_top=repository.top)
         return
     with archived(source.root, asked.base, only_directory=source.kind == "manifests") as revision:
-        top = find_repository(source.root).top
-        yield _Base(root=revision.root, top=revision.top, head_top=top, left_out=revision.left_out)
+        yield _Base(
+            root=revision.root,
+            top=revision.top,
+            head_top=revision.repository.top,
+            left_out=revision.left_out,
+        )
 
 
 def _make(source: Source, asked: Asked, base: _Base, label: str) -> _Made:
@@ -287,8 +291,7 @@ def _beside_compiled(source: Source, asked: Asked, head: Compiled, base: _Base, 
 def named_by(source: Source, asked: Asked, label: str) -> tuple[str, str]:
     """Project and stack of a program, as the tree says that is trusted; its path where the tree does not have it yet."""
     with contextlib.suppress(ProblemsError):
-        project = load_project(source.root, asked.stack, asked.config)
-        return project.name, project.stack
+        return source.project.name, source.project.stack
     return label, asked.stack or ""
 
 
@@ -368,12 +371,13 @@ def _empty(after: Program, label: str, error: ProblemsError) -> Program:
     return Program(project=after.project, stack=after.stack, not_seen=(missing,))
 
 
-def _known_secrets(root: Path, source: Source, asked: Asked) -> Iterator[str]:
+def _known_secrets(source: Source, asked: Asked, base: Path | None = None) -> Iterator[str]:
     yield from secret_texts(os.environ)
     yield from secret_texts(asked.config)
     if source.kind == "program":
         with contextlib.suppress(ProblemsError):
-            yield from secret_texts_of(load_project(root, asked.stack, asked.config))
+            project = load_project(base, asked.stack, asked.config) if base else source.project
+            yield from secret_texts_of(project)
     if asked.values:
         with contextlib.suppress(ProblemsError):
             yield from secret_values(read_values(asked.values))

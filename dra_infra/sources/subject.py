@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Literal, cast, get_args
 
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.program.paths import nearest_path
 from dra_infra.program.program_json import Compiled
-from dra_infra.program.project import find_root
+from dra_infra.program.project import Project, find_root, load_project, nearest_path
 from dra_infra.sources.files import files_in
 
 Kind = Literal["program", "manifests", "chart"]
@@ -19,7 +20,7 @@ KINDS: Final[tuple[str, ...]] = get_args(Kind)
 _NAMES: Final[Mapping[Kind, str]] = {"program": "a program", "manifests": "manifests", "chart": "a chart"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Source:
     """One side of a review in the working tree.
 
@@ -27,20 +28,41 @@ class Source:
         kind: How it becomes objects.
         root: The folder of the project or chart; for manifests, the folder or file.
         shown: How files in it are named before their path: what the user typed.
+        stack: Stack of a program; None takes the only one that has a file, else `dev`.
+        config: Settings over those of the stack file.
     """
 
     kind: Kind
     root: Path
     shown: str
+    stack: str | None = None
+    config: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def project(self) -> Project:
+        """The Pulumi project of a program, read when it is first asked for.
+
+        Raises:
+            ProgramError: As `load_project`.
+        """
+        return load_project(self.root, self.stack, self.config)
 
 
-def find_source(path: Path, kind: str | None = None) -> Source:
+def find_source(
+    path: Path,
+    kind: str | None = None,
+    *,
+    stack: str | None = None,
+    config: Mapping[str, str] = MappingProxyType({}),
+) -> Source:
     """What lies at *path*.
 
     Args:
         path: A folder or file.
         kind: What the user says that it is; None reads it off the path: `Chart.yaml` in the folder makes it a chart,
             `Pulumi.yaml` in the folder or above it, inside its repository, a program, everything else is manifests.
+        stack: Stack of a program.
+        config: Settings over those of the stack file.
 
     Raises:
         ProgramError: `no-project` when it does not exist.
@@ -57,49 +79,54 @@ def find_source(path: Path, kind: str | None = None) -> Source:
             ]
         )
     if kind == "program" or (kind is None and path.is_dir() and _is_in_project(path)):
-        return Source(kind="program", root=find_root(path), shown=str(path))
+        return Source(kind="program", root=find_root(path), shown=str(path), stack=stack, config=config)
     if kind == "chart" or (kind is None and (path / "Chart.yaml").is_file()):
-        return Source(kind="chart", root=path.resolve(), shown=str(path))
-    return Source(kind="manifests", root=path.absolute(), shown=str(path))
+        return Source(kind="chart", root=path.resolve(), shown=str(path), config=config)
+    return Source(kind="manifests", root=path.absolute(), shown=str(path), config=config)
 
 
-def source_beside(path: Path, head: Compiled, kind: str | None = None) -> Source:
-    """The source that a compiled head is compared with: the same path in the trusted tree.
+def check_kind_of_head(trusted: Source, head: Compiled, kind: str | None = None) -> None:
+    """Refuse a compiled head that is of another kind than what the trusted tree has at its path.
 
-    What lies there says how it is read, or the user, and not the head, which could have a program read as manifests and so as
-    nothing. Only where the tree lacks the path, or has nothing there, does the head say it.
+    The tree says how the path is read, or the user, and not the head, which could have a program read as manifests and so as
+    nothing.
 
     Args:
-        path: As the user typed it.
+        trusted: What `trusted_source` gave.
         head: What another job compiled.
         kind: What the user says that it is.
 
     Raises:
         ProgramError: `compiled-of-another-kind`.
     """
-    source = trusted_source(path, kind)
-    if source is None:
-        return Source(kind=head.kind, root=path.absolute(), shown=str(path))
-    if source.kind != head.kind:
-        says = f"{_NAMES[source.kind]} is reviewed" if kind else f"the base has {_NAMES[source.kind]} there"
-        problem = Problem(
-            path="--head",
-            code="compiled-of-another-kind",
-            message=f"it holds {_NAMES[head.kind]}, and {says}",
-            hint="review what replaces it at a path of its own",
-        )
-        raise ProgramError([problem])
-    return source
+    if trusted.kind == head.kind:
+        return
+    says = f"{_NAMES[trusted.kind]} is reviewed" if kind else f"the base has {_NAMES[trusted.kind]} there"
+    problem = Problem(
+        path="--head",
+        code="compiled-of-another-kind",
+        message=f"it holds {_NAMES[head.kind]}, and {says}",
+        hint="review what replaces it at a path of its own",
+    )
+    raise ProgramError([problem])
 
 
-def trusted_source(path: Path, kind: str | None) -> Source | None:
+def trusted_source(
+    path: Path,
+    kind: str | None,
+    *,
+    stack: str | None = None,
+    config: Mapping[str, str] = MappingProxyType({}),
+) -> Source | None:
     """What the tree has at *path*, or the user says that it is; None where neither tells."""
     with suppress(ProgramError):
-        source = find_source(path, kind)
+        source = find_source(path, kind, stack=stack, config=config)
         if kind or source.kind != "manifests" or any(isinstance(each, Path) for each in files_in(path)):
             return source
     # A pull request may add it.
-    return Source(kind=cast("Kind", kind), root=path.absolute(), shown=str(path)) if kind else None
+    if kind is None:
+        return None
+    return Source(kind=cast("Kind", kind), root=path.absolute(), shown=str(path), stack=stack, config=config)
 
 
 def _is_in_project(path: Path) -> bool:
