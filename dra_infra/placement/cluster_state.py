@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
+from dra_infra.kubernetes.api.limits import MAX_RESERVED
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.apiserver.claim_statuses import MAX_RESERVED
 from dra_infra.kubernetes.scheduler.allocator import AllocatedState, DeviceID, PoolID
 from dra_infra.kubernetes.scheduler.label_selectors import matches_node_selector
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from dra_infra.catalog.driver_gates import gate_states, gates_of
 from dra_infra.catalog.drivers import Pins, drivers, newest
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.apiserver.claim_statuses import MAX_RESERVED
+from dra_infra.kubernetes.api.limits import MAX_RESERVED
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.claims import SHORTHAND_REQUEST

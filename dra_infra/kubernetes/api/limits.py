@@ -20,6 +20,9 @@ MAX_FIRST_AVAILABLE: Final = 8
 MAX_RESULTS: Final = 32
 """Devices that are allocated for one claim (AllocationResultsMaxSize)."""
 
+MAX_RESERVED: Final = 256
+"""Pods that a claim serves at a time (ResourceClaimReservedForMaxSize)."""
+
 MAX_PARAMETERS: Final = 10 * 1024
 """Bytes of a config's parameters as JSON (OpaqueParametersMaxLength)."""
 
