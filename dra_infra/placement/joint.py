@@ -125,7 +125,7 @@ def in_order(workloads: Sequence[Workload]) -> list[int]:
 
 def plan_alone(workload: Workload, plan: PodPlan) -> PodPlan:
     """The plan on the otherwise free fleet, where pods that it wants to be near to are not there yet."""
-    return without_affinity(plan) if workload.beside else plan
+    return without_affinity(plan) if workload.affinity_to else plan
 
 
 def without_affinity(plan: PodPlan) -> PodPlan:

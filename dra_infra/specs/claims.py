@@ -13,10 +13,9 @@ from dra_infra.catalog.drivers import DeviceType, Pins, newest
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS
+from dra_infra.kubernetes.api.limits import MAX_ITEMS, MAX_RESULTS
 from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceConstraint, ResourceClaimSpec
 from dra_infra.kubernetes.api.resource_claim import DeviceRequest as RequestRecord
-from dra_infra.kubernetes.apiserver.admission import MOST_DEVICES
-from dra_infra.kubernetes.apiserver.field_errors import MAX_ITEMS
 from dra_infra.selectors.attributes import Attribute
 from dra_infra.specs.arguments import is_list, shorten, too_many, wrong_type
 from dra_infra.specs.config_checks import check_claim_configs
@@ -311,13 +310,13 @@ def _check_total(records: Sequence[RequestRecord], *, shorthand: bool) -> list[P
         else max((each.count for each in record.first_available or ()), default=0)
         for record in records
     )
-    if total <= MOST_DEVICES:
+    if total <= MAX_RESULTS:
         return []
     return [
         Problem(
             path="count" if shorthand else "requests",
             code="too-many-devices",
-            message=f"{total} devices are asked for, a claim holds at most {MOST_DEVICES}",
+            message=f"{total} devices are asked for, a claim holds at most {MAX_RESULTS}",
             hint="the scheduler refuses such a claim (AllocationResultsMaxSize): use several claims or pods",
         )
     ]

@@ -20,7 +20,7 @@ from dra_infra.catalog.device_configs import ConfigField, ConfigKind, configs_of
 from dra_infra.catalog.drivers import DeviceType, Pins
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.apiserver.field_errors import MAX_ITEMS
+from dra_infra.kubernetes.api.limits import MAX_ITEMS
 from dra_infra.specs.arguments import shorten, too_many, wrong_type
 from dra_infra.specs.config_matching import (
     ConfiguredRequest,

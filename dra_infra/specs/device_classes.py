@@ -8,7 +8,6 @@ from dra_infra.catalog.drivers import DeviceType, Pins, newest
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_class import CELDeviceSelector, DeviceClassSpec, DeviceSelector
-from dra_infra.kubernetes.apiserver.published import is_extended_resource_name
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import driver as driver_is
 from dra_infra.specs.arguments import is_list, shorten, wrong_type
@@ -16,7 +15,6 @@ from dra_infra.specs.config_checks import check_class_configs
 from dra_infra.specs.config_matching import compile_class_configs
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.request_records import compile_selectors
-from dra_infra.target import ClusterTarget
 
 NVIDIA_DRIVER = "gpu.nvidia.com"
 
@@ -91,7 +89,7 @@ def _check_extended_resource(name: object) -> list[Problem]:
         return []
     if not isinstance(name, str):
         return [wrong_type(path, name, "a string")]
-    if is_extended_resource_name(name, ClusterTarget().releases[-1]):
+    if names.is_extended_resource_name(name):
         return []
     return [
         Problem(

@@ -16,7 +16,7 @@ from dra_infra.catalog.mig import find_mig_profile, mig_products, mig_profiles_o
 from dra_infra.catalog.vocabulary import mig_profiles
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.apiserver.admission import MOST_DEVICES
+from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import PLAIN_HINT, is_list, is_output, wrong_type
@@ -239,7 +239,7 @@ def read_profiles(wish: MigWish) -> tuple[list[Problem], list[AskedProfile]]:
         message, hint = "no MIG device is asked for", 'write profiles=["3g.40gb", "1g.10gb"]'
         problems.append(Problem(path="profiles", code="missing-argument", message=message, hint=hint))
     total = 0 if problems else sum(each.number for each in asked)
-    if total > MOST_DEVICES:
+    if total > MAX_RESULTS:
         problems.append(_too_many("profiles", total))
     return problems, asked
 
@@ -266,7 +266,7 @@ def _check_count(count: object, path: str) -> Iterator[Problem]:
     elif count < 1:
         message, hint = f"{count} is below 1", "ask for 1 or more devices"
         yield Problem(path=path, code="count-below-one", message=message, hint=hint)
-    elif count > MOST_DEVICES:
+    elif count > MAX_RESULTS:
         yield _too_many(path, count)
 
 
@@ -274,7 +274,7 @@ def _too_many(path: str, total: int) -> Problem:
     return Problem(
         path=path,
         code="too-many-devices",
-        message=f"{total} devices are asked for, a claim holds at most {MOST_DEVICES}",
+        message=f"{total} devices are asked for, a claim holds at most {MAX_RESULTS}",
         hint="the scheduler refuses such a claim (AllocationResultsMaxSize): use several claims or pods",
     )
 

@@ -9,6 +9,7 @@ from dra_infra.errors import Problem, SelectorError
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_class import CELDeviceSelector, DeviceSelector
 from dra_infra.kubernetes.api.device_taints import DeviceToleration
+from dra_infra.kubernetes.api.limits import MAX_FIRST_AVAILABLE
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_claim import CapacityRequirements, DeviceSubRequest, ExactDeviceRequest
 from dra_infra.kubernetes.api.resource_claim import DeviceRequest as RequestRecord
@@ -223,9 +224,9 @@ def _compile_alternatives(request: DeviceRequest) -> tuple[list[Problem], list[D
                 path=name, code="shorthand-with-requests", message=f"{name} is given beside {path}", hint=hint
             )
         )
-    if len(request.first_available) > claims.MAX_FIRST_AVAILABLE:
+    if len(request.first_available) > MAX_FIRST_AVAILABLE:
         hint = "leave out the alternatives that are least likely to be had"
-        problems.append(too_many(path, len(request.first_available), claims.MAX_FIRST_AVAILABLE, hint))
+        problems.append(too_many(path, len(request.first_available), MAX_FIRST_AVAILABLE, hint))
     problems += check_names(request.first_available, path)
     records = []
     for index, alternative in enumerate(request.first_available):
