@@ -59,7 +59,7 @@ class UnlistedValue(_Record):
     until: str = ""
 
     def is_in(self, version: str) -> bool:
-        """Whether *version* reads it."""
+        """The chart reads it in *version*."""
         line = _numbers(version)[:2]
         return (not self.since or line >= _numbers(self.since)) and (
             not self.until or line <= _numbers(self.until)
@@ -95,7 +95,7 @@ class Chart(Fact):
         return [version for version, each in self.versions.items() if each.keys][-1]
 
     def helm_version(self, version: str) -> str:
-        """What `helm install --version` is given: `v26.7.0` for the operator, `0.4.1` for the driver."""
+        """The version for `helm install --version`: `v26.7.0` for the operator, `0.4.1` for the driver."""
         return f"{self.version_prefix}{version}"
 
     def app_version(self, version: str) -> str:
@@ -376,5 +376,5 @@ def _last(path: str) -> str:
 
 
 def _letters(path: str) -> str:
-    """What two spellings of one name have in common."""
+    """Letters of a name, which are the same in all its spellings."""
     return re.sub(r"[^a-z0-9]", "", path.lower())

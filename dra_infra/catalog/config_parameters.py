@@ -35,7 +35,7 @@ _DEVICE_KEY: Final = re.compile(r"\+?[0-9]+|(GPU|MIG)-.+", re.ASCII)
 
 
 class Fault(NamedTuple):
-    """What is wrong with the parameters of a config, before it has a path in the user's terms.
+    """A problem of a config's parameters, before it has a path in the user's terms.
 
     Args:
         fields: Names of the fields down to the one that is meant; empty for the whole.
@@ -110,7 +110,7 @@ _TYPE_META = ("apiVersion", "kind")
 
 
 class _Line(NamedTuple):
-    """What the judgement of a config's fields depends on."""
+    """The release line and gates that a config's fields are checked for."""
 
     driver: str
     line: str
@@ -126,7 +126,7 @@ class _Line(NamedTuple):
 def check_parameters(
     driver: str, parameters: Any, pins: Pins, gates: Mapping[str, bool] | None = None
 ) -> list[Fault]:
-    """What is wrong with the parameters of one config; nothing for the fields of a driver that is not known.
+    """Checks the parameters of one config; nothing is said of the fields of a driver that is not known.
 
     Args:
         driver: As in `opaque.driver`.
@@ -325,7 +325,7 @@ def _check_exclusion(at: tuple[str, ...], what: str, gate: str, about: _Line) ->
 
 
 def _is_on(gate: str, about: _Line) -> bool | None:
-    """Whether a gate is on; None where that is not known, or the line has no such gate and needs none."""
+    """State of a gate; None where that is not known, or the line has no such gate and needs none."""
     if about.gates is None or about.driver != _GATED or gate not in gates_of(about.line):
         return None
     return gate_states(about.line, about.gates)[gate]

@@ -77,7 +77,7 @@ class ConfigKind(BaseModel):
 
 
 class DriverConfigs(Fact):
-    """What one release line of a driver decodes.
+    """The configs that one release line of a driver decodes.
 
     Args:
         api_version: Of every kind.
@@ -92,7 +92,7 @@ class DriverConfigs(Fact):
 
 @cache
 def configs_of(driver: str, line: str) -> DriverConfigs | None:
-    """What a release line decodes, with the kinds and fields that it has; None for a driver that is not known.
+    """The configs of a release line, with its kinds and fields; None for a driver that is not known.
 
     Raises:
         KeyError: *line* is no line of the driver.
@@ -108,7 +108,7 @@ def configs_of(driver: str, line: str) -> DriverConfigs | None:
 
 @cache
 def is_strict(driver: str, line: str) -> bool:
-    """Whether a release line refuses a config with a field that it does not know; others drop the field silently."""
+    """The release line refuses a config with a field that it does not know; others drop the field silently."""
     since = _every()[driver].strict_since
     order = list(drivers()[driver].by_line)
     return not since or order.index(line) >= order.index(since)

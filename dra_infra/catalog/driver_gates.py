@@ -62,7 +62,7 @@ class GateRule(BaseModel):
 
 
 class DriverNeeds(Fact):
-    """What a release line needs; versions are the oldest that do, empty where none is documented."""
+    """Needs of a release line; versions are the oldest that do, empty where none is documented."""
 
     chart: str
     kubernetes: str
@@ -91,13 +91,13 @@ def gates_of(line: str) -> Mapping[str, DriverGate]:
 
 @cache
 def gate_rules_of(line: str) -> tuple[GateRule, ...]:
-    """Which gates of a release line go together."""
+    """Rules about gates of a release line that go together, or do not."""
     return tuple(rule for rule in _file().rules if _covers(rule, line))
 
 
 @cache
 def driver_needs() -> Mapping[str, DriverNeeds]:
-    """What each release line needs, oldest first."""
+    """Needs of each release line, oldest first."""
     return {
         line: DriverNeeds.model_validate(entry) for line, entry in read_data("driver_releases.yaml").items()
     }
@@ -115,7 +115,7 @@ def gate_states(line: str, gates: Mapping[str, bool]) -> dict[str, bool]:
 
 
 def check_gates(line: str, gates: Mapping[str, bool]) -> list[Problem]:
-    """Whether the driver starts with these gates, and what it warns of.
+    """Checks that the driver starts with these gates, and warns of what it warns of.
 
     Args:
         line: Release line, `25.12` or `0.5`.

@@ -55,7 +55,7 @@ class DeviceType:
         return (self.attributes if section == "attribute" else self.capacity).get(name)
 
     def presence(self, section: Section, name: str) -> Presence:
-        """Whether a device of this type has it."""
+        """How devices of this type publish it: `always`, `sometimes` or `never`."""
         entry = self.published(section, name)
         if entry is None:
             return "never"
@@ -193,7 +193,7 @@ _LISTS: Final = {"mig_profiles": mig_profiles, "product_names": product_names}
 
 
 def _reaches(line: str, bound: str, order: Sequence[str]) -> bool:
-    """Whether *line* is *bound* or newer; an empty one is no limit."""
+    """True when *line* is *bound* or newer; an empty one is no limit."""
     return not line or not bound or order.index(line) >= order.index(bound)
 
 

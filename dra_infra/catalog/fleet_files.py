@@ -89,7 +89,7 @@ def _read_entry(entry: Any, path: str) -> tuple[NodeGroup | None, list[Problem]]
 
 
 def malformed_amounts(amounts: Mapping[str, str], path: str) -> Iterator[Problem]:
-    """Which of a node's resources are no quantities."""
+    """Problems of a node's resources that are no quantities."""
     for name, value in amounts.items():
         try:
             Quantity.parse(value)

@@ -110,7 +110,7 @@ def gpu_uuid(attribute: str, minor: int) -> Seeded:
 
 
 def parent_values(group: NodeGroup, minor: int) -> dict[str, Any]:
-    """What a GPU and its MIG devices have in common, by the names of all release lines."""
+    """Values that a GPU and its MIG devices have in common, by the names of all release lines."""
     kind = group.kind
     product = gpu_products()[kind.gpu]
     bus, root, numa = kind.invented.pci[minor]
@@ -213,7 +213,7 @@ def publish_dynamic_mig(group: NodeGroup, *, separate_counters: bool) -> PoolPat
 
 
 def is_estimated(product: str, profiles: Iterable[str] | None = None) -> bool:
-    """Whether amounts of these profiles, or of any, are not known, so that what is published of them is made up."""
+    """Amounts of these profiles, or of any, are not known, so that those published are made up."""
     chosen = mig_profiles_of(product)
     names = None if profiles is None else set(profiles)
     return any(

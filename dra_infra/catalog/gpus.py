@@ -18,7 +18,7 @@ from dra_infra.catalog.vocabulary import read_data
 
 
 class Capability(Fact):
-    """What a GPU can do.
+    """A capability of GPUs.
 
     Args:
         since: The oldest CUDA compute capability that can.
@@ -36,7 +36,7 @@ def capabilities() -> Mapping[str, Capability]:
 
 
 def capabilities_of(product: str) -> tuple[str, ...]:
-    """What a product can do, by its NVML name; what `except` says is not taken off.
+    """Capabilities of a product, by its NVML name; what `except` says is not taken off.
 
     Raises:
         KeyError: *product* is none of `gpu_products()`.

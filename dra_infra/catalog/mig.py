@@ -64,7 +64,7 @@ class Placement(NamedTuple):
 
 
 class _Gpu(NamedTuple):
-    """What all profiles of a product share."""
+    """Totals of a GPU that its profiles share."""
 
     profiles: tuple[MigProfile, ...]
     compute_slices: int
@@ -198,7 +198,7 @@ def _known(name: str, product: str) -> MigProfile:
 
 
 def _within_totals(profiles: Sequence[MigProfile], gpu: _Gpu) -> bool:
-    """Whether compute slices and engines suffice; an engine whose numbers are not all known is not counted."""
+    """Compute slices and engines suffice; an engine whose numbers are not all known is not counted."""
     counts = Counter(profile.gi_profile_id for profile in profiles)
     if any(counts[profile.gi_profile_id] > profile.max_instances for profile in profiles):
         return False
@@ -254,5 +254,5 @@ def _profiles(
 
 
 def _suffix(shape: str) -> str:
-    """What a shape has behind its size: `+me` of `1g+me`, empty for `1g` and `1g double`."""
+    """The suffix of a shape behind its size: `+me` of `1g+me`, empty for `1g` and `1g double`."""
     return shape[min((shape.find(sign) for sign in "+-" if sign in shape), default=len(shape)) :]

@@ -61,7 +61,7 @@ class NodeGroup:
 
     @property
     def release(self) -> DriverRelease:
-        """What the driver publishes in this line."""
+        """The driver's release line, which says what is published."""
         return drivers()[self.kind.driver].by_line[self.line]
 
     @property
@@ -144,7 +144,7 @@ def by_name(devices: list[DevicePattern]) -> tuple[DevicePattern, ...]:
 def attributes_of(
     type_: DeviceType, values: Mapping[str, Any], *, seeded: tuple[Seeded, ...] = ()
 ) -> dict[str, DeviceAttribute]:
-    """What every such device publishes, with the given values, and of what only some publish that which has one.
+    """Attributes of a device: those that every such device publishes, and of the others those with a given value.
 
     Args:
         type_: The type of device, of one release line.

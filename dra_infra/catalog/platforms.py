@@ -31,7 +31,7 @@ class NodeLabel(_Record):
 
 
 class Platform(Fact):
-    """What an installation does otherwise on a platform.
+    """Differences of an installation on a platform.
 
     Args:
         kernel_driver: Who installs NVIDIA's kernel driver by default.
@@ -68,7 +68,7 @@ class IgnoredValues(_Record):
 
 
 class ChartRules(Fact):
-    """What the charts of a product expect of values beyond keys and types; paths are those of the values."""
+    """Rules of a product's charts for values, beyond keys and types; paths are those of the values."""
 
     defaults: Mapping[str, Any]
     choices: Mapping[str, tuple[str, ...]] = {}
@@ -77,7 +77,7 @@ class ChartRules(Fact):
 
 
 class DriverInstallation(Fact):
-    """What an installation of the NVIDIA DRA driver depends on; see the comments of `platform_matrix.yaml`."""
+    """Dependencies of an installation of the NVIDIA DRA driver; see the comments of `platform_matrix.yaml`."""
 
     kubernetes_documented: str
     renamed: str
@@ -102,7 +102,7 @@ class OperatorSupport(Fact):
 
 
 class Matrix(_Record):
-    """Which versions go together on one cluster."""
+    """Versions that go together on one cluster."""
 
     driver: DriverInstallation
     gpu_cluster: GpuClusterNeeds
@@ -117,11 +117,11 @@ def platforms() -> Mapping[str, Platform]:
 
 @cache
 def chart_rules(product: Product) -> ChartRules:
-    """What the charts of a product expect of their values."""
+    """Rules of a product's charts for their values."""
     return ChartRules.model_validate(read_data("chart_rules.yaml")[product])
 
 
 @cache
 def matrix() -> Matrix:
-    """Which versions go together on one cluster."""
+    """Versions that go together on one cluster."""
     return Matrix.model_validate(read_data("platform_matrix.yaml"))

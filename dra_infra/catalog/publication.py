@@ -257,7 +257,7 @@ class _Prototype(NamedTuple):
 
 
 def pools_of(group: NodeGroup, *, separate_counters: bool = True) -> tuple[PoolPattern, ...]:
-    """What every node of a group publishes, per driver.
+    """The pools that every node of a group publishes, per driver.
 
     Args:
         group: The nodes.

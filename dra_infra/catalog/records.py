@@ -36,7 +36,7 @@ class KernelDriver(_Record):
 
 
 class InventedNode(_Record):
-    """What a named fleet makes up.
+    """Facts of a node that a named fleet makes up.
 
     Args:
         node: Allocatable resources.
@@ -133,7 +133,7 @@ class GpuProduct(Fact):
 
     @property
     def mig_capable(self) -> bool:
-        """Whether MIG can partition it."""
+        """MIG can partition it."""
         return self.mig_slices > 0
 
     @field_validator("uncertain")

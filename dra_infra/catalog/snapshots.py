@@ -20,7 +20,7 @@ from dra_infra.program_objects import SECRET
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Snapshot:
-    """What `kubectl get -o yaml` printed, each object once.
+    """Objects of a cluster, as `kubectl get -o yaml` prints them, each once.
 
     Args:
         fleet: Its Nodes, ResourceSlices and DeviceClasses; without nodes nothing can be placed.

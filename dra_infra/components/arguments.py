@@ -35,7 +35,7 @@ class ClaimArgs(TypedDict, total=False):
 
 
 class InstallationArgs(TypedDict, total=False):
-    """What every installation takes; `DraDriver` says what each is."""
+    """Arguments of every installation; `DraDriver` says what each is."""
 
     version: str
     chart: str

@@ -105,7 +105,7 @@ class Component(pulumi.ComponentResource):
 
     @property
     def _broken(self) -> bool:
-        """Whether the component has reported problems and therefore has no children."""
+        """The component has reported problems and therefore has no children."""
         return bool(self._problems)
 
     @property
@@ -137,7 +137,7 @@ class Component(pulumi.ComponentResource):
         return pulumi.Config("dra-infra").get(name)
 
     def _is_accepted(self, manifest: Mapping[str, Any]) -> bool:
-        """Whether an API server of the target takes *manifest*: what it refuses is reported, advice is logged.
+        """Ask an API server of the target about *manifest*: errors are reported, advice is logged; True without errors.
 
         Outputs count as not known. Runs that judge all objects at their end, `synth` for one, are not asked twice.
         """
@@ -216,7 +216,7 @@ def present(mapping: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def has_outputs(value: Any) -> bool:
-    """Whether there is a Pulumi Output in *value*."""
+    """True for a value with a Pulumi Output in it."""
     if isinstance(value, pulumi.Output):
         return True
     if isinstance(value, Mapping):

@@ -199,7 +199,7 @@ class DeviceClaimComponent(Component):
         return pod_specs.replaced(pod_spec, "spec", pod) if in_template else pod  # type: ignore[no-any-return]
 
     def _is_own(self, entry: Any) -> bool:
-        """Whether a pod's entry of our name is ours: one of another kind or with another name is someone else's."""
+        """True for a pod's entry that names our object: one of another kind or with another name is someone else's."""
         named = pod_specs.read(entry, self._entry_field)
         return named is not None and (not isinstance(named, str) or named == self.object_name)
 

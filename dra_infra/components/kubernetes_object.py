@@ -71,7 +71,7 @@ _FORCE: Final = "pulumi.com/patchForce"
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectOptions:
-    """What a component's options say about its objects.
+    """A component's resource options that are about its objects.
 
     Args:
         aliases: Earlier URNs of an object, or parts of one, whose type is one of Kubernetes.
@@ -86,7 +86,7 @@ class ObjectOptions:
     custom_timeouts: pulumi.CustomTimeouts | None = None
 
     def check(self, kinds: Sequence[str], *, named_by_content: bool = False) -> list[Problem]:
-        """What cannot be meant of objects of *kinds*, whose name may be made of their content."""
+        """Check the options for objects of *kinds*, whose name may be made of their content."""
         problems = [
             Problem(
                 path="opts.aliases",
@@ -106,7 +106,7 @@ class ObjectOptions:
         return problems
 
     def check_import(self, object_name: object, namespace: object = None) -> list[Problem]:
-        """Whether the ID to import is that of the component's object, as far as its name and namespace are known."""
+        """Check that the ID to import is that of the component's object, as far as its name and namespace are known."""
         if not isinstance(self.import_, str):
             return []
         holder, _, name = self.import_.rpartition("/")
@@ -204,7 +204,7 @@ def _type_of(alias: Any) -> str:
 
 
 def _is_same_kind(one: str, other: str) -> bool:
-    """Whether two types are one kind, in whatever version of its group."""
+    """Compare two types by kind and group, whatever the version."""
     return [one.partition("/")[0], one.rpartition(":")[2]] == [
         other.partition("/")[0],
         other.rpartition(":")[2],

@@ -39,7 +39,7 @@ class MigPartition(DeviceClaimComponent):
             devices have. What `driver_gates` say when left out.
         device_class: A class of MIG devices; the driver's own, `mig.nvidia.com`, when left out.
         select: What each device must pass beyond that.
-        tolerations: Taints of devices that do not matter.
+        tolerations: Device taints to tolerate.
         configs: How the driver sets the devices up: `dra.MigDeviceConfig(sharing=dra.Mps())`.
         shared: Make a ResourceClaim: all pods that refer to it use the same devices, on one node.
         namespace: Namespace of the object; the provider's default when left out.

@@ -64,7 +64,7 @@ class NvlinkGroup(DeviceClaimComponent):
         gpus_per_pod: GPUs of each pod; left out, one pod where a node has enough, else as many as divide the group.
         device_class: The class of the GPUs: a `GpuDeviceClass`, `dra.class_ref(...)`, or the name of a class.
         select: What each GPU must pass beyond being of the product.
-        tolerations: Taints of devices that do not matter.
+        tolerations: Device taints to tolerate.
         allocation_mode: `"All"` gives the pods every IMEX channel of the ComputeDomain; `"Single"` is the default.
         imex_mode: The driver chart's `resources.computeDomains.imex.mode`, where it is not `"driverManaged"`.
         namespace: Namespace of the object; the provider's default when left out.
@@ -261,7 +261,7 @@ def _plan(gpus: Any, **arguments: Any) -> tuple[NvlinkPlan | None, list[Problem]
 def _check_for(
     plan: NvlinkPlan | None, name: object, allocation_mode: Any, imex_mode: Any, line: str, gates: Any
 ) -> list[Problem]:
-    """What only counts for groups of several nodes, or must not be given for others."""
+    """Check the arguments that are for groups of several nodes, or must not be given for others."""
     if plan is None:
         return []
     if plan.promise == "compute-domain":

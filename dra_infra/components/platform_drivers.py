@@ -24,7 +24,7 @@ from dra_infra.target import ClusterTarget
 
 
 class ChartInstallation(ChartComponent):
-    """What the three have in common once their arguments are read.
+    """Base of the components that install one chart.
 
     Attributes:
         release_name: Name of the helm release.

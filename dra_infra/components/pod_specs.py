@@ -81,7 +81,7 @@ def pod_spec_of(value: Any) -> tuple[Any, bool]:
 
 
 def view_pod(pod: Any) -> PodView:
-    """What attaching needs to know of *pod*.
+    """The containers of *pod*, as attaching reads them.
 
     Raises:
         InvalidSpecError: With code `wrong-type` when containers, or a part of them that decides the structure, is a
@@ -220,7 +220,7 @@ def template_path(value: Any) -> tuple[str, ...] | None:
 
 
 def view_workload(value: Any, path: Sequence[str]) -> WorkloadView:
-    """What the holder of the pod template at *path* says of the number of pods."""
+    """The numbers of pods that the holder of the pod template at *path* writes."""
     holder = path[:-1]
     return WorkloadView(
         replicas=read_template(value, (*holder, "replicas")),

@@ -36,7 +36,7 @@ _targets_without_root: dict[str, ClusterTarget] = {}
 
 
 def problems_of_run() -> list[Problem]:
-    """What the components of the current run report, in the order of the program; the list grows with the run."""
+    """Problems that components of the current run reported, in the order of the program; the list grows with the run."""
     root = get_root_resource()
     if root is None:
         return _run_without_root

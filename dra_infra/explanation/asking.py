@@ -41,7 +41,7 @@ Manifest = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Asking:
-    """What is asked, and what is known before anything is tried.
+    """A question, with the answers that need no search.
 
     Args:
         subject: The object: `Pod ml/train`.
@@ -60,7 +60,7 @@ class Asking:
 
 @dataclass(kw_only=True, slots=True)
 class ClusterContext:
-    """What a question is about beside the object itself.
+    """The cluster that a question is about: fleet, classes, claims with devices, running pods.
 
     Args:
         fleet: Nodes, slices and classes.

@@ -47,7 +47,7 @@ class UnusablePool:
 
 
 def tried_devices(pools: Iterable[Pool], variant: Variant) -> tuple[tuple[Pool, Published], ...]:
-    """What can be given away of pools, in order."""
+    """The devices of pools that the allocator tries, in order."""
     return tuple((pool, each) for pool in pools if _is_tried(pool, variant) for each in pool.devices)
 
 
@@ -80,7 +80,7 @@ def _is_tried(pool: Pool, variant: Variant) -> bool:
 
 
 class Stage(IntEnum):
-    """What a device can fail at, in the order in which it is looked at here."""
+    """Checks that a device can fail, in the order in which they are made here."""
 
     SELECTOR = 0
     PLACE = 1
@@ -139,7 +139,7 @@ class DeviceChecks:
         self._known: dict[Key, tuple[CheckResult, ...]] = {}
 
     def check_all(self, leaf: Leaf) -> tuple[CheckResult, ...]:
-        """What becomes of each of `devices`."""
+        """Check each of `devices` for a request."""
         known = self._known.get(leaf.key)
         if known is None:
             known = tuple(self.check(leaf.wanted, *each) for each in self.devices)
@@ -189,7 +189,7 @@ class DeviceChecks:
         return found or PASSED
 
     def _usage_hides(self, wanted: Wanted, published: Published) -> bool:
-        """Whether the search never asks the selectors about the device."""
+        """The device is in use, so that the search never asks the selectors about it."""
         return not self._usage.is_free(wanted, published, 0)
 
     def _selected(self, wanted: Wanted, published: Published) -> CheckResult | None:
@@ -205,11 +205,11 @@ class DeviceChecks:
         return None
 
     def test(self, selector: DeviceSelector, published: Published) -> bool | Trouble:
-        """Whether a device passes one selector."""
+        """Evaluate one selector on a device."""
         return self.evaluate(selector.cel.expression if selector.cel is not None else "", published)
 
     def evaluate(self, expression: str, published: Published) -> bool | Trouble:
-        """Whether a device passes an expression."""
+        """Evaluate an expression on a device."""
         return self._cluster.evaluator.test(expression, published)
 
     def _placed(self, published: Published) -> CheckResult | None:
@@ -288,13 +288,13 @@ class DeviceChecks:
         return None
 
     def _is_paid(self, published: Published) -> bool:
-        """Whether somebody has a share of the device already, whose counters are taken once."""
+        """Another claim has a share of the device, and its counters are taken once."""
         is_share = self._variant.features.consumable_capacity and published.shareable
         return is_share and self._usage.has_shares(published.id)
 
 
 def selector_lists(wanted: Wanted) -> Iterator[tuple[str, Sequence[DeviceSelector]]]:
-    """Whose selectors a device must pass, in the order in which they are evaluated."""
+    """The selectors that a device must pass, by their owner, in the order in which they are evaluated."""
     yield f"class {wanted.device_class.metadata.name}", wanted.device_class.spec.selectors or ()
     yield "request", wanted.leaf.selectors or ()
 

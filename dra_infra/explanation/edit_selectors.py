@@ -57,12 +57,12 @@ class ClauseAt:
 
     @property
     def is_class(self) -> bool:
-        """Whether the class has it, so that others are held to it too."""
+        """It stands in the class, so that other claims are held to it too."""
         return self.owner != "request"
 
     @property
     def place(self) -> str:
-        """What tells it from others: those of a class are the same for all requests."""
+        """A key that tells it from others: those of a class are the same for all requests."""
         owner = self.owner if self.is_class else str(self.leaf.key)
         return f"{owner}.selectors[{self.number}].{self.clause}"
 

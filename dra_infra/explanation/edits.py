@@ -75,7 +75,7 @@ def change_leaf(question: Question, key: Key, **values: Any) -> Question:
 
 
 def leaf_at(question: Question, key: Key) -> ExactDeviceRequest | DeviceSubRequest:
-    """What one request asks for."""
+    """The request, or alternative, with this key."""
     request = (question.asked[key.claim].spec.devices.requests or ())[key.request]
     if request.first_available:
         return request.first_available[key.sub]

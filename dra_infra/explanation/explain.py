@@ -193,7 +193,7 @@ class _Explainer:
         return replace(base, suggestions=suggestions, unknown=tuple(dict.fromkeys(self._unknown)))
 
     def _place(self) -> tuple[Placed, int]:
-        """What becomes of the first pod, and how many pods fit; the question is then that of the next pod."""
+        """Place the first pod, and count how many fit; the question is then that of the next pod."""
         first = Placed()
         try:
             self._kinds = sort_nodes(self._asked)

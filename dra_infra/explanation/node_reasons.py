@@ -98,7 +98,7 @@ def find_shortages(
     *,
     is_free: bool,
 ) -> list[Shortage]:
-    """What counting alone says is too little on a node.
+    """Count the devices of a node, and list what there is too little of.
 
     Args:
         cluster: What is known.
@@ -185,7 +185,7 @@ def _reaching(checks: DeviceChecks, results: Sequence[CheckResult], rank: int) -
 def _would_do(
     cluster: Inventory, node: Node, claims: Sequence[ResourceClaim], declared: frozenset[str]
 ) -> bool:
-    """Whether the node would do if nothing were in use."""
+    """Search the node as if nothing were in use."""
     steps = 0
 
     def is_cancelled() -> bool:
@@ -198,7 +198,7 @@ def _would_do(
 
 
 def _held(checks: DeviceChecks, requests: Sequence[tuple[Leaf, ...]]) -> str:
-    """What of the devices that match is in use: they themselves, if that is enough to explain it."""
+    """How matching devices are in use: they themselves, if that is enough to explain it."""
     others: list[str] = []
     for entries in requests:
         for leaf in entries:

@@ -157,7 +157,7 @@ class Question:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What to call them."""
+        """Names of the claims for messages."""
         return tuple(each.name for each in self.claims)
 
     @cached_property
@@ -166,7 +166,7 @@ class Question:
         return tuple(node for node in self.nodes if not self.refusals.get(node.name))
 
     def declared_by(self, node: Node) -> frozenset[str]:
-        """What a node declares."""
+        """`status.declaredFeatures` of a node."""
         return self.declared.get(node.name, frozenset())
 
     def with_holders(self, holders: Sequence[Holder]) -> Question:
@@ -216,7 +216,7 @@ class Leaf:
 
     @property
     def is_all(self) -> bool:
-        """Whether it asks for all devices that match."""
+        """It asks for all devices that match."""
         return self.wanted.leaf.allocation_mode == "All"
 
 

@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestTree:
-    """What becomes of all devices for one request, or for one entry of a prioritized list.
+    """All devices for one request, or one entry of a prioritized list, counted by what keeps them from it.
 
     Args:
         claim: `ResourceClaimTemplate ml/trainer`.

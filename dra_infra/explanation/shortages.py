@@ -50,7 +50,7 @@ class Choice:
 
     @property
     def is_admin(self) -> bool:
-        """Whether it may have devices that others use."""
+        """It asks for admin access, and may have devices that others use."""
         return any(entry.wanted.admin for entry in self.entries)
 
     def within(self, devices: Set[DeviceID]) -> Choice:
@@ -69,7 +69,7 @@ def most_devices(choice: Choice, variant: Variant) -> int | None:
 
 
 def is_shared(published: Published, variant: Variant) -> bool:
-    """Whether several requests may have the device."""
+    """Several requests may have the device."""
     return variant.features.consumable_capacity and published.shareable
 
 
@@ -364,7 +364,7 @@ class Counting:
 
 
 def _covers(constraint: DeviceConstraint, choice: Choice) -> bool:
-    """Whether a constraint is about the request, whichever of its entries is taken."""
+    """The constraint names the request, or whichever of its entries is taken."""
     names = constraint.requests
     if not names:
         return True

@@ -63,7 +63,7 @@ class Budget:
         self._steps = steps
 
     def attempt(self, question: Question, node: Node) -> tuple[Outcome, bool]:
-        """What the allocator says about a node, and whether it came to an end.
+        """Search a node; the outcome, and True when the search came to its end.
 
         Raises:
             LateError: When the time is over.

@@ -108,7 +108,7 @@ class Cluster:
         return self.pools(node)[pick.pool].devices[pick.position].id
 
     def search(self, node: int, demands: Sequence[Demand], state: AllocatedState) -> Outcome:
-        """What a node gives claims that are not allocated yet."""
+        """Searches a node for devices of claims that are not allocated yet."""
         steps = _Steps(self._is_late)
         claims = _claims(demands)
         outcome = self._allocator(demands, state).allocate(self.nodes[node], claims, is_cancelled=steps.count)

@@ -29,7 +29,7 @@ FREE: tuple[()] = ()
 
 
 class SharedPools:
-    """Which nodes see a pool, for those that several nodes see."""
+    """Pools that several nodes see, with these nodes."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -45,7 +45,7 @@ class SharedPools:
 
     @cached_property
     def are_there(self) -> bool:
-        """Whether any pool is seen by several nodes."""
+        """Several nodes see at least one pool."""
         return any(len(nodes) > 1 for nodes in self.nodes.values())
 
 
@@ -67,7 +67,7 @@ class InUse:
 
     @property
     def is_shared(self) -> bool:
-        """Whether what one node takes may be gone for others."""
+        """Devices that one node takes may be gone for others."""
         return self._shared.are_there
 
     def of(self, node: int) -> Hashable:
@@ -135,7 +135,7 @@ class Attempts:
         return self._shapes.of(fields)
 
     def attempt(self, node: int, demands: Sequence[Demand], in_use: InUse) -> Outcome:
-        """What a node gives claims that are not allocated yet, beside what is in use."""
+        """Searches a node, or remembers what a node of its shape gave with the same devices in use."""
         shape = self.shapes(demands).numbers[node]
         key = (tuple(demand.key for demand in demands), shape, in_use.of(node))
         outcome = self._known.get(key)
@@ -185,7 +185,7 @@ class ClusterState:
         self._claims: dict[ObjectRef, HeldClaim] = {}
 
     def open_demands(self, plan: PodPlan) -> tuple[Demand, ...]:
-        """What those claims of a pod ask for that are not allocated yet."""
+        """Demands of those claims of a pod that are not allocated yet."""
         return tuple(entry.demand for entry in plan.entries if not self._held(entry))
 
     def nodes_for(self, plan: PodPlan) -> frozenset[int] | None:
@@ -208,7 +208,7 @@ class ClusterState:
         return self._others.open_nodes(plan.shape, nodes)
 
     def attempt(self, plan: PodPlan, node: int) -> Outcome:
-        """What the scheduler finds on a node for a pod that node filters and other pods let through."""
+        """Tries a pod on a node that node filters and other pods let it through to."""
         plan = plan.at(self._cluster.offered[node])
         free = self._free.get(node, self._amounts[node])
         if plan.refusal or find_shortage(plan.requests, free):
@@ -221,7 +221,7 @@ class ClusterState:
         return outcome
 
     def count_amounts(self, plan: PodPlan, node: int) -> Amounts | str:
-        """What a pod takes of a node together with the devices that it gets there, or why it cannot."""
+        """Resources that a pod takes of a node, those of its devices included, or why it cannot have them."""
         opened = [entry for entry in plan.entries if not self._held(entry)]
         results = iter(
             self._cluster.allocate(node, [entry.demand for entry in opened], self.in_use.state)

@@ -42,7 +42,7 @@ ONLY_AFTER_UP = "is only known after `pulumi up`"
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one claim asks for.
+    """The devices that one claim asks for, without the names of objects.
 
     Args:
         devices: The devices part of its spec, with the server's defaults and without what its gates drop.
@@ -89,7 +89,7 @@ class Demand:
 
     @property
     def asks_capacity(self) -> bool:
-        """Whether a request says how much of a device it needs."""
+        """A request says how much of a device it needs."""
         return any(leaf.capacity is not None for _, leaf in self.leaves)
 
 
@@ -296,7 +296,7 @@ def read_demand(
     classes: Mapping[str, Mapping[str, Any]],
     release: Release,
 ) -> Demand | Undecided:
-    """What a ResourceClaim or ResourceClaimTemplate asks for, or why that cannot be said here.
+    """Reads the demand of a ResourceClaim or ResourceClaimTemplate, or why it is not known here.
 
     Args:
         manifest: The object, in any served version; values that are not known hold `UNKNOWN`.

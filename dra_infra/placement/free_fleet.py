@@ -40,7 +40,7 @@ class Tally:
 
 @dataclass(slots=True)
 class FreeAnswer:
-    """What becomes of one pod on each node while nothing else runs.
+    """The nodes for one pod while nothing else runs: those that can take it, and the others by what refuses it.
 
     Args:
         candidates: Nodes that can take it, in order.
@@ -136,7 +136,7 @@ class FreeFleet:
 
     @property
     def in_use(self) -> InUse:
-        """What was taken before."""
+        """Devices that were in use before."""
         return self._in_use
 
     def state(self) -> ClusterState:
@@ -150,7 +150,7 @@ class FreeFleet:
         return *plan.search_key, plan.shape.key
 
     def attempt(self, plan: PodPlan, node: int) -> Outcome:
-        """What a node gives the claims of a pod while nothing else runs."""
+        """Searches a node for the claims of a pod while nothing else runs."""
         plan = plan.at(self.cluster.offered[node])
         return self.attempts.attempt(node, _demands(plan), self._in_use)
 

@@ -70,7 +70,7 @@ class Reason:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkloadPlacement:
-    """What becomes of the pods of one object.
+    """The placement of the pods of one object.
 
     Args:
         owner: The object that makes the pods.
@@ -110,7 +110,7 @@ class Room:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Headroom:
-    """What is left for one kind of claim.
+    """Room for one kind of claim, before and after.
 
     Args:
         name: The device class, and the profile behind it where it is about one.
@@ -125,7 +125,7 @@ class Headroom:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Placement:
-    """What becomes of all pods with claims of one program on one fleet.
+    """The placement of all pods with claims of one program on one fleet.
 
     Args:
         fleet: Where they were placed.

@@ -254,7 +254,7 @@ def _judge_together(placed: Sequence[WorkloadPlacement]) -> tuple[bool | None, l
 
 
 def _name_policies(objects: ProgramObjects, workloads: Sequence[Workload]) -> list[str]:
-    """What of objects beside the pods is not taken into account."""
+    """Notes on LimitRanges and quotas that are not taken into account."""
     found: list[str] = []
     namespaces = sorted({each.owner.namespace for each in workloads})
     for namespace in namespaces:
@@ -270,7 +270,7 @@ def _is_about(unread: str, namespaces: Sequence[str]) -> bool:
 
 
 def _urgency(reason: Reason) -> tuple[bool, int, str, str]:
-    """What ends everything first, then what holds for most nodes."""
+    """Sorts what ends the attempt first, then what holds for most nodes."""
     return reason.code != "allocation-aborted", -reason.nodes, reason.code, reason.message
 
 

@@ -38,11 +38,6 @@ class WhatIf:
     drain: tuple[str, ...] = ()
     fail: tuple[str, ...] = ()
 
-    @property
-    def is_nothing(self) -> bool:
-        """Whether nothing is changed."""
-        return not (self.add or self.remove or self.drain or self.fail)
-
 
 def change_fleet(fleet: Fleet, what_if: WhatIf, release: Release) -> Fleet:
     """The fleet with the changes made, and a note for each.

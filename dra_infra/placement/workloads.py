@@ -198,7 +198,7 @@ def find_bystanders(objects: ProgramObjects) -> list[tuple[ObjectRef, PodShape]]
 
 
 def asks_by_extended_resource(spec: Mapping[str, Any], objects: ProgramObjects) -> bool:
-    """Whether a pod asks for devices by an extended resource that a class serves."""
+    """True for a pod that asks for devices by an extended resource that a class serves."""
     try:
         requests = pod_requests(spec)
     except ValueError:

@@ -137,7 +137,7 @@ class OrderedAttribute(Attribute):
 
     @abstractmethod
     def _correct(self, text: str) -> str:
-        """What to write instead of a malformed *text*."""
+        """A hint for a malformed *text*."""
 
     def between(self, low: str, high: str) -> Selector:
         """True from *low* to *high*, both included."""

@@ -39,7 +39,7 @@ class UnderAnyName(Selector):
 
     @property
     def _is_comparison(self) -> bool:
-        """Whether it is written with an operator."""
+        """It is written with an operator."""
         return is_comparison(self._tests[0])
 
     def __repr__(self) -> str:

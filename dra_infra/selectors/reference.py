@@ -97,7 +97,7 @@ class Test(Selector):
 
     @property
     def _is_comparison(self) -> bool:
-        """Whether it is written with an operator."""
+        """It is written with an operator."""
         return self._label.startswith(f"{self._reference.label} ")
 
     def __repr__(self) -> str:

@@ -137,7 +137,7 @@ class Selector(ABC):
 
     @property
     def _is_comparison(self) -> bool:
-        """Whether Python wants parentheses around it beside `&` and `|`."""
+        """Python wants parentheses around it beside `&` and `|`."""
         return False
 
     def expression(self) -> str:
@@ -145,7 +145,7 @@ class Selector(ABC):
         return write(self._clause(negated=False))
 
     def problems(self, path: str = "selector") -> tuple[Problem, ...]:
-        """What is wrong with the expression, sorted, at *path*."""
+        """Check the expression; problems are sorted, at *path*."""
         found = set(check_expression(self.expression(), path=path).problems)
         for text in self._raw_texts():
             # A text such as `true) || (true` compiles inside of parentheses only.
@@ -189,7 +189,7 @@ def condition_of(selector: Selector, *, negated: bool) -> Condition:
 
 
 def is_comparison(selector: Selector) -> bool:
-    """Whether Python wants parentheses around it beside `&` and `|`."""
+    """Python wants parentheses around it beside `&` and `|`."""
     return selector._is_comparison  # noqa: SLF001
 
 

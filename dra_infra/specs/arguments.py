@@ -25,7 +25,7 @@ def wrong_type(path: str, value: object, expected: str, hint: str = "") -> Probl
 
 
 def is_list(value: object) -> bool:
-    """Whether *value* is a plain sequence of things."""
+    """True for a sequence that is no text."""
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
@@ -36,7 +36,7 @@ def too_many(path: str, count: int, most: int, hint: str) -> Problem:
 
 
 def is_output(value: object) -> bool:
-    """Whether *value* is a Pulumi Output."""
+    """True for a Pulumi Output."""
     # By name: specs know no Pulumi, and still must tell people what they passed.
     return any(
         base.__module__.startswith("pulumi") and base.__name__ == "Output" for base in type(value).__mro__
@@ -113,7 +113,7 @@ def check_annotations(annotations: object, path: str = "annotations") -> Iterato
 
 
 def is_text(text: str) -> bool:
-    """Whether *text* can be sent: Python knows lone surrogates, UTF-8 does not."""
+    """True for text that UTF-8 can encode: Python has lone surrogates, UTF-8 has none."""
     try:
         text.encode()
     except UnicodeEncodeError:

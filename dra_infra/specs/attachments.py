@@ -11,7 +11,7 @@ from dra_infra.errors import InvalidSpecError, Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerView:
-    """What attaching needs to know of a container: its name, and the claims it uses, as `(entry, request)`.
+    """The name of a container, and the claims it uses, as `(entry, request)`.
 
     `claims` is None when they are a Pulumi Output, which cannot be extended.
     """
@@ -23,7 +23,7 @@ class ContainerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodView:
-    """What attaching needs to know of a pod spec: its containers, init containers first."""
+    """The containers of a pod spec, init containers first."""
 
     containers: tuple[ContainerView, ...]
 

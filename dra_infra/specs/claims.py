@@ -72,7 +72,7 @@ def _check(asked: DeviceRequest | Alternative, prefix: str, target: ClusterTarge
 
 
 def check_gate(path: str, what: str, gate: str, target: ClusterTarget) -> Iterator[Problem]:
-    """Whether a target that names its minor has a gate on: `needs-newer-kubernetes`.
+    """Checks that a target that names its minor has a gate on: `needs-newer-kubernetes`.
 
     Args:
         path: The argument that needs it.
@@ -150,7 +150,7 @@ def compile_constraints(
 
 
 def _check_requests(requests: object, path: str, known: Sequence[str]) -> list[Problem]:
-    """What is wrong with the names of requests in a constraint."""
+    """Checks the names of requests in a constraint."""
     if not isinstance(requests, Sequence) or not is_list(requests):
         hint = f"write requests={list(known[:2])!r}"
         return [wrong_type(f"{path}.requests", requests, "a list of names", hint)]
@@ -264,7 +264,7 @@ def compile_claim(
 
 
 def leaves_of(requests: Sequence[DeviceRequest]) -> Iterator[tuple[str, DeviceRequest | Alternative]]:
-    """What devices are asked for, by the name that configs and constraints refer to."""
+    """Requests and alternatives that name a class, by the name that configs and constraints refer to."""
     for request in requests:
         if request.first_available:
             for alternative in request.first_available:

@@ -72,7 +72,7 @@ def compile_compute_domain(
 def check_options(
     allocation_mode: object, imex_mode: object, *, line: str, gates: Mapping[str, bool] | None = None
 ) -> list[Problem]:
-    """Whether the release and its gates have these options: `unsupported-value`, `compute-domain-option`.
+    """Checks that the release and its gates have these options: `unsupported-value`, `compute-domain-option`.
 
     Args:
         allocation_mode: `Single`, `All`, or None.

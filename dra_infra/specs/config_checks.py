@@ -43,7 +43,7 @@ class _Candidate(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """What counts for one type of device of a request, with the config of the class that comes before it."""
+    """The config that counts for one type of device of a request, with that of the class before it."""
 
     request: ConfiguredRequest
     device: DeviceType
@@ -59,7 +59,7 @@ class _Choice(NamedTuple):
 def check_precedence(
     configs: Sequence[DeviceConfig], requests: Sequence[ConfiguredRequest], pins: Pins
 ) -> list[Problem]:
-    """What several configs do to each other; each is right alone.
+    """Checks configs against each other, each of which is right alone.
 
     Returns:
         Problems with the codes `config-overridden`, a warning, `config-conflict` and `config-value`. Nothing is said of
@@ -228,7 +228,7 @@ def check_claim_configs(
     pins: Pins,
     gates: Mapping[str, bool] | None = None,
 ) -> list[Problem]:
-    """What is wrong with the configs of a claim, at `configs[0].sharing` and the like.
+    """Checks the configs of a claim; paths are `configs[0].sharing` and the like.
 
     Args:
         configs: As the user gave them.
@@ -260,7 +260,7 @@ def check_class_configs(
     pins: Pins,
     gates: Mapping[str, bool] | None = None,
 ) -> list[Problem]:
-    """What is wrong with the configs of a class, whose selectors leave *devices*; None where that is not known.
+    """Checks the configs of a class, whose selectors leave *devices*; None where that is not known.
 
     A config of a class counts as one that names the request, so every device that the class selects must fit it; from 1.37
     on only in claims that have requests for other classes too.
@@ -303,7 +303,7 @@ def problem_of(fault: Fault, config: DeviceConfig) -> Problem:
 def _check_list(
     configs: object, pins: Pins, gates: Mapping[str, bool] | None
 ) -> tuple[list[Problem], list[tuple[int, DeviceConfig]]]:
-    """What is wrong with each config alone; and the configs that are some, by their place."""
+    """Checks each config alone; gives problems, and the configs of the right type with their index."""
     if not isinstance(configs, Sequence) or isinstance(configs, str):
         return [wrong_type("configs", configs, "a list of configs", "write configs=[dra.GpuConfig(...)]")], []
     problems: list[Problem] = []

@@ -27,7 +27,7 @@ from dra_infra.specs.device_configs import DeviceConfig, OpaqueConfig
 
 @dataclass(frozen=True, kw_only=True)
 class ConfiguredRequest:
-    """What the checks need to know of a request, or of one alternative of it.
+    """A request, or one alternative of it, as configs are checked against it.
 
     Args:
         name: `gpu`, or `gpu/large` for an alternative.
@@ -43,7 +43,7 @@ class ConfiguredRequest:
 
 
 def kind_of(config: DeviceConfig, pins: Pins) -> ConfigKind | None:
-    """What the pinned release knows of a config's kind; None where it does not, or the driver is not known."""
+    """The kind of a config in the pinned release; None where that, or the driver, is not known."""
     release = pins.releases.get(config.driver)
     known = configs_of(config.driver, release.line) if release is not None else None
     return known.kinds.get(config.kind) if known is not None else None
@@ -52,7 +52,7 @@ def kind_of(config: DeviceConfig, pins: Pins) -> ConfigKind | None:
 def check_devices(
     config: DeviceConfig, kind: ConfigKind, requests: Sequence[ConfiguredRequest]
 ) -> Iterator[Problem]:
-    """Whether a config of a claim is for what its requests may get: `config-device-type`."""
+    """Checks that a config of a claim is for devices that its requests may get: `config-device-type`."""
     if config.requests:
         for request in requests:
             if request.name in config.requests and request.devices is not None:
@@ -67,14 +67,14 @@ def check_devices(
 def check_class_devices(
     config: DeviceConfig, kind: ConfigKind, devices: Sequence[DeviceType]
 ) -> Iterator[Problem]:
-    """Whether a config of a class is for all that the class selects: `config-device-type`."""
+    """Checks that a config of a class is for all devices that the class selects: `config-device-type`."""
     yield from _misfit(config, kind, "the class", devices, named=True)
 
 
 def _misfit(
     config: DeviceConfig, kind: ConfigKind, what: str, devices: Sequence[DeviceType], *, named: bool
 ) -> Iterator[Problem]:
-    """What is wrong with a config for devices of these types, all that *what* may get."""
+    """The problem of a config with devices of these types, all that *what* may get."""
     fitting = [each for each in devices if fits(each, config, kind)]
     others = [each for each in devices if each not in fitting and each.driver == config.driver]
     if not devices or (fitting and not (others and named)):
@@ -97,7 +97,7 @@ def _misfit(
 
 
 def fits(device: DeviceType, config: DeviceConfig, kind: ConfigKind) -> bool:
-    """Whether a config of that kind is for devices of that type."""
+    """A config of that kind is for devices of that type."""
     return device.driver == config.driver and device.name in kind.devices
 
 

@@ -102,5 +102,5 @@ def _check_extended_resource(name: object) -> list[Problem]:
 
 
 def _is_selected(device: DeviceType) -> bool:
-    """Whether the first selector takes devices of this type: of NVIDIA's only whole GPUs."""
+    """The first selector takes devices of this type: of NVIDIA's only whole GPUs."""
     return device.driver != NVIDIA_DRIVER or device.name == "gpu"

@@ -89,7 +89,7 @@ class SpacePartitioning(Sharing):
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceConfig:
-    """What all configs have. Of the configs for one device only the last one counts, whole: fields are not merged.
+    """Base of all configs. Of the configs for one device only the last one counts, whole: fields are not merged.
 
     Args:
         requests: Names of the requests of the claim that it is for, alternatives as `request/alternative`. Without any
@@ -112,7 +112,7 @@ class DeviceConfig:
         return self.kind_name
 
     def to_parameters(self) -> Any:
-        """What goes into `opaque.parameters`, with Pulumi Outputs where they were given."""
+        """Values for `opaque.parameters`, with Pulumi Outputs where they were given."""
         return {"apiVersion": self.api_version, "kind": self.kind_name, **_nested(self)}
 
     def argument(self, path: Sequence[str]) -> str:
@@ -177,7 +177,7 @@ class VfioDeviceConfig(DeviceConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ComputeDomainChannelConfig(DeviceConfig):
-    """Which ComputeDomain a channel is of.
+    """The ComputeDomain that a channel belongs to.
 
     The driver's controller writes it into the claim template that a ComputeDomain names; write it yourself for a claim
     that several pods of a node share. The claim must be in the namespace of the ComputeDomain.

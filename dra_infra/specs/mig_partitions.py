@@ -46,7 +46,7 @@ _MIB: Final = 2**20
 
 
 def check_size(memory: object, compute: object) -> list[Problem]:
-    """Whether these are an amount of memory and a number of compute slices: `wrong-type`, `count-below-one`."""
+    """Checks an amount of memory and a number of compute slices: `wrong-type`, `count-below-one`."""
     problems = []
     if memory is not None and (not isinstance(memory, str) or _mib(memory) is None):
         hint = PLAIN_HINT if is_output(memory) else 'write memory="20Gi"'
@@ -96,7 +96,7 @@ def check_found(
     same_gpu: bool,
     gpu: str,
 ) -> Problem:
-    """What to say where no product has such a profile: `mig-none-large-enough`."""
+    """The problem where no product has a profile so large: `mig-none-large-enough`."""
     alone = same_gpu and smallest_profiles(memory, compute, products, count=1, same_gpu=False)
     largest = max(
         (profile for product in products for profile in mig_profiles_of(product)),
@@ -177,7 +177,7 @@ _MOST_PARTS: Final = 3
 
 
 def check_placement(asked: Sequence[AskedProfile], products: tuple[str, ...], path: str) -> list[Problem]:
-    """Whether all devices fit one GPU of one of *products*: `mig-not-placeable` at *path*.
+    """Checks that all devices fit one GPU of one of *products*: `mig-not-placeable` at *path*.
 
     Nothing is said where the placements of a profile are not known.
     """
@@ -235,7 +235,7 @@ _DYNAMIC: Final = "DynamicMIG"
 
 
 class MigRequests(NamedTuple):
-    """What a claim says to get MIG devices."""
+    """Requests and constraints of a claim for MIG devices."""
 
     requests: tuple[DeviceRequest, ...]
     constraints: tuple[MatchAttribute, ...]
@@ -353,7 +353,7 @@ def _shipped_class(pins: Pins) -> str:
 
 
 def _check_class(device_class: object, pins: Pins) -> Iterator[Problem]:
-    """Whether the class has MIG devices, where that is known: `attribute-of-other-device`."""
+    """Checks that the class has MIG devices, where that is known: `attribute-of-other-device`."""
     name = class_name_of(device_class)
     selects = device_class.selects if isinstance(device_class, NamedClass) else None
     devices = (pins.devices_of(name) or ()) if isinstance(name, str) else ()
@@ -371,7 +371,7 @@ def _check_class(device_class: object, pins: Pins) -> Iterator[Problem]:
 def _check_dynamic(
     wish: MigWish, target: ClusterTarget, pins: Pins, gates: Mapping[str, bool] | None
 ) -> Iterator[Problem]:
-    """Whether driver and cluster have DynamicMIG, and the selector reads nothing that its devices lack."""
+    """Checks that driver and cluster have DynamicMIG, and that the selector reads nothing its devices lack."""
     line = pins.releases[_NVIDIA].line
     by_gates = gate_states(line, gates).get(_DYNAMIC) if gates is not None else None
     if isinstance(wish.dynamic, bool) and by_gates is not None and wish.dynamic is not by_gates:
@@ -401,7 +401,7 @@ def _check_dynamic(
 
 @cache
 def _static_only(line: str) -> frozenset[tuple[str, str]]:
-    """What a release publishes of static MIG devices alone: kinds and full names."""
+    """Attributes and capacities that a release publishes of static MIG devices alone: kinds and full names."""
     static = _published(f"hgx-h100 devices=1 driver={line} mig=7g.80gb")
     return static - _published(f"hgx-h100 devices=1 driver={line} dynamic-mig")
 

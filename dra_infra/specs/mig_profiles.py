@@ -48,7 +48,7 @@ def products_with_mig(written: object) -> tuple[list[Problem], tuple[str, ...]]:
 
 
 def check_profile(profile: str, products: tuple[str, ...], path: str, *, one_gpu: str = "") -> list[Problem]:
-    """Whether one of *products* has a profile of that name: `mig-profile-not-known`.
+    """Checks that one of *products* has a profile of that name: `mig-profile-not-known`.
 
     Args:
         profile: As the user wrote it.
@@ -111,7 +111,7 @@ def profile_test(profiles: tuple[str, ...], products: tuple[str, ...]) -> Select
 
 
 def _other_name(profile: str, product: str) -> str:
-    """What other kernel drivers call the profile; empty when all call it the same."""
+    """The name of the profile with other kernel drivers; empty when all call it the same."""
     for each in mig_profiles_of(product):
         if each.older_name and profile in (each.name, each.older_name):
             return each.older_name if profile == each.name else each.name
@@ -119,7 +119,7 @@ def _other_name(profile: str, product: str) -> str:
 
 
 def _is_only_a_name(profile: str) -> bool:
-    """Whether it is of a GPU of which nothing but the names of its profiles is known."""
+    """The profile is of a GPU of which only the names of profiles are known."""
     return profile in mig_profiles() and not any(
         each.name.startswith(profile[: profile.index("gb") + 2])
         for product in mig_products()
@@ -166,7 +166,7 @@ class MigWish:
 
     @property
     def names_profiles(self) -> bool:
-        """Whether it is for profiles by name, not for a size."""
+        """It asks for profiles by name, not for a size."""
         return self.profile is not None or self.profiles is not None
 
 
@@ -187,7 +187,7 @@ class AskedProfile(NamedTuple):
 
 
 def check_wish(wish: MigWish) -> Iterator[Problem]:
-    """Whether arguments go together and have the right types.
+    """Checks that arguments go together and have the right types.
 
     Codes `missing-argument`, `arguments-exclude`, `wrong-type`, `count-below-one`, `too-many-devices`.
     """

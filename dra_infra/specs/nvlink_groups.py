@@ -66,7 +66,7 @@ class NvlinkPlan:
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """What the GPUs of a pod have in common."""
+        """Constraints between the GPUs of a pod."""
         if self.promise != "partition":
             return ()
         return (MatchAttribute(f"gpu.nvidia.com/partition{self.gpus_per_pod}"),)
@@ -193,7 +193,7 @@ GROUP_LABEL: Final = "dra-infra/nvlink-group"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadView:
-    """What a workload says of the number of its pods; None where it says nothing."""
+    """Numbers of pods that a workload writes; None where it writes none."""
 
     replicas: object = None
     parallelism: object = None
@@ -202,7 +202,7 @@ class WorkloadView:
 
 
 def check_workload(view: WorkloadView, plan: NvlinkPlan) -> list[Problem]:
-    """Whether a workload runs the pods of the group, all at once: `nvlink-group-shape`, `wrong-type`.
+    """Checks that a workload runs the pods of the group, all at once: `nvlink-group-shape`, `wrong-type`.
 
     A workload that is scaled to 0 is right too. Paths are fields of the workload, in snake_case.
     """

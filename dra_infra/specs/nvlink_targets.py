@@ -22,7 +22,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, kw_only=True)
 class NvlinkTarget:
-    """What the user asked for with `on=` and `gpu=`.
+    """The systems and products behind `on=` and `gpu=`.
 
     Args:
         systems: Systems that are meant, by name.
@@ -38,11 +38,11 @@ class NvlinkTarget:
 
     @property
     def written(self) -> str:
-        """What the user wrote, as the subject of a sentence."""
+        """The words of the user, as the subject of a sentence."""
         return self.on or self.gpu
 
     def breaking(self, gpus: int) -> list[str]:
-        """What could take a plain count of GPUs without joining them: products that servers take as cards."""
+        """Products and systems of which a plain count of GPUs may not be joined."""
         unknown = [each for each in self.products if not systems_with(each)]
         return unknown + [
             name
@@ -53,7 +53,7 @@ class NvlinkTarget:
 
 
 def read_target(on: object, gpu: object, *, gpus: int) -> tuple[list[Problem], NvlinkTarget]:
-    """What `on=` and `gpu=` mean.
+    """Reads `on=` and `gpu=`.
 
     Args:
         on: Name of a system, as `dra-infra catalog systems` lists them; None for any.

@@ -76,7 +76,7 @@ def _check_choice(path: str, value: object, choices: tuple[str, ...]) -> Iterato
 
 
 def _refused(rule: str, toleration: Toleration) -> Problem:
-    """What a rule of the API server says of a toleration, in terms of its arguments."""
+    """The problem that a rule of the API server finds in a toleration, in terms of its arguments."""
     if rule == "toleration.key":
         return Problem(
             path="key",
@@ -244,7 +244,7 @@ def _compile_alternatives(request: DeviceRequest) -> tuple[list[Problem], list[D
 
 
 def _compile_leaf(asked: DeviceRequest | Alternative) -> tuple[list[Problem], dict[str, Any]]:
-    """What requests and alternatives have in common, as fields of their records."""
+    """Compiles the fields that requests and alternatives have in common."""
     problems = [*_check_class(asked.device_class), *_check_count(asked.count)]
     found, selectors = compile_selectors(asked.select)
     problems += found
@@ -272,7 +272,7 @@ def _compile_leaf(asked: DeviceRequest | Alternative) -> tuple[list[Problem], di
 
 
 def _is_given(value: object) -> bool:
-    """Whether something was written; what has no truth value was."""
+    """True for an argument that was written, as one without a truth value was."""
     try:
         return bool(value)
     except (SelectorError, TypeError):

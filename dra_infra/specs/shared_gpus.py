@@ -26,7 +26,7 @@ _PARTS: Final = "ConsumableShares"
 
 @dataclass(frozen=True, kw_only=True)
 class SharedGpuClaim:
-    """What a shared GPU compiles to.
+    """The request and configs of a shared GPU.
 
     Args:
         request: The one request.

@@ -45,7 +45,7 @@ _HINT: Final = (
 
 
 def check_image(name: str, value: object) -> Iterator[Problem]:
-    """What is wrong with the argument, of codes `wrong-type` and `unsupported-value`, and the warning `image-not-pinned`."""
+    """Checks the image: `wrong-type`, `unsupported-value`, and the warning `image-not-pinned`."""
     if is_output(value):
         return
     if not isinstance(value, str) or not value or not is_text(value):

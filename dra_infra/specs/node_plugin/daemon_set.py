@@ -28,7 +28,7 @@ _PUBLISHED_BY_NVML: Final = ("gpu", "mig")
 
 @dataclass(frozen=True)
 class Hardware:
-    """What a node has, after the plugin.
+    """The devices of a node, as the plugin publishes them.
 
     Args:
         back_end: One of `BACK_ENDS`.

@@ -28,7 +28,7 @@ _ADMISSION: Final = "admissionregistration.k8s.io/v1"
 
 @dataclass(frozen=True)
 class NodePluginPlan:
-    """What is made of a plugin.
+    """The objects of a node plugin.
 
     Args:
         hardware: Whose devices it has.

@@ -44,7 +44,7 @@ def check_together(operator: Installation, driver: Installation) -> Iterator[Pro
 
 
 def check_labels(driver: Values, pools: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
-    """Whether GPU node pools carry the labels that the plugin selects nodes by: `node-labels-missing`, a warning."""
+    """Checks that GPU node pools carry the labels that the plugin selects nodes by: `node-labels-missing`, a warning."""
     selector = driver.get("kubeletPlugin.nodeSelector")
     for pool, labels in pools.items() if isinstance(selector, Mapping) else ():
         missing = {

@@ -26,7 +26,7 @@ _DNS_NAMES: Final = "IMEXDaemonsWithDNSNames"
 
 
 def check_kubernetes(release: ChosenRelease, target: ClusterTarget) -> Iterator[Problem]:
-    """Whether the chart and what it installs run on every Kubernetes of the target: `version-matrix` at `version`."""
+    """Checks that the chart and what it installs run on every Kubernetes of the target: `version-matrix` at `version`."""
     known = release.chart.versions.get(release.version)
     declared = known.kubernetes if known else ""
     reach = _RANGE.fullmatch(declared)
@@ -51,7 +51,7 @@ def check_kubernetes(release: ChosenRelease, target: ClusterTarget) -> Iterator[
 
 
 def check_gpu_cluster(release: ChosenRelease, target: ClusterTarget) -> Iterator[Problem]:
-    """Whether this operator has GPUCluster on that Kubernetes: `version-matrix` at `gpu_cluster`."""
+    """Checks that this operator has GPUCluster on that Kubernetes: `version-matrix` at `gpu_cluster`."""
     needs = matrix().gpu_cluster
     if is_older(release.version, needs.operator):
         yield _mismatch(
@@ -65,7 +65,7 @@ def check_gpu_cluster(release: ChosenRelease, target: ClusterTarget) -> Iterator
 def check_kernel_driver(
     release: ChosenRelease, kernel_driver: str, gates: Mapping[str, bool], *, compute_domains: bool, path: str
 ) -> Iterator[Problem]:
-    """Whether NVIDIA's kernel driver is new enough for a release of the DRA driver: `version-matrix`.
+    """Checks that NVIDIA's kernel driver is new enough for a release of the DRA driver: `version-matrix`.
 
     Args:
         release: Of the DRA driver.
@@ -293,7 +293,7 @@ def namespace_of(values: Values) -> str:
 
 
 def keeps_to_control_plane(release: ChosenRelease) -> bool:
-    """Whether the chart by default requires control plane nodes for the controller."""
+    """True where the chart by default requires control plane nodes for the controller."""
     order = list(drivers()["gpu.nvidia.com"].by_line)
     last = matrix().driver.controller_on_control_plane_until
     return release.line in order and order.index(release.line) <= order.index(last)

@@ -240,7 +240,7 @@ def compile_example_driver(
 
 
 def kernel_driver_of(values: Values, kernel_driver: str, *, path: str) -> list[Problem]:
-    """Whether NVIDIA's kernel driver is new enough for these values of the DRA driver."""
+    """Checks that NVIDIA's kernel driver is new enough for these values of the DRA driver."""
     gates = {name: on for name, on in driver_rules.known_gates(values).items() if isinstance(on, bool)}
     domains = values.get(driver_rules.COMPUTE_DOMAINS) is True
     return list(check_kernel_driver(values.release, kernel_driver, gates, compute_domains=domains, path=path))

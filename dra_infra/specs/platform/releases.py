@@ -31,13 +31,8 @@ class ChosenRelease(_Fields):
         """Path to type of every value; empty where they are not known."""
         return value_types(self.name, self.version)
 
-    @property
-    def nearest_types(self) -> Mapping[str, str]:
-        """The same, of the newest version that is known where this one's are not: arguments keep their types."""
-        return self.types or value_types(self.name, self.chart.newest)
-
     def knows(self, path: str) -> bool:
-        """Whether the chart has a value at *path*, or takes any key above it; yes where its values are not known."""
+        """The chart has a value at *path*, or takes any key above it; True where its values are not known."""
         above = [path.rsplit(".", steps)[0] for steps in range(path.count(".") + 1)]
         return not self.types or any(each in self.types for each in above)
 
@@ -116,7 +111,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def is_older(version: str, least: str) -> bool:
-    """Whether a version is older than *least*, as far as that one is written: 565.57 is not older than 565."""
+    """True for a version older than *least*, as far as that one is written: 565.57 is not older than 565."""
     wanted = numbers(least)
     return numbers(version)[: len(wanted)] < wanted
 

@@ -154,7 +154,7 @@ DRIVER_EXTRA: Final = ("upgrade_from", "kernel_driver")
 
 
 def driver_settings(*, on_control_plane: bool) -> Mapping[str, Setting]:
-    """What the arguments of the DRA driver write.
+    """Values of the chart for the arguments of the DRA driver.
 
     Args:
         on_control_plane: Whether the chart by default keeps the controller to control plane nodes: a node selector
@@ -187,14 +187,14 @@ class Values:
     defaults: Mapping[str, Any]
 
     def get(self, path: str) -> Any:
-        """What the chart reads at *path*: written, else its default; None where that is not known."""
+        """The value at *path*: written, else the chart's default; None where that is not known."""
         found = _at(self.tree, path)
         if found is not _MISSING:
             return found
         return self.defaults.get(path) if self.release.knows(path) else None
 
     def is_written(self, path: str) -> bool:
-        """Whether something is written at *path* or below."""
+        """A value is written at *path* or below."""
         return _at(self.tree, path) is not _MISSING
 
     def where(self, path: str) -> str:
@@ -378,7 +378,7 @@ def _check_choices(values: Values, rules: ChartRules) -> Iterator[Problem]:
 
 
 def _holds(values: Values, conditions: Mapping[str, Any], *, unknown: bool) -> bool:
-    """Whether all conditions hold; of a value that is only known later the answer is *unknown*."""
+    """All conditions hold; *unknown* is the answer for a value that is only known later."""
     return all(_meets(values.get(path), wanted, unknown=unknown) for path, wanted in conditions.items())
 
 
