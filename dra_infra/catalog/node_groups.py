@@ -79,7 +79,7 @@ class NodeGroup:
         return replace(self, count=count)
 
     def __str__(self) -> str:
-        """As it is written in a text; what a text cannot say is left out."""
+        """The term that reads as this group; what a text cannot say is left out."""
         kind = self.kind
         said = [f"{self.kind_name} x {self.count}"]
         if self.line != kind.line:

@@ -24,7 +24,7 @@ class NodePlugin(Component):
 
     Args:
         name: Name of the component, and of its objects unless `object_name` is given.
-        back_end: Whose devices: `"sim"` makes up those of `fleet`, `"nvml"` has the GPUs of the node.
+        back_end: Devices that it publishes: `"sim"` makes up those of `fleet`, `"nvml"` has the GPUs of the node.
         fleet: What each node has, as for `simulate`: `"hgx-h100"`, `"a100-80gb mig=1g.10gb*7"`; else `"example"`, eight
             pretended GPUs of `gpu.example.com`. For `sim` alone.
         driver: Name of the driver; else the fleet's, and `gpu.nvidia.com` for `nvml`.
@@ -33,7 +33,7 @@ class NodePlugin(Component):
             `registry.example.com/dra-infra-plugin@sha256:...`: a tag alone is a warning.
         image_pull_secrets: Names of Secrets.
         object_name: Name of the objects.
-        namespace: Where it runs, else `dra-infra-plugin`.
+        namespace: Namespace of its objects, else `dra-infra-plugin`.
         create_namespace: Make the Namespace, with labels that let pods with host paths in.
         namespace_labels: More labels of the Namespace.
         labels: Labels of the objects and of the pods.
@@ -44,7 +44,7 @@ class NodePlugin(Component):
         resources: Requests and limits of its container.
         host_network: Use the network of the node, where pods cannot reach the API server otherwise. Ports of a node can
             be had once, so an update then stops the old pod before the new one starts.
-        log_level: What is logged.
+        log_level: Least level of messages that are logged.
         metrics_port: Port of `/metrics`, else 8080.
         health_port: Port of liveness and readiness over gRPC, else 51515. A NetworkPolicy keeps all pods from it.
         metrics_namespaces: Names of the namespaces whose pods may read metrics, else all; `[]` is none.
@@ -61,7 +61,7 @@ class NodePlugin(Component):
 
     Attributes:
         driver_name: Name of the driver, as slices have it.
-        namespace: Where it runs.
+        namespace: Namespace of its objects.
         device_classes: The DeviceClasses that it brings, by name, for `device_class=` of claims.
 
     Example:

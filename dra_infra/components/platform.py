@@ -43,7 +43,7 @@ class GpuPlatform(ChartComponent):
     Args:
         name: Name of the component; its parts are called `<name>-operator`, `<name>-driver`, `<name>-example` and
             `<name>-node-plugin`.
-        platform: What the cluster is.
+        platform: Where the cluster runs.
         driver: Arguments of `DraDriver`, a version, True for the newest, None for none.
         operator: Arguments of `GpuOperator`, a version, True for the newest, None for none.
         example: Arguments of `ExampleDriver`, a version, True for the newest.

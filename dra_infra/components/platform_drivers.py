@@ -28,7 +28,7 @@ class ChartInstallation(ChartComponent):
 
     Attributes:
         release_name: Name of the helm release.
-        namespace: Where it is installed.
+        namespace: Namespace that it is installed into.
         version: Version of the chart, without a leading v.
         device_classes: The DeviceClasses that it brings, by name, for `device_class=` of claims.
     """
@@ -94,14 +94,14 @@ class GpuOperator(ChartInstallation):
         name: Name of the component, and of the helm release unless `release_name` is given.
         version: Version of the chart, `"26.7.0"`; else the newest whose values are known.
         device_plugin: The device plugin. Off, where a DRA driver gives out the GPUs.
-        driver: Whether it installs NVIDIA's kernel driver; False where the nodes bring it.
+        driver: Install NVIDIA's kernel driver; False where the nodes bring it.
         kernel_driver: Version of the kernel driver.
-        kernel_module_type: Which kernel modules.
+        kernel_module_type: Kernel modules to install.
         nvidia_driver_crd: Install the kernel driver by an NVIDIADriver object; a GPUCluster needs it.
         driver_install_dir: Where the kernel driver is on nodes.
         eviction_label: Label of nodes that is taken away before the kernel driver is unloaded.
-        toolkit: Whether it installs the container toolkit.
-        toolkit_install_dir: Where to.
+        toolkit: Install the container toolkit.
+        toolkit_install_dir: Folder of the container toolkit on nodes.
         toolkit_env: Environment of the toolkit, as in a container.
         cdi: CDI, which DRA drivers need.
         mig_strategy: How the device plugin shows MIG devices.
@@ -116,7 +116,7 @@ class GpuOperator(ChartInstallation):
         compute_domains: ComputeDomains of a GPUCluster.
         daemonset_tolerations: Tolerations of all that runs on GPU nodes.
         operator_node_selector: Labels of nodes that the operator itself runs on.
-        operator_tolerations: Its tolerations.
+        operator_tolerations: Tolerations of the operator itself.
         upgrade_crds: Let a hook of the chart upgrade its CRDs; off where `crds` is given.
         target: The cluster; else the parent's, else the stack's.
         opts: Pulumi resource options.
@@ -148,8 +148,8 @@ class DraDriver(ChartInstallation):
         name: Name of the component, and of the helm release unless `release_name` is given.
         version: Version of the chart, `"0.5.0"` or `"25.8.1"`; else the newest one of the stack's `dra-infra:driver`.
         operator: The `GpuOperator` of the cluster: it is installed first, and both are checked together.
-        gpus: Whether it gives out GPUs; False for ComputeDomains alone.
-        compute_domains: Whether it serves ComputeDomains; they have the controller.
+        gpus: Give out GPUs; False for ComputeDomains alone.
+        compute_domains: Serve ComputeDomains; they have the controller.
         gpu_resources_enabled_override: Says that no device plugin runs on the nodes, without which the chart fails;
             follows from an `operator` whose device plugin is off.
         gates: Feature gates of the driver: `{"TimeSlicingSettings": True, "MPSSupport": True}`.
@@ -166,23 +166,23 @@ class DraDriver(ChartInstallation):
         controller_node_selector: Labels of nodes that the controller runs on, such as system nodes. Up to 25.12 it
             takes the place of the chart's affinity, which asks for control plane nodes.
         controller_tolerations: Tolerations of the controller, instead of the chart's.
-        controller_replicas: How many of it; from 0.4 on.
+        controller_replicas: Replicas of the controller; from 0.4 on.
         network_policies: Network policies for both; from 25.12 on.
         webhook: The webhook that checks configs of claims.
-        webhook_failure_policy: What happens to claims while it is away.
-        webhook_tls_mode: Who makes its certificate: cert-manager, or you by a Secret.
-        webhook_issuer_type: Which issuer of cert-manager.
+        webhook_failure_policy: What happens to claims while the webhook is away.
+        webhook_tls_mode: Who makes the webhook's certificate: cert-manager, or you by a Secret.
+        webhook_issuer_type: Kind of cert-manager's issuer.
         webhook_issuer_name: Name of the issuer.
-        webhook_secret_name: Name of the Secret.
+        webhook_secret_name: Name of the Secret with the webhook's certificate.
         webhook_ca_bundle: Certificate of the authority, in base64.
         name_override: The name in its objects; `"nvidia-dra-driver-gpu"` after an upgrade from 25.12 or older.
-        allow_default_namespace: Let it into the namespace `default`.
+        allow_default_namespace: Allow the installation in the namespace `default`.
         upgrade_from: The version that is installed now: the way from there is checked.
         kernel_driver: Version of NVIDIA's kernel driver on the nodes, where no operator installs it: is checked.
         chart: Chart in a folder, archive or registry instead of the published one.
         repository: Repository or registry that holds the chart instead of the publisher's.
         release_name: Name of the helm release.
-        namespace: Where it goes; else where its documentation puts it. A change of it is a new release.
+        namespace: Namespace of the release; else the one that the chart's documentation names. A change of it is a new release.
         create_namespace: Make the Namespace, with labels that let privileged pods in.
         namespace_labels: More labels of the Namespace.
         crds: Folder, file or address of the CRDs: they are applied before the chart, and upgraded with it. Without
@@ -252,20 +252,20 @@ class ExampleDriver(ChartInstallation):
     Args:
         name: Name of the component, and of the helm release unless `release_name` is given.
         version: Version of the chart; else the newest whose values are known.
-        profile: What it pretends to be.
+        profile: Kind of devices that it pretends to have.
         driver_name: Name of the driver, else `gpu.example.com` and the like.
-        devices_per_node: How many.
-        partitions_per_gpu: Into how many each can be divided.
+        devices_per_node: Number of devices of each node.
+        partitions_per_gpu: Number of partitions that each GPU can be divided into.
         multiple_allocations: Let several claims have a device.
         device_status: Write the status of devices into claims.
         binding_conditions: Devices that have to be attached first.
-        extended_resource_name: Of its class.
+        extended_resource_name: Extended resource name of its DeviceClass.
         resource_quota: A quota for pods of critical priority, which GKE asks for.
         webhook: The webhook that checks configs of claims.
         image_pull_secrets: Names of Secrets.
         plugin_node_selector: Labels of nodes that it runs on.
         plugin_tolerations: Its tolerations.
-        allow_default_namespace: Let it into the namespace `default`.
+        allow_default_namespace: Allow the installation in the namespace `default`.
         target: The cluster; else the parent's, else the stack's.
         opts: Pulumi resource options.
 

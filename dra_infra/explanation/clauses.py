@@ -144,5 +144,5 @@ def drivers_of(device_class: DeviceClass) -> set[str]:
 
 
 def expressions_of(device_class: DeviceClass) -> list[str]:
-    """Its selectors."""
+    """The expressions of the class's selectors."""
     return [each.cel.expression for each in device_class.spec.selectors or () if each.cel is not None]

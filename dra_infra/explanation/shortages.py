@@ -39,7 +39,7 @@ class Choice:
 
     @property
     def name(self) -> str:
-        """As a person knows it."""
+        """The name of the request for messages."""
         first = self.entries[0]
         return f"request {first.wanted.parent or first.wanted.name} of {first.claim_name}"
 

@@ -148,7 +148,7 @@ def place_pods(question: Question, budget: Budget) -> tuple[int, Question]:
 SHOWN: Final = 5
 """Edits that are told at most: more are no help."""
 _OF_A_KIND: Final = 2
-"""Of one kind of edit."""
+"""Edits of one kind that are told at most."""
 _PAIRS: Final = 400
 """Pairs that are tried at most."""
 

@@ -199,7 +199,7 @@ class ClusterState:
         return left
 
     def open_nodes(self, plan: PodPlan, nodes: Sequence[int]) -> Iterable[int]:
-        """Those of the nodes from which other pods do not keep the pod off, in order."""
+        """The nodes of *nodes* that other pods leave open to the pod, in order."""
         if not plan.shape.asks and self._others.is_free(plan.shape):
             return nodes
         if plan.shape.only_fills:

@@ -133,7 +133,7 @@ class Selector(ABC):
 
     @abstractmethod
     def __repr__(self) -> str:
-        """As it is written in Python."""
+        """The selector as it is written in Python."""
 
     @property
     def _is_comparison(self) -> bool:
@@ -211,7 +211,7 @@ class AllOf(Selector):
         return Some(parts) if negated else Every(parts)
 
     def _raw_texts(self) -> Iterator[str]:
-        """Those of both sides."""
+        """CEL texts that were written by hand on both sides."""
         yield from _raw_texts_of(self._left)
         yield from _raw_texts_of(self._right)
 
@@ -232,7 +232,7 @@ class AnyOf(Selector):
         return Every(parts) if negated else Some(parts)
 
     def _raw_texts(self) -> Iterator[str]:
-        """Those of both sides."""
+        """CEL texts that were written by hand on both sides."""
         yield from _raw_texts_of(self._left)
         yield from _raw_texts_of(self._right)
 
@@ -251,7 +251,7 @@ class Not(Selector):
         return condition_of(self._operand, negated=not negated)
 
     def _raw_texts(self) -> Iterator[str]:
-        """Those of the operand."""
+        """CEL texts that were written by hand in the operand."""
         return _raw_texts_of(self._operand)
 
     def __repr__(self) -> str:

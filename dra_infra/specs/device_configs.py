@@ -227,12 +227,12 @@ class OpaqueConfig(DeviceConfig):
 
     @property
     def kind(self) -> str:
-        """As it is written."""
+        """The kind as it is written."""
         kind = self.parameters.get("kind") if isinstance(self.parameters, Mapping) else None
         return kind if isinstance(kind, str) else ""
 
     def to_parameters(self) -> Any:
-        """As they were given."""
+        """The parameters as they were given."""
         return self.parameters
 
     def argument(self, path: Sequence[str]) -> str:

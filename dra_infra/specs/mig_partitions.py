@@ -132,7 +132,7 @@ def _large_enough(product: str, memory: Fraction, compute: int) -> Iterator[MigP
 
 
 def _merged(places: list[tuple[str, ...]], products: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """As many places as a request may have: from the large end, neighbours that no product has both of are joined."""
+    """Merges places to as many as a request may have alternatives: from the large end, neighbours that no product has both of are joined."""
     index = len(places) - 1
     while len(places) > MAX_FIRST_AVAILABLE and index > 0:
         before, behind = places[index - 1], places[index]

@@ -83,7 +83,7 @@ def check_profile(profile: str, products: tuple[str, ...], path: str, *, one_gpu
 
 @lru_cache(maxsize=4096)
 def products_of(profile: str, products: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of *products* that have a profile of that name, or had it under older kernel drivers."""
+    """The products of *products* that have a profile of that name, or had it under older kernel drivers."""
     return tuple(product for product in products if find_mig_profile(profile, product))
 
 
@@ -149,7 +149,7 @@ class MigWish:
         dynamic: Whether MIG devices are made when they are allocated (DynamicMIG); None where that is not known.
         device_class: A class of MIG devices; None for the one that the driver ships.
         select: What each device must pass beyond that.
-        tolerations: Taints of devices that do not matter.
+        tolerations: Device taints to tolerate.
     """
 
     profile: Any = None

@@ -182,7 +182,7 @@ def class_name_of(device_class: object) -> Any:
 
 
 def check_names(requests: Sequence[object], path: str) -> list[Problem]:
-    """That no two of *requests*, or of alternatives, have one name: `duplicate-request`."""
+    """Checks that no two of *requests*, or of alternatives, have one name: `duplicate-request`."""
     seen: dict[str, int] = {}
     problems = []
     for index, request in enumerate(requests):

@@ -81,7 +81,7 @@ class Alternative:
         device_class: A `GpuDeviceClass`, `class_ref(...)`, or the name of a class.
         count: Number of devices, or `"all"` for every matching device of the node.
         select: What each device must pass beyond the class.
-        tolerations: Taints of devices that do not matter, at most 16.
+        tolerations: Device taints to tolerate, at most 16.
         capacity: What each device must have left, and what is taken of one that several claims share:
             `{"memory": "20Gi"}`.
     """
@@ -105,7 +105,7 @@ class DeviceRequest:
         count: Number of devices, or `"all"` for every matching device of the node.
         select: What each device must pass beyond the class.
         first_available: Alternatives instead of a class, the best first, at most 8.
-        tolerations: Taints of devices that do not matter, at most 16.
+        tolerations: Device taints to tolerate, at most 16.
         capacity: What each device must have left, and what is taken of one that several claims share:
             `{"memory": "20Gi"}`. Needs the gate DRAConsumableCapacity, on by default from Kubernetes 1.36.
         admin_access: Look at devices that others use, for monitoring, in a namespace with the label

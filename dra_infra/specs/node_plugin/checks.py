@@ -236,7 +236,7 @@ def _resources(name: str, value: object) -> Iterator[Problem]:
 
 
 def _plain(name: str, value: object) -> Iterator[Problem]:
-    """That the API server can be told: JSON, with Outputs in it."""
+    """Checks that a value is JSON, with Outputs in it, so that the API server can be given it."""
     if odd := find_odd(value):
         fields, found = odd
         yield wrong_type(name + "".join(f"[{key!r:.80}]" for key in fields), found, "a value of a pod")

@@ -235,7 +235,7 @@ class _Mount:
         self.inside, self.read_only = inside or host, read_only
 
     def written(self) -> dict[str, Any]:
-        """As a container has it."""
+        """The entry of a container's `volumeMounts`."""
         mount: dict[str, Any] = {"name": self.name, "mountPath": self.inside}
         # What the operator mounts after the plugin started has to be seen.
         return {**mount, "readOnly": True, "mountPropagation": "HostToContainer"} if self.read_only else mount

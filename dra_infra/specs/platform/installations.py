@@ -69,7 +69,7 @@ def check_shapes(
 
 
 def _check_plain(name: str, value: object) -> list[Problem]:
-    """That helm can be told: values are JSON, with Outputs in them."""
+    """Checks that values are JSON, with Outputs in them, so that helm can be given them."""
     odd = find_odd(value)
     if odd is None:
         return []
