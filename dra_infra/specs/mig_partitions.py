@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from dra_infra.catalog.driver_gates import check_gates as check_driver_gates
 from dra_infra.catalog.driver_gates import gate_states, gates_of
 from dra_infra.catalog.drivers import Pins, newest
+from dra_infra.catalog.fleets import load_fleet
 from dra_infra.catalog.mig import MigProfile, fitting_parts, mig_products, mig_profiles_of, placements_of
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api.limits import MAX_FIRST_AVAILABLE
@@ -407,9 +408,6 @@ def _static_only(line: str) -> frozenset[tuple[str, str]]:
 
 
 def _published(fleet: str) -> frozenset[tuple[str, str]]:
-    # Loaded where it is needed: a claim for static devices starts faster without.
-    from dra_infra.catalog.fleets import load_fleet
-
     return frozenset(
         (kind, name if "/" in name else f"{_NVIDIA}/{name}")
         for slice_ in load_fleet(fleet).slices
