@@ -30,8 +30,7 @@ from dra_infra.kubernetes.apiserver.configurations import check_qualified
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     Printed,
-    check_items,
-    check_unique,
+    check_keyed_items,
     duplicate,
     forbidden,
     internal,
@@ -236,21 +235,16 @@ def check_counter_sets(
     if is_old and total > MAX_COUNTERS:
         told = f"the total number of shared counters must not exceed {MAX_COUNTERS}"
         yield invalid("counter-sets.total", path, total, told)
-    yield from check_items(
+    yield from check_keyed_items(
         sets,
         path,
         lambda each, at: _check_set(each, at, release),
+        lambda each: each.name,
         size_rule="counter-sets.size",
+        unique_rule="counter-sets.duplicate",
         limit=-1 if is_old else MAX_SETS,
+        below=".name" if is_old else "",
     )
-    if is_old or len(sets or ()) <= MAX_SETS:
-        yield from check_unique(
-            sets,
-            path,
-            lambda each: each.name,
-            rule="counter-sets.duplicate",
-            below=".name" if is_old else "",
-        )
 
 
 def _check_set(counter_set: CounterSet, path: str, release: Release) -> Iterator[FieldError]:
@@ -285,21 +279,16 @@ def check_consumption(
 ) -> Iterator[FieldError]:
     """Check `consumesCounters` of a device."""
     is_old = release.number < 35
-    yield from check_items(
+    yield from check_keyed_items(
         consumed,
         path,
         lambda each, at: _check_consumed(each, at, release),
+        lambda each: each.counter_set,
         size_rule="consumption.size",
+        unique_rule="consumption.duplicate",
         limit=-1 if is_old else MAX_CONSUMED_SETS,
+        below=".counterSet" if is_old else "",
     )
-    if is_old or len(consumed or ()) <= MAX_CONSUMED_SETS:
-        yield from check_unique(
-            consumed,
-            path,
-            lambda each: each.counter_set,
-            rule="consumption.duplicate",
-            below=".counterSet" if is_old else "",
-        )
 
 
 def _check_consumed(each: DeviceCounterConsumption, path: str, release: Release) -> Iterator[FieldError]:

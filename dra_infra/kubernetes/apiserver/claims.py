@@ -33,9 +33,11 @@ from dra_infra.kubernetes.apiserver.configurations import (
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     check_items,
+    check_keyed_items,
     check_unique,
     forbidden,
     invalid,
+    itself,
     label_wording,
     not_supported,
     required,
@@ -107,22 +109,17 @@ def _check_request(request: DeviceRequest, path: str, context: ClaimContext) -> 
 def _check_ladder(request: DeviceRequest, path: str, context: ClaimContext) -> Iterator[FieldError]:
     at = f"{path}.firstAvailable"
     goes_on = context.release.number < 35
-    yield from check_items(
+    yield from check_keyed_items(
         request.first_available,
         at,
         lambda sub, place: _check_subrequest(sub, place, context, request.name),
+        lambda sub: sub.name,
         size_rule="request.first-available-size",
+        unique_rule="request.duplicate",
         limit=MAX_FIRST_AVAILABLE,
         goes_on=goes_on,
+        below=".name" if goes_on else "",
     )
-    if goes_on or len(request.first_available or ()) <= MAX_FIRST_AVAILABLE:
-        yield from check_unique(
-            request.first_available,
-            at,
-            lambda sub: sub.name,
-            rule="request.duplicate",
-            below=".name" if goes_on else "",
-        )
 
 
 def _check_subrequest(
@@ -266,21 +263,16 @@ def check_claim(
     known = _request_names(claim)
     context = ClaimContext.of(claim, release, stored=stored)
     goes_on = release.number < 35
-    yield from check_items(
+    yield from check_keyed_items(
         claim.requests,
         f"{path}.requests",
         lambda request, at: _check_request(request, at, context),
+        lambda request: request.name,
         size_rule="claim.requests-size",
+        unique_rule="request.duplicate",
         goes_on=goes_on,
+        below=".name" if goes_on else "",
     )
-    if goes_on or len(claim.requests or ()) <= MAX_ITEMS:
-        yield from check_unique(
-            claim.requests,
-            f"{path}.requests",
-            lambda request: request.name,
-            rule="request.duplicate",
-            below=".name" if goes_on else "",
-        )
     yield from check_items(
         claim.constraints,
         f"{path}.constraints",
@@ -340,16 +332,15 @@ def _check_claim_configuration(
 def _check_references(
     references: list[str] | None, path: str, known: _RequestNames, release: Release
 ) -> Iterator[FieldError]:
-    goes_on = release.number < 35
-    yield from check_items(
+    yield from check_keyed_items(
         references,
         path,
         lambda name, at: _check_reference(name, at, known),
+        itself,
         size_rule="constraint.requests-size",
-        goes_on=goes_on,
+        unique_rule="constraint.requests-duplicate",
+        goes_on=release.number < 35,
     )
-    if goes_on or len(references or ()) <= MAX_ITEMS:
-        yield from check_unique(references, path, lambda name: name, rule="constraint.requests-duplicate")
 
 
 def _check_reference(name: str, path: str, known: _RequestNames) -> Iterator[FieldError]:

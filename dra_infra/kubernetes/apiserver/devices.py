@@ -43,6 +43,7 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     check_unique,
     forbidden,
     invalid,
+    itself,
     keyed,
     label_wording,
     not_supported,
@@ -148,7 +149,7 @@ def _check_bindings(
             goes_on=release.number < 35,
         )
         # Looked at even where there are too many.
-        yield from check_unique(items, at, lambda name: name, rule="binding.duplicate", covered=False)
+        yield from check_unique(items, at, itself, rule="binding.duplicate", covered=False)
     for index, name in enumerate(failures or ()):
         if name in (conditions or ()):
             told = "bindingFailureConditions must not overlap with bindingConditions"

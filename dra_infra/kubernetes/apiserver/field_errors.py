@@ -7,7 +7,7 @@ check the size and uniqueness of lists as it is done here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
@@ -183,7 +183,7 @@ Item = TypeVar("Item")
 def check_items(
     items: Sequence[Item] | None,
     path: str,
-    check: Callable[[Item, str], Iterator[FieldError]],
+    check: Callable[[Item, str], Iterable[FieldError]] | None,
     *,
     size_rule: str,
     limit: int = MAX_ITEMS,
@@ -195,7 +195,7 @@ def check_items(
     Args:
         items: The list; None and empty are alike.
         path: Its path.
-        check: What to check of an item at its path.
+        check: What to check of an item at its path; None when only the size is looked at.
         size_rule: Rule of the list's size.
         limit: Most items; below zero for none.
         goes_on: Whether items of a list that is too long are checked too, as up to 1.34.
@@ -206,8 +206,35 @@ def check_items(
         yield too_many(size_rule, path, len(items), limit, origin="maxItems", covered=covered)
         if not goes_on:
             return
-    for index, item in enumerate(items):
+    for index, item in enumerate(items if check is not None else ()):
         yield from check(item, f"{path}[{index}]")
+
+
+def check_keyed_items(
+    items: Sequence[Item] | None,
+    path: str,
+    check: Callable[[Item, str], Iterable[FieldError]] | None,
+    key: Callable[[Item], Hashable],
+    *,
+    size_rule: str,
+    unique_rule: str,
+    limit: int = MAX_ITEMS,
+    goes_on: bool = False,
+    below: str = "",
+    shown: Callable[[Item], Any] | None = None,
+    covered: bool = True,
+) -> Iterator[FieldError]:
+    """Check a list as `check_items` does, and then, unless it is too long, that no *key* is there twice."""
+    yield from check_items(
+        items, path, check, size_rule=size_rule, limit=limit, goes_on=goes_on, covered=covered
+    )
+    if goes_on or not 0 <= limit < len(items or ()):
+        yield from check_unique(items, path, key, rule=unique_rule, below=below, shown=shown, covered=covered)
+
+
+def itself(item: Item) -> Item:
+    """The key of a list whose items are there once."""
+    return item
 
 
 def check_unique(

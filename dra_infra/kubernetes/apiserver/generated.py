@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_class import DeviceClassSpec
@@ -31,8 +32,9 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     Printed,
     check_items,
-    check_unique,
+    check_keyed_items,
     invalid,
+    itself,
     not_supported,
     required,
     too_long,
@@ -83,15 +85,16 @@ def check_generated_claim(
 ) -> Iterator[FieldError]:
     """The generated rules for what a claim asks for; *flat* when it came as v1beta1."""
     requests = claim.requests or ()
-    yield from check_items(requests, f"{path}.requests", _nothing, size_rule="claim.requests-size")
+    yield from check_keyed_items(
+        requests,
+        f"{path}.requests",
+        None,
+        lambda request: request.name,
+        size_rule="claim.requests-size",
+        unique_rule="request.duplicate",
+        shown=_shown_flat if flat else _shown,
+    )
     if len(requests) <= MAX_ITEMS:
-        yield from check_unique(
-            requests,
-            f"{path}.requests",
-            lambda request: request.name,
-            rule="request.duplicate",
-            shown=_shown_flat if flat else _shown,
-        )
         for index, request in enumerate(requests):
             at = f"{path}.requests[{index}]"
             if request.exactly is not None:
@@ -101,7 +104,7 @@ def check_generated_claim(
     yield from check_items(
         claim.config,
         f"{path}.config",
-        lambda config, at: _chain(
+        lambda config, at: chain(
             _check_references(config.requests, f"{at}.requests"),
             check_generated_driver(config.opaque.driver, f"{at}.opaque.driver") if config.opaque else (),
         ),
@@ -110,15 +113,16 @@ def check_generated_claim(
 
 
 def _check_ladder(ladder: list[DeviceSubRequest], path: str, release: Release) -> Iterator[FieldError]:
-    yield from check_items(
+    yield from check_keyed_items(
         ladder,
         path,
-        lambda sub, at: _chain(_check_class_name(sub.device_class_name, at), _check_leaf(sub, at, release)),
+        lambda sub, at: chain(_check_class_name(sub.device_class_name, at), _check_leaf(sub, at, release)),
+        lambda sub: sub.name,
         size_rule="request.first-available-size",
+        unique_rule="request.duplicate",
         limit=MAX_FIRST_AVAILABLE,
+        shown=_shown,
     )
-    if len(ladder) <= MAX_FIRST_AVAILABLE:
-        yield from check_unique(ladder, path, lambda sub: sub.name, rule="request.duplicate", shown=_shown)
 
 
 def _check_class_name(name: str, path: str) -> Iterator[FieldError]:
@@ -133,7 +137,7 @@ def _check_class_name(name: str, path: str) -> Iterator[FieldError]:
 def _check_leaf(
     leaf: ExactDeviceRequest | DeviceSubRequest, path: str, release: Release
 ) -> Iterator[FieldError]:
-    yield from check_items(leaf.selectors, f"{path}.selectors", _nothing, size_rule="selectors.size")
+    yield from check_items(leaf.selectors, f"{path}.selectors", None, size_rule="selectors.size")
     if leaf.allocation_mode not in ("", "All", "ExactCount"):
         yield not_supported(
             "request.allocation-mode",
@@ -146,7 +150,7 @@ def _check_leaf(
     yield from check_items(
         leaf.derived_attributes,
         f"{path}.derivedAttributes",
-        lambda attribute, at: _chain(
+        lambda attribute, at: chain(
             check_generated_attribute(attribute.name, f"{at}.name", rule="derived.name")
             if attribute.name
             else [required("derived.name-required", f"{at}.name")],
@@ -158,7 +162,7 @@ def _check_leaf(
 
 def _check_constraints(claim: DeviceClaim, path: str) -> Iterator[FieldError]:
     constraints = claim.constraints or ()
-    yield from check_items(constraints, path, _nothing, size_rule="claim.constraints-size")
+    yield from check_items(constraints, path, None, size_rule="claim.constraints-size")
     if len(constraints) > MAX_ITEMS:
         return
     for index, constraint in enumerate(constraints):
@@ -174,9 +178,14 @@ def _check_constraints(claim: DeviceClaim, path: str) -> Iterator[FieldError]:
 
 
 def _check_references(references: list[str] | None, path: str) -> Iterator[FieldError]:
-    yield from check_items(references, path, _nothing, size_rule="constraint.requests-size")
-    if len(references or ()) <= MAX_ITEMS:
-        yield from check_unique(references, path, lambda name: name, rule="constraint.requests-duplicate")
+    yield from check_keyed_items(
+        references,
+        path,
+        None,
+        itself,
+        size_rule="constraint.requests-size",
+        unique_rule="constraint.requests-duplicate",
+    )
 
 
 def check_generated_attribute(
@@ -224,7 +233,7 @@ def check_generated_driver(name: str, path: str) -> Iterator[FieldError]:
 
 def check_generated_class(spec: DeviceClassSpec) -> Iterator[FieldError]:
     """The generated rules for a class."""
-    yield from check_items(spec.selectors, "spec.selectors", _nothing, size_rule="selectors.size")
+    yield from check_items(spec.selectors, "spec.selectors", None, size_rule="selectors.size")
     yield from check_items(
         spec.config,
         "spec.config",
@@ -260,12 +269,3 @@ def _shown_flat(request: DeviceRequest) -> Printed:
     from dra_infra.kubernetes.api.v1beta1 import flat_request
 
     return Printed(flat_request(request).to_go_json())
-
-
-def _nothing(_item: object, _path: str) -> Iterator[FieldError]:
-    return iter(())
-
-
-def _chain(*parts: Iterable[FieldError]) -> Iterator[FieldError]:
-    for part in parts:
-        yield from part

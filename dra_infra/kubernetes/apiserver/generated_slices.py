@@ -25,9 +25,10 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     Printed,
     check_items,
+    check_keyed_items,
     check_unique,
-    duplicate,
     invalid,
+    itself,
     not_supported,
     required,
 )
@@ -58,7 +59,7 @@ def _check_skipped(
     operations: list[str] | None, path: str, old: ResourceSliceSpec | None = None
 ) -> Iterator[FieldError]:
     """The calls of the kubelet that are skipped: each is one, and once."""
-    yield from check_unique(operations, path, lambda each: each, rule="skip.duplicate", covered=False)
+    yield from check_unique(operations, path, itself, rule="skip.duplicate", covered=False)
     known = {*OPERATIONS, *((old.skip_node_operations if old is not None else None) or ())}
     for index, each in enumerate(operations or ()):
         if each not in known:
@@ -75,13 +76,16 @@ def _check_device(device: Device, path: str, release: Release) -> Iterator[Field
         yield from _check_union(attribute, f"{path}.attributes[{name}]")
     at = f"{path}.consumesCounters"
     consumed = device.consumes_counters
-    yield from check_items(
-        consumed, at, _check_consumption, size_rule="consumption.size", limit=MAX_CONSUMED_SETS
+    yield from check_keyed_items(
+        consumed,
+        at,
+        _check_consumption,
+        lambda each: each.counter_set,
+        size_rule="consumption.size",
+        unique_rule="consumption.duplicate",
+        limit=MAX_CONSUMED_SETS,
+        shown=_shown,
     )
-    if len(consumed or ()) <= MAX_CONSUMED_SETS:
-        yield from check_unique(
-            consumed, at, lambda each: each.counter_set, rule="consumption.duplicate", shown=_shown
-        )
     for index, taint in enumerate(device.taints or ()):
         yield from check_effect(taint, f"{path}.taints[{index}]", release)
     for name, conditions in (
@@ -89,7 +93,7 @@ def _check_device(device: Device, path: str, release: Release) -> Iterator[Field
         ("bindingFailureConditions", device.binding_failure_conditions),
     ):
         yield from check_items(
-            conditions, f"{path}.{name}", _nothing, size_rule="binding.size", limit=MAX_CONDITIONS
+            conditions, f"{path}.{name}", None, size_rule="binding.size", limit=MAX_CONDITIONS
         )
     for name, resource in (device.node_allocatable_resources or {}).items():
         if resource.mapping is not None:
@@ -116,9 +120,16 @@ def _check_consumption(each: DeviceCounterConsumption, path: str) -> Iterator[Fi
     yield from _check_name(each.counter_set, f"{path}.counterSet", stem="consumption.set")
     yield from _check_counters(each.counters, f"{path}.counters")
     groups, at = each.compatibility_groups, f"{path}.compatibilityGroups"
-    yield from check_items(groups, at, _check_group, size_rule="groups.size", limit=MAX_GROUPS)
-    if len(groups or ()) <= MAX_GROUPS:
-        yield from check_unique(groups, at, lambda group: group, rule="groups.duplicate", covered=False)
+    yield from check_keyed_items(
+        groups,
+        at,
+        _check_group,
+        itself,
+        size_rule="groups.size",
+        unique_rule="groups.duplicate",
+        limit=MAX_GROUPS,
+        covered=False,
+    )
 
 
 def _check_group(group: str, path: str) -> Iterator[FieldError]:
@@ -165,17 +176,16 @@ def _check_sets(spec: ResourceSliceSpec, old: ResourceSliceSpec | None) -> Itera
     before: dict[str, CounterSet] = {}
     for each in stored:
         before.setdefault(each.name, each)
-    yield from check_items(
+    yield from check_keyed_items(
         sets,
         path,
         lambda each, at: _check_set(each, at, before.get(each.name)),
+        lambda each: each.name,
         size_rule="counter-sets.size",
+        unique_rule="counter-sets.duplicate",
         limit=MAX_SETS,
+        shown=_shown,
     )
-    if len(sets) <= MAX_SETS:
-        for index, each in enumerate(sets):
-            if any(each.name == other.name for other in sets[:index]):
-                yield duplicate("counter-sets.duplicate", f"{path}[{index}]", _shown(each))
 
 
 def _check_set(each: CounterSet, path: str, old: CounterSet | None) -> Iterator[FieldError]:
@@ -193,7 +203,3 @@ def _check_set(each: CounterSet, path: str, old: CounterSet | None) -> Iterator[
 
 def _shown(item: CounterSet | DeviceCounterConsumption) -> Printed:
     return Printed(item.to_go_json())
-
-
-def _nothing(_item: object, _path: str) -> Iterator[FieldError]:
-    return iter(())

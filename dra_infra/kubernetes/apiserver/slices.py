@@ -27,8 +27,7 @@ from dra_infra.kubernetes.apiserver.devices import LISTS, SliceContext, check_de
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     Printed,
-    check_items,
-    check_unique,
+    check_keyed_items,
     invalid,
     required,
     too_long,
@@ -157,25 +156,18 @@ def _check_devices(
         stored=stored,
         sets={each.name: frozenset(each.counters or ()) for each in spec.shared_counters or ()},
     )
-    limit = max_devices(spec, release)
-    yield from check_items(
+    yield from check_keyed_items(
         spec.devices,
         "spec.devices",
         lambda device, at: check_device(device, at, context),
+        lambda device: device.name,
         size_rule="slice.devices-size",
-        limit=limit,
+        unique_rule="slice.devices-duplicate",
+        limit=max_devices(spec, release),
         goes_on=is_old,
+        below=".name" if is_old else "",
         covered=False,
     )
-    if is_old or len(spec.devices or ()) <= limit:
-        yield from check_unique(
-            spec.devices,
-            "spec.devices",
-            lambda device: device.name,
-            rule="slice.devices-duplicate",
-            below=".name" if is_old else "",
-            covered=False,
-        )
     total = sum(
         len(each.counters or ()) for device in spec.devices or () for each in device.consumes_counters or ()
     )

@@ -7,7 +7,7 @@ tree and plays no part in equality.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -157,66 +157,42 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def with_constants(node: Node, values: Mapping[int, Scalar]) -> Node:
-    """The same tree with other values of literals, by id; parts without one of them are the same objects."""
-    match node:
-        case Const():
-            value = values.get(node.id)
-            return node if value is None else Const(node.kind, value, node.id)
-        case Select(operand=operand):
-            inner = with_constants(operand, values)
-            return node if inner is operand else Select(inner, node.field, node.test_only, node.id)
-        case Call(target=target):
-            args = tuple([with_constants(argument, values) for argument in node.args])
-            on = target and with_constants(target, values)
-            is_same = on is target and all(one is other for one, other in zip(args, node.args, strict=True))
-            return node if is_same else Call(node.function, args, on, node.id)
-        case ListLiteral(elements=elements):
-            parts = tuple([with_constants(element, values) for element in elements])
-            return ListLiteral(parts, node.optional_indices, node.id)
-        case MapLiteral(entries=entries):
-            changed = [
-                Entry(with_constants(each.key, values), with_constants(each.value, values), each.optional)
-                for each in entries
-            ]
-            return MapLiteral(tuple(changed), node.message, node.id)
-        case Comprehension():
-            return dataclasses.replace(
-                node,
-                iter_range=with_constants(node.iter_range, values),
-                accu_init=with_constants(node.accu_init, values),
-                condition=with_constants(node.condition, values),
-                step=with_constants(node.step, values),
-                result=with_constants(node.result, values),
-            )
-    return node
+    """The same tree with other values of literals, by id."""
+    if isinstance(node, Const):
+        value = values.get(node.id)
+        return node if value is None else Const(node.kind, value, node.id)
+    if isinstance(node, Ident):
+        return node
+    return _changed(node, lambda part: with_constants(part, values), node.id)
 
 
 def renumbered(node: Node, by: int) -> Node:
     """The same tree with *by* added to every id; a key that is no expression has none, and stays 0."""
-    identity = node.id + by if node.id else 0
+    return _changed(node, lambda part: renumbered(part, by), node.id + by if node.id else 0)
+
+
+def _changed(node: Node, change: Callable[[Node], Node], identity: int) -> Node:
+    """The node with another id, and with its direct children changed."""
     match node:
         case Select(operand=operand):
-            return Select(renumbered(operand, by), node.field, node.test_only, identity)
+            return Select(change(operand), node.field, node.test_only, identity)
         case Call(target=target):
-            args = tuple([renumbered(argument, by) for argument in node.args])
-            return Call(node.function, args, target and renumbered(target, by), identity)
+            args = tuple([change(argument) for argument in node.args])
+            return Call(node.function, args, target and change(target), identity)
         case ListLiteral(elements=elements):
-            parts = tuple([renumbered(element, by) for element in elements])
+            parts = tuple([change(element) for element in elements])
             return ListLiteral(parts, node.optional_indices, identity)
         case MapLiteral(entries=entries):
-            changed = [
-                Entry(renumbered(entry.key, by), renumbered(entry.value, by), entry.optional)
-                for entry in entries
-            ]
+            changed = [Entry(change(each.key), change(each.value), each.optional) for each in entries]
             return MapLiteral(tuple(changed), node.message, identity)
         case Comprehension():
             return dataclasses.replace(
                 node,
-                iter_range=renumbered(node.iter_range, by),
-                accu_init=renumbered(node.accu_init, by),
-                condition=renumbered(node.condition, by),
-                step=renumbered(node.step, by),
-                result=renumbered(node.result, by),
+                iter_range=change(node.iter_range),
+                accu_init=change(node.accu_init),
+                condition=change(node.condition),
+                step=change(node.step),
+                result=change(node.result),
                 id=identity,
             )
     return dataclasses.replace(node, id=identity)

@@ -45,7 +45,7 @@ from dra_infra.kubernetes.scheduler.allocator.matching import Matching, Reach
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool, gather_pools
 from dra_infra.kubernetes.scheduler.allocator.pruning import PrunedSearch
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
-from dra_infra.kubernetes.scheduler.allocator.search import Search
+from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Search
 from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator, KindEvaluator
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState, Picked, Usage
@@ -317,7 +317,16 @@ class Allocator:
             self.variant,
         )
         matching = Matching(self._evaluator, node, self.variant)
-        search = self._search(claims, pools, taking, matching, node, declared, is_cancelled)
+        attempt = Attempt(
+            claims=claims,
+            pools=pools,
+            classes=self._classes,
+            taking=taking,
+            matching=matching,
+            variant=self.variant,
+            is_cancelled=is_cancelled,
+        )
+        search = self._search(attempt, node, declared)
         try:
             if search.run():
                 return Allocated(
@@ -332,27 +341,8 @@ class Allocator:
             return Failed("invalid resource pools were encountered", on_node=True)
         return Cannot()
 
-    def _search(
-        self,
-        claims: Sequence[ResourceClaim],
-        pools: Sequence[Pool],
-        taking: Taking,
-        matching: Matching,
-        node: Node,
-        declared: frozenset[str],
-        is_cancelled: Callable[[], bool],
-    ) -> Search:
+    def _search(self, attempt: Attempt, node: Node, declared: frozenset[str]) -> Search:
         if not self._prune:
-            return Search(claims, pools, self._classes, taking, matching, self.variant, is_cancelled)
+            return Search(attempt)
         around = Surroundings(self._index, self._state, self._reach, node, declared)
-        return PrunedSearch(
-            claims,
-            pools,
-            self._classes,
-            taking,
-            matching,
-            self.variant,
-            is_cancelled,
-            around=around,
-            availability=self._availability,
-        )
+        return PrunedSearch(attempt, around=around, availability=self._availability)

@@ -16,22 +16,16 @@ device before the last one were tried before it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Final
 
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.resource_claim import ResourceClaim
 from dra_infra.kubernetes.scheduler.allocator.bounds import Bounds
 from dra_infra.kubernetes.scheduler.allocator.counters import CounterAvailability
 from dra_infra.kubernetes.scheduler.allocator.demands import Demands, Surroundings, gather_demands, positions
 from dra_infra.kubernetes.scheduler.allocator.facts import Facts, Limit, gather_facts
-from dra_infra.kubernetes.scheduler.allocator.matching import Matching
-from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
-from dra_infra.kubernetes.scheduler.allocator.search import Found, Search, is_tried
+from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Found, Search, is_tried
 from dra_infra.kubernetes.scheduler.allocator.state import Picked
-from dra_infra.kubernetes.scheduler.allocator.taking import Taking
-from dra_infra.kubernetes.scheduler.allocator.variants import Variant
 
 _Clusters = dict[int, tuple[list[Hashable], list[Hashable]]]
 """By cluster what is taken of it, and what constraints make of its values."""
@@ -225,26 +219,14 @@ class PrunedSearch(Search):
     """One attempt with proofs; used once.
 
     Args:
-        claims: As for `Search`, and so are the next ones.
+        attempt: What is asked.
         around: What decides about the node beside the claims.
         availability: What is left of counters before the attempt.
     """
 
-    def __init__(
-        self,
-        claims: Sequence[ResourceClaim],
-        pools: Sequence[Pool],
-        classes: Mapping[str, DeviceClass],
-        taking: Taking,
-        matching: Matching,
-        variant: Variant,
-        is_cancelled: Callable[[], bool],
-        *,
-        around: Surroundings,
-        availability: CounterAvailability,
-    ) -> None:
-        super().__init__(claims, pools, classes, taking, matching, variant, is_cancelled)
-        self._tried = [pool for pool in pools if is_tried(pool, variant)]
+    def __init__(self, attempt: Attempt, *, around: Surroundings, availability: CounterAvailability) -> None:
+        super().__init__(attempt)
+        self._tried = [pool for pool in attempt.pools if is_tried(pool, attempt.variant)]
         self._around = around
         self._availability = availability
         self._has_counted = False

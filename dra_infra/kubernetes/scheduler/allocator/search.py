@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -35,34 +36,40 @@ from dra_infra.kubernetes.scheduler.allocator.taking import Taking
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
 
 
-class Preparation:
-    """Looks at the claims one after the other, as upstream does: the first error is the answer.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt to serve the claims of a pod on one node.
 
     Args:
         claims: The claims of a pod that are not allocated yet.
         pools: The pools of the node, in order.
         classes: All device classes, by name.
-        taking: Where the constraints of the claims are put.
+        taking: The devices that are taken, and the constraints of the claims.
         matching: Which devices a request can have.
         variant: Whose rules.
+        is_cancelled: Asked at each step; true ends the attempt as the scheduler's timeout of a node does.
     """
 
-    def __init__(
-        self,
-        claims: Sequence[ResourceClaim],
-        pools: Sequence[Pool],
-        classes: Mapping[str, DeviceClass],
-        taking: Taking,
-        matching: Matching,
-        variant: Variant,
-    ) -> None:
+    claims: Sequence[ResourceClaim]
+    pools: Sequence[Pool]
+    classes: Mapping[str, DeviceClass]
+    taking: Taking
+    matching: Matching
+    variant: Variant
+    is_cancelled: Callable[[], bool]
+
+
+class Preparation:
+    """Looks at the claims one after the other, as upstream does: the first error is the answer."""
+
+    def __init__(self, attempt: Attempt) -> None:
         self._wanted: dict[Key, Wanted] = {}
-        self._claims = claims
-        self._pools = pools
-        self._classes = classes
-        self._taking = taking
-        self._matching = matching
-        self._variant = variant
+        self._claims = attempt.claims
+        self._pools = attempt.pools
+        self._classes = attempt.classes
+        self._taking = attempt.taking
+        self._matching = attempt.matching
+        self._variant = attempt.variant
 
     def run(self) -> dict[Key, Wanted]:
         """The requests of all claims.
@@ -159,40 +166,21 @@ class Found(Enum):
 
 
 class Search:
-    """One attempt; used once.
+    """One attempt; used once."""
 
-    Args:
-        claims: The claims of a pod that are not allocated yet.
-        pools: The pools of the node, in order.
-        classes: All device classes, by name.
-        taking: What is taken.
-        matching: Which devices a request can have.
-        variant: Whose rules.
-        is_cancelled: Asked at each step; true ends the attempt as the scheduler's timeout of a node does.
-    """
-
-    def __init__(
-        self,
-        claims: Sequence[ResourceClaim],
-        pools: Sequence[Pool],
-        classes: Mapping[str, DeviceClass],
-        taking: Taking,
-        matching: Matching,
-        variant: Variant,
-        is_cancelled: Callable[[], bool],
-    ) -> None:
+    def __init__(self, attempt: Attempt) -> None:
         self.wanted: dict[Key, Wanted] = {}
-        self._claims = claims
-        self._preparation = Preparation(claims, pools, classes, taking, matching, variant)
-        self._taking = taking
-        self._usage = taking.usage
-        self._matching = matching
-        self._variant = variant
-        self._is_cancelled = is_cancelled
+        self._claims = attempt.claims
+        self._preparation = Preparation(attempt)
+        self._taking = attempt.taking
+        self._usage = attempt.taking.usage
+        self._matching = attempt.matching
+        self._variant = attempt.variant
+        self._is_cancelled = attempt.is_cancelled
         self._candidates = [
             (pool, each)
-            for pool in pools
-            if is_tried(pool, variant)
+            for pool in attempt.pools
+            if is_tried(pool, attempt.variant)
             for each in (pool.devices if not pool.invalid else (None,))
         ]
 
