@@ -19,7 +19,6 @@ from dra_infra.kubernetes.api.record import CoreRecord, Text
 
 __all__ = [
     "BUILT_IN",
-    "ContainerClaim",
     "ContainerClaims",
     "ContainerResourceClaim",
     "DecodedPods",
@@ -269,15 +268,6 @@ class PodClaimEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerClaim:
-    """One entry of a container's `resources.claims`; no request means all devices of the claim."""
-
-    container: str
-    name: str
-    request: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PodTemplate:
     """The pods that one object makes.
 
@@ -306,23 +296,6 @@ class PodTemplate:
                 template_name=entry.get("resourceClaimTemplateName"),
             )
             for entry in _objects(self.spec.get("resourceClaims"))
-            if "name" in entry
-        )
-
-    @property
-    def container_claims(self) -> tuple[ContainerClaim, ...]:
-        """Every claim that a container or init container uses, in the order written."""
-        return tuple(
-            ContainerClaim(
-                container=str(container.get("name", "")),
-                name=str(entry["name"]),
-                request=entry.get("request"),
-            )
-            for container in (
-                *_objects(self.spec.get("initContainers")),
-                *_objects(self.spec.get("containers")),
-            )
-            for entry in _objects(_mapping(container.get("resources")).get("claims"))
             if "name" in entry
         )
 

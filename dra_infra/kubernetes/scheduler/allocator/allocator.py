@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import lru_cache
 
 from dra_infra.kubernetes.api.device_class import DeviceClass
@@ -260,29 +259,6 @@ class Allocator:
         # What a request can have is known by the name of its class.
         other._reach = Reach(self._evaluator, self.variant)  # noqa: SLF001
         return other
-
-    def find_quirks(
-        self, node: Node, claims: Sequence[ResourceClaim], *, declared: frozenset[str] = frozenset()
-    ) -> tuple[Quirk, ...]:
-        """The bugs of the minor without which `allocate` would answer something else."""
-        answer = self.allocate(node, claims, declared=declared)
-        return tuple(
-            quirk
-            for quirk in Quirk
-            if self.variant.has(quirk)
-            and self._without(quirk).allocate(node, claims, declared=declared) != answer
-        )
-
-    def _without(self, quirk: Quirk) -> Allocator:
-        variant = replace(self.variant, quirks=self.variant.quirks - {quirk})
-        return Allocator(
-            variant,
-            self._index,
-            self._classes.values(),
-            self._state,
-            evaluator=self._evaluator,
-            prune=self._prune,
-        )
 
     def pools(self, node: Node) -> tuple[Pool, ...]:
         """The pools of a node, in the order in which they are tried; gathered once for all states."""

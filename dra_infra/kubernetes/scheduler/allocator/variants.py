@@ -7,7 +7,6 @@ Source: NewAllocator in k8s.io/dynamic-resource-allocation/structured/allocator.
 and AllocatorFeatures in pkg/scheduler/framework/plugins/dynamicresources of 1.34.10, 1.35.8, 1.36.4 and 1.37.1.
 
 Bugs of the real allocators are part of the answer: the scheduler of such a minor does what is said here.
-`find_quirks` tells which of them decided about one.
 """
 
 from __future__ import annotations

@@ -56,10 +56,6 @@ def test_the_claims_of_every_kind_with_pods_are_found(
         ("gpu", "t", None),
         ("nic", None, "c"),
     ]
-    assert [(each.container, each.name, each.request) for each in template.container_claims] == [
-        ("fetch", "nic", None),
-        ("main", "gpu", "a"),
-    ]
 
 
 def test_kinds_without_pods_have_none():
@@ -90,4 +86,3 @@ PARTS = st.recursive(
 def test_unknown_values_in_any_place_are_no_error(kind: tuple[str, str], parts: dict[str, Any]):
     for template in find_pod_templates({"apiVersion": kind[0], "kind": kind[1], **parts}):
         assert template.claims is not None
-        assert template.container_claims is not None
