@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
 from dra_infra.target import ClusterTarget
 
 __all__ = [

@@ -23,8 +23,8 @@ from dra_infra.kubernetes.api.decoding import can_decode, decode
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.go_text import quoted
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.pods import (
     decode_pod_claims,
     find_holders,

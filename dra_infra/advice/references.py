@@ -16,7 +16,7 @@ from dra_infra.advice.findings import Finding, show
 from dra_infra.catalog.drivers import Pins, drivers, newest
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from dra_infra.catalog.device_configs import (
 from dra_infra.catalog.driver_gates import gate_states, gates_of
 from dra_infra.catalog.drivers import Pins
 from dra_infra.errors import Severity
-from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 from dra_infra.output.escaping import literal
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from dra_infra.kubernetes.api.placeholders import CHANGED_SECRET, SECRET, UNKNOWN
+from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, SECRET, UNKNOWN
 
 _NAME: Final = re.compile(
     r"TOKEN|PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|(?:ACCESS|API|PRIVATE)KEY|(?:^|[_.-])(?:PASS|PW)\d*(?:$|[_.-])|[A-Z]PASS\d*$"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from dra_infra.kubernetes.api.placeholders import SECRET
+from dra_infra.kubernetes.api.manifests import SECRET
 from dra_infra.output.secret_names import may_name_secret, names_secret, no_secret
 
 Span = tuple[int, int]

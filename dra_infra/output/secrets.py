@@ -18,7 +18,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.placeholders import CHANGED_SECRET, SECRET, UNKNOWN
+from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, SECRET, UNKNOWN
 from dra_infra.output.secret_names import may_name_secret, name_below, names_secret, says_secret
 from dra_infra.output.secret_shapes import ITEM, Span, find_written
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from dra_infra.kubernetes.api.manifests import mapping, objects
 from dra_infra.kubernetes.api.quantity import Quantity
 
 Amounts = dict[str, int]
@@ -88,13 +89,3 @@ def parse_amount(value: Any, path: str) -> Fraction:
         return Quantity.parse(str(value)).value
     except ValueError as error:
         raise ValueError(f"{path}: {str(value)[:80]!r}: {error}") from error
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """*value* where it is an object, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def objects(value: Any) -> list[Mapping[str, Any]]:
-    """The objects in a list; none when *value* is no list."""
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

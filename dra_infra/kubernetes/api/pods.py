@@ -14,6 +14,7 @@ from pydantic import Field
 
 from dra_infra.kubernetes.api.decoding import JsonReader
 from dra_infra.kubernetes.api.gates import NEWEST
+from dra_infra.kubernetes.api.manifests import mapping, objects
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.record import CoreRecord, Text
 
@@ -214,11 +215,11 @@ def _read_pod(reader: JsonReader, spec: Mapping[str, Any], path: str) -> PodClai
 
 def has_claim_parts(spec: Any) -> bool:
     """True for a pod spec that says anything about claims: most of a cluster do not, and are read in a tenth of the time."""
-    spec = _mapping(spec)
-    if spec.get("resourceClaims") is not None or "claims" in _mapping(spec.get("resources")):
+    spec = mapping(spec)
+    if spec.get("resourceClaims") is not None or "claims" in mapping(spec.get("resources")):
         return True
     return any(
-        "claims" in _mapping(_mapping(item).get("resources"))
+        "claims" in mapping(mapping(item).get("resources"))
         for _, items in _containers(spec)
         for item in items
     )
@@ -244,18 +245,13 @@ def _claim_part(name: str, value: Any) -> Iterator[Any]:
     if name == "resourceClaims":
         yield value
     elif name in ("initContainers", "containers") and isinstance(value, list):
-        yield [{"resources": _claims(_mapping(item).get("resources"))} for item in value]
+        yield [{"resources": _claims(mapping(item).get("resources"))} for item in value]
     elif name == "resources":
         yield _claims(value)
 
 
 def _claims(resources: Any) -> dict[str, Any]:
-    return {name: value for name, value in _mapping(resources).items() if name == "claims"}
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    # Nearly all are plain ones or absent, and asking for the abstract class takes many times as long.
-    return value if type(value) is dict or (value is not None and isinstance(value, Mapping)) else {}
+    return {name: value for name, value in mapping(resources).items() if name == "claims"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,7 +291,7 @@ class PodTemplate:
                 claim_name=entry.get("resourceClaimName"),
                 template_name=entry.get("resourceClaimTemplateName"),
             )
-            for entry in _objects(self.spec.get("resourceClaims"))
+            for entry in objects(self.spec.get("resourceClaims"))
             if "name" in entry
         )
 
@@ -309,13 +305,13 @@ def find_pod_templates(
         manifest: Any object.
         custom: Paths to the pod templates of custom resources.
     """
-    metadata = _mapping(manifest.get("metadata"))
+    metadata = mapping(manifest.get("metadata"))
     kind = str(manifest.get("kind", ""))
     for path, holder in find_holders(manifest, custom):
         # Any part may be the marker of an unknown or secret value instead of a mapping.
         if not isinstance(holder.get("spec"), Mapping):
             continue
-        labels = _mapping(_mapping(holder.get("metadata")).get("labels"))
+        labels = mapping(mapping(holder.get("metadata")).get("labels"))
         yield PodTemplate(
             owner=ObjectRef(
                 kind=kind,
@@ -330,7 +326,7 @@ def find_pod_templates(
 
 
 def _replicas(kind: str, manifest: Mapping[str, Any]) -> int | None:
-    spec = _mapping(manifest.get("spec"))
+    spec = mapping(manifest.get("spec"))
     if kind == "DaemonSet":
         return None
     if kind in ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"):
@@ -338,11 +334,7 @@ def _replicas(kind: str, manifest: Mapping[str, Any]) -> int | None:
     elif kind == "Job":
         value = spec.get("parallelism", 1)
     elif kind == "CronJob":
-        value = _mapping(_mapping(spec.get("jobTemplate")).get("spec")).get("parallelism", 1)
+        value = mapping(mapping(spec.get("jobTemplate")).get("spec")).get("parallelism", 1)
     else:
         value = 1
     return int(value) if isinstance(value, (int, float)) else 1
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

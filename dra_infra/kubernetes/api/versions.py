@@ -13,6 +13,7 @@ from typing import Any
 from dra_infra.kubernetes.api import v1beta1
 from dra_infra.kubernetes.api.decoding import GROUP, VERSIONS, JsonReader, can_decode, record_of
 from dra_infra.kubernetes.api.gates import ANY, NEWEST, Release
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.problems import Problem
 
 
@@ -71,17 +72,15 @@ def _not_in_minor(manifest: Mapping[str, Any], kind: str, version: str, minor: i
 
 def _not_in_v1beta1(hub: Mapping[str, Any], kind: str) -> Iterator[Problem]:
     if kind == "ResourceSlice":
-        spec = _mapping(hub.get("spec"))
+        spec = mapping(hub.get("spec"))
         for field, empty in (("nodeName", ""), ("allNodes", False)):
             if spec.get(field) == empty and spec.get(field) is not None:
                 yield _emptied(f"spec.{field}", f"an empty {field}")
         return
-    path, spec = (
-        ("spec.spec", _mapping(hub.get("spec"))) if kind == "ResourceClaimTemplate" else ("spec", hub)
-    )
-    requests = _mapping(_mapping(spec.get("spec")).get("devices")).get("requests")
+    path, spec = ("spec.spec", mapping(hub.get("spec"))) if kind == "ResourceClaimTemplate" else ("spec", hub)
+    requests = mapping(mapping(spec.get("spec")).get("devices")).get("requests")
     for index, request in enumerate(requests if isinstance(requests, list) else ()):
-        exactly = _mapping(request).get("exactly")
+        exactly = mapping(request).get("exactly")
         if isinstance(exactly, Mapping) and not v1beta1.is_exact(exactly):
             yield _emptied(f"{path}.devices.requests[{index}].exactly", "an empty `exactly`")
 
@@ -107,7 +106,3 @@ def _no_such_kind(kind: str, version: str, minor: int) -> Problem:
 
 def _release(minor: int) -> Release:
     return Release(minor=f"1.{minor}", gates=frozenset())
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -18,7 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
-from dra_infra.kubernetes.api.pod_containers import Amounts, mapping, objects
+from dra_infra.kubernetes.api.manifests import mapping, objects
+from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.quantity import Quantity
 
 

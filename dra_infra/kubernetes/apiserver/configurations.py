@@ -25,8 +25,8 @@ from dra_infra.kubernetes.api.limits import (
     MAX_IDENTIFIER,
     MAX_PARAMETERS,
 )
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.names import size
-from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.resource_claim import (
     DeviceSubRequest,
     ExactDeviceRequest,

@@ -10,8 +10,8 @@ from typing import Final
 
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.metadata import ObjectMeta, OwnerReference
-from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     Printed,

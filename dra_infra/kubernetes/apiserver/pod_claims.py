@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.api.placeholders import SECRET, UNKNOWN
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.pods import ContainerResourceClaim, PodClaims, PodResourceClaim
 from dra_infra.kubernetes.apiserver.field_errors import (
     ErrorKind,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.pod_containers import mapping, objects
+from dra_infra.kubernetes.api.manifests import mapping, objects
 from dra_infra.kubernetes.scheduler.fleet import Node
 
 _INT64 = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
@@ -22,11 +22,11 @@ _NAME_FIELD = "metadata.name"
 def matches_node_selector(selector: Mapping[str, Any], node: Node) -> bool:
     """Whether one of the selector's terms is true for the node; a selector without terms matches nothing."""
     terms = selector.get("nodeSelectorTerms")
-    return any(_matches_term(term, node) for term in _objects(terms))
+    return any(_matches_term(term, node) for term in objects(terms))
 
 
 def _matches_term(term: Mapping[str, Any], node: Node) -> bool:
-    expressions, fields = _objects(term.get("matchExpressions")), _objects(term.get("matchFields"))
+    expressions, fields = objects(term.get("matchExpressions")), objects(term.get("matchFields"))
     if not expressions and not fields:
         return False
     return all(matches_label(requirement, node.labels) for requirement in expressions) and all(
@@ -77,11 +77,6 @@ def _compares(value: str | None, values: Sequence[str], *, above: bool) -> bool:
 def _values(requirement: Mapping[str, Any]) -> list[str]:
     values = requirement.get("values")
     return [str(value) for value in values] if isinstance(values, list) else []
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    items: Iterable[Any] = value if isinstance(value, list) else ()
-    return [item for item in items if isinstance(item, Mapping)]
 
 
 @dataclass(frozen=True, slots=True)

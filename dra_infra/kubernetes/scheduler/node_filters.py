@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
 from dra_infra.kubernetes.scheduler.label_selectors import matches_node_selector
 
@@ -34,8 +35,8 @@ class NodeFilter:
 
     def __init__(self, spec: Mapping[str, Any], *, daemon: bool = False) -> None:
         self._node_name = spec.get("nodeName")
-        self._labels = _mapping(spec.get("nodeSelector"))
-        affinity = _mapping(_mapping(spec.get("affinity")).get("nodeAffinity"))
+        self._labels = mapping(spec.get("nodeSelector"))
+        affinity = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
         self._required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
         written = spec.get("tolerations")
         self._tolerations: list[Mapping[str, Any]] = [
@@ -67,7 +68,7 @@ class NodeFilter:
             if value != str(wanted):
                 found = "is not there" if value is None else f"is {value}"
                 return f"nodeSelector wants {key}={wanted}, and the label {found}"
-        if self._required is not None and not matches_node_selector(_mapping(self._required), node):
+        if self._required is not None and not matches_node_selector(mapping(self._required), node):
             return "required node affinity matches no term"
         return ""
 
@@ -85,7 +86,3 @@ def _takes(toleration: Mapping[str, Any], taint: NodeTaint) -> bool:
     if toleration.get("operator") in (None, "", "Equal"):
         return str(toleration.get("value") or "") == taint.value
     return toleration.get("operator") == "Exists"
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Any
 
-from dra_infra.kubernetes.api.pod_containers import Amounts, mapping, parse_amount, read_containers
+from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.pod_containers import Amounts, parse_amount, read_containers
 from dra_infra.kubernetes.api.quantity import Quantity
 
 Exact = dict[str, Fraction]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.pod_containers import mapping, objects
+from dra_infra.kubernetes.api.manifests import mapping, objects
 from dra_infra.kubernetes.scheduler.label_selectors import LabelSelector, Namespaces
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 

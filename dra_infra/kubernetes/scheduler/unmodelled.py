@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.pod_containers import mapping, objects
+from dra_infra.kubernetes.api.manifests import mapping, objects
 from dra_infra.kubernetes.api.pods import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
 from dra_infra.kubernetes.scheduler.pod_shapes import REQUIRED, find_host_ports

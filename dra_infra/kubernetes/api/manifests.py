@@ -1,0 +1,30 @@
+"""Parts of manifests of any shape, and the texts in them that stand for values that are not to be had.
+
+Those are unknown before `pulumi up`, or secret. They break no rule: what stands for a value is not the value.
+Nothing of ours is loaded with this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+UNKNOWN = "[unknown]"
+"""Stands in manifests for a value that only exists after `pulumi up`."""
+
+SECRET = "[secret]"  # noqa: S105  (a marker, not a password)
+"""Stands in manifests for a secret value."""
+
+CHANGED_SECRET = f"{SECRET} (changed)"
+"""Stands for the new value where a secret changes."""
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """*value* where it is an object, else an empty one."""
+    # Nearly all are plain ones, and asking for the abstract class takes many times as long.
+    return value if type(value) is dict or isinstance(value, Mapping) else {}
+
+
+def objects(value: Any) -> list[Mapping[str, Any]]:
+    """The objects in a list; none when *value* is no list."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
