@@ -220,7 +220,7 @@ class Decoded(NamedTuple):
 
 
 def can_decode(manifest: Mapping[str, Any]) -> bool:
-    """Whether *manifest* says that it is of a kind and version that `decode` reads."""
+    """Checks that *manifest* says it is of a kind and version that `decode` reads."""
     group, _, version = str(manifest.get("apiVersion")).rpartition("/")
     kind = manifest.get("kind")
     return group == GROUP and ((version in VERSIONS and kind in KINDS) or (version, kind) in _ALPHAS)

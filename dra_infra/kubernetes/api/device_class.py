@@ -44,7 +44,7 @@ class DeviceClassConfiguration(Record):
 
 
 class DeviceClassSpec(Record):
-    """What a class selects and configures; every selector must be true. Unlike a claim's, this spec is mutable."""
+    """Selectors, all of which must be true, and configs of a class. Unlike a claim's, this spec is mutable."""
 
     selectors: list[DeviceSelector] | None = None
     config: list[DeviceClassConfiguration] | None = None

@@ -40,7 +40,7 @@ class DeviceTaint(Record):
 
 
 class DeviceTaintSelector(Record):
-    """Which devices; every criterion that is given must match."""
+    """Devices that a taint rule is for; every criterion that is given must match."""
 
     device_class_name: Text | None = None
     driver: Text | None = None

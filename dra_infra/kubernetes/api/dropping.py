@@ -204,7 +204,7 @@ def drop_from_slice(
 
 
 def is_on(gate: str, release: Release) -> bool:
-    """Whether the fields of *gate* stay; binding conditions need a second one."""
+    """Checks that fields of *gate* stay; binding conditions need a second gate."""
     if gate == "DRADeviceBindingConditions" and not release.enabled("DRAResourceClaimDeviceStatus"):
         return False
     return release.enabled(gate)

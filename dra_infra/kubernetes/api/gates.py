@@ -118,11 +118,11 @@ class Release:
         object.__setattr__(self, "number", int(self.minor.partition(".")[2]))
 
     def enabled(self, gate: str) -> bool:
-        """Whether *gate* is on; one that this minor does not have is off."""
+        """Looks up whether *gate* is on; one that this minor does not have is off."""
         return gate in self.gates
 
     def knows(self, kind: str, version: str) -> bool:
-        """Whether this minor can serve *kind* of resource.k8s.io in *version*; beta versions are off by default."""
+        """Checks that this minor can serve *kind* of resource.k8s.io in *version*; beta versions are off by default."""
         for entry in _KNOWN_VERSIONS.get(kind, ()):
             since, _, known = entry.partition(" ")
             if known == version:
@@ -166,6 +166,6 @@ FIELDS_UNTIL: Final[Mapping[tuple[str, str], int]] = {
 
 
 def is_known(struct: str, field: str, minor: int) -> bool:
-    """Whether a server of *minor* (37 for 1.37, or `ANY`) has *field* in *struct*; named as in JSON and Go."""
+    """Checks that a server of *minor* (37 for 1.37, or `ANY`) has *field* in *struct*; named as in JSON and Go."""
     key = (struct, field)
     return minor == ANY or FIELDS_SINCE.get(key, 0) <= minor <= FIELDS_UNTIL.get(key, minor)

@@ -17,7 +17,7 @@ _Step = tuple[bytes, str, Callable[[bytes], tuple[bytes | None, str]]]
 
 
 def check_time(text: str) -> str:
-    """What Go's decoder says about *text* as a time; empty when it is one."""
+    """The error of Go's decoder for *text* as a time; empty when it is one."""
     plain = _PLAIN.fullmatch(text)
     if plain and 1 <= int(plain[1]) <= 12 and 1 <= int(plain[2]) <= 28:
         return ""

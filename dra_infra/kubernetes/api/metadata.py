@@ -24,7 +24,7 @@ class OwnerReference(CoreRecord):
 
 
 class ManagedFieldsEntry(CoreRecord):
-    """Which fields one client set, for server-side apply."""
+    """Fields that one client set, for server-side apply."""
 
     manager: Text = ""
     operation: Annotated[Text, GoType("v1.ManagedFieldsOperationType")] = ""

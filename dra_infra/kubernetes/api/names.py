@@ -178,12 +178,12 @@ def semver(text: str) -> Texts:
 
 
 def is_dns_label(text: str) -> bool:
-    """Whether *text* is a DNS label."""
+    """Checks that *text* is a DNS label."""
     return len(text) <= LABEL_LENGTH and not dns_label(text)
 
 
 def is_dns_subdomain(text: str) -> bool:
-    """Whether *text* is a DNS subdomain, of which a single label may have more than 63 bytes, as upstream allows."""
+    """Checks that *text* is a DNS subdomain; one of its labels may have more than 63 bytes, as upstream allows."""
     return len(text) <= SUBDOMAIN_LENGTH and not dns_subdomain(text)
 
 
@@ -193,22 +193,22 @@ def is_driver_name(text: str) -> bool:
 
 
 def is_label_key(text: str) -> bool:
-    """Whether *text* may be the key of a label, annotation or taint."""
+    """Checks that *text* may be the key of a label, annotation or taint."""
     return not label_key(text)
 
 
 def is_label_value(text: str) -> bool:
-    """Whether *text* may be the value of a label or taint."""
+    """Checks that *text* may be the value of a label or taint."""
     return not label_value(text)
 
 
 def is_c_identifier(text: str) -> bool:
-    """Whether *text* may be an attribute's name behind the domain."""
+    """Checks that *text* may be an attribute's name behind the domain."""
     return len(text) <= MAX_IDENTIFIER and not c_identifier(text)
 
 
 def is_extended_resource_name(name: str) -> bool:
-    """Whether a resource is neither Kubernetes' own nor malformed (IsExtendedResourceName in pkg/apis/core/v1/helper)."""
+    """Checks that a resource is neither Kubernetes' own nor malformed (IsExtendedResourceName of core/v1/helper)."""
     is_native = "/" not in name or "kubernetes.io/" in name
     return not is_native and not name.startswith("requests.") and is_label_key(f"requests.{name}")
 

@@ -69,7 +69,7 @@ def read_containers(spec: Mapping[str, Any]) -> list[PodContainer]:
 
 
 def read_requests(holder: Mapping[str, Any], path: str) -> dict[str, Fraction]:
-    """What a container or pod requests by itself.
+    """Amounts that a container or pod requests by itself, by resource.
 
     Raises:
         ValueError: With the field's path in front, when a quantity is malformed.

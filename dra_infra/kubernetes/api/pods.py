@@ -129,7 +129,7 @@ class _PodSpec(CoreRecord):
 
 @dataclass(frozen=True, slots=True)
 class ContainerClaims:
-    """What one container uses."""
+    """Claims that one container uses."""
 
     path: str
     claims: tuple[ContainerResourceClaim, ...]
@@ -137,7 +137,7 @@ class ContainerClaims:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodClaims:
-    """What one pod spec says about claims.
+    """The parts of one pod spec that are about claims.
 
     Args:
         path: Of the pod spec: `spec`, `spec.template.spec`.
@@ -214,7 +214,7 @@ def _read_pod(reader: JsonReader, spec: Mapping[str, Any], path: str) -> PodClai
 
 
 def has_claim_parts(spec: Any) -> bool:
-    """True for a pod spec that says anything about claims: most of a cluster do not, and are read in a tenth of the time."""
+    """Checks that a pod spec says anything about claims: most do not, and are read in a tenth of the time."""
     spec = mapping(spec)
     if spec.get("resourceClaims") is not None or "claims" in mapping(spec.get("resources")):
         return True
@@ -241,7 +241,7 @@ def _containers(spec: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _claim_part(name: str, value: Any) -> Iterator[Any]:
-    """What of a field of a pod spec is about claims; nothing of most."""
+    """The part of a field of a pod spec that is about claims; nothing of most fields."""
     if name == "resourceClaims":
         yield value
     elif name in ("initContainers", "containers") and isinstance(value, list):

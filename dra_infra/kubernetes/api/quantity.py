@@ -35,7 +35,7 @@ _EXPONENT = re.compile(r"[eE][+-]?[0-9]+", re.ASCII)
 _SPACES: Final = (
     " \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 )
-"""What Go trims and JSON does not have to escape."""
+"""Characters that Go trims and JSON does not have to escape."""
 
 NANO: Final = 10**9
 MILLI: Final = 10**6
@@ -234,7 +234,7 @@ def _rounded(value: Fraction) -> Fraction:
 
 
 def _is_kept(base: int, scale: int, digits: str) -> bool:
-    """Whether Go keeps the text as written instead of printing the value anew."""
+    """Go keeps the text as written, and does not print the value anew."""
     if base == 2:
         return int(digits) & 7 != 0
     return scale % 3 == 0 and not digits.endswith("000") and not digits.startswith("0")
@@ -260,7 +260,7 @@ def print_amount(value: Fraction, *, base: int, scientific: bool) -> str:
 
 
 BINARY: Final = _parse("1Ki")
-"""What is written in the format of this one has a binary suffix."""
+"""Amounts that are written in the format of this one have binary suffixes."""
 
 
 class Amount:
@@ -298,7 +298,7 @@ class Amount:
 
     @property
     def is_fractional(self) -> bool:
-        """Whether it is no whole number."""
+        """It is no whole number."""
         return self.value.denominator != 1
 
     def plus(self, other: Amount) -> str:

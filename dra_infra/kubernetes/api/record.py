@@ -45,7 +45,7 @@ from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 
 @dataclass(frozen=True, slots=True)
 class GoType:
-    """What Go calls the type of a text or number; a leading `@` stands for the package of the API version."""
+    """Go's name of the type of a text or number; a leading `@` stands for the package of the API version."""
 
     name: str
 
@@ -133,7 +133,7 @@ class Record(BaseModel):
     """Go's names of fields by JSON name, where they are not alike."""
 
     TAGGED_INSIDE: ClassVar[bool] = False
-    """Whether the server's internal struct has JSON names as well."""
+    """The server's internal struct has JSON names as well."""
 
     @classmethod
     def empty(cls) -> Self:

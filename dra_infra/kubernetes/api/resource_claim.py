@@ -94,7 +94,7 @@ class DeviceAllocationResult(Record):
 
 
 class AllocationResult(Record):
-    """What was allocated, and where it can be used; no node selector means everywhere."""
+    """Allocated devices, and the nodes where they can be used; no node selector means everywhere."""
 
     devices: DeviceAllocationResult = Field(default=DeviceAllocationResult.empty())
     node_selector: NodeSelector | None = None
@@ -121,7 +121,7 @@ class NetworkDeviceData(Record):
 
 
 class AllocatedDeviceStatus(Record):
-    """What the driver says about one allocated device."""
+    """The driver's report about one allocated device."""
 
     WRITTEN_EMPTY = ("driver", "pool", "device", "conditions")
 
@@ -135,7 +135,7 @@ class AllocatedDeviceStatus(Record):
 
 
 class ResourceClaimStatus(Record):
-    """What became of a claim."""
+    """Status of a claim: its allocation, who it is reserved for, and what drivers say of its devices."""
 
     allocation: AllocationResult | None = None
     reserved_for: list[ResourceClaimConsumerReference] | None = None
@@ -203,7 +203,7 @@ class DeviceRequest(Record):
 
 
 class DeviceConstraint(Record):
-    """What the devices of the named requests (all when none is named) must share, or must not share."""
+    """An attribute that the devices of the named requests (all when none is named) must share, or differ in."""
 
     requests: list[Text] | None = None
     match_attribute: FullyQualifiedName | None = None
@@ -228,7 +228,7 @@ class DeviceClaim(Record):
 
 
 class ResourceClaimSpec(Record):
-    """What is asked for; immutable on the server."""
+    """Spec of a claim: the devices that it asks for; immutable on the server."""
 
     WRITTEN_EMPTY = ("devices",)
 
@@ -248,7 +248,7 @@ class ResourceClaim(KubernetesObject):
 
 
 class ResourceClaimTemplateSpec(Record):
-    """What each generated claim gets: labels and annotations, and the claim's spec."""
+    """Labels, annotations and spec of each generated claim."""
 
     WRITTEN_EMPTY = ("spec",)
 

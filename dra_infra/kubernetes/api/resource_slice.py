@@ -156,7 +156,7 @@ class CounterSet(Record):
 
 
 class DeviceCounterConsumption(Record):
-    """What an allocated device takes from a counter set."""
+    """Counters of one counter set that an allocated device takes."""
 
     WRITTEN_EMPTY = ("counter_set",)
 
@@ -174,7 +174,7 @@ class NodeAllocatableMapping(Record):
 
 
 class NodeAllocatableOverhead(Record):
-    """What a device costs of a node's resource besides."""
+    """Amounts of a node's resource that a device costs besides."""
 
     per_pod: QuantityText | None = None
     per_container: QuantityText | None = None
@@ -188,7 +188,7 @@ class NodeAllocatableResource(Record):
 
 
 class NodeAllocatableResourceMapping(Record):
-    """What 1.36 had in place of NodeAllocatableResource."""
+    """A resource of the node that a device counts against, as 1.36 had it in place of NodeAllocatableResource."""
 
     capacity_key: QualifiedName | None = None
     allocation_multiplier: QuantityText | None = None

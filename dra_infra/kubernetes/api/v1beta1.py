@@ -61,7 +61,7 @@ class DeviceRequest(Record):
 
 
 class BasicDevice(Record):
-    """What v1 has on the device itself, but for the name."""
+    """Fields that v1 has on the device itself, but for the name."""
 
     attributes: dict[QualifiedName, device.DeviceAttribute] | None = None
     capacity: dict[QualifiedName, device.DeviceCapacity] | None = None
@@ -159,7 +159,7 @@ def _each(items: list[Any], change: _Change) -> list[Any]:
 
 
 def is_exact(fields: Mapping[str, Any]) -> bool:
-    """Whether the fields of a request that are `exactly` in v1 say anything (hasAnyMainRequestFieldsSet)."""
+    """Checks that a field of a request that is in `exactly` in v1 says anything (hasAnyMainRequestFieldsSet)."""
     return any(
         value is not None and (name not in _PLAIN or value not in ("", 0))
         for name, value in ((name, fields.get(name)) for name in EXACT_FIELDS)

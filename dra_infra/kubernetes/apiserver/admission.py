@@ -43,7 +43,7 @@ class PodAdmission:
                 self._runtimes[name] = manifest
 
     def knows_runtime(self, name: str) -> bool:
-        """Whether the RuntimeClass is among the objects."""
+        """Checks that the RuntimeClass is among the objects."""
         return name in self._runtimes
 
     def bounds(self, namespace: str) -> list[str]:
@@ -131,7 +131,7 @@ def claim_devices(spec: Any) -> Iterator[tuple[str, int]]:
 
 
 def count_claim(spec: Any, extended: Mapping[str, str], *, bridged: bool) -> Use:
-    """What one claim counts for.
+    """Counts what one claim uses of quotas.
 
     Args:
         spec: Of the claim.
@@ -149,13 +149,13 @@ def count_claim(spec: Any, extended: Mapping[str, str], *, bridged: bool) -> Use
 
 
 def count_extended_claim(spec: Any, extended: Mapping[str, str], pod: Use) -> Use:
-    """What the claim that the scheduler makes for a pod counts for, beside what the pod counts for already."""
+    """Counts what the scheduler's claim for a pod uses of quotas, beside what the pod uses already."""
     use = count_claim(spec, extended, bridged=True)
     return Counter({key: amount - pod[key] for key, amount in use.items() if amount > pod[key]})
 
 
 def count_pod(requests: Amounts) -> Use:
-    """What one pod counts for by itself, its claims aside."""
+    """Counts what one pod uses of quotas by itself, its claims aside."""
     use: Use = Counter({"pods": 1, "count/pods": 1})
     for name, amount in requests.items():
         if name in _LOOKED_AT or name.startswith("hugepages-"):
@@ -168,7 +168,7 @@ def count_pod(requests: Amounts) -> Use:
 
 
 def is_extended_key(name: str) -> bool:
-    """Whether pods are counted for a resource as an extended one."""
+    """Checks that quotas count pods for a resource as for an extended one."""
     return "/" in name and "kubernetes.io/" not in name.replace("deviceclass.resource.kubernetes.io/", "")
 
 
@@ -210,7 +210,7 @@ class Quotas:
                 ]
 
     def __bool__(self) -> bool:
-        """Whether there is any limit."""
+        """There is a limit."""
         return any(limits for held in self._hard.values() for limits in held.values())
 
     def copy(self) -> Quotas:

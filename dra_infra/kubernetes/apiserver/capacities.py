@@ -302,7 +302,7 @@ def _check_consumed(each: DeviceCounterConsumption, path: str, release: Release)
 def check_old_consumption(
     consumed: Sequence[DeviceCounterConsumption] | None, path: str, sets: Mapping[str, frozenset[str]]
 ) -> Iterator[FieldError]:
-    """What was checked up to 1.34, where the counters are in the slice of the devices; *path* is the device's.
+    """Check what servers up to 1.34 do, whose counters are in the slice of the devices; *path* is the device's.
 
     Args:
         consumed: What the device takes.

@@ -49,7 +49,7 @@ _OPERATORS = ("Equal", "Exists")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimContext:
-    """What the rules for a request need to know beside it.
+    """The surroundings of a request that rules for it need.
 
     Args:
         release: The server.
@@ -75,7 +75,7 @@ class ClaimContext:
         return cls(release=release, stored=stored, compared=compared)
 
     def compares(self, attribute: str, request: str) -> bool:
-        """Whether a constraint on *request* (`main` or `main/sub`) compares *attribute*."""
+        """Checks that a constraint on *request* (`main` or `main/sub`) compares *attribute*."""
         scopes = {"", request, request.partition("/")[0]}
         return any(attribute in self.compared.get(scope, ()) for scope in scopes)
 

@@ -75,7 +75,7 @@ def check_derived_expression(expression: str, path: str, release: Release) -> It
 
 
 def compiled(expression: str, release: Release, *, derived: bool = False, stored: bool = False) -> Checked:
-    """What a server of *release* knows of *expression*."""
+    """Compiles *expression* as a server of *release* does."""
     check = check_derived if derived else check_expression
     return check(expression, environment=environment_of(release, stored=stored))
 

@@ -201,7 +201,7 @@ _ONE_NODE_FIELD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceContext:
-    """What the rules for a device need to know of its slice.
+    """The surroundings of a device, its slice above all, that rules for it need.
 
     Args:
         release: The server.
@@ -290,7 +290,7 @@ def _same_taints(old: Device, new: Device) -> bool:
 
 
 def same(one: Record, other: Record) -> bool:
-    """Whether Go takes two records for equal: amounts by value, absent lists like empty ones."""
+    """Compares two records as Go does: amounts by value, absent lists like empty ones."""
     return one is other or one.to_go_json() == other.to_go_json()
 
 

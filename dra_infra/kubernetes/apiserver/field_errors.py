@@ -168,7 +168,7 @@ def printed(value: object) -> str:
 
 
 def label_wording(release: Release) -> tuple[str, str]:
-    """What a release calls a label key, and the unit of its lengths."""
+    """The noun of a release for a label key, and the unit of its lengths."""
     return ("a qualified name", "characters") if release.number < 35 else ("a valid label key", "bytes")
 
 

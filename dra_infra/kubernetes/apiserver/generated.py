@@ -51,7 +51,7 @@ _EXTENDED_RESOURCE = "format=k8s-extended-resource-name"
 def merge(
     written: Iterable[FieldError], generated: Iterable[FieldError], *, flat: bool = False
 ) -> tuple[FieldError, ...]:
-    """What the server reports of the findings of both engines (FilterCoveredHandwrittenErrors).
+    """The findings of both engines that the server reports (FilterCoveredHandwrittenErrors).
 
     Args:
         written: Findings of the hand-written rules.

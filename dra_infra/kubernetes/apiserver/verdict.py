@@ -41,7 +41,7 @@ from dra_infra.kubernetes.apiserver.metadata import (
 from dra_infra.kubernetes.apiserver.pod_claims import check_pod_claims, check_pod_update
 
 Checked = DeviceClass | ResourceClaim | ResourceClaimTemplate
-"""What there is advice on."""
+"""Objects that there is advice on."""
 
 
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
@@ -50,7 +50,7 @@ ADMIN_LABEL = "resource.kubernetes.io/admin-access"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What one server says to one object.
+    """One server's answer to one object.
 
     Args:
         status: `accepted`, `bad-request` (400: cannot be decoded) or `invalid` (422).
@@ -81,7 +81,7 @@ def judge(
     old: Mapping[str, Any] | None = None,
     namespace_labels: Mapping[str, str] | None = None,
 ) -> Verdict:
-    """What a server of *release* answers when *manifest* is created, or put in the place of *old*.
+    """The answer of a server of *release* when *manifest* is created, or put in the place of *old*.
 
     Args:
         manifest: A DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice or DeviceTaintRule in a version that

@@ -116,7 +116,7 @@ _BOOL: Final = CelType("bool")
 
 
 def is_portable(tree: CheckedTree) -> bool:
-    """Whether every supported server says the same of the expression: that it is a test, and what it costs.
+    """Checks that every supported server says the same of the expression: that it is a test, and its cost.
 
     Args:
         tree: What it compiles to. Names in backticks, which older parsers refuse, do not show in it.
@@ -149,7 +149,7 @@ _DERIVED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What is known of an expression without any device.
+    """An expression as the server knows it without any device: its tree, cost and problems.
 
     Args:
         problems: Errors, and warnings for reads without a guard and for what is not decided here; sorted.

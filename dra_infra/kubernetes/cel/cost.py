@@ -41,7 +41,7 @@ _ONE: Final[Size] = (1, 1)
 _SCALARS: Final = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
 
 Entries: TypeAlias = tuple[bool, Size, Size]
-"""Whether it is a list, sizes of keys, sizes of values."""
+"""True for a list, sizes of keys, sizes of values."""
 Variable: TypeAlias = tuple[Path, Size | None, Entries | None]
 
 
@@ -147,7 +147,7 @@ def _is_scalar(kind: CelType) -> bool:
 
 
 COST_LIMIT: Final = 1_000_000
-"""What a selector may cost at most (CELSelectorExpressionMaxCost in k8s.io/api/resource/v1)."""
+"""Most that a selector may cost (CELSelectorExpressionMaxCost in k8s.io/api/resource/v1)."""
 
 _LIST: Final = 10
 _MAP: Final = 30
@@ -157,7 +157,7 @@ _COMPARED_AT_ONCE: Final = frozenset({"kubernetes.Quantity", "kubernetes.Semver"
 _OWN_EQUALITY: Final = _COMPARED_AT_ONCE | {"kubernetes.NamedFormat", "kubernetes.URL"}
 _FORMAT_LENGTH: Final = 64
 _STANDS_FOR: Final = ("has", "device")
-"""What the text has where the tree has `true` for a has() of a field of device."""
+"""Call in the text where the tree has `true` for a has() of a field of device."""
 
 
 def estimate_cost(tree: CheckedTree, environment: Environment, text: str = "") -> int:

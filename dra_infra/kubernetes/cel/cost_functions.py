@@ -22,7 +22,7 @@ Estimate: TypeAlias = tuple[int, Size | None]
 
 
 class Operands(NamedTuple):
-    """What an estimator goes by.
+    """The operands of a call, as far as an estimator asks for them.
 
     Args:
         call: The call.
@@ -47,7 +47,7 @@ UNKNOWN: Final[Size] = (0, LIMIT)
 NOMINAL: Final[Estimate] = (1, None)
 
 TRAVERSAL: Final = 0.1
-"""What going over one character costs."""
+"""Cost of going over one character."""
 
 _PATTERN: Final = 0.25
 _FORMAT_PATTERN: Final = 128
@@ -173,7 +173,7 @@ def _join(operands: Operands) -> Estimate | None:
 
 
 def match_cost(text: Size, pattern: Size) -> int:
-    """What it costs to match *text* with a regular expression."""
+    """Cost of matching *text* with a regular expression."""
     # One more than the length, or matching an empty text would be free.
     traversal = scale(min(text[1] + 1, LIMIT), TRAVERSAL)
     return min(traversal * scale(pattern[1], _PATTERN), LIMIT)
@@ -207,7 +207,7 @@ BY_FUNCTION: Final[dict[str, Estimator]] = {
     "ip.isCanonical": _compare_canonical,
     "validate": _validate,
 }
-"""What Kubernetes estimates by the name of a function, whatever its overload."""
+"""Estimators of Kubernetes by the name of a function, whatever its overload."""
 
 
 _NEW_LIST: Final = 10

@@ -20,7 +20,7 @@ An empty id stands for whether the device has the domain at all.
 
 _SOURCES = {"device.attributes": "attributes", "device.capacity": "capacity"}
 _FREE = frozenset({"device.driver", "device.allowMultipleAllocations"})
-"""What every kind of device agrees in anyway."""
+"""Fields that devices of one kind agree in anyway."""
 
 
 @lru_cache(maxsize=4096)

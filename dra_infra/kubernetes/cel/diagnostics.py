@@ -49,7 +49,7 @@ class Diagnostic(NamedTuple):
 
     @property
     def is_syntax(self) -> bool:
-        """Whether the text does not even parse."""
+        """The text does not even parse."""
         return self.message.startswith(("Syntax error:", "unsupported syntax:"))
 
 
@@ -185,21 +185,21 @@ _KNOWN: Final = frozenset({"list", "map", "optional_type"})
 
 
 def is_ambiguous(tree: CheckedTree) -> bool:
-    """Whether an overloaded function is called on nothing but values without a type."""
+    """Finds an overloaded function that is called on nothing but values without a type."""
     search = _Search(tree)
     search.is_open(tree.root, frozenset())
     return search.found
 
 
 def has_open_variable(tree: CheckedTree) -> bool:
-    """Whether a variable is used whose type nothing names, so that an error about types may not be the server's."""
+    """Finds a variable whose type nothing names, so that an error about types may not be the server's."""
     search = _Search(tree)
     search.is_open(tree.root, frozenset())
     return search.used
 
 
 def is_empty(node: Node) -> bool:
-    """Whether *node* is a literal whose elements nothing names."""
+    """Checks that *node* is a literal whose elements have no type: `[]`, `{}`."""
     match node:
         case ListLiteral(elements=()) | MapLiteral(entries=(), message=""):
             return True
@@ -215,7 +215,7 @@ class _Search:
         self.used = False
 
     def is_open(self, node: Node, names: frozenset[str]) -> bool:
-        """Whether the type of *node* comes from an empty value; *names* are the variables whose type does."""
+        """Checks that the type of *node* comes from an empty value; *names* are the variables whose type does."""
         match node:
             case Ident(name=name):
                 self.used |= name in names and not name.startswith("@")

@@ -65,7 +65,7 @@ class Environment(NamedTuple):
         return self.minor if self.stored else self.minor - 1
 
     def enabled(self, gate: Gate) -> bool:
-        """Whether a gate is on; no gate always is."""
+        """Looks up whether a gate is on; no gate always is."""
         return {
             "": True,
             "DRAConsumableCapacity": self.consumable_capacity,
@@ -73,7 +73,7 @@ class Environment(NamedTuple):
         }[gate]
 
     def knows(self, addition: Addition) -> bool:
-        """Whether *addition* is declared in this environment."""
+        """Checks that *addition* is declared in this environment."""
         if not max(addition.introduced, addition.first_server) <= self.minor <= addition.last_server:
             return False
         if addition.gate and not self.stored:
@@ -83,7 +83,7 @@ class Environment(NamedTuple):
 
 
 DEFAULT: Final = Environment()
-"""What the scheduler of the newest release compiles."""
+"""The environment of the newest release's scheduler."""
 
 
 class Addition(NamedTuple):
@@ -171,7 +171,7 @@ def device_fields(environment: Environment = DEFAULT) -> dict[str, str]:
 
 
 def has_lists(environment: Environment) -> bool:
-    """Whether cel-go's functions of lists are there."""
+    """cel-go's functions of lists are there."""
     return any(addition.extension and addition.extension[0] == "lists" for addition in _known(environment))
 
 

@@ -210,7 +210,7 @@ OPTIONALS: Final = (
     r"optional_unwrap: optional\.unwrap(list<optional_type<~V>>) -> list<~V>",
     "optional_unwrapOpt: list<optional_type<~V>>.unwrapOpt() -> list<~V>",
 )
-"""What the engine's extension lacks."""
+"""Functions that the engine's extension lacks."""
 
 REDECLARED: Final = ("_<_", "_<=_", "_>_", "_>=_", "duration", "string")
 """Functions of the standard library that the engine cannot extend, so they are left out and declared here whole."""

@@ -165,7 +165,7 @@ _GO_TYPES: Final = {
 
 @dataclass(slots=True)
 class Findings:
-    """What is wrong with the literals of a tree.
+    """The faults of the literals of a tree.
 
     Args:
         errors: Offset in code points and message of each compile error.
@@ -195,7 +195,7 @@ class _Constant(NamedTuple):
 
 
 _Value = Const | _Constant | None
-"""What a node is known to be ahead of evaluation; None when that is nothing."""
+"""The value of a node that is known ahead of evaluation; None when there is none."""
 
 
 class _Inspection:

@@ -57,7 +57,7 @@ def refuse_pattern(pattern: str) -> str:
 
 
 def is_match(text: str, pattern: str) -> bool:
-    """Whether a pattern that compiles occurs in a text; neither holds NUL.
+    """Looks for a pattern that compiles in a text; neither holds NUL.
 
     Raises:
         PatternError: When the engine does not say.

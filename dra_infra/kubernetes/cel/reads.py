@@ -51,7 +51,7 @@ class Read(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """What a name or a node stands for: all domains, or one.
+    """The map that a name or a node stands for: of all domains, or of one.
 
     All domains under a name of cel.bind lose the empty map for a domain that a device lacks, so no test of an
     attribute below them is safe.
@@ -94,12 +94,12 @@ def join_reads(clauses: Sequence[tuple[Iterable[Read], Known]]) -> tuple[Read, .
 
 
 def find_facts(root: Node) -> Known:
-    """What the result of a whole expression, or of one clause of it, says about what a device has."""
+    """Finds the attributes and capacities that a device has, or lacks, when an expression or clause is true."""
     return _Finder().visit(root, {})
 
 
 class Known(NamedTuple):
-    """What is known of a node.
+    """The facts about a node.
 
     Args:
         when_true: What exists when it is true.
@@ -238,7 +238,7 @@ Size: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a device holds at one place: `by_step` leads on, `otherwise` from any other name."""
+    """One place of a device: `by_step` leads on by a name, `otherwise` from any other name."""
 
     size: Size
     by_step: Mapping[str, Place] = field(default_factory=dict)

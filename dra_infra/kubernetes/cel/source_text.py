@@ -49,7 +49,7 @@ def find_escaped(text: str) -> list[int]:
 
 
 def is_reserved(text: str) -> bool:
-    """Whether *text* holds a name that is needed here."""
+    """Checks that *text* holds a name that is needed here."""
     return _STAND_IN in text
 
 

@@ -114,7 +114,7 @@ Node: TypeAlias = Const | Ident | Select | Call | ListLiteral | MapLiteral | Com
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CheckedTree:
-    """What the checker says of an expression. Two are equal when they are one object.
+    """An expression with the checker's findings. Two are equal when they are one object.
 
     Args:
         root: The syntax tree.
@@ -208,7 +208,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def is_bind(node: Node) -> bool:
-    """Whether the node is `cel.bind(name, init, result)` as the macro expands it."""
+    """Checks that the node is `cel.bind(name, init, result)` as the macro expands it."""
     return (
         isinstance(node, Comprehension)
         and isinstance(node.iter_range, ListLiteral)

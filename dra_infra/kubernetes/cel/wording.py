@@ -93,7 +93,7 @@ _SPELLED: Final = {
 
 NULL: Final = Const("null_value", None)
 _METHODS: Final = frozenset({"@sortByAssociatedKeys"})
-"""What macros call as a function in the engine, and as a method in cel-go."""
+"""Calls of macros that are functions in the engine, and methods in cel-go."""
 
 
 class Report:
@@ -119,7 +119,7 @@ class Report:
         self.diagnostics = in_order(better for each in said for better in self.reword(each))
 
     def reword(self, diagnostic: Diagnostic) -> Iterator[Diagnostic]:
-        """What the server says instead."""
+        """Rewrites an error of the engine in the server's words."""
         if _NAMES_TYPES.match(diagnostic.message):
             spelled = _TYPE_NAMES.sub(_spell, _complete(diagnostic.message))
             diagnostic = diagnostic._replace(message=spelled)
@@ -142,7 +142,7 @@ class Report:
         return diagnose(self._text, match.end() - 1, diagnostic.message) if match else diagnostic
 
     def quote(self, diagnostic: Diagnostic, length: int) -> str:
-        """What the user wrote there."""
+        """Quotes the user's text at a diagnostic."""
         offset = self._offset(diagnostic)
         return self._text[offset : offset + length]
 
@@ -169,16 +169,16 @@ class Report:
         return {}
 
     def has_field(self, name: str) -> bool:
-        """Whether `device` has a field of that name."""
+        """Checks that `device` has a field of that name."""
         return name in device_fields(self._environment)
 
     def knows(self, function: str) -> bool:
-        """Whether a function of that name is declared."""
+        """Checks that a function of that name is declared."""
         return stand_in(function) in function_names(self._environment)
 
     @property
     def is_open(self) -> bool:
-        """Whether a variable is used whose type only the server's order of overloads decides."""
+        """A variable is used whose type only the server's order of overloads decides."""
         if not any(each.message.startswith(("found no", "expected type")) for each in self.diagnostics):
             return False
         tree = parse_expression(self._text, self._environment)
@@ -186,7 +186,7 @@ class Report:
 
     @property
     def chooses_null(self) -> bool:
-        """Whether null is one of two alternatives: its type is the other one's for the engine, but not for cel-go."""
+        """Null is one of two alternatives: its type is the other one's for the engine, but not for cel-go."""
         tree = parse_expression(self._text, self._environment)
         return tree is not None and any(
             isinstance(node, Call) and node.function == "_?_:_" and NULL in node.args[1:]

@@ -33,7 +33,7 @@ GATE: Final = "DRANodeAllocatableResources"
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a device counts against one resource of its node.
+    """Amount that a device counts against one resource of its node.
 
     Args:
         is_mapping: Whether it stands for some of the resource; else it costs some.
@@ -66,13 +66,13 @@ class DeviceAmounts:
                     self._devices.setdefault(key, device)
 
     def __bool__(self) -> bool:
-        """Whether any device counts."""
+        """A device counts against its node."""
         return bool(self._devices)
 
     def count_for(
         self, spec: Mapping[str, Any], claims: Sequence[tuple[str, AllocationResult]]
     ) -> Amounts | str:
-        """What a pod takes of a node with the devices that it got there, or why it cannot run with them.
+        """Amounts that a pod takes of a node with the devices that it got there, or why it cannot run with them.
 
         Args:
             spec: The pod spec.
@@ -109,7 +109,7 @@ class DeviceAmounts:
         return pod_requests(spec, added)
 
     def maps(self, allocation: AllocationResult) -> bool:
-        """Whether a claim holds a device that stands for resources of its node: then no second pod can share it."""
+        """A claim holds a device that stands for resources of its node: then no second pod can share it."""
         return any(
             part.is_mapping
             for result in allocation.devices.results or ()

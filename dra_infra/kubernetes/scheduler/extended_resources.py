@@ -39,7 +39,7 @@ CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 
 
 class ServedResources:
-    """Which class serves each extended resource.
+    """The class that serves each extended resource.
 
     Args:
         classes: All classes of the cluster.
@@ -82,7 +82,7 @@ class ServedResources:
         return self._class_of.get(resource)
 
     def find(self, spec: Mapping[str, Any], requests: Amounts) -> ExtendedDemand | None:
-        """What a pod asks for by extended resources; None when no class serves any of it.
+        """The extended resources that a pod asks for; None when no class serves any of them.
 
         Args:
             spec: The pod spec.
@@ -94,7 +94,7 @@ class ServedResources:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ExtendedDemand:
-    """What one pod asks for by extended resources that classes serve.
+    """The extended resources that one pod asks for and classes serve.
 
     Args:
         served: Which class serves what.
@@ -138,7 +138,7 @@ class ExtendedDemand:
         return tuple(sorted(found, key=lambda each: each.name))
 
     def is_stuck(self, allocatable: Mapping[str, int], *, has_claims: bool) -> bool:
-        """Whether the scheduler tries for ever to bind the pod to a node.
+        """The scheduler tries for ever to bind the pod to a node.
 
         A bug of 1.35 to 1.37: for a pod with claims of its own it also makes a claim that asks for nothing, where a
         device plugin serves all of its extended resources, and then has nothing to write into the pod's status: "nil or

@@ -30,7 +30,7 @@ class NodeTaint:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Node:
-    """What the scheduler looks at on a node.
+    """A node, as far as the scheduler looks at it.
 
     Args:
         name: Name of the Node object.

@@ -20,7 +20,7 @@ _NAME_FIELD = "metadata.name"
 
 
 def matches_node_selector(selector: Mapping[str, Any], node: Node) -> bool:
-    """Whether one of the selector's terms is true for the node; a selector without terms matches nothing."""
+    """Checks that one of the selector's terms is true for the node; a selector without terms matches nothing."""
     terms = selector.get("nodeSelectorTerms")
     return any(_matches_term(term, node) for term in objects(terms))
 
@@ -35,7 +35,7 @@ def _matches_term(term: Mapping[str, Any], node: Node) -> bool:
 
 
 def matches_label(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether labels meet one requirement; an operator that is not known is met by none."""
+    """Checks that labels meet one requirement; an operator that is not known is met by none."""
     value = labels.get(str(requirement.get("key")))
     values = _values(requirement)
     match requirement.get("operator"):
@@ -81,7 +81,7 @@ def _values(requirement: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """What labels must be.
+    """Requirements on labels.
 
     Args:
         requirements: (key, operator, values), all of which must hold.
@@ -93,7 +93,7 @@ class LabelSelector:
 
     @classmethod
     def read(cls, value: Any) -> LabelSelector:
-        """What is written; None stands for a field that is left out."""
+        """Reads a selector of a manifest; None stands for a field that is left out."""
         if not isinstance(value, Mapping):
             return cls(matches_nothing=True)
         exact = (
@@ -107,11 +107,11 @@ class LabelSelector:
 
     @property
     def matches_all(self) -> bool:
-        """Whether it is written, and asks for nothing: `Empty()` upstream."""
+        """It is written, and asks for nothing: `Empty()` upstream."""
         return not self.matches_nothing and not self.requirements
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether it selects what has these labels."""
+        """Checks that it selects objects with these labels."""
         return not self.matches_nothing and all(
             matches_label({"key": key, "operator": operator, "values": list(values)}, labels)
             for key, operator, values in self.requirements
@@ -160,7 +160,7 @@ class Namespaces:
                 }
 
     def __contains__(self, name: str) -> bool:
-        """Whether all of its labels are known."""
+        """All labels of the selector are known."""
         return name in self._labels
 
     def labels_of(self, name: str) -> Mapping[str, str]:

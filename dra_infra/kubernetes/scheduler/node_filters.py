@@ -18,13 +18,13 @@ _ADMISSION_TOLERATIONS = tuple(
     {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute"}
     for state in ("not-ready", "unreachable")
 )
-"""What the API server adds to every pod (admission plugin DefaultTolerationSeconds)."""
+"""Tolerations that the API server adds to every pod (admission plugin DefaultTolerationSeconds)."""
 
 _DAEMON_TOLERATIONS = tuple(
     {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoSchedule"}
     for state in ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
 )
-"""What the DaemonSet controller adds to its pods (AddOrUpdateDaemonPodTolerations)."""
+"""Tolerations that the DaemonSet controller adds to its pods (AddOrUpdateDaemonPodTolerations)."""
 
 PATHS = ("nodeName", "nodeSelector", "affinity", "tolerations")
 """Fields of a pod spec that decide here."""
@@ -62,7 +62,7 @@ class NodeFilter:
         return ""
 
     def refuse_labels(self, node: Node) -> str:
-        """What of node selector and required node affinity the node is not; NodeAffinity."""
+        """The part of node selector and required node affinity that the node does not match; NodeAffinity."""
         for key, wanted in self._labels.items():
             value = node.labels.get(str(key))
             if value != str(wanted):
@@ -74,7 +74,7 @@ class NodeFilter:
 
 
 def tolerates(tolerations: Sequence[Mapping[str, Any]], taint: NodeTaint) -> bool:
-    """Whether one of the tolerations takes the taint; ToleratesTaint of core/v1."""
+    """Checks that one of the tolerations takes the taint; ToleratesTaint of core/v1."""
     return any(_takes(toleration, taint) for toleration in tolerations)
 
 

@@ -48,7 +48,7 @@ class PortRecord:
             del self._used[node]
 
     def refusal(self, ports: Iterable[HostPort], node: int) -> str:
-        """Which port is taken, in the user's words; empty when none is."""
+        """Names the port that is taken, in the user's words; empty when none is."""
         used = self._used.get(node)
         if used:
             for port in ports:
@@ -165,11 +165,11 @@ class PlacedPods:
         return nodes if watch.affinity.is_idle else watch.affinity.open_nodes(nodes)
 
     def is_free(self, shape: PodShape) -> bool:
-        """Whether no pod that is there, nor one more of this shape, keeps one off any node."""
+        """No pod that is there, nor one more of this shape, keeps one off any node."""
         return not shape.asks and self._watch(shape).affinity.is_idle
 
     def has_near(self, shape: PodShape) -> bool:
-        """Whether a pod is there that the required affinity of the shape names, on any node."""
+        """A pod is there that the required affinity of the shape names, on any node."""
         return any(self._find_ties(shape, other).affinity.is_near for other in self._placed)
 
     def _count(self, shape: PodShape, node: int, delta: int) -> None:
@@ -220,7 +220,7 @@ class PlacedPods:
 
 
 def _looks_at_pods(shape: PodShape) -> bool:
-    """Whether pods of the shape are placed by those that run."""
+    """Pods of the shape are placed by those that run."""
     return bool(shape.near or shape.apart or shape.spread)
 
 
@@ -253,12 +253,12 @@ class Taken:
 
     @property
     def state(self) -> AllocatedState:
-        """What the allocator has to go round."""
+        """Devices that are in use, for the allocator."""
         whole = AllocatedState(DeviceID(*each) for each in sorted(self.devices))
         return whole.with_devices((DeviceID(*each), consumed, True) for each, consumed in self.shares)
 
     def left_of(self, node: str, amounts: Amounts) -> Amounts:
-        """What a node with *amounts* has left; less than none counts as none."""
+        """Amounts that a node with *amounts* has left; less than none counts as none."""
         taken = self.amounts.get(node)
         if not taken:
             return amounts

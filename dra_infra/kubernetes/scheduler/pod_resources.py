@@ -22,7 +22,7 @@ _POD_LEVEL = ("cpu", "memory")
 
 
 def pod_requests(spec: Mapping[str, Any], added: Mapping[str, Fraction] | None = None) -> Amounts:
-    """What one pod takes, overhead and the slot for the pod itself included.
+    """Amounts that one pod takes, overhead and the slot for the pod itself included.
 
     Args:
         spec: The pod spec.
@@ -42,7 +42,7 @@ def pod_requests(spec: Mapping[str, Any], added: Mapping[str, Fraction] | None =
 
 
 def container_requests(spec: Mapping[str, Any]) -> Exact:
-    """What the containers take together; those that only start the pod do so one by one.
+    """Amounts that the containers take together; those that only start the pod do so one by one.
 
     Raises:
         ValueError: With the field's path in front, when a quantity is malformed.
@@ -62,7 +62,7 @@ def container_requests(spec: Mapping[str, Any]) -> Exact:
 
 
 def find_pod_level(spec: Mapping[str, Any], inside: Mapping[str, Fraction], minor: int = 0) -> Exact:
-    """What `resources` of the pod as a whole request, in place of what its containers do.
+    """Amounts that `resources` of the pod as a whole request, in place of its containers'.
 
     A limit of the pod stands in for a request that neither it nor its containers make; containers' huge pages do not
     count as such. The others of its requests are then those of the containers, from 1.37 on also without a limit of
@@ -87,7 +87,7 @@ def find_pod_level(spec: Mapping[str, Any], inside: Mapping[str, Fraction], mino
 
 
 def round_amounts(exact: Mapping[str, Fraction]) -> Amounts:
-    """What the scheduler counts for one pod: whole units, what is nothing left out, and the pod's slot."""
+    """Amounts that the scheduler counts for one pod: whole units, none left at 0, and the pod's slot."""
     amounts = {name: _whole(name, amount) for name, amount in sorted(exact.items())}
     return {**{name: amount for name, amount in amounts.items() if amount > 0}, "pods": 1}
 
@@ -99,7 +99,7 @@ def add_amounts(one: Mapping[str, Fraction], other: Mapping[str, Fraction]) -> E
 
 
 def node_amounts(allocatable: Mapping[str, str]) -> Amounts:
-    """What a node offers.
+    """Amounts that a node offers.
 
     Raises:
         ValueError: With the resource's name in front, when a quantity is malformed.

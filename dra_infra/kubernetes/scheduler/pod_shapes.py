@@ -41,7 +41,7 @@ class AffinityTerm:
     namespace_selector: LabelSelector
 
     def matches(self, pod: PodShape, namespaces: Namespaces) -> bool:
-        """Whether the term is about the pod."""
+        """Checks that the term is about the pod."""
         return (
             pod.namespace in self.namespaces
             or self.namespace_selector.matches(namespaces.labels_of(pod.namespace))
@@ -82,7 +82,7 @@ class HostPort:
         return f"{self.port}/{self.protocol}{where}"
 
     def conflicts(self, other: HostPort) -> bool:
-        """Whether not both can be taken; every address conflicts with 0.0.0.0."""
+        """Checks that not both ports can be taken; every address conflicts with 0.0.0.0."""
         same = (self.port, self.protocol) == (other.port, other.protocol)
         return same and (self.address == other.address or ANY_ADDRESS in (self.address, other.address))
 
@@ -117,12 +117,12 @@ class PodShape:
 
     @property
     def asks(self) -> bool:
-        """Whether other pods decide where it goes by what it asks for itself."""
+        """Other pods decide where it goes, by what it asks for itself."""
         return bool(self.near or self.apart or self.spread or self.ports)
 
     @property
     def only_fills(self) -> bool:
-        """Whether a node that refuses it goes on to do so while pods are added."""
+        """A node that refuses it goes on to do so while pods are added."""
         return not self.near and not self.spread
 
 
@@ -134,7 +134,7 @@ def read_shape(
     is_daemon: bool = False,
     is_going: bool = False,
 ) -> PodShape:
-    """What of a pod spec and its labels decides beside other pods.
+    """Reads the parts of a pod spec and its labels that decide beside other pods.
 
     Args:
         spec: The pod spec.

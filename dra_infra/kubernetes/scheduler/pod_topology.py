@@ -129,7 +129,7 @@ class _Counts:
 
 @dataclass(slots=True)
 class AffinityRecord:
-    """What the pods that run mean for one shape of pods, kept up to date.
+    """Counts of running pods that decide by affinity about one shape of pods, kept up to date.
 
     Args:
         shape: The pods that come.
@@ -156,7 +156,7 @@ class AffinityRecord:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it refuses no node."""
+        """It refuses no node."""
         return not self.shape.near and not self._apart.total and not self._kept_off.total
 
     def refusal(self, node: int) -> str:
@@ -212,7 +212,7 @@ class AffinityRecord:
         return self._is_first()
 
     def _is_first(self) -> bool:
-        """Whether it is the first of a series that is to be together: it finds none and may go anywhere."""
+        """It is the first of a series that is to be together: it finds none and may go anywhere."""
         return not self._near.total and AffinityTies.find(self.shape, self.shape, self.namespaces).is_near
 
 
@@ -221,7 +221,7 @@ SpreadTies: TypeAlias = tuple[int, ...]
 
 
 def find_spread_ties(coming: PodShape, running: PodShape) -> SpreadTies:
-    """Which constraints of one shape count another."""
+    """The spread constraints of one shape that count pods of another."""
     if running.is_going or running.namespace != coming.namespace:
         return ()
     return tuple(
@@ -276,7 +276,7 @@ class _Constraint:
 
 
 class SpreadRecord:
-    """What the pods that run mean for the spreading of one shape of pods, kept up to date.
+    """Counts of running pods that decide how one shape of pods spreads, kept up to date.
 
     Args:
         shape: The pods that come.
@@ -332,7 +332,7 @@ class SpreadRecord:
         return copied
 
     def _is_bound(self, constraint: _Constraint) -> bool:
-        """Whether the only node that counts is the one that the controller names in the pod's affinity."""
+        """The only node that counts is the one that the controller names in the pod's affinity."""
         return self.shape.is_daemon and constraint.told.honors_affinity
 
     def _has_room(self, index: int, node: int) -> bool:

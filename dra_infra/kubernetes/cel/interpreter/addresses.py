@@ -64,7 +64,7 @@ def _read_prefix(text: str) -> CIDR:
 
 
 def is_mapped(address: IP) -> bool:
-    """Whether it is an address of version 4 within version 6, `::ffff:1.2.3.4`."""
+    """It is an address of version 4 within version 6, `::ffff:1.2.3.4`."""
     return address.family == 6 and address.number >> 32 == 0xFFFF
 
 
@@ -90,7 +90,7 @@ def masked(prefix: CIDR) -> CIDR:
 
 
 def contains(prefix: CIDR, address: IP) -> bool:
-    """Whether an address is of the prefix."""
+    """Checks that an address is of the prefix."""
     if prefix.address.family != address.family:
         return False
     return (prefix.address.number ^ address.number) >> (_WIDTHS[address.family] - prefix.bits) == 0

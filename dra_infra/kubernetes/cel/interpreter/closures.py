@@ -185,7 +185,7 @@ def plan_equality(left: Step, right: Step, *, negated: bool) -> Step:
 
 
 def plan_not_strictly_false(operand: Step) -> Step:
-    """Whether a loop goes on."""
+    """Plans the test that a loop goes on (`@not_strictly_false`)."""
     return lambda scope: operand(scope) is not False
 
 

@@ -229,4 +229,4 @@ BEFORE_37: Final[dict[str, Overloads]] = {
     "includes": ((("any", "any"), _includes_few),),
     "lists.range": ((("int",), _range_old),),
 }
-"""What differed in servers with cel-go 0.26."""
+"""Functions that were others in servers with cel-go 0.26."""

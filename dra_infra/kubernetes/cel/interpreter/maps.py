@@ -37,7 +37,7 @@ _BY_VALUE: Final = (Duration, TypeValue, IP, CIDR)
 
 
 def key_of(value: Value) -> Key:
-    """What two keys have in common that are the same key in Go.
+    """A Python key for a key of a map, the same for keys that are the same in Go.
 
     Raises:
         PanicError: When Go cannot hash the value, which ends the evaluation.
@@ -83,7 +83,7 @@ class Map:
         return None if found is None else (found[1],)
 
     def contains(self, key: Value) -> bool:
-        """Whether there is an entry."""
+        """Checks that there is an entry."""
         return self.find(key) is not None
 
     def get(self, key: Value) -> Value:
@@ -100,7 +100,7 @@ class Map:
 
 
 class MutableMap(Map):
-    """What a macro gathers its result in."""
+    """A map in which a macro gathers its result: adding changes it."""
 
     __slots__ = ()
 
@@ -128,7 +128,7 @@ class DomainMap(NativeMap):
         return NativeMap.find(self, key) or (Map(),)
 
     def contains(self, key: Value) -> bool:
-        """Whether there is an entry."""
+        """Checks that there is an entry."""
         return NativeMap.find(self, key) is not None
 
     def get(self, key: Value) -> Value:

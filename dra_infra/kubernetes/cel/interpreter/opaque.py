@@ -200,7 +200,7 @@ def _uri(text: str, *, strict: bool = True) -> Texts:
 
 
 def is_date(text: str) -> bool:
-    """Whether Go reads *text* as a day."""
+    """Checks that Go reads *text* as a day."""
     match = _DATE.fullmatch(text)
     if match is None:
         return False

@@ -55,7 +55,7 @@ def method_equal(left: Value, right: Value) -> bool | Err:
 
 
 def list_contains(items: list[Value], sought: Value) -> bool:
-    """Whether an element equals what is sought; errors of comparing count as false."""
+    """Looks for an element that equals what is sought; errors of comparing count as false."""
     return any(method_equal(sought, item) is True for item in items)
 
 
@@ -344,10 +344,10 @@ def add(left: Value, right: Value) -> Value:
 
 
 def is_addable(value: Value) -> bool:
-    """Whether a value has `+`."""
+    """Checks that a value has `+`."""
     return type(value) in _ADD
 
 
 def is_comparable(value: Value) -> bool:
-    """Whether a value has an order."""
+    """Checks that a value has an order."""
     return type(value) in _COMPARABLE

@@ -108,7 +108,7 @@ def _sort_by(values: Any, keys: Any) -> Value:
 
 
 def _rank(key: Value) -> Any:
-    """What orders a key among those of its type."""
+    """The sort key of a value among those of its type."""
     if type(key) is Duration:
         return key.nanos
     return (key.seconds, key.nanos) if type(key) is Timestamp else key
@@ -242,7 +242,7 @@ _SINGLETONS: Final[dict[str, Called]] = {
 
 
 def _counted_argument(function: str, kinds: list[CelType]) -> Callable[[list[Value]], None] | None:
-    """What the server does to count the cost of a call, where that fails on an argument of another type."""
+    """The check of an argument that the server fails over when it counts the cost of a call; None for most calls."""
     if function == "distinct":
         return lambda values: _expect_list(values[0])
     if function in ("sort", "@sortByAssociatedKeys"):
@@ -296,7 +296,7 @@ class Planner:
         return self._plan(node)
 
     def _is_constant(self, node: Node) -> bool:
-        """Whether the server computes the node ahead of every device (decOptimize)."""
+        """The server computes the node ahead of every device (decOptimize)."""
         match node:
             case Const():
                 return True

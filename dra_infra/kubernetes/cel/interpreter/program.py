@@ -88,7 +88,7 @@ class Interpreter:
 
 
 def _is_alike(first: Value, second: Value) -> bool:
-    """Whether two results are the same; which of two errors comes first does not matter."""
+    """Compares two results; which of two errors comes first does not matter."""
     if type(first) is not type(second):
         return False
     return True if type(first) is Err else repr(first) == repr(second)

@@ -29,7 +29,7 @@ _MAP_COST: Final = 30
 
 
 def weigh(node: Node) -> int:
-    """What it takes to evaluate a node once, without the loops in it."""
+    """Cost of evaluating a node once, without the loops in it."""
     match node:
         case Comprehension():
             return weigh(node.accu_init) + weigh(node.iter_range) + weigh(node.result)
@@ -43,7 +43,7 @@ def weigh(node: Node) -> int:
 
 
 class Work:
-    """What an evaluation has done so far."""
+    """Adds up the cost of an evaluation."""
 
     __slots__ = ("_left",)
 

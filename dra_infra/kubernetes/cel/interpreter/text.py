@@ -366,7 +366,7 @@ def _refusal(text: str, pattern: str) -> str:
 
 
 def matches(text: Value, pattern: Value) -> Value:
-    """Whether the pattern occurs in the text."""
+    """Looks for the pattern in the text."""
     if type(text) is not str or type(pattern) is not str:
         return Err(NO_SUCH_OVERLOAD)
     refusal = _refusal(text, pattern)

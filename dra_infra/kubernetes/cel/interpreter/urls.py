@@ -22,7 +22,7 @@ _KEPT: Final[dict[Mode, frozenset[int]]] = {
     "query": frozenset(_ALWAYS.encode()),
     "fragment": frozenset(f"{_ALWAYS}$&+,/:;=?@!()*".encode()),
 }
-"""What is not escaped."""
+"""Characters that are not escaped, by the part of a URL."""
 _ENCODED: Final = frozenset(b"!$&'()*+,;=:@[]%")
 _ESCAPE = re.compile(r"%([0-9a-fA-F]{2})", re.ASCII)
 
@@ -73,7 +73,7 @@ def escape(text: str, mode: Mode) -> str:
 
 
 def is_encoded(text: str, mode: Mode) -> bool:
-    """Whether the text needs no escapes but those that it has."""
+    """The text needs no escapes but those that it has."""
     return all(octet in _ENCODED or octet in _KEPT[mode] for octet in text.encode("utf-8", "surrogateescape"))
 
 

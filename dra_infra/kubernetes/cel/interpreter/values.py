@@ -28,7 +28,7 @@ NO_SUCH_OVERLOAD: Final = "no such overload"
 
 
 class UndecidedError(Exception):
-    """What the server would answer is not known here."""
+    """The server's answer is not known here."""
 
 
 class PanicError(Exception):
@@ -128,7 +128,7 @@ class Format:
 
 
 class MutableList:
-    """What a macro gathers its result in: adding changes it (mutableList in common/types/list.go)."""
+    """A list in which a macro gathers its result: adding changes it (mutableList in common/types/list.go)."""
 
     __slots__ = ("items",)
 
@@ -226,7 +226,7 @@ _STATIC_NAMES: Final = {"duration": "google.protobuf.Duration", "timestamp": "go
 
 @lru_cache(maxsize=256)
 def matcher(parameter: str) -> Matcher:
-    """Whether a value fits `string`, `any`, or `list<any>`."""
+    """Makes the test that a value is a `string`, `any`, or `list<any>`."""
     if parameter == "any":
         return lambda _value: True
     if parameter.startswith("list<"):

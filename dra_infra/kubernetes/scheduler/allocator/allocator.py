@@ -275,7 +275,7 @@ class Allocator:
         declared: frozenset[str] = frozenset(),
         is_cancelled: Callable[[], bool] = _never,
     ) -> Outcome:
-        """What a node gives the claims of one pod.
+        """Allocates devices of a node for the claims of one pod.
 
         Args:
             node: The node.

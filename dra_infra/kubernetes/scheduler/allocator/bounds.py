@@ -41,7 +41,7 @@ class Flow:
         self._seen_groups: set[int] = set()
 
     def is_possible(self) -> bool:
-        """Whether all requests get all that they need; true as well where that is too much to find out."""
+        """All requests may get all that they need; true as well where that is too much to find out."""
         if sum(need for need, _ in self._needs) > _MOST:
             return True
         for request, (need, _) in enumerate(self._needs):
@@ -94,7 +94,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class _Demand:
-    """What one request still wants.
+    """The devices that one request still wants.
 
     Args:
         claim: Its claim.
@@ -123,7 +123,7 @@ class Bounds:
         self._least: dict[tuple[int, tuple[int, ...]], list[tuple[tuple[str, ...], int]]] = {}
 
     def forbid(self, key: Key, number: int, picked: Sequence[Sequence[Picked]]) -> bool:
-        """Whether no solution is left before device *number* of a request.
+        """Proves that no solution is left before device *number* of a request.
 
         Args:
             key: The request.
@@ -180,7 +180,7 @@ class Bounds:
     def _lacks_values(
         self, demands: Sequence[_Demand], current: int, picked: Sequence[Sequence[Picked]]
     ) -> bool:
-        """Whether no value of an attribute is there often enough, or too few different ones are."""
+        """Proves that no value of an attribute is there often enough, or that too few different ones are."""
         for claim in range(current, len(self._facts.limits)):
             for limit in self._facts.limits[claim]:
                 covered = [
@@ -217,7 +217,7 @@ class Bounds:
         return len(found - used)
 
     def _is_enough(self, demands: Iterable[_Demand], among: int) -> bool:
-        """Whether devices of one value can be enough."""
+        """Devices of one value can be enough."""
         total = union = 0
         for demand in demands:
             devices = demand.devices & among
@@ -229,7 +229,7 @@ class Bounds:
         return total <= union.bit_count()
 
     def _lacks_counters(self, demands: Iterable[_Demand], left: Sequence[dict[str, int]]) -> bool:
-        """Whether the devices that take least of a counter take more than there is of it everywhere."""
+        """Proves that the devices that take least of a counter take more than there is of it everywhere."""
         needs = [(demand.need, list(positions(demand.devices))) for demand in demands if demand.need > 0]
         for counters, amounts in self._counters:
             least = sum(need * min(amounts.get(each, 0) for each in devices) for need, devices in needs)
@@ -238,7 +238,7 @@ class Bounds:
         return False
 
     def _lacks_devices(self, demands: Sequence[_Demand], left: Sequence[dict[str, int]]) -> bool:
-        """Whether the devices cannot be handed out, each to one request and no more of a counter set than it has."""
+        """Proves that the devices cannot be handed out, each once and within their counter sets."""
         shares = self._demands.shares
         needs = [
             (max(demand.need - (demand.devices & shares).bit_count(), 0), demand.devices & ~shares)
@@ -268,7 +268,7 @@ class Bounds:
         return room
 
     def _find_least(self, purse: int, devices: Iterable[int]) -> list[tuple[tuple[str, ...], int]]:
-        """What every device takes at least of some counters of a set together, where that is not nothing."""
+        """Least that every device takes of some counters of a set together, where that is not nothing."""
         draws = [
             {name: amount for number, name, amount in self._facts.draws[device] if number == purse}
             for device in devices

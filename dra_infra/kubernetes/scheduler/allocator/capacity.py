@@ -37,7 +37,7 @@ class CapacityError(Exception):
 
 
 def consumed_amounts(requested: Requested, capacities: Capacities, variant: Variant) -> dict[str, Quantity]:
-    """What a request takes of every capacity of a device, named or not.
+    """Amounts that a request takes of every capacity of a device, named or not.
 
     Raises:
         CapacityError: In 1.37, when an amount cannot be computed.
@@ -61,7 +61,7 @@ def fits(
     allocating: Mapping[str, int],
     variant: Variant,
 ) -> bool:
-    """Whether a request can be served by what is left of a device.
+    """Checks that enough is left of a device for a request.
 
     Args:
         requested: Amounts by capacity, as the request has them.

@@ -64,13 +64,13 @@ def values(attribute: DeviceAttribute) -> Values | None:
 
 
 def common(one: Values, other: Values) -> Values | None:
-    """What both have; None when that is nothing, as it is for different types."""
+    """The values that both have; None when there is none, as it is for different types."""
     shared = one[1] & other[1] if one[0] == other[0] else frozenset()
     return (one[0], shared) if shared else None
 
 
 class Constraint(Protocol):
-    """What all devices of some requests of a claim must fulfil."""
+    """A condition that all devices of some requests of a claim must fulfil."""
 
     def add(self, wanted: Wanted, published: Published) -> bool:
         """Count a device if it may be picked beside those that are counted."""
@@ -99,13 +99,13 @@ def build_constraints(claim: ResourceClaim, lookup: Lookup, variant: Variant) ->
 
 
 class Scope:
-    """Which requests a constraint is about: those that it names, or all."""
+    """The requests that a constraint is about: those that it names, or all."""
 
     def __init__(self, constraint: DeviceConstraint) -> None:
         self._names = frozenset(constraint.requests or ())
 
     def covers(self, wanted: Wanted) -> bool:
-        """Whether devices of a request count."""
+        """Checks that devices of a request count."""
         if not self._names:
             return True
         return wanted.full_name in self._names or bool(wanted.parent and wanted.parent in self._names)

@@ -16,7 +16,7 @@ from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
 
 
 def counter_key(published: Published, variant: Variant) -> Hashable:
-    """What counters are kept by.
+    """The key that counters are kept by.
 
     In 1.35 that is the name of the pool without the driver, so two drivers with pools of one name share what was
     computed for the first of them. In 1.34 it is the slice.
@@ -27,7 +27,7 @@ def counter_key(published: Published, variant: Variant) -> Hashable:
 
 
 class CounterAvailability:
-    """What is left of counters before an attempt; kept for all nodes and never computed again, as upstream does."""
+    """Counters before an attempt; kept for all nodes and never computed again, as upstream does."""
 
     def __init__(self, state: AllocatedState, variant: Variant) -> None:
         self._state = state

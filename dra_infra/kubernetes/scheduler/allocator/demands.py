@@ -32,7 +32,7 @@ def positions(bits: int) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What decides about a node beside the claims.
+    """A node and its cluster, as far as they decide beside the claims.
 
     Args:
         index: The slices of the cluster.
@@ -70,7 +70,7 @@ class Demands:
     variant: Variant
 
     def open_to(self, key: Key) -> int:
-        """What a request can have at the beginning; admin access does not ask who has a device."""
+        """Devices that a request can have at the beginning; admin access does not ask who has one."""
         return self.allowed[key] if self.wanted[key].admin else self.allowed[key] & self.free
 
     def requests(self) -> Iterator[list[Key]]:
@@ -85,7 +85,7 @@ class Demands:
             yield entries
 
     def are_short(self) -> bool:
-        """Whether a request wants more devices than there are for it, or all requests together do."""
+        """A request wants more devices than there are for it, or all requests together do."""
         total = union = 0
         for entries in self.requests():
             possible = [key for key in entries if self._is_enough(key)]
@@ -167,7 +167,7 @@ def gather_demands(
 
 
 def _may_fail(wanted: Wanted, variant: Variant) -> bool:
-    """Whether a constraint may end the search: one that cannot hold for all devices, or whose value cannot be derived."""
+    """A constraint may end the search: it cannot hold for all devices, or its value cannot be derived."""
     return wanted.all_devices is not None or bool(wanted.derived and variant.features.derived_attributes)
 
 

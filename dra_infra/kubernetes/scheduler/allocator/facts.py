@@ -57,7 +57,7 @@ class Purse:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of an attempt.
+    """The devices, requests and amounts of an attempt, by numbers.
 
     Args:
         demands: Requests and candidates; what a constraint or a counter always refuses is not allowed.
@@ -150,7 +150,7 @@ def _is_orderly(demands: Demands, claims: Sequence[ResourceClaim]) -> bool:
 
 
 def _leaks(demands: Demands, claims: Sequence[ResourceClaim]) -> bool:
-    """Whether a device may be refused after it took something that it keeps then."""
+    """A device may be refused after it took something that it keeps then."""
     if demands.shares:
         return True
     drawing = [each.device for _, each in demands.candidates if each.device.consumes_counters]
@@ -216,7 +216,7 @@ class _Purses:
         self._numbers: dict[object, int] = {}
 
     def draw(self, pool: Pool, published: Published) -> tuple[tuple[int, str, int], ...] | None:
-        """What a device takes; None where a counter of its pool is overdrawn, so that nobody gets anything."""
+        """Counters that a device takes; None where one of its pool is overdrawn, so that nobody gets anything."""
         available = self._availability.of(pool, published)
         if any(left < 0 for counters in available.values() for left in counters.values()):
             return None

@@ -41,7 +41,7 @@ class Matching:
         self._known.clear()
 
     def is_selectable(self, key: Key, wanted: Wanted, published: Published) -> bool:
-        """Whether a device passes the selectors of class and request and is for the node.
+        """Checks that a device passes the selectors of class and request and is for the node.
 
         Args:
             key: Under what the verdict is kept.
@@ -119,11 +119,11 @@ class Reach:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody has asked yet."""
+        """Nobody has asked yet."""
         return not self._rows
 
     def rows(self, wanted: Wanted, pools: Iterable[Pool], node: Node, declared: frozenset[str]) -> list[Row]:
-        """What a request can have of some pools of a node, which is the one that the pools were gathered for."""
+        """Devices that a request can have of some pools of a node, the one that the pools were gathered for."""
         known = self._known(wanted, declared)
         found = []
         for pool in pools:
@@ -135,7 +135,7 @@ class Reach:
         return found
 
     def has_rows(self, wanted: Wanted, pools: Iterable[Pool], declared: frozenset[str]) -> bool:
-        """Whether that is known already."""
+        """The devices that a request can have are known already."""
         known = self._known(wanted, declared)
         return all(pool in known for pool in pools)
 

@@ -78,7 +78,7 @@ class States:
         return found
 
     def _sum(self, position: int, holds: Iterable[tuple[int, Picked]], key: Key) -> Hashable:
-        """What matters of those who have a candidate; of a share how much, and whether this request has one."""
+        """Summary of those who have a candidate: of shares how much, and whether this request has one."""
         if not self._demands.shares >> position & 1:
             # For admin access it matters which claim has a device.
             return frozenset(claim for claim, _ in holds) if self._has_admin else True

@@ -28,7 +28,7 @@ from dra_infra.kubernetes.scheduler.allocator.variants import Variant
 
 
 class Key(NamedTuple):
-    """Which request: claim, request of the claim, and entry of its prioritized list."""
+    """Number of a claim, of its request, and of the entry in the request's prioritized list."""
 
     claim: int
     request: int
@@ -82,7 +82,7 @@ def claim_name(claim: ResourceClaim) -> str:
 
 
 def leaves(request: DeviceRequest) -> tuple[ExactDeviceRequest | DeviceSubRequest, ...]:
-    """What a request comes down to.
+    """The alternatives of a request, or the request itself.
 
     Raises:
         AllocationError: For one with nothing in it, at which the scheduler crashes.

@@ -151,14 +151,14 @@ def _room_for(depth: int) -> Iterator[None]:
 
 
 def is_tried(pool: Pool, variant: Variant) -> bool:
-    """Whether devices of a pool are given away; an invalid one ends the attempt in 1.34 when it is come to."""
+    """Devices of a pool are given away; an invalid one ends the attempt in 1.34 when it is come to."""
     if pool.invalid:
         return variant.number == 34
     return not pool.is_incomplete or variant.has(Quirk.INCOMPLETE_IS_USED)
 
 
 class Found(Enum):
-    """What one step of a search comes to."""
+    """Result of one step of a search."""
 
     YES = "everything from here on is allocated"
     NO = "nothing possible from here on"
@@ -185,7 +185,7 @@ class Search:
         ]
 
     def run(self) -> bool:
-        """Whether all claims got their devices; they are in `taking.picked` then.
+        """Searches; true when all claims got their devices, which are in `taking.picked` then.
 
         Raises:
             AllocationError: When the attempt ends with an error.
@@ -277,7 +277,7 @@ class Search:
         return Found.NO
 
     def _can_have(self, key: Key, wanted: Wanted, published: Published) -> bool:
-        """Whether a device is free, selected and large enough, cheap tests first."""
+        """Checks that a device is free, selected and large enough, cheap tests first."""
         if not self._usage.is_free(wanted, published, key.claim):
             return False
         if not self._matching.is_selectable(key, wanted, published):

@@ -47,7 +47,7 @@ class Evaluator(Protocol):
     """Values of expressions on devices."""
 
     def test(self, expression: str, published: Published) -> bool | Trouble:
-        """Whether a device passes a selector."""
+        """Tests a device by a selector."""
 
     def derive(self, expression: str, published: Published) -> DeviceAttribute | Trouble:
         """The value of a derived attribute."""
@@ -70,7 +70,7 @@ class CelEvaluator:
         self._views: dict[Published, DeviceView] = {}
 
     def test(self, expression: str, published: Published) -> bool | Trouble:
-        """Whether a device passes a selector."""
+        """Tests a device by a selector."""
         program = self._programs.get(expression)
         if program is None:
             try:
@@ -236,7 +236,7 @@ class DeviceKinds:
 
 @dataclass(slots=True)
 class _Known(Generic[Value]):
-    """What an expression gives, by kind of device."""
+    """Results of an expression, by kind of device."""
 
     reads: Dependencies
     kinds: dict[Published, int]
@@ -261,7 +261,7 @@ class KindEvaluator:
         self._derived: dict[str, _Known[DeviceAttribute]] = {}
 
     def test(self, expression: str, published: Published) -> bool | Trouble:
-        """Whether a device passes a selector."""
+        """Tests a device by a selector."""
         known = self._tests.get(expression)
         if known is None:
             reads = find_dependencies(expression)
@@ -304,7 +304,7 @@ class _PlainValues:
     def are_all(
         self, driver: str, attributes: dict[str, DeviceAttribute], capacity: dict[str, DeviceCapacity]
     ) -> bool:
-        """Whether that is so for all attributes and capacities of a device."""
+        """Checks that all attributes and capacities of a device are plain."""
         return (
             self._are_attributes_plain(attributes.values())
             and all(
@@ -337,7 +337,7 @@ class _PlainValues:
         return True
 
     def _are_names_plain(self, driver: str, names: tuple[str, ...]) -> bool:
-        """Whether no name is there twice, with the driver's domain and without."""
+        """Checks that no name is there twice, with the driver's domain and without."""
         known = self._names.get((driver, names))
         if known is None:
             full = [name if "/" in name else f"{driver}/{name}" for name in names]
@@ -377,7 +377,7 @@ def _is_parsed(parse: Callable[[str], object], text: str) -> bool:
 
 
 def _value(attribute: DeviceAttribute) -> Hashable:
-    """What an attribute with one field holds."""
+    """The value of an attribute that has one field."""
     text = attribute.string
     if text is not None:
         return "string", text

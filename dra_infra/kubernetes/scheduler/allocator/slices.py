@@ -38,7 +38,7 @@ def device_matches_node(device: Device, node: Node) -> bool:
 
 
 def has_binding_conditions(devices: Iterable[Device]) -> bool:
-    """Whether any device has the field, even an empty list in it."""
+    """A device has the field, even with an empty list in it."""
     return any(device.binding_conditions is not None for device in devices)
 
 
@@ -112,7 +112,7 @@ class SliceIndex:
         return local, [entry for entry in self._shared if entry[0] not in settled]
 
     def _is_at_one_node(self, slices: Sequence[ResourceSlice]) -> bool:
-        """Whether all slices of a pool are of one generation and for one node."""
+        """All slices of a pool are of one generation and for one node."""
         places = {(each.spec.node_name, each.spec.pool.generation) for each in slices}
         return len(places) == 1 and not any(map(self._is_ignored, slices))
 
@@ -139,7 +139,7 @@ class SliceIndex:
         ]
 
     def counts_by_node(self) -> bool:
-        """Whether what is left of counters depends on which node asks first: for pools that nodes see differently."""
+        """Counters depend on the node that asks first: those of pools that nodes see differently."""
         found = self._counts_by_node.get(self._variant)
         if found is None:
             found = self._counts_by_node[self._variant] = self._find_counts_by_node()
@@ -164,7 +164,7 @@ class SliceIndex:
         return False
 
     def _is_seen_in_parts(self, slices: Sequence[ResourceSlice]) -> bool:
-        """Whether a node may take a part of a pool for all of it."""
+        """A node may take a part of a pool for all of it."""
         if not any(map(self._is_for_all, slices)) and {each.spec.node_name or "" for each in slices} == {
             slices[0].spec.node_name
         }:
@@ -174,7 +174,7 @@ class SliceIndex:
         return len(counts) > 1 or shown > slices[0].spec.pool.resource_slice_count
 
     def _is_for_all(self, slice_: ResourceSlice) -> bool:
-        """Whether a slice with counters is taken for every node, which 1.37 no longer does."""
+        """A slice with counters is taken for every node, which 1.37 no longer does."""
         variant = self._variant
         if variant.simple_pools or (variant.number >= 37 and variant.channel != "stable"):
             return False

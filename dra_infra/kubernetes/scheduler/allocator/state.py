@@ -66,15 +66,15 @@ class AllocatedState:
         self._added = _Tables()
 
     def has_whole(self, device: DeviceID) -> bool:
-        """Whether one claim has the device to itself: `AllocatedDevices`."""
+        """One claim has the device to itself: `AllocatedDevices`."""
         return device in self._added.devices or device in self._base.devices
 
     def has_share(self, device: DeviceID) -> bool:
-        """Whether some claim has a share of the device: `AllocatedSharedDeviceIDs`."""
+        """Some claim has a share of the device: `AllocatedSharedDeviceIDs`."""
         return device in self._added.shared or device in self._base.shared
 
     def has_consumed(self, device: DeviceID) -> bool:
-        """Whether any capacity of the device is recorded as taken, even none of it: `AggregatedCapacity`."""
+        """A capacity of the device is recorded as taken, even none of it: `AggregatedCapacity`."""
         return device in self._added.consumed or device in self._base.consumed
 
     def consumed(self, device: DeviceID) -> Mapping[str, int]:
@@ -83,7 +83,7 @@ class AllocatedState:
         return self._base.consumed.get(device, NOTHING) if found is None else found
 
     def is_allocated(self, device: DeviceID) -> bool:
-        """Whether the device is in use at all, as IsDeviceAllocated says it from 1.36 on."""
+        """The device is in use, as IsDeviceAllocated says it from 1.36 on."""
         return self.has_whole(device) or self.has_share(device) or self.has_consumed(device)
 
     def with_allocation(self, result: AllocationResult, *, shares: bool = True) -> Self:
@@ -105,7 +105,7 @@ class AllocatedState:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is in use."""
+        """Nothing is in use."""
         return not len(self._base) and not len(self._added)
 
     def with_devices(self, taken: Iterable[tuple[DeviceID, Mapping[str, str] | None, bool]]) -> Self:
@@ -155,7 +155,7 @@ class Picked:
 
 
 class Usage:
-    """What is in use at one point of an attempt.
+    """Devices and capacities that are in use at one point of an attempt.
 
     Args:
         state: What is allocated before.
@@ -169,7 +169,7 @@ class Usage:
         self._capacity: dict[DeviceID, dict[str, int]] = {}
 
     def is_free(self, wanted: Wanted, published: Published, claim: int) -> bool:
-        """Whether nobody has the device; for admin access, whether this claim does not have it yet."""
+        """Nobody has the device; for admin access, this claim does not have it yet."""
         owners = self._owners.get(published.id)
         if wanted.admin:
             return not owners or claim not in owners
@@ -182,7 +182,7 @@ class Usage:
         return lambda: owners.discard(claim)
 
     def has_capacity(self, wanted: Wanted, published: Published) -> bool:
-        """Whether enough of the device is left for the request.
+        """Enough of the device is left for the request.
 
         Raises:
             CapacityError: In 1.37, when the request cannot be counted.
@@ -196,7 +196,7 @@ class Usage:
         )
 
     def has_shares(self, device: DeviceID) -> bool:
-        """Whether the counters of a shareable device are paid already; 1.34 pays them for each share."""
+        """The counters of a shareable device are paid already; 1.34 pays them for each share."""
         if self._variant.has(Quirk.SHARES_PAY_AGAIN):
             return False
         if device in self._capacity or self._state.has_consumed(device):

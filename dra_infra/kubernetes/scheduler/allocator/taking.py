@@ -22,7 +22,7 @@ from dra_infra.kubernetes.scheduler.allocator.state import Picked, Undo, Usage
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
 
 OPTIONAL_NODE_OPERATIONS = "DRAOptionalNodeOperations"
-"""What a node declares in `status.declaredFeatures` that can leave out calls of the driver."""
+"""Feature of a node that can leave out calls of the driver, in its `status.declaredFeatures`."""
 
 
 class Taking:
@@ -167,7 +167,7 @@ class Taking:
 
 
 def is_allowed(published: Published, declared: frozenset[str], variant: Variant) -> bool:
-    """Whether the features are on that a device needs.
+    """The features that a device needs are on.
 
     Args:
         published: The device.
@@ -184,7 +184,7 @@ def is_allowed(published: Published, declared: frozenset[str], variant: Variant)
 
 
 def is_kept_away(device: Device, tolerations: Sequence[DeviceToleration], variant: Variant) -> bool:
-    """Whether a taint keeps a request away from a device; in 1.34 every effect does."""
+    """A taint keeps a request away from a device; in 1.34 every effect does."""
     if not variant.features.device_taints:
         return False
     return any(

@@ -102,7 +102,7 @@ _INCUBATING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What the scheduler's gates switch on in the allocator; names as in `structured.Features`."""
+    """Features of the allocator that the scheduler's gates switch on; names as in `structured.Features`."""
 
     admin_access: bool = False
     prioritized_list: bool = False
@@ -137,31 +137,31 @@ class Variant:
 
     @property
     def is_extended(self) -> bool:
-        """Whether the copy has shares, distinctAttribute, bindsToNode and binding conditions in its code."""
+        """The copy has shares, distinctAttribute, bindsToNode and binding conditions in its code."""
         return self.channel == "experimental" or (self.number >= 36 and self.channel == "incubating")
 
     @property
     def sorts_pools(self) -> bool:
-        """Whether pools and slices are tried in order of their names; else that of a Go map, which is random."""
+        """Pools and slices are tried in order of their names; else that of a Go map, which is random."""
         return self.number >= 36 and self.channel != "stable"
 
     @property
     def picks_combinations(self) -> bool:
-        """Whether the next device of a request comes after the one before; else every order is tried."""
+        """The next device of a request comes after the one before; else every order is tried."""
         return self.number >= 36 and self.channel != "stable"
 
     @property
     def groups_binding_conditions(self) -> bool:
-        """Whether pools with binding conditions come last."""
+        """Pools with binding conditions come last."""
         return self.is_extended
 
     @property
     def simple_pools(self) -> bool:
-        """Whether pools are the slices of the node alone, and counters belong to a slice."""
+        """Pools are the slices of the node alone, and counters belong to a slice."""
         return self.number == 34 or (self.number == 35 and self.channel == "stable")
 
     def has(self, quirk: Quirk) -> bool:
-        """Whether the minor has a bug."""
+        """Checks that the minor has a bug."""
         return quirk in self.quirks
 
 
