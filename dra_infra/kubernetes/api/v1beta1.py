@@ -12,7 +12,6 @@ from typing import Any, Final
 from pydantic import Field
 
 from dra_infra.kubernetes.api import resource_claim, resource_slice
-from dra_infra.kubernetes.api import resource_slice as device
 from dra_infra.kubernetes.api.device_class import DeviceSelector
 from dra_infra.kubernetes.api.device_taints import DeviceTaint, DeviceToleration
 from dra_infra.kubernetes.api.record import (
@@ -63,9 +62,9 @@ class DeviceRequest(Record):
 class BasicDevice(Record):
     """Fields that v1 has on the device itself, but for the name."""
 
-    attributes: dict[QualifiedName, device.DeviceAttribute] | None = None
-    capacity: dict[QualifiedName, device.DeviceCapacity] | None = None
-    consumes_counters: list[device.DeviceCounterConsumption] | None = None
+    attributes: dict[QualifiedName, resource_slice.DeviceAttribute] | None = None
+    capacity: dict[QualifiedName, resource_slice.DeviceCapacity] | None = None
+    consumes_counters: list[resource_slice.DeviceCounterConsumption] | None = None
     node_name: Text | None = None
     node_selector: NodeSelector | None = None
     all_nodes: Truth | None = None
@@ -74,10 +73,10 @@ class BasicDevice(Record):
     binding_conditions: list[Text] | None = None
     binding_failure_conditions: list[Text] | None = None
     allow_multiple_allocations: Truth | None = None
-    node_allocatable_resource_mappings: dict[ResourceName, device.NodeAllocatableResourceMapping] | None = (
-        None
-    )
-    node_allocatable_resources: dict[ResourceName, device.NodeAllocatableResource] | None = None
+    node_allocatable_resource_mappings: (
+        dict[ResourceName, resource_slice.NodeAllocatableResourceMapping] | None
+    ) = None
+    node_allocatable_resources: dict[ResourceName, resource_slice.NodeAllocatableResource] | None = None
 
 
 class Device(Record):
@@ -101,9 +100,9 @@ class ResourceSliceSpec(Record):
     all_nodes: Truth = False
     devices: list[Device] | None = None
     per_device_node_selection: Truth | None = None
-    shared_counters: list[device.CounterSet] | None = None
+    shared_counters: list[resource_slice.CounterSet] | None = None
     partition_type_attribute: FullyQualifiedName | None = None
-    skip_node_operations: list[device.SkipNodeOperation] | None = None
+    skip_node_operations: list[resource_slice.SkipNodeOperation] | None = None
 
 
 SHAPES: Final[Mapping[type[Record], type[Record]]] = {

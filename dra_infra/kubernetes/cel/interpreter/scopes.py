@@ -43,7 +43,7 @@ def weigh(node: Node) -> int:
 
 
 class Work:
-    """Adds up the cost of an evaluation."""
+    """Limits the work of one evaluation."""
 
     __slots__ = ("_left",)
 
