@@ -1,4 +1,4 @@
-"""Parts of manifests of any shape, and the texts in them that stand for values that are not to be had.
+"""Reads manifests of any shape, and marks values in them that are not to be had.
 
 Those are unknown before `pulumi up`, or secret. They break no rule: what stands for a value is not the value.
 Nothing of ours is loaded with this module.

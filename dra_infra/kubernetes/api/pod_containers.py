@@ -80,7 +80,7 @@ def read_requests(holder: Mapping[str, Any], path: str) -> dict[str, Fraction]:
 
 
 def parse_amount(value: Any, path: str) -> Fraction:
-    """A quantity.
+    """Reads a quantity at *path*.
 
     Raises:
         ValueError: With *path* in front, when it is malformed.

@@ -80,7 +80,7 @@ class BasicDevice(Record):
 
 
 class Device(Record):
-    """A device and what it is made of."""
+    """A device: its name, and all else in `basic`."""
 
     WRITTEN_EMPTY = ("name",)
 

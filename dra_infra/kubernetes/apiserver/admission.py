@@ -214,7 +214,7 @@ class Quotas:
         return any(limits for held in self._hard.values() for limits in held.values())
 
     def copy(self) -> Quotas:
-        """The same, to be filled apart from this one."""
+        """Copies the quotas, to be filled apart from these."""
         copied = Quotas(())
         copied._hard, copied.unread = self._hard, self.unread
         copied._used = {name: Counter(use) for name, use in self._used.items()}
@@ -235,7 +235,7 @@ class Quotas:
         return ""
 
     def charge(self, namespace: str, use: Use) -> None:
-        """Take note of an object that is made."""
+        """Counts an object that is made."""
         self._used.setdefault(namespace or "default", Counter()).update(use)
 
 

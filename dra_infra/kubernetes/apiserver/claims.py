@@ -183,7 +183,7 @@ def _check_mode(leaf: ExactDeviceRequest | DeviceSubRequest, path: str) -> Itera
 def check_toleration(
     toleration: DeviceToleration, path: str, release: Release, *, generated: bool = False
 ) -> Iterator[FieldError]:
-    """Check a toleration, in which the *generated* rules do not look at the value."""
+    """Check a toleration, of which the *generated* rules do not look at the value."""
     noun, unit = label_wording(release)
     covered = not generated
     if toleration.key:
@@ -384,7 +384,7 @@ def _derived_attributes(request: DeviceRequest) -> Iterator[DerivedAttribute]:
 def check_class(
     spec: DeviceClassSpec, release: Release, *, old: DeviceClassSpec | None = None
 ) -> Iterator[FieldError]:
-    """The hand-written rules; what equals the *old* list as a whole was stored and is not checked anew."""
+    """Check the spec of a class; a list that equals the *old* one as a whole is not checked anew."""
     stored = old is not None and (spec.selectors or []) == (old.selectors or [])
     yield from check_selectors(spec.selectors, "spec.selectors", release, stored=stored)
     unchanged = old is not None and (spec.config or []) == (old.config or [])

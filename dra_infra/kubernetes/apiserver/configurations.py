@@ -271,14 +271,14 @@ def _check_qualified(name: str, path: str) -> Iterator[FieldError]:
 
 
 def _check_old(name: str, path: str) -> Iterator[FieldError]:
-    """As up to 1.34."""
+    """Check the attribute of a constraint as servers up to 1.34 do."""
     yield from _check_old_qualified(name, path)
     if name and "/" not in name:
         yield invalid(_RULE, path, name, "must include a domain")
 
 
 def _check_old_qualified(name: str, path: str) -> Iterator[FieldError]:
-    """As up to 1.34, where empty parts are missing values and the texts are others."""
+    """Check a name as servers up to 1.34 do, for which empty parts are missing values."""
     if not name:
         yield required("constraint.attribute-required", path, "name required")
         return

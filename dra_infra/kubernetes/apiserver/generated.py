@@ -83,7 +83,7 @@ def _is_matched(error: FieldError) -> bool:
 def check_generated_claim(
     claim: DeviceClaim, path: str, release: Release, *, flat: bool = False
 ) -> Iterator[FieldError]:
-    """The generated rules for what a claim asks for; *flat* when it came as v1beta1."""
+    """Check the devices of a claim by the generated rules; *flat* when it came as v1beta1."""
     requests = claim.requests or ()
     yield from check_keyed_items(
         requests,
@@ -191,7 +191,7 @@ def _check_references(references: list[str] | None, path: str) -> Iterator[Field
 def check_generated_attribute(
     name: str, path: str, *, rule: str = "constraint.attribute"
 ) -> Iterator[FieldError]:
-    """A fully qualified attribute name (ResourceFullyQualifiedName); the domain is lower-case here."""
+    """Check a fully qualified attribute name (ResourceFullyQualifiedName); the domain is lower-case here."""
     rule = "derived.name-format" if rule == "derived.name" else rule
     parts = name.split("/")
     if len(parts) == 2:
@@ -221,7 +221,7 @@ def check_generated_attribute(
 
 
 def check_generated_driver(name: str, path: str) -> Iterator[FieldError]:
-    """The driver of an opaque config."""
+    """Check the driver of an opaque config by the generated rules."""
     if not name:
         yield required("config.driver-required", path)
         return
@@ -232,7 +232,7 @@ def check_generated_driver(name: str, path: str) -> Iterator[FieldError]:
 
 
 def check_generated_class(spec: DeviceClassSpec) -> Iterator[FieldError]:
-    """The generated rules for a class."""
+    """Check the spec of a class by the generated rules."""
     yield from check_items(spec.selectors, "spec.selectors", None, size_rule="selectors.size")
     yield from check_items(
         spec.config,
@@ -247,7 +247,7 @@ def check_generated_class(spec: DeviceClassSpec) -> Iterator[FieldError]:
 
 
 def _check_extended_resource(name: str, path: str) -> Iterator[FieldError]:
-    """The extended resource name of a class (ExtendedResourceName)."""
+    """Check the extended resource name of a class (ExtendedResourceName)."""
     rule = "class.extended-resource-name"
     if "/" not in name:
         told = "a name must be a domain-prefixed path, such as 'example.com/my-prop'"

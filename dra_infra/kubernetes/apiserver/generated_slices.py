@@ -41,7 +41,7 @@ _SHORT_NAME = "format=k8s-short-name"
 def check_generated_slice(
     spec: ResourceSliceSpec, release: Release, *, old: ResourceSliceSpec | None = None
 ) -> Iterator[FieldError]:
-    """The generated rules for the spec of a slice that may be put in the place of the *old* one."""
+    """Check the spec of a slice, which may be put in the place of the *old* one, by the generated rules."""
     if old is None or not _same_devices(old, spec):
         for index, device in enumerate(spec.devices or ()):
             yield from _check_device(device, f"spec.devices[{index}]", release)
@@ -58,7 +58,7 @@ def check_generated_slice(
 def _check_skipped(
     operations: list[str] | None, path: str, old: ResourceSliceSpec | None = None
 ) -> Iterator[FieldError]:
-    """The calls of the kubelet that are skipped: each is one, and once."""
+    """Check the calls of the kubelet that are skipped: each is one, and once."""
     yield from check_unique(operations, path, itself, rule="skip.duplicate", covered=False)
     known = {*OPERATIONS, *((old.skip_node_operations if old is not None else None) or ())}
     for index, each in enumerate(operations or ()):

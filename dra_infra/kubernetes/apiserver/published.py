@@ -35,7 +35,7 @@ from dra_infra.kubernetes.apiserver.slices import check_pool_name, check_slice
 def check_taint_rule(
     spec: DeviceTaintRuleSpec, release: Release, *, old: DeviceTaintRuleSpec | None = None
 ) -> Iterator[FieldError]:
-    """The hand-written rules; since 1.35 an effect that the *old* rule had is not checked anew."""
+    """Check a taint rule; since 1.35 an effect that the *old* rule had is not checked anew."""
     if spec.device_selector is not None:
         before = old.device_selector if old is not None else None
         yield from _check_selector(spec.device_selector, "spec.deviceSelector", release, before)
@@ -46,7 +46,7 @@ def check_taint_rule(
 def check_generated_taint_rule(
     spec: DeviceTaintRuleSpec, release: Release, *, old: DeviceTaintRuleSpec | None = None
 ) -> Iterator[FieldError]:
-    """The generated rules, which have a say since 1.37 (see `generated`)."""
+    """Check a taint rule by the generated rules, which count since 1.37 (see `generated`)."""
     if old is None or old.taint.effect != spec.taint.effect:
         yield from check_effect(spec.taint, "spec.taint", release)
 

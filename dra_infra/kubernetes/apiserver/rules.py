@@ -1,4 +1,4 @@
-"""Every API server rule that is kept here, by name: what `FieldError.rule` and the coverage table speak of.
+"""The rules of the API server by name, as `FieldError.rule` and docs/parity.md name them.
 
 `SLICE_RULES` are those for ResourceSlice.
 """

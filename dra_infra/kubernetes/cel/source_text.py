@@ -32,7 +32,7 @@ _STAND_IN: Final = "flatteN"
 
 
 def respell(text: str, environment: Environment) -> str:
-    """The same expression for the engine.
+    """Respells an expression for the engine.
 
     A field of `device` is a variable of the engine, and has() of a variable has no meaning there; the fields are
     always present. The engine lacks the older spelling of existsOne with two variables, and its flatten() takes lists

@@ -164,5 +164,5 @@ class Namespaces:
         return name in self._labels
 
     def labels_of(self, name: str) -> Mapping[str, str]:
-        """Its labels; of one that is not known only its name."""
+        """Labels of a namespace; of one that is not known only its name."""
         return self._labels.get(name) or {_NAME_LABEL: name}

@@ -38,7 +38,7 @@ class PortRecord:
         self._used: dict[int, Counter[HostPort]] = {}
 
     def count(self, ports: Iterable[HostPort], node: int, delta: int) -> None:
-        """Take note of a pod more or less on a node."""
+        """Counts a pod more, or less, on a node."""
         used = self._used.setdefault(node, Counter())
         for port in ports:
             used[port] += delta
@@ -57,12 +57,12 @@ class PortRecord:
         return ""
 
     def open_nodes(self, ports: Sequence[HostPort], nodes: Iterable[int]) -> list[int]:
-        """Those of the nodes on which the ports are free, in order."""
+        """Nodes on which the ports are free, in order."""
         taken = {node for node in self._used if self.refusal(ports, node)}
         return [node for node in nodes if node not in taken]
 
     def copy(self) -> PortRecord:
-        """The same, to be changed apart from this one."""
+        """Copies it, to be changed apart from this one."""
         copied = PortRecord()
         copied._used = {node: Counter(used) for node, used in self._used.items()}
         return copied
@@ -118,7 +118,7 @@ class PlacedPods:
         self._touched: dict[PodShape, list[tuple[PodShape, _Ties]]] = {}
 
     def copy(self) -> PlacedPods:
-        """The same pods, to be changed apart from these."""
+        """Copies the pods, to be changed apart from these."""
         copied = object.__new__(PlacedPods)
         copied._topology, copied._namespaces = self._topology, self._namespaces
         copied._ports = self._ports.copy()
@@ -156,7 +156,7 @@ class PlacedPods:
         )
 
     def open_nodes(self, shape: PodShape, nodes: Iterable[int]) -> Iterable[int]:
-        """Those of the nodes from which the pods that are there do not keep one off, in order."""
+        """Nodes from which the pods that are there do not keep one off, in order."""
         watch = self._watch(shape)
         if shape.ports:
             nodes = self._ports.open_nodes(shape.ports, nodes)

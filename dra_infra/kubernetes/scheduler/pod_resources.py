@@ -93,7 +93,7 @@ def round_amounts(exact: Mapping[str, Fraction]) -> Amounts:
 
 
 def add_amounts(one: Mapping[str, Fraction], other: Mapping[str, Fraction]) -> Exact:
-    """Both together."""
+    """Adds amounts by resource."""
     zero = Fraction(0)
     return {name: one.get(name, zero) + other.get(name, zero) for name in {**one, **other}}
 

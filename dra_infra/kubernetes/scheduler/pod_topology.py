@@ -83,7 +83,7 @@ class AffinityTies:
 
     @classmethod
     def find(cls, coming: PodShape, running: PodShape, namespaces: Namespaces) -> AffinityTies:
-        """Between two shapes."""
+        """The ties between two shapes."""
         return cls(
             # One pod has to match all terms at once.
             is_near=bool(coming.near) and all(term.matches(running, namespaces) for term in coming.near),
@@ -145,7 +145,7 @@ class AffinityRecord:
     _kept_off: _Counts = field(default_factory=_Counts)
 
     def count(self, ties: AffinityTies, node: int, delta: int) -> None:
-        """Take note of *delta* pods more or less on a node."""
+        """Counts *delta* pods more, or less, on a node."""
         if ties.is_near:
             for term in self.shape.near:
                 self._near.add(self.topology, term.topology_key, node, delta)
@@ -156,7 +156,7 @@ class AffinityRecord:
 
     @property
     def is_idle(self) -> bool:
-        """It refuses no node."""
+        """No node is refused."""
         return not self.shape.near and not self._apart.total and not self._kept_off.total
 
     def refusal(self, node: int) -> str:
@@ -175,7 +175,7 @@ class AffinityRecord:
         return ""
 
     def open_nodes(self, nodes: Iterable[int]) -> list[int]:
-        """Those of the nodes that it does not refuse, in order."""
+        """Nodes that are not refused, in order."""
         left = list(nodes)
         is_first = self._is_first() if self.shape.near else False
         for key in dict.fromkeys(term.topology_key for term in self.shape.near):
@@ -192,7 +192,7 @@ class AffinityRecord:
         return left
 
     def copy(self) -> AffinityRecord:
-        """The same, to be changed apart from this one."""
+        """Copies it, to be changed apart from this one."""
         return AffinityRecord(
             self.shape,
             self.topology,
@@ -295,7 +295,7 @@ class SpreadRecord:
         ]
 
     def count(self, ties: SpreadTies, node: int, delta: int) -> None:
-        """Take note of *delta* pods more or less on a node."""
+        """Counts *delta* pods more, or less, on a node."""
         for index in ties:
             self._constraints[index].count(node, delta)
         if ties and self.shape.is_daemon:
@@ -313,7 +313,7 @@ class SpreadRecord:
         return ""
 
     def open_nodes(self, nodes: Iterable[int]) -> list[int]:
-        """Those of the nodes that it does not refuse, in order."""
+        """Nodes that are not refused, in order."""
         left = list(nodes)
         for index, each in enumerate(self._constraints):
             if self._is_bound(each):
@@ -324,7 +324,7 @@ class SpreadRecord:
         return left
 
     def copy(self) -> SpreadRecord:
-        """The same, to be changed apart from this one."""
+        """Copies it, to be changed apart from this one."""
         copied = object.__new__(SpreadRecord)
         copied.shape = self.shape
         copied._on_node = {node: Counter(each) for node, each in self._on_node.items()}

@@ -69,7 +69,7 @@ def is_mapped(address: IP) -> bool:
 
 
 def print_address(address: IP) -> str:
-    """The canonical text."""
+    """Prints an address as Go does."""
     if address.family == 4:
         return ".".join(str(address.number >> shift & 255) for shift in (24, 16, 8, 0))
     groups = [address.number >> shift & 0xFFFF for shift in range(112, -1, -16)]

@@ -149,12 +149,12 @@ class Amount:
         return base * power
 
     def add(self, other: Amount) -> Amount:
-        """The sum."""
+        """Adds an amount (Add)."""
         total = self._add_small(other.digits, other) if self.small and other.small else None
         return self._add_any(other, 1) if total is None else total
 
     def subtract(self, other: Amount) -> Amount:
-        """The difference; the sign of the smallest int64 stays as it is, for it has no counterpart."""
+        """Subtracts an amount (Sub); the smallest int64 keeps its sign, for it has no counterpart."""
         opposite = -(2**63) if other.digits == -(2**63) else -other.digits
         total = self._add_small(opposite, other) if self.small and other.small else None
         return self._add_any(other, -1) if total is None else total

@@ -187,7 +187,7 @@ _BASE64 = re.compile(
 
 
 def _of_prefix(validate: Callable[[str], Texts]) -> Callable[[str], Texts]:
-    """The rule for what may go on: a dash at the end is none of it (maskTrailingDash)."""
+    """Makes the check of a prefix of a name, at whose end a dash may be (maskTrailingDash)."""
     return lambda text: validate(f"{text[:-2]}a" if len(text) > 1 and text.endswith("-") else text)
 
 

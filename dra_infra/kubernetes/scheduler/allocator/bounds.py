@@ -112,7 +112,7 @@ class _Demand:
 
 
 class Bounds:
-    """Counts what is left."""
+    """Rules out states of the search, by counting devices, values and counters that are left."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts

@@ -124,7 +124,7 @@ class GroupBaseline:
         self._known: dict[PoolID, dict[str, _Shared]] = {}
 
     def of(self, pool: Pool) -> dict[str, _Shared]:
-        """By counter set; none for a set that nobody draws on."""
+        """Groups by counter set; none for a set that nobody draws on."""
         known = self._known.get(pool.id)
         if known is None:
             known = self._known[pool.id] = {}

@@ -160,7 +160,7 @@ class Reach:
     def _judge(
         self, wanted: Wanted, published: Published, node: Node, declared: frozenset[str]
     ) -> bool | None:
-        """None where a selector or an amount has no value on the device."""
+        """Judges one device; None where a selector or an amount has no value on it."""
         device, features = published.device, self._variant.features
         if device.binding_conditions and not features.binding_conditions:
             return False

@@ -66,12 +66,12 @@ class Wanted:
 
     @property
     def where(self) -> str:
-        """How errors name it."""
+        """Name of the request in errors."""
         return f"claim {self.claim}, request {self.name}"
 
     @property
     def full_name(self) -> str:
-        """As results and constraints name it."""
+        """Name of the request in results and constraints."""
         return f"{self.parent}/{self.name}" if self.parent else self.name
 
 
@@ -185,7 +185,7 @@ class DeviceCount:
         self._total += count
 
     def finish(self) -> None:
-        """End the claim.
+        """Ends the count for a claim, and refuses one with too many devices.
 
         Raises:
             AllocationError: Before 1.37, where all requests together are too much.

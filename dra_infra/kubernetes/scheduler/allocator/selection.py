@@ -186,7 +186,7 @@ class DeviceKinds:
         self._are_plain: dict[Published, bool] = {}
 
     def among(self, reads: Dependencies) -> dict[Published, int]:
-        """The numbers that are known already; `number` adds to them."""
+        """Kinds of devices that are numbered already; `number` adds to them."""
         return self._by_reads.setdefault(reads, {})
 
     def number(self, reads: Dependencies, published: Published) -> int:

@@ -33,7 +33,7 @@ def matches_node(
 
 
 def device_matches_node(device: Device, node: Node) -> bool:
-    """The same for a device that says for itself where it is."""
+    """NodeMatches of a device that says for itself which nodes it is for."""
     return matches_node(node, device.node_name, all_nodes=device.all_nodes, selector=device.node_selector)
 
 
@@ -68,7 +68,7 @@ class SliceIndex:
                 self._local.setdefault(slice_.spec.node_name, []).append((number, slice_))
 
     def under(self, variant: Variant) -> SliceIndex:
-        """The same for a variant of the same minor and copy."""
+        """The same slices for another variant of the same minor and copy."""
         other = copy(self)
         other._variant = variant  # noqa: SLF001
         return other
