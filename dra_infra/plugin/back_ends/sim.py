@@ -174,6 +174,10 @@ class SimulatedBackEnd:
         """Slices of time and MPS as they are set now, by the device's name."""
         return self._hardware.sharing()
 
+    def mig_devices(self) -> Mapping[str, Mapping[str, Any]]:
+        """MIG devices that were made on demand and are there now, by name."""
+        return self._hardware.made()
+
     def _tidy_once(self) -> None:
         # Not at the start: then another instance may be writing. Whoever prepares or releases is alone.
         if not self._tidy:

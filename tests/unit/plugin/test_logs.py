@@ -142,7 +142,7 @@ def test_of_libraries_only_what_is_wrong_is_written_and_it_is_named():
 def test_no_secret_of_the_environment_is_in_a_line(log_format: str):
     stream = start(log_format=log_format, API_TOKEN="hunter2-hunter2")
     logs.log("info", "sent hunter2-hunter2", address="https://me:password@host/")
-    logs.tell_error("error", "failed", ValueError("hunter2-hunter2"))
+    logs.log_error("error", "failed", ValueError("hunter2-hunter2"))
     assert "hunter2" not in stream.getvalue()
     assert "password" not in stream.getvalue()
 
