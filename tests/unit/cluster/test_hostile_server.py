@@ -106,7 +106,7 @@ def test_a_packed_answer_counts_as_what_it_unfolds_to(monkeypatch: pytest.Monkey
 
 def test_a_line_of_a_watch_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     with saying(HEAD + b"\r\n", b"x" * (1 << 20), then=b"x" * 65_536) as asking:
-        monkeypatch.setattr(asking._wire, "_largest", 4 << 20)
+        monkeypatch.setattr(asking._transport, "_largest", 4 << 20)
 
         def follow() -> None:
             with asking.lines("/x", {}, seconds=30) as (_, lines):

@@ -56,12 +56,12 @@ class Publisher:
         self.seen: list[tuple[bool, bool]] = []
         self.error: Exception | None = None
         self.is_taken = False
-        self.taken: Callable[[bool], None] = lambda _: None
+        self.on_name_taken: Callable[[bool], None] = lambda _: None
 
-    def start(self, *, taken: Callable[[bool], None]) -> None:
-        self.taken = taken
+    def start(self, *, on_name_taken: Callable[[bool], None]) -> None:
+        self.on_name_taken = on_name_taken
         if self.is_taken:
-            taken(True)
+            on_name_taken(True)
         self.note()
         if self.error:
             raise self.error

@@ -106,14 +106,14 @@ def test_a_driver_is_not_registered_while_its_name_is_taken_and_lives(kubelet: K
     assert instance.driver.registered
     for _ in range(2):
         for _ in range(2):
-            instance.publisher.taken(True)
+            instance.publisher.on_name_taken(True)
         kubelet.look()
         assert not kubelet.plugins
         assert instance.driver.is_aside
         assert instance.driver.intact
         assert not instance.driver.registered
         for _ in range(2):
-            instance.publisher.taken(False)
+            instance.publisher.on_name_taken(False)
         kubelet.look()
         assert instance.driver.registered
         assert instance.driver.intact
@@ -129,7 +129,7 @@ def test_a_driver_whose_name_is_taken_at_the_start_registers_when_it_is_free(kub
     instance.driver.start()
     assert not instance.sockets.registration.exists()
     assert instance.driver.intact
-    instance.publisher.taken(False)
+    instance.publisher.on_name_taken(False)
     kubelet.look()
     assert instance.driver.registered
     instance.driver.stop()
@@ -143,7 +143,7 @@ def test_a_driver_that_could_not_be_registered_again_is_not_taken_for_alive(kube
         hidden.unlink()
     assert not instance.driver.intact
     with pytest.raises(PluginError):
-        instance.publisher.taken(False)
+        instance.publisher.on_name_taken(False)
     instance.driver.stop()
 
 
@@ -154,7 +154,7 @@ def test_a_driver_that_ends_while_its_name_is_taken_leaves_nothing_and_is_not_re
     instance.publisher.is_taken = True
     instance.driver.start()
     instance.driver.stop()
-    instance.publisher.taken(False)
+    instance.publisher.on_name_taken(False)
     assert not list(kubelet.registry.iterdir())
 
 

@@ -63,7 +63,7 @@ def test_a_failing_probe_is_told_once_and_again_when_it_works(
     server: ProbeServer, reasons: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ):
     told: list[tuple[str, str]] = []
-    monkeypatch.setattr(probes, "tell", lambda level, message, **_: told.append((level, message)))
+    monkeypatch.setattr(probes, "log", lambda level, message, **_: told.append((level, message)))
     for _ in range(3):
         ask(server, "readiness")
     reasons["readiness"] = ""
