@@ -212,6 +212,25 @@ snapshot = click.option(
     type=FILE,
     help="The cluster, as `dra-infra snapshot` or kubectl get -o yaml writes it.",
 )
+reviewed_path = click.argument(
+    "path",
+    type=FILE,
+    default=Path(),
+    help="A Pulumi project in Python, a folder or file of manifests, or the folder of a chart; else this folder.",
+)
+source_kind = click.option(
+    "--source",
+    metavar="KIND",
+    type=OneOf(["program", "manifests", "chart"]),
+    help="program, manifests or chart; else read off PATH.",
+)
+values = click.option(
+    "--values",
+    metavar="FILE",
+    type=FILE,
+    multiple=True,
+    help="Values of a chart; may be repeated, the last wins.",
+)
 charts = click.option(
     "--charts",
     is_flag=True,

@@ -178,12 +178,7 @@ def find_json_positions(
             key = sign[1:-1] if "\\" not in sign else json.loads(sign)
             positions.setdefault(_joined(stack[-1][0], key), place)
             continue
-        path = ""
-        if stack:
-            above, number = stack[-1]
-            path = _joined(above, key) if number is None else f"{above}[{number}]"
-            if number is not None:
-                stack[-1] = (above, number + 1)
+        path = _path_of_value(stack, key)
         key = None
         positions.setdefault(path, place)
         if sign == "{" or sign == "[":
@@ -213,12 +208,7 @@ def _walk(loader: yaml.CSafeLoader) -> Iterator[tuple[str, Any]]:
             key = str(getattr(event, "value", ""))
             yield _joined(stack[-1][0], key), event.start_mark
             continue
-        path = ""
-        if stack:
-            above, number = stack[-1]
-            path = _joined(above, key) if number is None else f"{above}[{number}]"
-            if number is not None:
-                stack[-1] = (above, number + 1)
+        path = _path_of_value(stack, key)
         key = None
         yield path, event.start_mark
         if kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
@@ -228,6 +218,17 @@ def _walk(loader: yaml.CSafeLoader) -> Iterator[tuple[str, Any]]:
 
 
 _VALUES = (yaml.ScalarEvent, yaml.AliasEvent, yaml.MappingStartEvent, yaml.SequenceStartEvent)
+
+
+def _path_of_value(stack: list[tuple[str, int | None]], key: str | None) -> str:
+    """The path of the next value in the innermost open collection, whose items are counted on."""
+    if not stack:
+        return ""
+    above, number = stack[-1]
+    if number is None:
+        return _joined(above, key)
+    stack[-1] = (above, number + 1)
+    return f"{above}[{number}]"
 
 
 def _joined(path: str, key: str | None) -> str:

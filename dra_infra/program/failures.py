@@ -33,44 +33,18 @@ def explain(
         return ProgramError([mask.problem(problem.at(problem.place or place)) for problem in error.problems])
     path = place.file if place else "program"
     if isinstance(error, ProgramTimeoutError):
-        return ProgramError(
-            [
-                Problem(
-                    path=path,
-                    code="program-timeout",
-                    message=f"the program did not end within {limit:g} s",
-                    hint="it was at this line; --timeout gives it more time",
-                    place=place,
-                )
-            ]
-        )
-    if isinstance(error, SystemExit):
-        return ProgramError(
-            [
-                Problem(
-                    path=path,
-                    code="program-exited",
-                    message=f"the program ended itself with {_cut(mask.text(repr(error.code)))}",
-                    hint="a Pulumi program ends by reaching its last line",
-                    place=place,
-                )
-            ]
-        )
+        code, message = "program-timeout", f"the program did not end within {limit:g} s"
+        hint = "it was at this line; --timeout gives it more time"
+    elif isinstance(error, SystemExit):
+        code, message = "program-exited", f"the program ended itself with {_cut(mask.text(repr(error.code)))}"
+        hint = "a Pulumi program ends by reaching its last line"
+    else:
+        code, message, hint = "program-raised", _describe(error, mask), _hint(error)
     if isinstance(error, SyntaxError):
         place = Place(
             file=_relative(error.filename or path, root), line=error.lineno or 0, column=error.offset or 0
         )
-    return ProgramError(
-        [
-            Problem(
-                path=path,
-                code="program-raised",
-                message=_describe(error, mask),
-                hint=_hint(error),
-                place=place,
-            )
-        ]
-    )
+    return ProgramError([Problem(path=path, code=code, message=message, hint=hint, place=place)])
 
 
 def find_place(trace: TracebackType | None, root: Path) -> Place | None:

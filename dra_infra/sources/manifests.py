@@ -5,8 +5,10 @@ A chart is what `helm template` makes of it, with the values of some files.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -265,6 +267,16 @@ def render_side(
         label=label,
         config=config,
     )
+
+
+def lend_dependencies(head: Path, base: Path) -> None:
+    """Give the base the downloaded charts of the head, which are not committed, where both lock the same ones."""
+    charts, lock = head / "charts", head / "Chart.lock"
+    with contextlib.suppress(OSError):
+        same = lock.read_bytes() == (base / "Chart.lock").read_bytes()
+        if same and charts.is_dir() and not (base / "charts").exists():
+            # A link would lead out of the base.
+            shutil.copytree(charts, base / "charts", ignore=shutil.ignore_patterns(".git"))
 
 
 def values_at_base(files: Sequence[Path], top: Path, base_top: Path) -> tuple[list[Path], list[Path]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from dra_infra.errors import Problem, ProgramError
+from dra_infra.output.wording import count_of, join_words
 from dra_infra.sources import git
 
 _WHOLE_HASH: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -17,6 +18,8 @@ _HASH: Final = re.compile(r"[0-9a-f]{7,64}")
 _BEHIND: Final = re.compile(r"(?P<from>[^~^]+)(?P<steps>(?:[~^]\d*)+)")
 _RANGE: Final = re.compile(r"[-^].*|.*\.\..*|.*\^[@!-].*", re.DOTALL)
 """What git takes for several commits, or for an option (gitrevisions(7))."""
+_READ: Final = (".json", ".jsonl", ".ndjson", ".py", ".toml", ".tpl", ".txt", ".yaml", ".yml")
+"""Files that may decide what a source makes, when git does not know them; a page of a review does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +191,28 @@ def find_repository(directory: Path) -> Repository:
     name = "" if directory.is_dir() else directory.name
     prefix = (real.relative_to(layout.top) / name).as_posix()
     return Repository(layout, "" if prefix == "." else prefix)
+
+
+def notes_of_tree(repository: Repository, base: str, state: Mapping[str, str]) -> Iterator[str]:
+    """What a reader of a review must know of the working tree: what is not committed, and what the program wrote there.
+
+    Args:
+        repository: The working tree.
+        base: The revision that it is compared with.
+        state: What `Repository.uncommitted` gave before the program ran.
+    """
+    relevant = [name for name, letters in state.items() if letters != "??" or name.endswith(_READ)]
+    # Against the last commit itself, what is not committed is what the user asks about.
+    if relevant and repository.resolve(base) != repository.resolve("HEAD"):
+        shown = join_words(sorted(relevant))
+        yield f"The working tree is reviewed as it is: {count_of(len(relevant), 'file')} not committed ({shown})."
+    left = [
+        name
+        for name, letters in repository.uncommitted(everything=True).items()
+        if state.get(name) != letters and "__pycache__" not in name
+    ]
+    if left:
+        yield f"The program wrote into its folder while it ran: {join_words(sorted(left))}."
 
 
 def may_be_in_repository(directory: Path) -> bool:

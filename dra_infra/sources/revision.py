@@ -19,7 +19,7 @@ from typing import Any, Final
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.program_objects import NotSeen
 from dra_infra.sources import git
-from dra_infra.sources.repository import Repository, find_repository
+from dra_infra.sources.repository import Repository
 
 LARGEST: Final = 2**31
 """Bytes of files that are unpacked."""
@@ -37,33 +37,30 @@ class Revision:
         root: The folder at the revision; it may not exist there.
         top: The unpacked repository.
         commit: Full hash.
-        repository: Where it was unpacked from.
         left_out: What the archive does not have, by path.
     """
 
     root: Path
     top: Path
     commit: str
-    repository: Repository
     left_out: tuple[NotSeen, ...] = ()
 
 
 @contextlib.contextmanager
-def archived(directory: Path, revision: str, *, only_directory: bool = False) -> Iterator[Revision]:
-    """The folder *directory* as it was at *revision*, in a temporary folder that is removed at the end.
+def archived(repository: Repository, revision: str, *, only_directory: bool = False) -> Iterator[Revision]:
+    """The folder of *repository* that was asked about as it was at *revision*, in a temporary folder that is removed at the end.
 
     Submodules are unpacked from their clones in the working tree, where these have the commit. Links that lead out of
     the repository are left out.
 
     Args:
-        directory: A folder, or a file, of the working tree.
+        repository: The working tree, and the folder or file of it.
         revision: What git takes as a revision.
-        only_directory: Whether to unpack only what is in *directory*; a program may import from beside itself.
+        only_directory: Unpack nothing but that folder; a program may import from beside itself.
 
     Raises:
-        ProgramError: With codes `no-project`, `no-git`, `no-repository`, `base-not-found`, `base-not-archived`.
+        ProgramError: With codes `no-git`, `base-not-found`, `base-not-archived`.
     """
-    repository = find_repository(directory)
     commit = repository.resolve(revision)
     with tempfile.TemporaryDirectory(prefix="dra-infra-base-") as folder:
         top = Path(folder).resolve()
@@ -85,7 +82,6 @@ def archived(directory: Path, revision: str, *, only_directory: bool = False) ->
             root=top / repository.prefix,
             top=top,
             commit=commit,
-            repository=repository,
             left_out=tuple(sorted(left_out)),
         )
 

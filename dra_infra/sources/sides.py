@@ -1,43 +1,41 @@
-"""Both sides of a review as programs, whatever they are made from."""
+"""Both sides of a review as programs, whatever they are made from, without their secrets.
+
+A secret that changes is marked, for what is hidden cannot be compared.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any
 
 from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.output.secret_detector import report_mask
-from dra_infra.output.secrets import holds_secret, secret_texts, secret_values
-from dra_infra.output.wording import count_of, join_words
+from dra_infra.output.secrets import SecretMask, holds_secret, secret_texts, secret_values
 from dra_infra.program.charts import with_charts
 from dra_infra.program.confinement import ONLY_ITS_OWN, Allowance
 from dra_infra.program.isolated import RunningSynth
 from dra_infra.program.program_json import Compiled, of_another_path, of_another_stack, unpack
 from dra_infra.program.project import load_project, nearest_path, secret_texts_of
 from dra_infra.program.synth import DEFAULT_TIMEOUT
-from dra_infra.program_objects import NotSeen, Program
+from dra_infra.program_objects import NotSeen, Program, ProgramObject, ProgramRelease
 from dra_infra.sources.manifests import (
     Locate,
     Side,
+    lend_dependencies,
     link_not_seen,
     read_side,
     read_values,
     render_side,
     values_at_base,
 )
-from dra_infra.sources.repository import Repository, find_repository
+from dra_infra.sources.repository import Repository, notes_of_tree
 from dra_infra.sources.revision import archived, read_package_pins
-from dra_infra.sources.side_secrets import without_secrets
-from dra_infra.sources.subject import Source
-
-_READ: Final = (".json", ".jsonl", ".ndjson", ".py", ".toml", ".tpl", ".txt", ".yaml", ".yml")
-"""Files that may decide what a source makes, when git does not know them; a page of a review does not."""
+from dra_infra.sources.subject import Source, label_of, repository_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -123,11 +121,11 @@ def read_sides(source: Source, asked: Asked, tell: Callable[[str], None] = lambd
         tree = repository if asked.head is None else None
         state = tree.uncommitted(everything=True) if tree else {}
         tell(f"unpacking {asked.label}")
-        with _base(source, asked) as base:
+        with _base(source, asked, repository) as base:
             tell(f"reading both sides of {source.shown}")
             made = _make(source, asked, base, label_of(source, repository))
             known = [*_known_secrets(source, asked), *_known_secrets(source, asked, base.root)]
-        notes = [*_notes_of_tree(tree, asked.base, state)] if tree and asked.base is not None else []
+        notes = [*notes_of_tree(tree, asked.base, state)] if tree and asked.base is not None else []
     except ProblemsError as error:
         raise ProgramError(map(mask.problem, error.problems)) from None
     before, after = made.before, made.after
@@ -218,8 +216,9 @@ def _result_of_base(running: RunningSynth) -> Program | ProblemsError:
 
 
 @contextlib.contextmanager
-def _base(source: Source, asked: Asked) -> Iterator[_Base]:
-    if asked.base_path is not None:
+def _base(source: Source, asked: Asked, repository: Repository | None) -> Iterator[_Base]:
+    if repository is None:
+        assert asked.base_path is not None  # noqa: S101  (one of both is given)
         if not asked.base_path.exists():
             raise ProgramError([_no_base_path(asked.base_path)])
         root = asked.base_path.absolute()
@@ -228,15 +227,14 @@ def _base(source: Source, asked: Asked) -> Iterator[_Base]:
     assert asked.base is not None  # noqa: S101  (one of both is given)
     if not source.root.exists():
         # A pull request may add the folder; the tree that is trusted does not have it then.
-        repository = find_repository(existing(source))
         repository.resolve(asked.base)
         yield _Base(root=source.root, top=repository.top, head_top=repository.top)
         return
-    with archived(source.root, asked.base, only_directory=source.kind == "manifests") as revision:
+    with archived(repository, asked.base, only_directory=source.kind == "manifests") as revision:
         yield _Base(
             root=revision.root,
             top=revision.top,
-            head_top=revision.repository.top,
+            head_top=repository.top,
             left_out=revision.left_out,
         )
 
@@ -322,7 +320,7 @@ def _read_both(
 
 def _render_both(source: Source, asked: Asked, base: _Base, label: str) -> tuple[Side, Side]:
     after = render(source.root, asked.values, source, asked, label, inside=base.head_top)
-    _lend_dependencies(source.root, base.root)
+    lend_dependencies(source.root, base.root)
     return _render_base(source, asked, base, label, after.program), after
 
 
@@ -356,16 +354,6 @@ def render(
     )
 
 
-def _lend_dependencies(head: Path, base: Path) -> None:
-    """Give the base the downloaded charts of the head, which are not committed, where both lock the same ones."""
-    charts, lock = head / "charts", head / "Chart.lock"
-    with contextlib.suppress(OSError):
-        same = lock.read_bytes() == (base / "Chart.lock").read_bytes()
-        if same and charts.is_dir() and not (base / "charts").exists():
-            # A link would lead out of the base.
-            shutil.copytree(charts, base / "charts", ignore=shutil.ignore_patterns(".git"))
-
-
 def _empty(after: Program, label: str, error: ProblemsError) -> Program:
     missing = NotSeen(what="base", name=label, reason=f"counts as empty: {error.problems[0].message}")
     return Program(project=after.project, stack=after.stack, not_seen=(missing,))
@@ -383,45 +371,6 @@ def _known_secrets(source: Source, asked: Asked, base: Path | None = None) -> It
             yield from secret_values(read_values(asked.values))
 
 
-def label_of(source: Source, repository: Repository | None) -> str:
-    """What manifests are told apart by from those of other folders: the path in the repository."""
-    if not source.root.exists():
-        return Path(source.shown).as_posix()
-    return (repository.prefix if repository else "") or source.root.name or "manifests"
-
-
-def repository_of(source: Source) -> Repository:
-    """The repository of a source, which the path as it was typed may not lead out of.
-
-    Raises:
-        ProgramError: As `find_repository`.
-    """
-    typed = Path(source.shown)
-    if typed.exists() and os.path.realpath(typed) != os.path.abspath(typed):  # noqa: PTH100  (without following links)
-        find_repository(typed)
-    return find_repository(existing(source))
-
-
-def existing(source: Source) -> Path:
-    """The path, or the nearest folder above it."""
-    return next(each for each in (source.root, *source.root.parents) if each.exists())
-
-
-def _notes_of_tree(repository: Repository, base: str, state: Mapping[str, str]) -> Iterator[str]:
-    relevant = [name for name, letters in state.items() if letters != "??" or name.endswith(_READ)]
-    # Against the last commit itself, what is not committed is what the user asks about.
-    if relevant and repository.resolve(base) != repository.resolve("HEAD"):
-        shown = join_words(sorted(relevant))
-        yield f"The working tree is reviewed as it is: {count_of(len(relevant), 'file')} not committed ({shown})."
-    left = [
-        name
-        for name, letters in repository.uncommitted(everything=True).items()
-        if state.get(name) != letters and "__pycache__" not in name
-    ]
-    if left:
-        yield f"The program wrote into its folder while it ran: {join_words(sorted(left))}."
-
-
 def _nothing(source: Source) -> Problem:
     return Problem(
         path=source.shown,
@@ -437,4 +386,65 @@ def _no_base_path(path: Path) -> Problem:
         code="base-not-found",
         message=f"{path} is not there",
         hint=nearest_path(path) or "name the folder with the former state",
+    )
+
+
+_Masked = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""An object as it was, with and without its secrets."""
+
+
+def without_secrets(before: Program, after: Program, mask: SecretMask) -> tuple[Program, Program]:
+    """The programs with a marker in place of each secret; what holds none is not copied."""
+    first = _masked_program(before, {}, {}, mask)
+    objects = {
+        _key(each): (each.manifest, masked.manifest)
+        for each, masked in zip(before.objects, first.objects, strict=True)
+    }
+    return first, _masked_program(after, objects, {each.urn: each for each in before.releases}, mask)
+
+
+def _key(each: ProgramObject) -> tuple[str, str, str]:
+    """What an object is found by on the other side, whatever the version of its API."""
+    _, _, types, name = each.urn.split("::", 3)
+    return types.rpartition("$")[0], each.ref.kind, name
+
+
+def _masked_program(
+    program: Program,
+    objects: Mapping[tuple[str, str, str], _Masked],
+    releases: Mapping[str, ProgramRelease],
+    mask: SecretMask,
+) -> Program:
+    return replace(
+        program,
+        objects=tuple(_masked_object(each, objects.get(_key(each)), mask) for each in program.objects),
+        releases=tuple(_masked_release(each, releases.get(each.urn), mask) for each in program.releases),
+        problems=tuple(map(mask.problem, program.problems)),
+        not_seen=tuple(
+            replace(each, name=mask.text(each.name), reason=mask.text(each.reason))
+            for each in program.not_seen
+        ),
+    )
+
+
+def _masked_object(each: ProgramObject, former: _Masked | None, mask: SecretMask) -> ProgramObject:
+    # Most objects of a change are as they were.
+    same = former is not None and former[0] == each.manifest
+    manifest = former[1] if former and same else mask.manifest(each.manifest, former[0] if former else None)
+    # Part by part, for `Secret::name` is written like a secret and would be no URN without its parts.
+    urn, component = "::".join(map(mask.text, each.urn.split("::"))), mask.text(each.component)
+    if manifest is each.manifest and (urn, component) == (each.urn, each.component):
+        return each
+    return replace(each, manifest=manifest, urn=urn, component=component)
+
+
+def _masked_release(
+    release: ProgramRelease, former: ProgramRelease | None, mask: SecretMask
+) -> ProgramRelease:
+    old = former.values if former else None
+    return replace(
+        release,
+        values=mask.values(release.values, old, by_name=True),
+        chart=mask.text(release.chart),
+        repository=mask.text(release.repository),
     )

@@ -10,28 +10,12 @@ from dra_infra.cli import options
 
 
 @options.command("dra_infra.cli.compile:run")
-@click.argument(
-    "path",
-    type=options.FILE,
-    default=Path(),
-    help="A Pulumi project in Python, a folder or file of manifests, or the folder of a chart; else this folder.",
-)
+@options.reviewed_path
 @click.option(
     "--output", "-o", metavar="FILE", type=options.FILE, default=Path("head.json"), help="File to write."
 )
-@click.option(
-    "--source",
-    metavar="KIND",
-    type=options.OneOf(["program", "manifests", "chart"]),
-    help="program, manifests or chart; else read off PATH.",
-)
-@click.option(
-    "--values",
-    metavar="FILE",
-    type=options.FILE,
-    multiple=True,
-    help="Values of a chart; may be repeated, the last wins.",
-)
+@options.source_kind
+@options.values
 @options.stack
 @options.config
 @options.timeout

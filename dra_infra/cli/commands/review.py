@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from dra_infra.cli import options
 
 
 @options.command("dra_infra.cli.review:run")
-@click.argument(
-    "path",
-    type=options.FILE,
-    default=Path(),
-    help="A Pulumi project in Python, a folder or file of manifests, or the folder of a chart; else this folder.",
-)
+@options.reviewed_path
 @click.option("--base", "-b", metavar="REV", show_default="HEAD", help="Git revision to compare with.")
 @click.option(
     "--base-path",
@@ -32,21 +25,10 @@ from dra_infra.cli import options
 @click.option(
     "--head-commit", metavar="COMMIT", help="With --head: refuse one that was compiled of another commit."
 )
-@click.option(
-    "--source",
-    metavar="KIND",
-    type=options.OneOf(["program", "manifests", "chart"]),
-    help="program, manifests or chart; else read off PATH.",
-)
+@options.source_kind
 @options.fleet
 @options.snapshot
-@click.option(
-    "--values",
-    metavar="FILE",
-    type=options.FILE,
-    multiple=True,
-    help="Values of a chart; may be repeated, the last wins.",
-)
+@options.values
 @options.stack
 @options.config
 @options.timeout

@@ -13,6 +13,9 @@ from typing import Any
 
 import yaml
 
+TOKEN = "ghs_planted0123456789abcdef"
+"""The token of the actions' account at the local forge."""
+
 # Only these contexts are known here; a new one fails the test that meets it.
 CONTEXTS = ("inputs", "steps", "github", "runner")
 ARTIFACTS = ("actions/upload-artifact", "actions/download-artifact")

@@ -3,41 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.forge.runner import Run, clean_environment, run_action
-from tests.e2e.forge.sample import Sample, git, make_sample, source_of_dra_infra
-from tests.unit.forge.local_forge import LocalForge, Reply, serving
+from tests.e2e.forge.runner import TOKEN, Run, clean_environment, run_action
+from tests.e2e.forge.sample import Sample, git
+from tests.unit.forge.local_forge import LocalForge, Reply
 
 pytestmark = pytest.mark.e2e
-
-TOKEN = "ghs_planted0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def action(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return source_of_dra_infra(tmp_path_factory.mktemp("action") / "dra-infra")
 
 
 @pytest.fixture(scope="module")
 def temp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The runner's folder. It stays from run to run, so that one install serves all tests of this file."""
     return tmp_path_factory.mktemp("temp")
-
-
-@pytest.fixture
-def sample(tmp_path: Path) -> Sample:
-    return make_sample(tmp_path / "sample")
-
-
-@pytest.fixture
-def forge() -> Iterator[LocalForge]:
-    with serving(LocalForge(accounts={TOKEN: ("github-actions[bot]", True)})) as running:
-        yield running
 
 
 def review(

@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.forge.jobs import TEMPLATE, GitLab
 from tests.e2e.forge.runner import clean_environment
-from tests.e2e.forge.sample import Sample, git, make_sample, source_of_dra_infra
+from tests.e2e.forge.sample import Sample, git, source_of_dra_infra
 from tests.unit.forge.local_forge import LocalForge, serving
 
 pytestmark = pytest.mark.e2e
@@ -23,11 +23,6 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = source_of_dra_infra(tmp_path_factory.mktemp("source") / "dra-infra")
     git(folder, "branch", "--force", "v1")
     return folder
-
-
-@pytest.fixture
-def sample(tmp_path: Path) -> Sample:
-    return make_sample(tmp_path / "sample")
 
 
 @pytest.fixture

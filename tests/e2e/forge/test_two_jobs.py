@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.forge.jobs import GitHub
-from tests.e2e.forge.sample import Sample, git, make_sample, source_of_dra_infra
-from tests.unit.forge.local_forge import LocalForge, serving
+from tests.e2e.forge.runner import TOKEN
+from tests.e2e.forge.sample import Sample, git
+from tests.unit.forge.local_forge import LocalForge
 
 pytestmark = pytest.mark.e2e
-
-TOKEN = "ghs_planted0123456789abcdef"
-
-
-@pytest.fixture(scope="module")
-def action(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return source_of_dra_infra(tmp_path_factory.mktemp("action") / "dra-infra")
 
 
 @pytest.fixture(scope="module")
 def runners(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The runners' folder. It stays from test to test, so that two installs serve all of them."""
     return tmp_path_factory.mktemp("runners")
-
-
-@pytest.fixture
-def sample(tmp_path: Path) -> Sample:
-    return make_sample(tmp_path / "sample")
-
-
-@pytest.fixture
-def forge() -> Iterator[LocalForge]:
-    with serving(LocalForge(accounts={TOKEN: ("github-actions[bot]", True)})) as running:
-        yield running
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ from dra_infra.output.secret_detector import report_mask
 from dra_infra.placement.scheduling import place
 from dra_infra.review.running import find_taken
 from dra_infra.sources.manifests import read_side
-from dra_infra.sources.side_secrets import without_secrets
+from dra_infra.sources.sides import without_secrets
 from dra_infra.target import ClusterTarget
 from tests.unit.hostile import seeds
 

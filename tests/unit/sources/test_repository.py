@@ -44,7 +44,7 @@ def refused(path: Path) -> Problem:
 
 
 def text_at(path: Path, revision: str) -> str:
-    with archived(path, revision) as old:
+    with archived(find_repository(path), revision) as old:
         return (old.root / "a").read_text()
 
 

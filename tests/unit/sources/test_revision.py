@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import ProgramError
+from dra_infra.sources.repository import find_repository
 from dra_infra.sources.revision import archived
 
 
@@ -28,14 +29,14 @@ def repository(tmp_path: Path) -> Path:
 
 
 def code_of(folder: Path, revision: str) -> str:
-    with pytest.raises(ProgramError) as error, archived(folder, revision):
+    with pytest.raises(ProgramError) as error, archived(find_repository(folder), revision):
         pass
     (problem,) = error.value.problems
     return problem.code
 
 
 def test_the_folder_is_as_it_was_with_what_lies_beside_it(repository: Path):
-    with archived(repository, "HEAD") as old:
+    with archived(find_repository(repository), "HEAD") as old:
         assert (old.root / "__main__.py").read_text() == "old"
         assert (old.top / "shared.py").read_text() == "beside"
         assert old.left_out == ()
