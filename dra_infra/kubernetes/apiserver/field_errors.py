@@ -206,8 +206,9 @@ def check_items(
         yield too_many(size_rule, path, len(items), limit, origin="maxItems", covered=covered)
         if not goes_on:
             return
-    for index, item in enumerate(items if check is not None else ()):
-        yield from check(item, f"{path}[{index}]")
+    if check is not None:
+        for index, item in enumerate(items):
+            yield from check(item, f"{path}[{index}]")
 
 
 def check_keyed_items(
