@@ -19,8 +19,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from dra_infra.kubernetes.api.limits import MAX_EXPRESSION
-from dra_infra.kubernetes.cel.cost import COST_LIMIT, estimate_cost
+from dra_infra.kubernetes.api.limits import MAX_COST, MAX_EXPRESSION
+from dra_infra.kubernetes.cel.cost import estimate_cost
 from dra_infra.kubernetes.cel.diagnostics import (
     Diagnostic,
     diagnose,
@@ -207,7 +207,7 @@ def _verdict(text: str, environment: Environment) -> Checked:
     if environment != DEFAULT and "`" not in text and respell(text, DEFAULT) == text:
         checked = _check(text, DEFAULT, derived=False)
         # A compilation costs most of the time, and a program is checked on two releases.
-        if checked.portable and (checked.cost or 0) <= COST_LIMIT:
+        if checked.portable and (checked.cost or 0) <= MAX_COST:
             return checked
     return _check(text, environment, derived=False)
 
@@ -253,7 +253,7 @@ def _join(text: str, environment: Environment) -> Checked | None:
     if not known or len(known) < len(checks):
         return None
     cost = sum(check.cost or 0 for check, _ in known)
-    if cost > COST_LIMIT:
+    if cost > MAX_COST:
         return None
     reads = join_reads([(check.reads, facts) for check, facts in known])
     return Checked(
@@ -359,7 +359,7 @@ def _judge(
     problems = [_unguarded(read) for read in reads if not read.guarded]
     cost = estimate_cost(tree, environment, text)
     # The scheduler, which compiles stored expressions, looks at what they really cost when they run.
-    is_costly = cost > COST_LIMIT and not environment.stored
+    is_costly = cost > MAX_COST and not environment.stored
     if is_costly:
         problems.append(_too_costly(cost))
     return Checked(
@@ -379,7 +379,7 @@ def _too_costly(cost: int) -> Problem:
     return Problem(
         path="",
         code="cel-too-costly",
-        message=f"the API server estimates a cost of {cost:,}, at most {COST_LIMIT:,} are allowed",
+        message=f"the API server estimates a cost of {cost:,}, at most {MAX_COST:,} are allowed",
         hint="test with ==, or bound what loops go through",
     )
 

@@ -146,9 +146,6 @@ def _is_scalar(kind: CelType) -> bool:
     return kind.name in _SCALARS or (kind.name == "optional_type" and _is_scalar(kind.parameters[0]))
 
 
-COST_LIMIT: Final = 1_000_000
-"""Most that a selector may cost (CELSelectorExpressionMaxCost in k8s.io/api/resource/v1)."""
-
 _LIST: Final = 10
 _MAP: Final = 30
 _MESSAGE: Final = 40

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from dra_infra.kubernetes.api.limits import MAX_COST
 from dra_infra.kubernetes.cel.check import Checked, check_derived, check_expression
-from dra_infra.kubernetes.cel.cost import COST_LIMIT
 from dra_infra.kubernetes.cel.environment import NEWEST, Environment
 from tests.e2e.judges.judge import Judge
 from tests.e2e.parity.differential import RESULTS
@@ -179,7 +179,7 @@ def compare(answer: Any, checked: Checked, environment: Environment) -> tuple[st
     if "refused" in answer:
         return _compare_refusal(answer, checked)
     # The scheduler, which compiles stored expressions, does not look at the estimate.
-    is_costly = answer["cost"] > COST_LIMIT and not environment.stored
+    is_costly = answer["cost"] > MAX_COST and not environment.stored
     theirs = ("FieldValueForbidden" if is_costly else "", answer["type"], answer["cost"])
     ours = (checked.kind, checked.return_type, checked.cost)
     if theirs != ours:

@@ -10,10 +10,10 @@ from dra_infra.catalog.drivers import DeviceType, drivers
 from dra_infra.catalog.gpus import capabilities, capabilities_of
 from dra_infra.catalog.records import gpu_products
 from dra_infra.errors import SelectorError
+from dra_infra.kubernetes.api.limits import MAX_COST
 from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
 from dra_infra.kubernetes.apiserver.configurations import environment_of
 from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.cost import COST_LIMIT
 from dra_infra.kubernetes.cel.device_view import DeviceView
 from dra_infra.kubernetes.cel.evaluate import Match, NoMatch, compile_expression
 from dra_infra.selectors.any_attribute import (
@@ -169,7 +169,7 @@ def test_every_selector_compiles_to_a_test_below_the_limit_on_the_oldest_and_the
         assert checked.problems == ()
         assert checked.return_type == "bool"
         assert checked.cost is not None
-        assert checked.cost <= COST_LIMIT
+        assert checked.cost <= MAX_COST
         assert all(read.guarded for read in checked.reads)
 
 

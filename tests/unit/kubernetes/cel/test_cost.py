@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_infra.kubernetes.api.limits import MAX_COST
 from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.cost import COST_LIMIT, estimate_cost
+from dra_infra.kubernetes.cel.cost import estimate_cost
 from dra_infra.kubernetes.cel.environment import DEFAULT, Environment
 from tests.unit.kubernetes.cel.recorded_costs import ENVIRONMENTS, read_rows
 
@@ -31,8 +32,8 @@ def test_every_recorded_cost_is_computed(column: int):
 
 def test_the_table_holds_expressions_on_both_sides_of_the_limit():
     costs = [cost for row in ROWS for cost in row.costs if cost is not None]
-    assert sum(cost > COST_LIMIT for cost in costs) > 100
-    assert sum(1000 < cost <= COST_LIMIT for cost in costs) > 100
+    assert sum(cost > MAX_COST for cost in costs) > 100
+    assert sum(1000 < cost <= MAX_COST for cost in costs) > 100
 
 
 def test_the_table_holds_costs_that_differ_between_releases():
@@ -40,8 +41,8 @@ def test_the_table_holds_costs_that_differ_between_releases():
 
 
 def test_a_cost_stays_at_the_top_when_it_overflows():
-    assert cost_of("[device, device].all(x, x == device)") < COST_LIMIT
-    assert cost_of(COSTLY) > COST_LIMIT
+    assert cost_of("[device, device].all(x, x == device)") < MAX_COST
+    assert cost_of(COSTLY) > MAX_COST
     nested = COSTLY
     for name in "abcdefgh":
         nested = f'device.attributes["d"].{name}.exists({name}, {nested})'
