@@ -132,7 +132,7 @@ if not TYPE_CHECKING:
 
 
 def _suggestion(name: str) -> str:
-    """What may have been meant, in Python's own words: it makes none for a module that loads its names late."""
+    """The name that may have been meant, in Python's own words: it suggests none for a module that loads its names late."""
     if name.startswith("_"):
         return ""
     import difflib

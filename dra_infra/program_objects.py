@@ -137,7 +137,7 @@ class Program:
 
     @property
     def release(self) -> Release:
-        """Whose server and scheduler the stack is for: its minor, or the newest."""
+        """The release of the server and scheduler that the stack is for: its minor, or the newest."""
         return ClusterTarget(kubernetes=self.kubernetes).releases[-1]
 
 
@@ -161,7 +161,7 @@ Level = Literal["mandatory", "advisory", "remediate"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineResource:
-    """What the engine would do to one resource.
+    """The engine's steps on one resource.
 
     Args:
         urn: Pulumi's identity.
@@ -197,7 +197,7 @@ class EngineResource:
 
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)
 class PolicyFinding:
-    """What a policy says of a resource.
+    """A policy's finding on a resource.
 
     Args:
         pack: Name of the policy pack, with its version: `team@v1.0.0`.
@@ -218,7 +218,7 @@ class PolicyFinding:
 
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)
 class EngineMessage:
-    """What the engine, a provider or the program said: *severity* is `error` or `warning`; *urn* may be empty."""
+    """A message of the engine, a provider or the program: *severity* is `error` or `warning`; *urn* may be empty."""
 
     severity: Literal["error", "warning"]
     urn: str

@@ -50,7 +50,7 @@ class ClusterTarget:
 
 
 def check_target(target: ClusterTarget) -> tuple[Problem, ...]:
-    """What is wrong with *target*: `wrong-type`, `unknown-kubernetes`, `unknown-gate`, `locked-gate`, `gate-needs-gate`."""
+    """Problems of *target*: `wrong-type`, `unknown-kubernetes`, `unknown-gate`, `locked-gate`, `gate-needs-gate`."""
     if wrong := tuple(_check_types(target)):
         return wrong
     if target.kubernetes is not None and target.kubernetes not in SUPPORTED_MINORS:
@@ -59,7 +59,7 @@ def check_target(target: ClusterTarget) -> tuple[Problem, ...]:
 
 
 def _check_types(target: ClusterTarget) -> Iterator[Problem]:
-    """What a type checker would say; the rest is only asked when nothing is wrong here."""
+    """Problems that a type checker would find; the rest is only checked when there are none."""
     kubernetes: object = target.kubernetes
     if kubernetes is not None and not isinstance(kubernetes, str):
         yield _wrong_type("kubernetes", kubernetes, "a minor version", 'write kubernetes="1.37"')

@@ -48,7 +48,7 @@ class Leaf:
 
     @property
     def is_all(self) -> bool:
-        """Whether it asks for all devices instead of a number."""
+        """True when it asks for all devices instead of a number."""
         return self.request.allocation_mode == "All"
 
     @property
@@ -63,7 +63,7 @@ class Leaf:
 
 
 def leaves_of(request: DeviceRequest, path: str) -> tuple[Leaf, ...]:
-    """What *request* asks for, the alternatives in their order."""
+    """The single requests of *request*: itself, or its alternatives in their order."""
     if request.exactly is not None:
         return (Leaf(f"{path}.exactly", request.name, request.exactly),)
     return tuple(
@@ -73,7 +73,7 @@ def leaves_of(request: DeviceRequest, path: str) -> tuple[Leaf, ...]:
 
 
 def check_counts(requests: Sequence[Sequence[Leaf]]) -> Iterator[Finding]:
-    """Whether one claim can hold the devices of all requests, however few each takes."""
+    """Check that one claim can hold the devices of all requests, however few each takes."""
     total = sum(min((leaf.count for leaf in leaves), default=0) for leaves in requests)
     if total > MAX_DEVICES:
         yield Finding(
@@ -84,7 +84,7 @@ def check_counts(requests: Sequence[Sequence[Leaf]]) -> Iterator[Finding]:
 
 
 def check_tolerations(leaf: Leaf) -> Iterator[Finding]:
-    """Whether a request has more tolerations than the API allows."""
+    """Check that no request has more tolerations than the API allows."""
     count = len(leaf.request.tolerations or ())
     if count > MAX_TOLERATIONS:
         yield Finding(
@@ -106,7 +106,7 @@ def find_shadowed(
 
 
 def _covers(earlier: Leaf, later: Leaf, environment: Environment) -> bool:
-    """Whether *earlier* is satisfied by any devices that satisfy *later*."""
+    """True when any devices that satisfy *later* satisfy *earlier* too."""
     first, second = earlier.request, later.request
     if first.device_class_name != second.device_class_name or earlier.is_all != later.is_all:
         return False
@@ -120,7 +120,7 @@ def _covers(earlier: Leaf, later: Leaf, environment: Environment) -> bool:
 
 
 def _parts(leaf: Leaf, environment: Environment) -> frozenset[object]:
-    """What its devices must pass, each part by its tree; by its text where it does not compile."""
+    """The conditions that its devices must pass, each by its tree; by its text where it does not compile."""
     parts: set[object] = set()
     for text in leaf.selectors:
         found = study(text, environment)
@@ -129,7 +129,7 @@ def _parts(leaf: Leaf, environment: Environment) -> frozenset[object]:
 
 
 def _is_bound(leaf: Leaf, claim: DeviceClaim) -> bool:
-    """Whether a constraint names just this alternative, so that it may fail where a later one does not."""
+    """True when a constraint names just this alternative, so that it may fail where a later one does not."""
     return any(leaf.name in (constraint.requests or ()) for constraint in claim.constraints or ())
 
 
@@ -137,7 +137,7 @@ _PARTITIONS = {f"gpu.nvidia.com/partition{size}": size for size in (1, 2, 4, 8)}
 
 
 class Context(NamedTuple):
-    """What advice on a claim depends on beside the claim."""
+    """The server, the other objects and the drivers that advice on a claim depends on."""
 
     environment: Environment
     surroundings: Surroundings

@@ -218,7 +218,7 @@ def _holds(left: Any, operator: str, right: Any) -> bool:
 
 
 def passes(value: Any, test: Test) -> bool:
-    """Whether *value*, of the kind of the test, passes it; `matches` is taken to."""
+    """True when *value*, of the kind of the test, passes it; `matches` is taken to."""
     match test.operator:
         case "in":
             return value in test.values

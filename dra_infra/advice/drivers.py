@@ -163,7 +163,7 @@ def advise_compute_domains(objects: Sequence[Mapping[str, Any]], pins: Pins) -> 
 
 
 def is_compute_domain(manifest: Mapping[str, Any]) -> bool:
-    """Whether an object is a ComputeDomain."""
+    """True for a ComputeDomain."""
     return manifest.get("kind") == KIND and manifest.get("apiVersion") == API_VERSION
 
 

@@ -22,7 +22,7 @@ _CLOSING: Final = frozenset(")]}")
 
 
 class Finding(NamedTuple):
-    """What is wrong and what to write, for any place where it is written."""
+    """A warning with the line to write instead, for any place where it is written."""
 
     code: str
     message: str
@@ -73,7 +73,7 @@ def listed(names: list[str], *, most: int = 4) -> str:
 
 
 def _is_choice(text: str, index: int) -> bool:
-    """Whether a `?` is the operator, and not the mark of `.?name` or `[?"name"]`."""
+    """True when a `?` is the operator, and not the mark of `.?name` or `[?"name"]`."""
     before = text[:index].rstrip()[-1:]
     return before not in (".", "[")
 
@@ -112,7 +112,7 @@ ROOTS: Final[Names] = {"device.attributes": Place("attribute"), "device.capacity
 
 
 def find_place(node: Node, names: Names) -> Place | None:
-    """What *node* reads, None for anything else; `has(...)` reads nothing."""
+    """The attribute or capacity that *node* reads, None for anything else; `has(...)` reads nothing."""
     if isinstance(node, Ident):
         return ROOTS.get(node.name) or names.get(node.name)
     if isinstance(node, Select):
@@ -125,7 +125,7 @@ def find_place(node: Node, names: Names) -> Place | None:
 
 
 def find_accessed(node: Node, names: Names) -> Place | None:
-    """What *node* reads, or tests for, in any spelling: `has(a.b)`, `"b" in a`, `a.?b`, `a[?"b"]`."""
+    """The attribute or capacity that *node* reads, or tests for, in any spelling: `has(a.b)`, `"b" in a`, `a.?b`, `a[?"b"]`."""
     if isinstance(node, Select):
         return below(find_place(node.operand, names), node.field)
     if isinstance(node, Call) and node.function in _ACCESSES and len(node.args) == 2:

@@ -38,7 +38,7 @@ _NEEDS_MIG_MODE: Final = ("A100", "A30")
 
 @dataclass(frozen=True, eq=False)
 class _Hardware:
-    """What matters of a fleet.
+    """The MIG profiles and whole GPUs of a fleet, as far as advice asks for them.
 
     Args:
         profiles: Profiles of its MIG devices.
@@ -133,7 +133,7 @@ def _check_profiles(
     environment: Environment,
     pins: Pins,
 ) -> Iterator[Problem]:
-    """Whether MIG devices of a profile are there, under one of the alternatives."""
+    """Check that MIG devices of a profile are there, under one of the alternatives."""
     asked = [_profiles_of(texts, environment, pins) for texts in selectors]
     if not asked or not all(asked) or any(wanted & hardware.profiles for wanted in asked):
         return
@@ -168,7 +168,7 @@ def _profiles_of(texts: Sequence[str], environment: Environment, pins: Pins) -> 
 def _check_memory(
     leaf: Leaf, texts: Sequence[str], hardware: _Hardware, environment: Environment
 ) -> Iterator[Problem]:
-    """Whether a GPU is left out for the little memory that DynamicMIG takes: it then has that of its largest profile."""
+    """Find GPUs that are left out for the little memory that DynamicMIG takes: they then have that of their largest profile."""
     for (product, partitioned), device in hardware.whole.items():
         physical = product_memory().get(product)
         if not partitioned or physical is None or "memory" not in (device.capacity or {}):

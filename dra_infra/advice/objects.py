@@ -46,7 +46,7 @@ _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
 def is_told(error: FieldError) -> bool:
-    """Whether *error* is about a value that is known."""
+    """True when *error* is about a value that is known."""
     return error.value not in _PRINTED
 
 
@@ -108,7 +108,7 @@ def validate(
 
 
 def check_object(manifest: Mapping[str, Any], target: ClusterTarget) -> tuple[Problem, ...]:
-    """What an API server of *target* says of one object, and advice on it, but for what it refers to."""
+    """The problems that an API server of *target* finds in one object, and advice on it, but for what it refers to."""
     found = check_objects([manifest], target)
     return tuple(problem for _, problem in found if problem.code not in REFERENCES)
 
@@ -209,7 +209,7 @@ def reference_to(manifest: Mapping[str, Any]) -> ObjectRef:
 
 
 def is_checked(manifest: Mapping[str, Any]) -> bool:
-    """Whether there are rules for *manifest*: it is of the group, or makes pods."""
+    """True for an object that there are rules for: it is of the group, or makes pods."""
     return _is_of_group(manifest) or next(find_holders(manifest), None) is not None
 
 
@@ -219,7 +219,7 @@ def _is_of_group(manifest: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Findings:
-    """What one release says to one object, and what the object is when it can be read."""
+    """The problems that one release finds in one object, and its record when it can be read."""
 
     problems: tuple[Problem, ...] = ()
     record: Checked | None = None
@@ -295,7 +295,7 @@ def _agreed(found: Sequence[tuple[Release, tuple[Problem, ...]]]) -> Iterator[Pr
 
 
 def _is_said_shorter(problem: Problem, newer: Iterable[Problem]) -> bool:
-    """Whether a newer release finds the same thing at the item, or at a list whose items it no longer looks at."""
+    """True when a newer release finds the same thing at the item, or at a list whose items it no longer looks at."""
     return any(
         problem.path != each.path
         and problem.path.startswith(each.path)

@@ -65,7 +65,7 @@ _NUMBERS = ("of type int", "of type int32", "of type int64")
 
 
 def problems_of(verdict: Verdict, release: Release, manifest: Mapping[str, Any]) -> Iterator[Problem]:
-    """What *verdict* on *manifest* means to the author of the object; paths are those of the object."""
+    """Problems of *verdict* on *manifest*, in words for the author of the object; paths are those of the object."""
     yield from unreadable(verdict.type_errors, verdict.unknown_fields, release, manifest)
     for error in verdict.errors:
         yield problem_of(error)
@@ -82,7 +82,7 @@ def unreadable(
     release: Release,
     manifest: Mapping[str, Any],
 ) -> Iterator[Problem]:
-    """What a server cannot read of an object, as problems."""
+    """A problem for each part of an object that a server cannot read."""
     for path, text in type_errors:
         yield Problem(
             path=path,
@@ -179,7 +179,7 @@ _UNITLESS: Final = re.compile(r"[0-9]{1,4}")
 
 
 def explain_refusal(value: str, detail: str) -> str:
-    """What to write instead of an expression that does not compile, empty when that is not known.
+    """The hint for an expression that does not compile, empty when none is known.
 
     Args:
         value: The expression, as the server prints bad values or as it was written.

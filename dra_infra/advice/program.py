@@ -149,7 +149,7 @@ def _gives_extended(each: ProgramObject) -> bool:
 
 
 def _product_of(chart: str) -> Product | None:
-    """What a chart installs, by its name: of an address or a path, that is the last part."""
+    """The product that a chart installs, by its name: of an address or a path, that is the last part."""
     found = charts().get(_VERSION.sub("", chart).rpartition("/")[2])
     return found.product if found else None
 

@@ -20,7 +20,7 @@ from dra_infra.kubernetes.cel.tree import Node
 
 
 def contradicts(tests: Iterable[Test]) -> bool:
-    """Whether it is proven that no value passes all *tests* of some place."""
+    """True when it is proven that no value passes all *tests* of some place."""
     groups: dict[tuple[Any, str], list[Test]] = {}
     for test in tests:
         if test.operator == "never":
@@ -30,7 +30,7 @@ def contradicts(tests: Iterable[Test]) -> bool:
 
 
 def implies(known: Iterable[Test], test: Test) -> bool:
-    """Whether it is proven that what passes all of *known* passes *test*."""
+    """True when it is proven that each value that passes all of *known* passes *test*."""
     if test.operator == "always":
         return True
     opposite = NEGATED.get(test.operator)
@@ -74,7 +74,7 @@ Outcome = Literal["", "always", "implied", "never"]
 
 
 class Known(NamedTuple):
-    """What is known of the devices of one type that passed the selectors so far.
+    """Facts about the devices of one type that passed the selectors so far.
 
     Args:
         parts: What is true of them.
@@ -182,7 +182,7 @@ def advance(found: Study, before: Reach) -> Step:
 
 
 def is_possible(studies: Sequence[Study], device: DeviceType) -> bool:
-    """Whether nothing proves that a device of this type fails one of the selectors."""
+    """True unless it is proven that a device of this type fails one of the selectors."""
     tests: list[Test] = []
     for found in studies:
         residual = found.on(device)
@@ -193,7 +193,7 @@ def is_possible(studies: Sequence[Study], device: DeviceType) -> bool:
 
 
 def _follows(residual: Residual, known: Known) -> bool:
-    """Whether *known* already says all that the selector asks for."""
+    """True when *known* already says all that the selector asks for."""
     if not known.present.issuperset(residual.unguarded):
         return False
     return all(

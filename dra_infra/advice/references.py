@@ -141,7 +141,7 @@ _MOST_COMPARED = 256
 
 
 def check_class_name(name: str, surroundings: Surroundings, pins: Pins) -> Finding | None:
-    """Whether a class of that name is in the input, or shipped by a driver."""
+    """Check that a class of that name is in the input, or shipped by a driver."""
     if name in surroundings.classes or name in pins.classes or name in _NOT_TOLD:
         return None
     near = _nearest(name, {*surroundings.classes, *pins.classes}, cutoff=_CLOSE_CLASS)
@@ -165,7 +165,7 @@ def check_class_name(name: str, surroundings: Surroundings, pins: Pins) -> Findi
 
 
 def check_namespace(namespace: str, surroundings: Surroundings) -> Finding | None:
-    """Whether the namespace is in the input, when the input has any."""
+    """Check that the namespace is in the input, when the input has any."""
     known = surroundings.namespaces
     if known is None or namespace in _ALWAYS_THERE or namespace in known:
         return None
@@ -178,7 +178,7 @@ def check_namespace(namespace: str, surroundings: Surroundings) -> Finding | Non
 
 
 def check_extended_resource(record: DeviceClass, surroundings: Surroundings, pins: Pins) -> Finding | None:
-    """Whether another class has the extended resource name of *record*: only the newest class counts then."""
+    """Check that no other class has the extended resource name of *record*: only the newest class counts then."""
     resource, own = record.spec.extended_resource_name, record.metadata.name or ""
     if not resource or resource in _NOT_TOLD:
         return None

@@ -29,7 +29,7 @@ _OTHER: Final[dict[Section, Section]] = {"attribute": "capacity", "capacity": "a
 
 @lru_cache(maxsize=1024)
 def check_name(place: Place, pins: Pins) -> Finding | None:
-    """What is wrong with the name of *place*, on whatever device it is read."""
+    """Check the name of *place*, on whatever device it is read."""
     if place.domain in pins.releases:
         return _check_own(place, pins)
     if place.domain == STANDARD_DOMAIN:
@@ -43,7 +43,7 @@ def check_name(place: Place, pins: Pins) -> Finding | None:
 
 
 def check_absence(place: Place, devices: Sequence[DeviceType], pins: Pins) -> Finding | None:
-    """What is wrong when none of *devices*, all that there may be, has what *place* reads."""
+    """Check that one of *devices*, all that there may be, has what *place* reads."""
     for device in devices:
         older = _lines(place, device.driver, device.name)
         if older:

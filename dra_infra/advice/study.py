@@ -44,7 +44,7 @@ _KINDS: Final = {bool: "bool_value", int: "int64_value", str: "string_value"}
 
 
 def specialise(root: Node, device: DeviceType | None) -> Node:
-    """What is left of *root* on a device of this type; None stands for every device of an unknown driver."""
+    """Simplify *root* for a device of this type; None stands for every device of an unknown driver."""
     return _Specialiser(device).visit(root, {})
 
 
@@ -228,7 +228,7 @@ class Clause:
     _left: dict[DeviceType | None, tuple[Part, ...] | bool] = field(default_factory=dict, repr=False)
 
     def on(self, device: DeviceType | None) -> tuple[Part, ...] | bool:
-        """What is left on *device*, or the result where that decides it; None stands for unknown drivers."""
+        """The parts that are left to test on *device*, or the result where it is decided; None stands for unknown drivers."""
         found = self._left.get(device)
         if found is None:
             found = self._left[device] = _leave(self.node, device)
@@ -305,7 +305,7 @@ MAX_DEPTH: Final = 100
 
 
 class Residual(NamedTuple):
-    """What is left of an expression on one type of device.
+    """An expression, simplified for one type of device.
 
     Args:
         decided: The result, where it does not depend on anything else; None where it does.
@@ -342,7 +342,7 @@ class Study:
     _residuals: dict[DeviceType | None, Residual] = field(default_factory=dict, repr=False)
 
     def on(self, device: DeviceType | None) -> Residual:
-        """What is left on *device*; None stands for every device of an unknown driver."""
+        """The expression on *device*; None stands for every device of an unknown driver."""
         found = self._residuals.get(device)
         if found is None:
             found = self._residuals[device] = self._leave(device)
@@ -402,7 +402,7 @@ def _read(tree: CheckedTree) -> tuple[Clause, ...] | None:
 
 
 def find_warnings(text: str, environment: Environment) -> tuple[Problem, ...]:
-    """What the compiler warns of; reads without a guard are judged here, with the device in mind."""
+    """Warnings of the compiler; reads without a guard are judged here, with the device in mind."""
     if text in (UNKNOWN, SECRET):
         return ()
     problems = check_expression(text, environment=environment).problems
@@ -412,7 +412,7 @@ def find_warnings(text: str, environment: Environment) -> tuple[Problem, ...]:
 
 
 def _unguarded(parts: list[Part]) -> tuple[Place, ...]:
-    """What some part reads, and neither it nor another makes sure of: `&&` absorbs the error of either side."""
+    """Places that some part reads and none makes sure of: `&&` absorbs the error of either side."""
     found: set[Place] = set()
     for part in parts:
         if part.unguarded:

@@ -24,7 +24,7 @@ HALF_PAIR: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class ForeignJsonError(ValueError):
-    """What came is not JSON, or is more than any object of Kubernetes or a forge."""
+    """A text that is not JSON, or is more than any object of Kubernetes or a forge."""
 
 
 def read_foreign_json(data: bytes | str) -> Any:
@@ -248,7 +248,7 @@ def _line(manifest: Mapping[str, Any]) -> str:
 
 
 def are_lines(text: str) -> bool:
-    """Whether a text is written so: nothing but comments, separators and lines that begin with a brace."""
+    """True for a text that is written so: nothing but comments, separators and lines that begin with a brace."""
     start = text.find("{")
     head = text[: max(start, 0)]
     if start < 0 or not all(_is_between(line) for line in head.splitlines()):

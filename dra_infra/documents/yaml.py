@@ -125,7 +125,7 @@ def _block(mapping: Mapping[str, Any], indent: str) -> Iterator[str]:
 
 
 def _after(value: Any, indent: str) -> str:
-    """What follows a key's colon or a list's dash, whose own indent is *indent*, to the end of the line or block."""
+    """The text behind a key's colon or a list's dash, whose own indent is *indent*, to the end of the line or block."""
     if type(value) is dict and value:
         return "\n" + "".join(_block(value, f"{indent}  "))
     if type(value) is list and value:

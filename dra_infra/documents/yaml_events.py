@@ -139,14 +139,12 @@ class Document(NamedTuple):
     Args:
         data: Plain JSON data.
         first_line: Counts from 0.
-        last_line: The line behind it.
         offset: Characters in front of it, or in front of the last dash of `---`.
         begin: Characters in front of its directives.
     """
 
     data: Any
     first_line: int
-    last_line: int
     offset: int
     begin: int
 
@@ -180,9 +178,8 @@ def read_documents(text: str, *, budget: list[int] | None = None) -> Iterator[Do
                 # Directives may stand behind what ends the document before.
                 offset = event.end_mark.index - 1 if event.explicit else start.index
                 data = builder.build(loader.get_event(), 0)
-                closing: Any = loader.get_event()
-                end = closing.end_mark.line
-                yield Document(data, start.line, max(end, start.line + 1), offset, start.index)
+                loader.get_event()
+                yield Document(data, start.line, offset, start.index)
                 builder.anchors.clear()
             elif kind is yaml.StreamEndEvent:
                 return

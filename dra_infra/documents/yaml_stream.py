@@ -42,7 +42,7 @@ class Part(NamedTuple):
 
 
 def has_markers(text: str) -> bool:
-    """Whether *text* holds `---` or `...` where they part documents, which no JSON text does."""
+    """True when *text* holds `---` or `...` where they part documents, which no JSON text does."""
     return _MARKER.search(text) is not None
 
 

@@ -1,1 +1,1 @@
-"""What may be shown: the text of strangers made safe for each medium, secrets taken out, and formats of findings."""
+"""Safe output: the text of strangers escaped for each medium, secrets taken out, and formats of findings."""

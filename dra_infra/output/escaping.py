@@ -100,7 +100,7 @@ def without_commands(text: str) -> str:
 
 
 def has_command(text: str) -> bool:
-    """Whether a runner would take some line of *text* for a command."""
+    """True when a runner would take some line of *text* for a command."""
     return ("::" in text or "##[" in text) and _COMMAND.search(text) is not None
 
 

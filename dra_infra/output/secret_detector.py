@@ -60,7 +60,7 @@ def find_tokens(text: str) -> Iterator[Span]:
 
 
 def _may_hold_token(word: str) -> bool:
-    """Whether *word* is worth loading the detector, which takes a tenth of a second: digests and plain words are not."""
+    """True for a word that is worth loading the detector, which takes a tenth of a second: digests and plain words are not."""
     return any(_NO_TOKEN.fullmatch(run) is None for run in _RUN.findall(word))
 
 

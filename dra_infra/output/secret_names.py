@@ -86,7 +86,7 @@ _SMALL: Final = re.compile(r"-?\d{1,6}(?:\.\d+)?[a-zA-Z]{0,3}")
 
 @lru_cache(maxsize=2**14)
 def says_secret(name: str) -> bool:
-    """Whether a variable, setting or value of that name holds a secret: `API_TOKEN`, `db-password`, `sshKey`."""
+    """True for the name of a variable, setting or value that holds a secret: `API_TOKEN`, `db-password`, `sshKey`."""
     if name in _FOLDERS:
         return False
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
@@ -96,12 +96,12 @@ def says_secret(name: str) -> bool:
 
 
 def may_name_secret(name: str) -> bool:
-    """Whether *name* is one under which a value can be secret."""
+    """True for a name under which a value can be secret."""
     return _kind(name) != ""
 
 
 def names_secret(name: str, value: str) -> bool:
-    """Whether *name* says that *value* is a secret, and it is not one that is elsewhere: `$(TOKEN)`, `/run/token`."""
+    """True when *name* says that *value* is a secret, and it is not one that is elsewhere: `$(TOKEN)`, `/run/token`."""
     kind = _kind(name)
     if not kind or no_secret(value):
         return False
@@ -132,7 +132,7 @@ def name_below(name: str, key: str) -> str:
 
 
 def no_secret(value: str) -> bool:
-    """Whether *value* is no secret under any name: empty, a word like `true`, a reference, public or hidden."""
+    """True for a value that is no secret under any name: empty, a word like `true`, a reference, public or hidden."""
     text = value.strip()
     return (
         not text
@@ -145,7 +145,7 @@ def no_secret(value: str) -> bool:
 
 @lru_cache(maxsize=2**14)
 def _kind(name: str) -> str:
-    """What the value under *name* is: a `password`, a `token`, a `pair`, an `address`; empty for no secret."""
+    """The kind of secret under *name*: a `password`, a `token`, a `pair`, an `address`; empty for no secret."""
     words = _split(name)
     if not words or name in _FOLDERS:
         return ""
@@ -174,7 +174,7 @@ def _split(name: str) -> list[str]:
 
 
 def _is_elsewhere(words: list[str]) -> bool:
-    """Whether *words* name a Secret object, a checksum of a secret or a count of tokens, and no secret itself."""
+    """True for words that name a Secret object, a checksum of a secret or a count of tokens, and no secret itself."""
     return (
         "CHECKSUM" in words
         or (words[-1] in {"SECRET", "SECRETS"} and not _ELSEWHERE.isdisjoint(words))
@@ -183,7 +183,7 @@ def _is_elsewhere(words: list[str]) -> bool:
 
 
 def _is_pair(value: str) -> bool:
-    """Whether *value* is a user and a password as HTTP's basic authentication encodes them."""
+    """True for a user and a password as HTTP's basic authentication encodes them."""
     try:
         return b":" in base64.b64decode(value, validate=True)
     except ValueError:

@@ -168,7 +168,7 @@ def _below_names(
 
 
 def _is_secret(name: str, text: str, start: int, end: int) -> bool:
-    """Whether what stands there is a secret by its *name* and by its beginning, so that long values take no time."""
+    """True for a secret by its *name* and by its beginning, so that long values take no time."""
     start = _BLANKS.match(text, start, end).end()  # type: ignore[union-attr]  # it always matches
     return names_secret(name, text[start : min(end, start + _LONG)])
 
@@ -264,7 +264,7 @@ def _argument(text: str, match: re.Match[str]) -> Iterator[Span]:
 
 
 def _quoted(text: str, start: int) -> Span | None:
-    """What stands in quotes from *start* on; None where no quote does."""
+    """The text in quotes from *start* on; None where no quote begins."""
     opened = _QUOTED.match(text, start)
     if opened is None:
         return None
@@ -296,7 +296,7 @@ def _indented(text: str, indent: int, start: int) -> Iterator[Span]:
 
 
 def _below(text: str, key: int, start: int, *, scalar: bool) -> Iterator[Span]:
-    """What YAML has below a *key* whose line ends at *start*: items of a list, or with *scalar* a text."""
+    """The YAML below a *key* whose line ends at *start*: items of a list, or with *scalar* a text."""
     indent, in_list = _indent(text, key), False
     for begin, end in _lines_below(text, start):
         inner = _without_blanks(text, begin, end)

@@ -77,7 +77,7 @@ def secret_values(values: Any, name: str = "") -> Iterator[str]:
 
 
 def holds_secret(value: Any) -> bool:
-    """Whether the marker of a secret is somewhere in plain JSON data."""
+    """True when the marker of a secret is somewhere in plain JSON data."""
     if isinstance(value, Mapping):
         return any(map(holds_secret, value.values()))
     if isinstance(value, list):
@@ -350,7 +350,7 @@ def _name_at(path: str) -> str:
 
 
 def _identities(items: Sequence[Any]) -> list[tuple[str, Any] | None]:
-    """What each item of a list is known by beside its place: a field, or for a scalar itself; None where that is not its own."""
+    """The identity of each item of a list beside its place: a field, or for a scalar itself; None where that is not its own."""
     found = [_identity(item) for item in items]
     counted = Counter(found)
     return [each if counted[each] == 1 else None for each in found]
@@ -364,7 +364,7 @@ def _identity(item: Any) -> tuple[str, Any] | None:
 
 
 def is_secret(manifest: Mapping[str, Any]) -> bool:
-    """Whether an object is a Secret of Kubernetes."""
+    """True for a Secret of Kubernetes."""
     return manifest.get("kind") == "Secret" and str(manifest.get("apiVersion", "v1")) == "v1"
 
 

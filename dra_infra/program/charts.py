@@ -213,7 +213,7 @@ def render_templates(
 
 @contextmanager
 def _without_git(release: ProgramRelease, root: Path, inside: Path) -> Iterator[str]:
-    """What helm is given as the chart: its folder, or a copy of it where there is a `.git` in it, whose files would be the chart's.
+    """The folder that helm is given as the chart: its own, or a copy where there is a `.git` in it, whose files would be the chart's.
 
     Raises:
         ProgramError: `chart-leads-out`.
@@ -272,7 +272,7 @@ def _files(release: ProgramRelease, chart: Path, inside: Path) -> tuple[dict[str
 
 
 def _environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What helm needs of the environment: a chart of a stranger is rendered, and no secret of the job is for it."""
+    """The environment variables that helm needs: a chart of a stranger is rendered, and no secret of the job is for it."""
     return {
         name: value
         for name, value in environment.items()
@@ -283,7 +283,7 @@ def _environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _templates(text: str) -> Iterator[tuple[str, str]]:
-    """What each template printed; helm writes its name above each of its documents."""
+    """Each template with the text that it printed; helm writes its name above each of its documents."""
     starts = list(_SOURCE.finditer(text))
     ends = [*(start.start() for start in starts), len(text)]
     yield "", text[: ends[0]]
@@ -307,7 +307,7 @@ def _object(release: ProgramRelease, manifest: dict[str, Any]) -> ProgramObject:
 
 
 def _served(target: ClusterTarget) -> Iterator[str]:
-    """What charts ask for beside the kinds that helm knows by itself."""
+    """API versions that charts ask for beside the kinds that helm knows by itself."""
     (*_, newest) = target.releases
     for version in sorted(target.serves):
         yield f"resource.k8s.io/{version}"
@@ -315,7 +315,7 @@ def _served(target: ClusterTarget) -> Iterator[str]:
 
 
 def _hidden(release: ProgramRelease) -> Iterator[str]:
-    """What is secret or unknown."""
+    """Names of the fields of a release that hold a secret or unknown value."""
     for what in ("name", "namespace", "chart", "repository", "version", "values"):
         if _is_hidden(getattr(release, what)):
             yield what
@@ -330,7 +330,7 @@ def _is_hidden(value: Any) -> bool:
 
 
 def _said(text: str) -> str:
-    """What helm says went wrong, from the line with `Error:` on; warnings come before it."""
+    """The error that helm printed, from the line with `Error:` on; warnings come before it."""
     _, found, after = f"\n{text}".partition("\nError: ")
     said = (after if found else text).strip()
     return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."

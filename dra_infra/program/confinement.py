@@ -97,7 +97,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Allowance:
-    """What a program may beside what every program may.
+    """Rights that the user gives a program beside those that every program has.
 
     Args:
         variables: Names of environment variables.
@@ -237,7 +237,7 @@ def _interpreter() -> Iterator[Path]:
 
 
 def _module_path() -> Iterator[Path]:
-    """What else is on the module path, by `.pth` files and PYTHONPATH."""
+    """Folders that `.pth` files and PYTHONPATH add to the module path."""
     for entry in filter(None, sys.path):
         folder = Path(entry).absolute()
         yield from _checkout(folder) if (folder / ".git").exists() else (folder,)

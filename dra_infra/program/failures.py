@@ -58,7 +58,7 @@ def find_place(trace: TracebackType | None, root: Path) -> Place | None:
 
 
 def is_of_program(file: Path, root: Path) -> bool:
-    """Whether *file* is one of the user's own in the project at *root*, not one of a library that is installed there."""
+    """True for a file of the user's own in the project at *root*, not one of a library that is installed there."""
     return file.is_absolute() and file.is_relative_to(root) and "site-packages" not in file.parts
 
 

@@ -143,7 +143,7 @@ class RunningSynth:
 
     @property
     def in_force(self) -> tuple[str, ...]:
-        """What was kept from the program, of `sandbox.ALL`; said before anything of it was loaded."""
+        """The confinements of `sandbox.ALL` that are in force; said before anything of the program was loaded."""
         first, _, _ = self._answer.partition(b"\n")
         return tuple(each for each in sandbox.ALL if each in first.decode(errors="replace").split(", "))
 

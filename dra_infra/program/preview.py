@@ -117,7 +117,7 @@ def _all_processes() -> Iterator[int]:
 
 
 def _is_dead(number: int) -> bool:
-    """Whether only its parent's look at its exit code is missing."""
+    """True for a process that has ended and only waits for its parent to read its exit code."""
     try:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (OSError, IndexError):
@@ -291,7 +291,7 @@ class RunningPreview:
             self._readers = tuple(self._read(self._process))
 
     def result(self) -> EnginePreview:
-        """What the engine said; with `failure` when there is no preview."""
+        """The engine's preview; with `failure` when there is none."""
         try:
             return self._result()
         finally:

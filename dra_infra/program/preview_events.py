@@ -100,7 +100,7 @@ class Events:
 
     @property
     def resources(self) -> tuple[EngineResource, ...]:
-        """What happens to each resource."""
+        """The steps of each resource."""
         return tuple(self._resources.values())
 
     @property
@@ -110,13 +110,13 @@ class Events:
 
     @property
     def policies(self) -> tuple[PolicyFinding, ...]:
-        """What policies found, with the objects that they are about; sorted."""
+        """Findings of policies, with the objects that they are about; sorted."""
         refs = {urn: each.ref for urn, each in self._resources.items()}
         return tuple(sorted(replace(each, ref=refs.get(each.urn)) for each in self._policies))
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What was too much to keep."""
+        """Names of the parts that were too much to keep."""
         return tuple(f"{number:,} more {what}" for what, number in sorted(self._left_out.items()))
 
     def clean(self, text: object, most: int = MAX_TEXT) -> str:

@@ -31,7 +31,7 @@ DEFAULT_STACK = "dev"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Project:
-    """What is needed to run a program.
+    """A project with the settings of one stack: all that is needed to run its program.
 
     Args:
         name: Name of the project.
@@ -121,7 +121,7 @@ def minor_of(config: Mapping[str, str]) -> str | None:
 
 
 def secret_texts_of(project: Project) -> tuple[str, ...]:
-    """What must not show of a run: secret settings that stand in plain text, and secrets of the environment."""
+    """Texts that a run must not show: secret settings that stand in plain text, and secrets of the environment."""
     named = {key: value for key, value in project.config.items() if value != UNDECRYPTABLE}
     secret = (named[key] for key in project.secret_keys if key in named)
     return (*secret, *secret_texts(named), *secret_texts(os.environ))
@@ -267,7 +267,7 @@ def nearest_path(path: Path) -> str:
 
 
 def leads_out(path: Path, top: Path) -> bool:
-    """Whether *path* is named as one in the repository at *top*, and `is_outside`."""
+    """True for a path that is named as one in the repository at *top*, and `is_outside`."""
     inside = Path(os.path.realpath(top))
     below = (path, *Path(os.path.abspath(path)).parents)  # noqa: PTH100  (without following links)
     return is_outside(path, top) and any(
@@ -276,7 +276,7 @@ def leads_out(path: Path, top: Path) -> bool:
 
 
 def is_outside(path: Path, top: Path) -> bool:
-    """Whether *path* is, when links are followed, no file of the repository at *top*: it is elsewhere, or in a `.git`.
+    """True for a path that is, when links are followed, no file of the repository at *top*: it is elsewhere, or in a `.git`.
 
     Whoever wrote a link may not see what lies there.
     """

@@ -88,7 +88,7 @@ def bounded(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def output_on_stderr() -> Iterator[None]:
-    """What a program prints must not mix with what synth prints."""
+    """Send the program's prints to standard error, where they do not mix with what synth prints."""
     with contextlib.redirect_stdout(sys.stderr):
         yield
 

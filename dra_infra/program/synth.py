@@ -278,7 +278,7 @@ class Monitor:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def GetDeploymentInfo(self, _request: empty_pb2.Empty) -> resource_pb2.DeploymentInfo:  # noqa: N802
-        """Which features this monitor has; transforms and hooks need a running engine to call back."""
+        """The features of this monitor; transforms and hooks need a running engine to call back."""
         return resource_pb2.DeploymentInfo(supportedFeatures=list(_FEATURES))
 
     def SupportsFeature(self, _request: Any) -> resource_pb2.SupportsFeatureResponse:  # noqa: N802

@@ -101,7 +101,7 @@ def _find_names(template: PodTemplate) -> set[str]:
 
 
 def _is_extended(name: str) -> bool:
-    """Whether a resource has a domain that is not Kubernetes' own; IsExtendedResourceName of the API helpers."""
+    """True for a resource whose domain is not Kubernetes' own; IsExtendedResourceName of the API helpers."""
     domain, slash, _ = name.partition("/")
     return bool(slash) and (name.startswith(OF_CLASS) or not f".{domain}".endswith(".kubernetes.io"))
 

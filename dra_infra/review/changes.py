@@ -26,7 +26,7 @@ ACTIONS: Final[tuple[Action, ...]] = ("replaced", "deleted", "changed", "created
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
-    """What happens to one object.
+    """A change of one object.
 
     Args:
         action: What `pulumi up` would do.
@@ -64,7 +64,7 @@ class Change:
 
     @property
     def old_ref(self) -> ObjectRef | None:
-        """What the object was called before, where that differs."""
+        """The former kind, namespace and name, where they differ."""
         if self.before is None or self.before.ref == self.ref:
             return None
         return self.before.ref
@@ -107,7 +107,7 @@ def name_of(urn: str) -> str:
 
 
 def is_name_made_up(change: Change) -> bool:
-    """Whether Pulumi makes the name of the object, on either side."""
+    """True when Pulumi makes the name of the object, on either side."""
     return any(side is not None and side.ref.name == UNKNOWN for side in (change.before, change.after))
 
 

@@ -155,11 +155,11 @@ class QuotaUse:
     bridged: bool = True
 
     def of_claim(self, spec: Any) -> Use:
-        """What one claim counts for."""
+        """The use of quota by one claim."""
         return count_claim(spec, self.extended, bridged=self.bridged)
 
     def of_pod(self, pods: PodTemplate, templates: ClaimUse) -> Use:
-        """What one pod counts for: claims that are made for it, and extended resources that it asks for."""
+        """The use of quota by one pod: claims that are made for it, and extended resources that it asks for."""
         use: Use = Counter()
         for entry in pods.claims:
             ref = ObjectRef(
@@ -182,7 +182,7 @@ class QuotaUse:
         return use
 
     def of_program(self, program: ClaimUse, daemons: Mapping[ObjectRef, int]) -> dict[str, Use]:
-        """What all claims and pods count for, by namespace.
+        """The use of quota by all claims and pods, by namespace.
 
         Args:
             program: The objects.

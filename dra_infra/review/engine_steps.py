@@ -66,7 +66,7 @@ _MOST_NOTES: Final = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineOnly:
-    """What the engine would do to a resource that is not among our changes."""
+    """Steps of the engine on a resource that is not among our changes."""
 
     why: Why
     urn: str
@@ -87,7 +87,7 @@ class EngineOnly:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineSide:
-    """What the engine adds to a review.
+    """The engine's part of a review.
 
     Args:
         whole: Whether the preview went through all resources.
@@ -281,7 +281,7 @@ _POLICY_HINTS: Final = {
 
 
 def _is_told(message: EngineMessage, head: Program) -> bool:
-    """Whether our own components said it: a program that has problems fails in the engine with the same words."""
+    """True for a message of our own components: a program that has problems fails in the engine with the same words."""
     return any(each.path in message.text and f"[{each.code}]" in message.text for each in head.problems)
 
 

@@ -162,7 +162,7 @@ def _legend(before: Placement | None, after: Placement, owners: Iterable[ObjectR
 
 
 def letter_of(index: int) -> str:
-    """What the cells of a workload bear: `A` to `Z`, then `A1`."""
+    """The letter on the cells of a workload: `A` to `Z`, then `A1`."""
     letter = chr(ord("A") + index % 26)
     return letter if index < 26 else f"{letter}{index // 26}"
 

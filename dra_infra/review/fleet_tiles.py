@@ -166,23 +166,23 @@ class Tile:
 
     @property
     def joints(self) -> tuple[Bar, ...]:
-        """What joins the cells of one claim."""
+        """Bars that join the cells of one claim."""
         return tuple(draw_joints(self.cells))
 
     @property
     def before(self) -> tuple[Bar, ...]:
-        """What was there before; empty where nothing changes."""
+        """Bars for the use before; empty where nothing changes."""
         return tuple(draw_before(self.cells)) if self.changes else ()
 
     @property
     def letters(self) -> tuple[Letters, ...]:
-        """What is written on the cells."""
+        """The letters on the cells."""
         return tuple(draw_letters(self.cells))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TilePainter:
-    """What is known of all devices.
+    """Paints the devices of a node as cells, by the workloads that have them.
 
     Args:
         now: Index of the workload that gets the device.
@@ -205,7 +205,7 @@ class TilePainter:
     nodes: Mapping[str, Node] = field(repr=False)
 
     def is_used(self, devices: Iterable[tuple[DeviceKey, Device]]) -> bool:
-        """Whether any of the devices is in use before or after."""
+        """True when any of the devices is in use before or after."""
         return any(key in self.now or key in self.was for key, _ in devices)
 
     def draw_tile(self, name: str, devices: list[tuple[DeviceKey, Device]]) -> Tile:

@@ -54,7 +54,7 @@ class WorkloadReview:
 
     @property
     def fits(self) -> bool:
-        """Whether all pods of the head's workload have a place."""
+        """True when all pods of the head's workload have a place."""
         return self.after is not None and self.after.verdict == "fits"
 
 

@@ -101,7 +101,7 @@ def find_replacing_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -
 
 
 def is_claim_kind(manifest: Mapping[str, Any]) -> bool:
-    """Whether the object is a claim or a claim template, whose specs are immutable."""
+    """True for a claim or a claim template, whose specs are immutable."""
     return group_of(manifest) == "resource.k8s.io" and manifest.get("kind") in _CLAIM_KINDS
 
 

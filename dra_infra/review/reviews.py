@@ -36,7 +36,7 @@ _NAME_A_FLEET: Final = 'Nothing was placed: add --fleet "hgx-h100 x 4" to see wh
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Review:
-    """What a change of a program does.
+    """A review: changes, placements, problems and dangers of two versions of a program.
 
     Args:
         project: Pulumi project of the head.
@@ -76,7 +76,7 @@ class Review:
 
     @property
     def rooms(self) -> tuple[RoomChange, ...]:
-        """What base and head leave of the fleet, per device class and MIG profile."""
+        """Room that base and head leave on the fleet, per device class and MIG profile."""
         return compare_rooms(self.before, self.after)
 
     @property
@@ -86,7 +86,7 @@ class Review:
 
     @property
     def failed(self) -> bool:
-        """Whether something must be fixed before merge: a problem, or a workload that has no place any more."""
+        """True when something must be fixed before merge: a problem, or a workload that has no place any more."""
         return any(problem.severity == "error" for problem in self.problems)
 
     def is_blocked(self, fail_on: FailOn = "problem") -> bool:
@@ -96,7 +96,7 @@ class Review:
 
     @property
     def undecided(self) -> bool:
-        """Whether a workload was placed, and nobody can say whether it fits."""
+        """True when a workload was placed, and nobody can say if it fits."""
         return any(each.after is not None and each.after.verdict == "not-decided" for each in self.workloads)
 
     @property
@@ -234,7 +234,7 @@ def review(
 
 
 def _worst_first(problems: Iterable[Problem]) -> list[Problem]:
-    """What fails before what only warns, each in the order of problems."""
+    """Errors before warnings, each in the order of problems."""
     return sorted(problems, key=lambda each: (each.severity != "error", each))
 
 

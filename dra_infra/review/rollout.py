@@ -66,7 +66,7 @@ class Rollout:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outlook:
-    """What a rollout will be like.
+    """The expected course of a rollout.
 
     Args:
         message: As the rest of a sentence that starts with the workload.

@@ -33,7 +33,7 @@ _WORKLOADS: Final = frozenset(
 
 
 def key_of(ref: ObjectRef) -> Key:
-    """What an object of a program is found by among running ones."""
+    """The key of a program's object among running ones."""
     return ref.kind, ref.namespace or "default", ref.name
 
 
@@ -80,7 +80,7 @@ class Running:
         return len(self.pods.get(key_of(ref), ()))
 
     def is_done(self, ref: ObjectRef) -> bool:
-        """Whether a Job has ended."""
+        """True for a Job that has ended."""
         conditions = _mappings(get_field(self.objects.get(key_of(ref), {}), "status.conditions"))
         return any(
             each.get("type") in ("Complete", "Failed") and each.get("status") == "True" for each in conditions
@@ -96,7 +96,7 @@ class Running:
 
 
 def find_taken(snapshot: Snapshot, *programs: Program) -> tuple[Taken, tuple[NotSeen, ...]]:
-    """What a snapshot leaves of its fleet for the programs, and what that does not take into account.
+    """Devices and amounts of a snapshot that are not free for the programs, and what that does not take into account.
 
     Pods and claims of the programs themselves take nothing, for the placement starts them anew; so an object that is in
     a program and in the snapshot counts once.
@@ -155,14 +155,14 @@ def _read_shape(pod: Mapping[str, Any]) -> PodShape:
 
 
 def _find_policies(running: Running, own: set[Key]) -> tuple[Mapping[str, Any], ...]:
-    """What adds to pods, bounds them, taints devices, or says what namespaces are, and is not the programs' own."""
+    """Running objects that add to pods, bound them, taint devices or describe namespaces, and are not the programs' own."""
     return tuple(each for kind in _POLICIES for each in running.of_kind(kind) if _key(each) not in own)
 
 
 def _find_made(
     running: Running, own: set[Key], snapshot: Snapshot, programs: Sequence[Program]
 ) -> dict[str, Use]:
-    """What claims and pods that are not the programs' own count for in quotas, by namespace."""
+    """The use of quota by claims and pods that are not the programs' own, by namespace."""
     if not any(running.of_kind("ResourceQuota")) and not any(
         each.ref.kind == "ResourceQuota" for program in programs for each in program.objects
     ):
@@ -278,7 +278,7 @@ def _device(result: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _amounts(value: Any) -> Mapping[str, str] | None:
-    """What a share takes, without amounts that are none."""
+    """The amounts that a share takes, without those that are none."""
     if not isinstance(value, Mapping):
         return None
     found: dict[str, str] = {}

@@ -26,7 +26,6 @@ from dra_infra.documents.yaml_stream import (
     split_documents,
 )
 from dra_infra.errors import Place, Problem
-from dra_infra.program.project import nearest_path
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
 """Files of a folder that are read."""
@@ -164,6 +163,9 @@ def _read_file(path: Path) -> Iterator[SourceObject | Problem]:
 
 
 def _meant(path: Path) -> str:
+    # Without projects and their records, `validate` of one file starts faster.
+    from dra_infra.program.project import nearest_path
+
     return (not path.exists() and nearest_path(path)) or "check the path"
 
 

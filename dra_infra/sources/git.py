@@ -174,7 +174,7 @@ def calling(layout: Layout, *arguments: str) -> Iterator[Call]:
 
 
 def ask(layout: Layout, *arguments: str) -> Said:
-    """What git says on the view of a repository; paths are taken literally.
+    """Run git on the view of a repository; paths are taken literally.
 
     Raises:
         ProgramError: `no-git`, `git-no-answer`.
@@ -220,7 +220,7 @@ def remotes(layout: Layout) -> list[str]:
 
 
 def _ask_at(top: Path, *arguments: str) -> Said:
-    """What git says of the settings of the repository whose `.git` lies in *top*: of none above it, and no bare one.
+    """Ask git for settings of the repository whose `.git` lies in *top*: of none above it, and no bare one.
 
     For calls that read settings and start nothing that these name.
     """

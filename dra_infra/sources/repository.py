@@ -40,7 +40,7 @@ class Repository:
         return self.layout.top
 
     def git(self, *arguments: str) -> str | None:
-        """What git prints; None when it fails.
+        """The output of git; None when it fails.
 
         Raises:
             ProgramError: `no-git`, `git-no-answer`.
@@ -194,7 +194,7 @@ def find_repository(directory: Path) -> Repository:
 
 
 def notes_of_tree(repository: Repository, base: str, state: Mapping[str, str]) -> Iterator[str]:
-    """What a reader of a review must know of the working tree: what is not committed, and what the program wrote there.
+    """Notes on the working tree for readers of a review: files that are not committed, and files that the program wrote.
 
     Args:
         repository: The working tree.
@@ -216,7 +216,7 @@ def notes_of_tree(repository: Repository, base: str, state: Mapping[str, str]) -
 
 
 def may_be_in_repository(directory: Path) -> bool:
-    """Whether a `.git` lies above *directory*, by its name or by where links lead."""
+    """True when a `.git` lies above *directory*, by its name or by where links lead."""
     names = (os.path.realpath(directory), os.path.abspath(directory))  # noqa: PTH100  (without following links)
     return any(os.path.lexists(each / ".git") for name in map(Path, names) for each in (name, *name.parents))
 

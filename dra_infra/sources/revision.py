@@ -189,7 +189,7 @@ _LINE: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*([=
 
 
 def read_package_pins(root: Path) -> dict[str, str]:
-    """What the project in *root* asks for of each package: a version where it is pinned, else the range as written.
+    """The version of each package that the project in *root* pins, else the range as written.
 
     A lock file counts before requirement files, those before `pyproject.toml`. What cannot be read is passed over, for
     nothing but a remark of the review follows from it.

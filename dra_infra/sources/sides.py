@@ -40,7 +40,7 @@ from dra_infra.sources.subject import Source, label_of, repository_of
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Asked:
-    """What the user says about the sides.
+    """The options of a review: where its sides come from, and how they are made.
 
     Args:
         base: Revision; None when there is a *base_path*.
@@ -66,7 +66,7 @@ class Asked:
 
     @property
     def label(self) -> str:
-        """What the user calls the base."""
+        """The user's name for the base."""
         return self.base if self.base is not None else str(self.base_path)
 
 
@@ -404,7 +404,7 @@ def without_secrets(before: Program, after: Program, mask: SecretMask) -> tuple[
 
 
 def _key(each: ProgramObject) -> tuple[str, str, str]:
-    """What an object is found by on the other side, whatever the version of its API."""
+    """The key of an object on the other side, whatever the version of its API."""
     _, _, types, name = each.urn.split("::", 3)
     return types.rpartition("$")[0], each.ref.kind, name
 

@@ -57,7 +57,7 @@ def find_source(
     stack: str | None = None,
     config: Mapping[str, str] = MappingProxyType({}),
 ) -> Source:
-    """What lies at *path*.
+    """Find the program, chart or manifests at *path*.
 
     Args:
         path: A folder or file.
@@ -120,7 +120,7 @@ def trusted_source(
     stack: str | None = None,
     config: Mapping[str, str] = MappingProxyType({}),
 ) -> Source | None:
-    """What the tree has at *path*, or the user says that it is; None where neither tells."""
+    """The source that the tree has at *path*, or the user says that it is; None where neither tells."""
     with suppress(ProgramError):
         source = find_source(path, kind, stack=stack, config=config)
         if kind or source.kind != "manifests" or any(isinstance(each, Path) for each in files_in(path)):
@@ -132,7 +132,7 @@ def trusted_source(
 
 
 def label_of(source: Source, repository: Repository | None) -> str:
-    """What manifests are told apart by from those of other folders: the path in the repository."""
+    """The label of manifests, which tells them apart from those of other folders: the path in the repository."""
     if not source.root.exists():
         return Path(source.shown).as_posix()
     return (repository.prefix if repository else "") or source.root.name or "manifests"

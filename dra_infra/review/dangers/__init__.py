@@ -1,4 +1,4 @@
-"""What `pulumi up` would do to things that run: allowed, but to be known before merge.
+"""Dangers: changes by `pulumi up` to things that run, allowed, but to be known before merge.
 
 `docs/review.md` shows each danger with an example.
 """

@@ -126,7 +126,7 @@ def _describe_gap(ref: ObjectRef, users: tuple[ObjectRef, ...], sides: Sides) ->
 
 
 def has_admin_access(manifest: Mapping[str, Any]) -> bool:
-    """Whether a claim or template asks for admin access."""
+    """True for a claim or template that asks for admin access."""
     path = (
         "spec.spec.devices.requests"
         if manifest.get("kind") == "ResourceClaimTemplate"

@@ -129,7 +129,7 @@ def _count_daemons(placement: Placement | None) -> Mapping[ObjectRef, int]:
 
 
 def _count_others(sides: Sides, counted: QuotaUse) -> dict[str, Use]:
-    """What runs and is not the program's own, by namespace."""
+    """The use of quota by running objects that are not the program's own, by namespace."""
     running = sides.running
     own = {key_of(ref) for ref in (*sides.before.objects, *sides.after.objects)}
     use: dict[str, Use] = {}
@@ -153,7 +153,7 @@ _NO_TEMPLATES = ClaimUse(objects={}, pods={}, users={})
 
 
 def _count_rolling(sides: Sides, counted: QuotaUse) -> dict[ObjectRef, Use]:
-    """What is there on top while pods and claims are exchanged."""
+    """The use of quota by pods and claims that exist beside the old ones during a rollout."""
     found: dict[ObjectRef, Use] = {}
     for change in sides.changes:
         if sides.rolls(change) and change.ref.kind == "Deployment":

@@ -27,7 +27,7 @@ OPERATOR: Final = "GPU Operator"
 
 
 def ref_of(release: ProgramRelease) -> ObjectRef:
-    """What dangers call a release."""
+    """The kind, namespace and name by which dangers call a release."""
     return ObjectRef(kind="Release", name=release.name, namespace=release.namespace)
 
 
@@ -251,5 +251,5 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _is_above(path: str, leaves: Mapping[str, Any]) -> bool:
-    """Whether a path that held one value now holds several."""
+    """True for a path that held one value and now holds several."""
     return any(each.startswith(f"{path}.") for each in leaves)

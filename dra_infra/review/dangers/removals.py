@@ -74,7 +74,7 @@ _CODES = ("field-dropped", "field-ignored")
 
 
 def is_told_as_danger(problem: Problem) -> bool:
-    """Whether a review tells a problem among its dangers, and then not among its problems."""
+    """True for a problem that a review tells among its dangers, and then not among its problems."""
     return problem.severity == "warning" and problem.code in _CODES
 
 

@@ -99,7 +99,7 @@ class Sides:
 
     @property
     def fleet(self) -> str:
-        """What the fleet is called; empty without one."""
+        """The name of the fleet; empty without one."""
         placement = self.placements[1]
         return placement.fleet.name if placement else ""
 
@@ -108,7 +108,7 @@ class Sides:
         return self.after.objects.get(ref) or self.before.objects.get(ref)
 
     def is_moved(self, change: Change) -> bool:
-        """Whether a deleted object is one that another resource creates."""
+        """True for a deleted object that another resource creates."""
         return change.action == "deleted" and change.ref in self.after.objects
 
     def cause_of(self, change: Change) -> str:
@@ -131,7 +131,7 @@ class Sides:
         return (*self.after.users.get(ref, ()), *self.others.users.get(other, ()))
 
     def rolls(self, change: Change) -> bool:
-        """Whether a change exchanges pods with claims."""
+        """True for a change that exchanges pods with claims."""
         return _rolls(change, self.before, self.after)
 
 
@@ -180,7 +180,7 @@ def _follow_rollouts(
 
 
 def _index_others(running: Running, own: set[tuple[str, str, str]]) -> ClaimUse:
-    """What nothing else made and no program has: pods of a Deployment and claims of a pod say nothing new."""
+    """The use of running objects that nothing else made and no program has: pods of a Deployment and claims of a pod say nothing new."""
     objects = [
         ProgramObject(urn="", manifest=manifest)
         for key, manifest in running.objects.items()
