@@ -1,6 +1,6 @@
 """One workload on the otherwise free fleet: which nodes can take a pod, why not the others, and how many fit.
 
-Candidate nodes with their devices are made when looked at: a large fleet has many more than anybody reads.
+First fit fills a fleet with the pods of several workloads, each on the first node in order that takes it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any
 
 from dra_infra.explanation import NodeReason
 from dra_infra.kubernetes.api.pod_containers import Amounts
@@ -153,6 +153,17 @@ class FreeFleet:
         """Searches a node for the claims of a pod while nothing else runs."""
         plan = plan.at(self.cluster.offered[node])
         return self.attempts.attempt(node, _demands(plan), self._in_use)
+
+    def placement_on(self, node: int, plan: PodPlan) -> NodePlacement:
+        """A pod on a node while nothing else runs, with the devices that it gets there."""
+        plan = plan.at(self.cluster.offered[node])
+        outcome = self.attempt(plan, node)
+        picks = outcome.picks if isinstance(outcome, Chosen) else ()
+        choices = []
+        for number, entry in enumerate(plan.entries):
+            own = [pick for pick in picks if pick.claim == number]
+            choices.extend(choose(self.cluster, entry, node, own))
+        return NodePlacement(node=self.cluster.nodes[node].name, devices=tuple(choices))
 
     def explain(self, plan: PodPlan, node: int) -> NodeReason:
         """Why a node that the filters let through has no devices for a pod."""
@@ -332,49 +343,71 @@ def _demands(plan: PodPlan) -> tuple[Demand, ...]:
     return tuple(entry.demand for entry in plan.entries)
 
 
-class CandidateNodes(Sequence[NodePlacement]):
-    """The nodes that can take one pod, in order of name; compares like a tuple."""
+@dataclass(frozen=True, slots=True)
+class PlacedPod:
+    """One pod on its node.
 
-    def __init__(self, free: FreeFleet, plan: PodPlan, answer: FreeAnswer) -> None:
+    Args:
+        node: Number of the node.
+        chosen: Its devices there.
+        placement: Both, as the answer shows them.
+    """
+
+    node: int
+    chosen: Chosen
+    placement: NodePlacement
+
+
+class FirstFit:
+    """Places pods on a fleet that fills up, each on the first node in order that takes it.
+
+    Args:
+        free: The fleet.
+        on_attempt: Called before a node is tried.
+    """
+
+    def __init__(self, free: FreeFleet, on_attempt: Callable[[], None] = lambda: None) -> None:
+        self.state = free.state()
         self._free = free
-        self._plan = plan
-        self._answer = answer
+        self._on_attempt = on_attempt
+        self._starts: dict[tuple[object, ...], int] = {}
 
-    def __len__(self) -> int:
-        return len(self._answer.candidates)
+    def place(self, plan: PodPlan) -> PlacedPod | None:
+        """Place one pod; None when no node takes it, or a node ends the attempt."""
+        refusals = self._free.refusals(plan)
+        left = self.state.nodes_for(plan)
+        # Claims that only this pod has are refused by a node for good once they are, for a fleet only fills up; and so
+        # are pods, unless others that come make room for them.
+        settled = plan.shape.only_fills and not any(entry.shared for entry in plan.entries)
+        key = self._free.key_of(plan) if settled else None
+        start = self._starts.get(key, 0) if key is not None else 0
+        for node in self.state.open_nodes(plan, range(start, len(refusals))):
+            if refusals[node] or (left is not None and node not in left):
+                continue
+            self._on_attempt()
+            outcome = self.state.attempt(plan, node)
+            if isinstance(outcome, Chosen):
+                if key is not None:
+                    self._starts[key] = node
+                return PlacedPod(node, outcome, self.state.commit(plan, node, outcome))
+            if not isinstance(outcome, Impossible):
+                return None
+        if key is not None:
+            self._starts[key] = len(refusals)
+        return None
 
-    @overload
-    def __getitem__(self, index: int) -> NodePlacement: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[NodePlacement, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> NodePlacement | tuple[NodePlacement, ...]:
-        if isinstance(index, slice):
-            return tuple(self._build(node) for node in self._answer.candidates[index])
-        return self._build(self._answer.candidates[index])
-
-    def __iter__(self) -> Iterator[NodePlacement]:
-        return map(self._build, self._answer.candidates)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return f"CandidateNodes({len(self)} nodes)"
-
-    def _build(self, node: int) -> NodePlacement:
-        plan = self._plan.at(self._free.cluster.offered[node])
-        outcome = self._free.attempt(plan, node)
-        picks = outcome.picks if isinstance(outcome, Chosen) else ()
-        choices = []
-        for number, entry in enumerate(plan.entries):
-            own = [pick for pick in picks if pick.claim == number]
-            choices.extend(choose(self._free.cluster, entry, node, own))
-        return NodePlacement(node=self._free.cluster.nodes[node].name, devices=tuple(choices))
+    def place_on_each(self, plan: PodPlan) -> Iterator[PlacedPod]:
+        """Place a pod of a DaemonSet on each node that takes it."""
+        for node, refusal in enumerate(self._free.refusals(plan)):
+            left = self.state.nodes_for(plan)
+            if refusal or (left is not None and node not in left):
+                continue
+            if not any(True for _ in self.state.open_nodes(plan, [node])):
+                continue
+            self._on_attempt()
+            outcome = self.state.attempt(plan, node)
+            if isinstance(outcome, Chosen):
+                yield PlacedPod(node, outcome, self.state.commit(plan, node, outcome))
 
 
 def open_fleet(

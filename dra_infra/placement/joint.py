@@ -13,7 +13,7 @@ first; alone, on the otherwise free fleet, it is not held to them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,8 +25,7 @@ from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
 from dra_infra.placement.cluster_state import InUse
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
-from dra_infra.placement.free_fleet import Capacity, FreeFleet
-from dra_infra.placement.outcomes import Chosen, Impossible
+from dra_infra.placement.free_fleet import Capacity, FirstFit, FreeFleet
 from dra_infra.placement.placement import NodePlacement
 from dra_infra.placement.workloads import ProgramObjects
 
@@ -177,73 +176,6 @@ class JointPlacement:
 
     pods: Sequence[tuple[NodePlacement, ...]]
     in_use: InUse
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedPod:
-    """One pod on its node.
-
-    Args:
-        node: Number of the node.
-        chosen: Its devices there.
-        placement: Both, as the answer shows them.
-    """
-
-    node: int
-    chosen: Chosen
-    placement: NodePlacement
-
-
-class FirstFit:
-    """Places pods on a fleet that fills up, each on the first node in order that takes it.
-
-    Args:
-        free: The fleet.
-        on_attempt: Called before a node is tried.
-    """
-
-    def __init__(self, free: FreeFleet, on_attempt: Callable[[], None] = lambda: None) -> None:
-        self.state = free.state()
-        self._free = free
-        self._on_attempt = on_attempt
-        self._starts: dict[tuple[object, ...], int] = {}
-
-    def place(self, plan: PodPlan) -> PlacedPod | None:
-        """Place one pod; None when no node takes it, or a node ends the attempt."""
-        refusals = self._free.refusals(plan)
-        left = self.state.nodes_for(plan)
-        # Claims that only this pod has are refused by a node for good once they are, for a fleet only fills up; and so
-        # are pods, unless others that come make room for them.
-        settled = plan.shape.only_fills and not any(entry.shared for entry in plan.entries)
-        key = self._free.key_of(plan) if settled else None
-        start = self._starts.get(key, 0) if key is not None else 0
-        for node in self.state.open_nodes(plan, range(start, len(refusals))):
-            if refusals[node] or (left is not None and node not in left):
-                continue
-            self._on_attempt()
-            outcome = self.state.attempt(plan, node)
-            if isinstance(outcome, Chosen):
-                if key is not None:
-                    self._starts[key] = node
-                return PlacedPod(node, outcome, self.state.commit(plan, node, outcome))
-            if not isinstance(outcome, Impossible):
-                return None
-        if key is not None:
-            self._starts[key] = len(refusals)
-        return None
-
-    def place_on_each(self, plan: PodPlan) -> Iterator[PlacedPod]:
-        """Place a pod of a DaemonSet on each node that takes it."""
-        for node, refusal in enumerate(self._free.refusals(plan)):
-            left = self.state.nodes_for(plan)
-            if refusal or (left is not None and node not in left):
-                continue
-            if not any(True for _ in self.state.open_nodes(plan, [node])):
-                continue
-            self._on_attempt()
-            outcome = self.state.attempt(plan, node)
-            if isinstance(outcome, Chosen):
-                yield PlacedPod(node, outcome, self.state.commit(plan, node, outcome))
 
 
 def place_together(free: FreeFleet, workloads: Sequence[Workload]) -> JointPlacement:

@@ -12,8 +12,8 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING, Taken
 from dra_infra.placement.cluster import newest_release
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
-from dra_infra.placement.free_fleet import FreeFleet, open_fleet, running_of
-from dra_infra.placement.joint import FirstFit, PlacedPod, in_order, settle_affinity
+from dra_infra.placement.free_fleet import FirstFit, FreeFleet, PlacedPod, open_fleet, running_of
+from dra_infra.placement.joint import in_order, settle_affinity
 from dra_infra.placement.workloads import ProgramObjects, find_bystanders, find_workloads
 
 MAX_EFFORT: Final = 300_000

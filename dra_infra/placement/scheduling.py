@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 from dra_infra.explanation import NodeReason
 from dra_infra.explanation.records import FitVerdict
@@ -17,7 +17,6 @@ from dra_infra.kubernetes.scheduler.pod_resources import show_amount
 from dra_infra.placement.cluster import name_claims, newest_release
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import (
-    CandidateNodes,
     Capacity,
     FreeAnswer,
     FreeFleet,
@@ -28,8 +27,43 @@ from dra_infra.placement.free_fleet import (
 from dra_infra.placement.headroom import count_headroom
 from dra_infra.placement.joint import ObjectMakers, count_daemons, place_together, plan_alone, settle_affinity
 from dra_infra.placement.outcomes import Aborted, NotDecided
-from dra_infra.placement.placement import Placement, Reason, WorkloadPlacement
+from dra_infra.placement.placement import NodePlacement, Placement, Reason, WorkloadPlacement
 from dra_infra.placement.workloads import ProgramObjects, find_bystanders, find_workloads, plan_claim
+
+
+class CandidateNodes(Sequence[NodePlacement]):
+    """The nodes that can take one pod, in order of name; compares like a tuple."""
+
+    def __init__(self, free: FreeFleet, plan: PodPlan, answer: FreeAnswer) -> None:
+        self._free = free
+        self._plan = plan
+        self._answer = answer
+
+    def __len__(self) -> int:
+        return len(self._answer.candidates)
+
+    @overload
+    def __getitem__(self, index: int) -> NodePlacement: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[NodePlacement, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> NodePlacement | tuple[NodePlacement, ...]:
+        if isinstance(index, slice):
+            return tuple(self._free.placement_on(node, self._plan) for node in self._answer.candidates[index])
+        return self._free.placement_on(self._answer.candidates[index], self._plan)
+
+    def __iter__(self) -> Iterator[NodePlacement]:
+        return (self._free.placement_on(node, self._plan) for node in self._answer.candidates)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"CandidateNodes({len(self)} nodes)"
 
 
 def place(
