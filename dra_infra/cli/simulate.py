@@ -15,7 +15,7 @@ from dra_infra.cli.printing import print_not_seen, print_problems, progress, wri
 from dra_infra.cli.settings import check_settings, find_fleet, read_program, read_snapshot
 from dra_infra.errors import InvalidSpecError, in_reading_order
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN
 from dra_infra.placement import what_if
 from dra_infra.placement.placement import Headroom, Placement, Room, WorkloadPlacement
 from dra_infra.placement.scheduling import place
@@ -79,7 +79,7 @@ def run(
         )
         manifests, notes = what_if.scale([each.manifest for each in program.objects], scale)
         problems = (*program.problems, *check_program(program, fleet=chosen))
-        taken, left_out = find_taken(cluster, program) if cluster else (NOTHING, ())
+        taken, left_out = find_taken(cluster, program) if cluster else (NOTHING_TAKEN, ())
         print_not_seen([*program.not_seen, *left_out])
         print_problems(in_reading_order(dict.fromkeys(problems)))
         if any(problem.severity == "error" for problem in problems):

@@ -27,7 +27,7 @@ from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
 from dra_infra.kubernetes.scheduler.allocator.selection import Trouble
 from dra_infra.kubernetes.scheduler.allocator.slices import device_matches_node, pool_of
-from dra_infra.kubernetes.scheduler.allocator.state import NOTHING, AllocatedState, Usage
+from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState, Usage
 from dra_infra.kubernetes.scheduler.allocator.taking import OPTIONAL_NODE_OPERATIONS, is_kept_away
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
 from dra_infra.kubernetes.scheduler.fleet import Node
@@ -251,14 +251,14 @@ class DeviceChecks:
             return None
         capacities = published.device.capacity or {}
         try:
-            if fits(wanted.capacity, capacities, NOTHING, NOTHING, self._variant):
+            if fits(wanted.capacity, capacities, NO_USE, NO_USE, self._variant):
                 return None
         except CapacityError as error:
             return CheckResult(Stage.CAPACITY, detail=str(error), is_error=True)
         for name, amount in wanted.capacity.items():
             if name not in capacities:
                 return CheckResult(Stage.CAPACITY, detail=f"{name} is absent")
-            if not fits({name: amount}, {name: capacities[name]}, NOTHING, NOTHING, self._variant):
+            if not fits({name: amount}, {name: capacities[name]}, NO_USE, NO_USE, self._variant):
                 return CheckResult(Stage.CAPACITY, detail=f"{name} is {capacities[name].value}")
         return CheckResult(Stage.CAPACITY, detail="what a request takes by default does not fit the device")
 

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from dra_infra.errors import ForgeError, Problem
 from dra_infra.output.escaping import one_line
 from dra_infra.output.secret_detector import report_mask
-from dra_infra.output.secret_names import says_secret
+from dra_infra.output.secret_names import is_secret_name
 from dra_infra.review.markdown_report import marker_of
 
 MASKED: Final = "***"
@@ -39,7 +39,7 @@ class Mask:
     def __init__(self, token: str = "", environment: Mapping[str, str] | None = None) -> None:
         values = [token] if token else []
         for name, value in (environment or {}).items():
-            if says_secret(name) and len(value.strip()) >= _SHORTEST:
+            if is_secret_name(name) and len(value.strip()) >= _SHORTEST:
                 values += [value, *(line for line in value.splitlines() if len(line.strip()) >= _SHORTEST)]
         forms = {form for value in values for form in _forms(value.strip())}
         # The longest first, or a part of a secret would be taken out and the rest stay.

@@ -1,7 +1,7 @@
 """Names that say that a value is secret: of variables, settings, fields, keys, headers and options.
 
-There are two rules. `says_secret` is for places where people put secrets, such as the environment: there a value too many
-is hidden rather than one too few. `names_secret` is for all others, where `key`, `secretName` and `tokenizer` stand in
+There are two rules. `is_secret_name` is for places where people put secrets, such as the environment: there a value too many
+is hidden rather than one too few. `is_secret_value` is for all others, where `key`, `secretName` and `tokenizer` stand in
 every second object, and looks at the value as well.
 """
 
@@ -85,7 +85,7 @@ _SMALL: Final = re.compile(r"-?\d{1,6}(?:\.\d+)?[a-zA-Z]{0,3}")
 
 
 @lru_cache(maxsize=2**14)
-def says_secret(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """True for the name of a variable, setting or value that holds a secret: `API_TOKEN`, `db-password`, `sshKey`."""
     if name in _FOLDERS:
         return False
@@ -95,15 +95,15 @@ def says_secret(name: str) -> bool:
     return _NAME.search(words) is not None and _NO_SECRET.search(words) is None
 
 
-def may_name_secret(name: str) -> bool:
+def can_hold_secret(name: str) -> bool:
     """True for a name under which a value can be secret."""
     return _kind(name) != ""
 
 
-def names_secret(name: str, value: str) -> bool:
+def is_secret_value(name: str, value: str) -> bool:
     """True when *name* says that *value* is a secret, and it is not one that is elsewhere: `$(TOKEN)`, `/run/token`."""
     kind = _kind(name)
-    if not kind or no_secret(value):
+    if not kind or is_harmless_value(value):
         return False
     if kind == "pair":
         return _is_pair(value)
@@ -115,7 +115,7 @@ def names_secret(name: str, value: str) -> bool:
 
 
 @lru_cache(maxsize=2**14)
-def name_below(name: str, key: str) -> str:
+def inherited_name(name: str, key: str) -> str:
     """The name by which a value is judged that is under *key*, in a mapping that is judged by *name*.
 
     Under `passwords` that is `passwords` for `ada`, which says nothing, and `secretName` for `secretName`.
@@ -131,7 +131,7 @@ def name_below(name: str, key: str) -> str:
     return name
 
 
-def no_secret(value: str) -> bool:
+def is_harmless_value(value: str) -> bool:
     """True for a value that is no secret under any name: empty, a word like `true`, a reference, public or hidden."""
     text = value.strip()
     return (

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from dra_infra.kubernetes.api.manifests import SECRET
-from dra_infra.output.secret_names import may_name_secret, names_secret, no_secret
+from dra_infra.output.secret_names import can_hold_secret, is_harmless_value, is_secret_value
 
 Span = tuple[int, int]
 """Beginning and end of a secret in a text."""
@@ -135,7 +135,7 @@ def _plain(text: str) -> Iterator[Span]:
     for pattern in _VALUES:
         for match in pattern.finditer(text):
             # What a reference looks like may be the user of an address, and a password beside it none.
-            if not all(map(no_secret, match.groupdict().values())):
+            if not all(map(is_harmless_value, match.groupdict().values())):
                 yield match.span("v")
     yield from _below_names(text, _ASSIGNED, _assigned)
     if "value" in text:
@@ -149,7 +149,7 @@ def _plain(text: str) -> Iterator[Span]:
 def _in_tags(text: str) -> Iterator[Span]:
     for pattern in (_TAG, _PROPERTY):
         for match in pattern.finditer(text):
-            if names_secret(match["name"], match["v"]):
+            if is_secret_value(match["name"], match["v"]):
                 yield match.span("v")
 
 
@@ -160,7 +160,7 @@ def _below_names(
     for match in pattern.finditer(text):
         name = match["name"].strip("\"'")
         # What stands in a secret is not looked at again, or a row of names would be searched from each of them.
-        if match.start() >= done and may_name_secret(name):
+        if match.start() >= done and can_hold_secret(name):
             for start, end in find(text, match):
                 if _is_secret(name, text, start, end):
                     done = max(done, end)
@@ -170,7 +170,7 @@ def _below_names(
 def _is_secret(name: str, text: str, start: int, end: int) -> bool:
     """True for a secret by its *name* and by its beginning, so that long values take no time."""
     start = _BLANKS.match(text, start, end).end()  # type: ignore[union-attr]  # it always matches
-    return names_secret(name, text[start : min(end, start + _LONG)])
+    return is_secret_value(name, text[start : min(end, start + _LONG)])
 
 
 def _assigned(text: str, match: re.Match[str]) -> Iterator[Span]:
@@ -217,11 +217,11 @@ def _to_line_end(text: str, match: re.Match[str], begin: int) -> Span | None:
     if '"' in rest and (match["name"].startswith('"') or _CALL.match(rest)):
         return None
     comment = rest.find(" #")
-    if comment > 0 and (":" in separator or no_secret(rest[:comment])):
+    if comment > 0 and (":" in separator or is_harmless_value(rest[:comment])):
         rest = rest[:comment]
     if not separator.endswith("="):
         return start, start + len(rest.rstrip())
-    if rest.startswith("$") and no_secret(first := rest.split(maxsplit=1)[0]):
+    if rest.startswith("$") and is_harmless_value(first := rest.split(maxsplit=1)[0]):
         # A variable that a shell fills in, and what it is set for.
         return start, start + len(first)
     ends = [_IN_SHELL.search(rest)]
@@ -238,7 +238,7 @@ def _word(text: str, match: re.Match[str]) -> Span:
     word = pattern.match(text, start, start + _LONG)
     if word is None:
         return start, start
-    if word.end() == start + _LONG and names_secret(match["name"].strip("\"'"), word[0]):
+    if word.end() == start + _LONG and is_secret_value(match["name"].strip("\"'"), word[0]):
         word = pattern.match(text, start) or word
     following = text[word.end() : word.end() + 2]
     if separator[-1:].isspace() and word[0].isalpha() and word[0][1:].islower() and following[:1].isspace():

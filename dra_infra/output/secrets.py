@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, SECRET, UNKNOWN
-from dra_infra.output.secret_names import may_name_secret, name_below, names_secret, says_secret
+from dra_infra.output.secret_names import can_hold_secret, inherited_name, is_secret_name, is_secret_value
 from dra_infra.output.secret_shapes import ITEM, Span, find_written
 
 MIN_LENGTH: Final = 6
@@ -59,7 +59,7 @@ _MISSING: Final = object()
 
 def secret_texts(named: Mapping[str, str]) -> tuple[str, ...]:
     """The values of environment variables or settings whose names say that they are secret."""
-    found = [value for name, value in named.items() if says_secret(name)]
+    found = [value for name, value in named.items() if is_secret_name(name)]
     found += _engine_config(named)
     return tuple(value for value in found if len(value) >= MIN_LENGTH and value.lower() not in _WORDS)
 
@@ -72,7 +72,7 @@ def secret_values(values: Any, name: str = "") -> Iterator[str]:
     elif isinstance(values, list):
         for value in values:
             yield from secret_values(value, name)
-    elif isinstance(values, str) and says_secret(name) and values not in (SECRET, UNKNOWN):
+    elif isinstance(values, str) and is_secret_name(name) and values not in (SECRET, UNKNOWN):
         yield from secret_texts({"SECRET": values})
 
 
@@ -111,7 +111,7 @@ class SecretMask:
     def problem(self, problem: Problem) -> Problem:
         """*problem* with a marker in place of each secret."""
         message = self.text(problem.message)
-        if may_name_secret(problem.path.rpartition(".")[2]) or may_name_secret(_name_at(problem.path)):
+        if can_hold_secret(problem.path.rpartition(".")[2]) or can_hold_secret(_name_at(problem.path)):
             # What is wrong with a secret is told with its value.
             message = _TOLD.sub(f'"{SECRET}"', message)
         return replace(problem, path=self.text(problem.path), message=message, hint=self.text(problem.hint))
@@ -126,7 +126,7 @@ class SecretMask:
             former: The object as it was, with its secrets: those that differ from it are marked as changed.
         """
         kind = manifest.get("kind")
-        rule = _no_name if isinstance(kind, str) and kind in _SEALED else names_secret
+        rule = _no_name if isinstance(kind, str) and kind in _SEALED else is_secret_value
         plain: Mapping[str, Any] = self._value(manifest, former, "", rule)
         if is_secret(manifest):
             shown = without_secret_data(manifest, former)
@@ -151,7 +151,7 @@ class SecretMask:
             name: The key that it is under.
             by_name: Whether all texts are secret under keys whose names say so in any way, as in values of charts.
         """
-        return self._value(value, former, name, _any_name if by_name else names_secret)
+        return self._value(value, former, name, _any_name if by_name else is_secret_value)
 
     def _value(self, value: Any, former: Any, name: str, rule: _Rule) -> Any:
         if isinstance(value, str):
@@ -160,7 +160,11 @@ class SecretMask:
             return self._mapping(value, former, name, rule)
         if isinstance(value, list):
             return self._list(value, former, name, rule)
-        if isinstance(value, int | float) and not isinstance(value, bool) and names_secret(name, str(value)):
+        if (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and is_secret_value(name, str(value))
+        ):
             return _marker(value, former)
         return value
 
@@ -208,7 +212,7 @@ class SecretMask:
         masked: dict[str, Any] = {}
         for key, item in value.items():
             shown = self.text(key)
-            plain = self._value(item, known.get(key, _MISSING), name_below(around, str(key)), rule)
+            plain = self._value(item, known.get(key, _MISSING), inherited_name(around, str(key)), rule)
             changed = changed or plain is not item or shown is not key
             masked[shown] = plain
         plain = self._pair(value, masked, known, _any_name if name == "env" else rule)
@@ -224,7 +228,7 @@ class SecretMask:
                 continue
             before = former.get("value", _MISSING)
             if isinstance(value, Mapping | list):
-                hidden = self._value(value, before, own, rule) if may_name_secret(own) else value
+                hidden = self._value(value, before, own, rule) if can_hold_secret(own) else value
                 if hidden is not value:
                     return {**plain, "value": hidden}
             elif rule(own, str(value)):
@@ -247,7 +251,7 @@ class SecretMask:
             if old is _MISSING and not (isinstance(item, Mapping) and identity is not None):
                 old = known[index] if index < len(known) else _MISSING
             # An item that holds its own secret says with its other fields whose it is.
-            is_told = isinstance(item, Mapping) and any(may_name_secret(str(key)) for key in item)
+            is_told = isinstance(item, Mapping) and any(can_hold_secret(str(key)) for key in item)
             masked.append(self._value(item, old, "" if is_told else name, rule))
         return masked if any(new is not old for new, old in zip(masked, value, strict=True)) else value
 
@@ -304,11 +308,11 @@ def _engine_config(named: Mapping[str, str]) -> list[str]:
         return []
     if not isinstance(values, dict) or not isinstance(keys, list):
         return []
-    return [str(value) for key, value in values.items() if key in keys or says_secret(key)]
+    return [str(value) for key, value in values.items() if key in keys or is_secret_name(key)]
 
 
 def _any_name(name: str, _value: str) -> bool:
-    return says_secret(name)
+    return is_secret_name(name)
 
 
 def _no_name(_name: str, _value: str) -> bool:
@@ -345,7 +349,7 @@ def _name_at(path: str) -> str:
     name = ""
     for part in path.split("."):
         # The first one says which object it is.
-        name = "" if " " in part else name_below(name, part.partition("[")[0])
+        name = "" if " " in part else inherited_name(name, part.partition("[")[0])
     return name
 
 

@@ -15,7 +15,7 @@ from dra_infra.explanation import NodeReason
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING, PlacedPods, Taken
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, PlacedPods, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import find_shortage, show_amount
 from dra_infra.placement.cluster import Cluster
 from dra_infra.placement.cluster_state import FREE, Attempts, ClusterState, InUse, SharedPools, choose
@@ -110,7 +110,7 @@ class FreeFleet:
     def __init__(
         self,
         cluster: Cluster,
-        taken: Taken = NOTHING,
+        taken: Taken = NOTHING_TAKEN,
         namespaces: Namespaces | None = None,
         *,
         keeps_off: bool = False,
@@ -119,7 +119,7 @@ class FreeFleet:
         self.attempts = Attempts(cluster)
         self._shared = SharedPools(cluster)
         self._in_use = InUse(cluster, self._shared, taken.state)
-        self._nothing = InUse(cluster, self._shared, NOTHING.state)
+        self._nothing = InUse(cluster, self._shared, NOTHING_TAKEN.state)
         self.amounts: list[Amounts] = [
             taken.left_of(node.name, offered)
             for node, offered in zip(cluster.nodes, cluster.offered, strict=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING, Taken
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.placement.cluster import newest_release
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import FirstFit, FreeFleet, PlacedPod, open_fleet, running_of
@@ -48,7 +48,7 @@ def step_rollovers(
     fleet: Fleet,
     rollovers: Sequence[Rollover],
     *,
-    taken: Taken = NOTHING,
+    taken: Taken = NOTHING_TAKEN,
     release: Release | None = None,
 ) -> dict[ObjectRef, int]:
     """How many new pods of each workload find a place before nothing moves any more.

@@ -12,7 +12,7 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.apiserver.admission import Quotas
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING, Taken
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import show_amount
 from dra_infra.placement.cluster import name_claims, newest_release
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
@@ -70,7 +70,7 @@ def place(
     manifests: Sequence[Mapping[str, Any]],
     fleet: Fleet,
     *,
-    taken: Taken = NOTHING,
+    taken: Taken = NOTHING_TAKEN,
     last: frozenset[ObjectRef] = frozenset(),
     release: Release | None = None,
     is_late: Callable[[], bool] | None = None,
@@ -129,7 +129,7 @@ def place_claim(
     claim: ObjectRef,
     fleet: Fleet,
     *,
-    taken: Taken = NOTHING,
+    taken: Taken = NOTHING_TAKEN,
     release: Release | None = None,
 ) -> WorkloadPlacement:
     """Where one pod can go that uses nothing but the given claim or claim template."""

@@ -44,7 +44,7 @@ def try_lock(handle: int, path: Path) -> bool:
         return True
 
 
-PATIENCE: Final = 30.0
+LOCK_SECONDS: Final = 30.0
 """Seconds to wait for a turn: the kubelet gives a call up after 45 (pkg/kubelet/cm/dra), and would not learn why."""
 
 _LONGEST_PAUSE: Final = 0.05
@@ -58,7 +58,7 @@ class PreparationLock:
         patience: Seconds to wait for a turn.
     """
 
-    def __init__(self, path: Path, *, patience: float = PATIENCE) -> None:
+    def __init__(self, path: Path, *, patience: float = LOCK_SECONDS) -> None:
         self._path = path
         self._patience = patience
         self._name = secrets.token_hex(16).encode()

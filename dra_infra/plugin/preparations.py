@@ -24,8 +24,8 @@ from dra_infra.plugin.locks import PreparationLock
 _CDI_NAME: Final = re.compile(r"[-0-9a-f]{36}-(?P<preparation>[0-9a-f]{8})-\d+-(?P<device>.+)")
 
 
-def _anyway() -> None:
-    """Check of callers that never go."""
+def _never_cancelled() -> None:
+    """Check of callers that never go away."""
 
 
 class Preparations:
@@ -68,7 +68,7 @@ class Preparations:
             return self._problems
 
     def undo_rest(self) -> bool:
-        """Try again to undo what is half-way, such as what failed at the start; what is new in that is told.
+        """Try again to undo claims that were left half-prepared; problems that were not reported before are.
 
         Returns:
             Whether something of it is still there.
@@ -99,7 +99,7 @@ class Preparations:
             return self._lost()
 
     def prepare(
-        self, claim: Claim, *, within: float | None = None, check: Callable[[], None] = _anyway
+        self, claim: Claim, *, within: float | None = None, check: Callable[[], None] = _never_cancelled
     ) -> tuple[str, ...]:
         """Prepare a claim; one that is prepared already is answered the same.
 
@@ -120,7 +120,7 @@ class Preparations:
         check_uid(claim.uid)
         with self._locked(within):
             check()
-            return device_ids(self._prepared(claim), self._driver)
+            return device_ids(self._find_or_prepare(claim), self._driver)
 
     def restore(self, claim: Claim) -> bool:
         """Prepare a claim whose record was lost; one that was released or prepared meanwhile stays as it is.
@@ -136,10 +136,12 @@ class Preparations:
             # Whoever asks has read claims from the API server meanwhile. The kubelet does not know one that it has had released.
             if claim.uid not in self._lost():
                 return False
-            self._prepared(claim)
+            self._find_or_prepare(claim)
             return True
 
-    def release(self, uid: str, *, within: float | None = None, check: Callable[[], None] = _anyway) -> None:
+    def release(
+        self, uid: str, *, within: float | None = None, check: Callable[[], None] = _never_cancelled
+    ) -> None:
         """Release a claim; one that is not prepared is no error. *within* and *check* are those of `prepare`.
 
         Raises:
@@ -204,7 +206,7 @@ class Preparations:
     def _is_half_way(self) -> bool:
         return not all(map(self._is_whole, self._checkpoint.records.values()))
 
-    def _prepared(self, claim: Claim) -> Record:
+    def _find_or_prepare(self, claim: Claim) -> Record:
         """The record of a claim: the one that there is, what its spec tells, or that of a new preparation."""
         known = self._checkpoint.records.get(claim.uid) or self._restore(claim)
         if known and not self._is_whole(known):
@@ -216,9 +218,9 @@ class Preparations:
             self._specs.write(known)
             return known
         self._refuse_held(claim)
-        return self._prepare(claim)
+        return self._prepare_anew(claim)
 
-    def _prepare(self, claim: Claim) -> Record:
+    def _prepare_anew(self, claim: Claim) -> Record:
         started = Record(
             claim=claim, state="started", preparation=secrets.token_hex(4), boot_id=self._boot_id
         )

@@ -18,7 +18,7 @@ from dra_infra.kubernetes.api.pods import PodTemplate, find_pod_templates
 from dra_infra.kubernetes.api.resource_slice import Device, DeviceAttribute
 from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import DeviceChoice, Placement, Room
 from dra_infra.placement.scheduling import place
@@ -117,7 +117,7 @@ def place_sides(
         fleet: Where to; that of the snapshot, when it is one.
         snapshot: What runs there: what is not the programs' own is not free.
     """
-    taken = find_taken(snapshot, base, head)[0] if snapshot else NOTHING
+    taken = find_taken(snapshot, base, head)[0] if snapshot else NOTHING_TAKEN
     before, after = (
         place(
             [each.manifest for each in side.objects],

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING, Taken
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.rolling import Rollover, step_rollovers
 from dra_infra.placement.scheduling import place
@@ -211,7 +211,7 @@ _NAMES: Final = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass")
 
 
 def find_surge_room(
-    base: Program, head: Program, surges: Mapping[ObjectRef, int], fleet: Fleet, taken: Taken = NOTHING
+    base: Program, head: Program, surges: Mapping[ObjectRef, int], fleet: Fleet, taken: Taken = NOTHING_TAKEN
 ) -> dict[ObjectRef, int]:
     """How many surge pods of each workload find room, when every pod of the base has its place and all roll over at once.
 
@@ -237,7 +237,7 @@ def find_surge_room(
 
 
 def find_through(
-    base: Program, head: Program, rolling: Iterable[ObjectRef], fleet: Fleet, taken: Taken = NOTHING
+    base: Program, head: Program, rolling: Iterable[ObjectRef], fleet: Fleet, taken: Taken = NOTHING_TAKEN
 ) -> dict[ObjectRef, int]:
     """How many new pods of each workload get a place when every rollout goes as far as it can, all at once.
 

@@ -201,30 +201,30 @@ class Gpu:
     partition8 = _int("partition8", "partition8")
     """The fabric partition of eight GPUs that this one belongs to."""
     device_id = _text("device_id", "deviceID")
-    """`0x20b0`, of VFIO devices only, as the next two."""
+    """`0x20b0`; VFIO devices have it."""
     vendor_id = _text("vendor_id", "vendorID")
-    """`0x10de`."""
+    """`0x10de`; VFIO devices have it."""
     iommu_fd_enabled = _bool("iommu_fd_enabled", "iommuFDEnabled")
-    """Whether the host offers the file descriptors of iommufd; since driver 0.4."""
+    """Whether the host offers the file descriptors of iommufd; since driver 0.4. VFIO devices have it."""
 
     memory = _capacity("memory", "memory")
     """What NVML reports, a little below the nominal size: 79.6Gi on an 80 GB card."""
     multiprocessors = _capacity("multiprocessors", "multiprocessors")
-    """Of a MIG device, as all that follow."""
+    """Streaming multiprocessors of a MIG device."""
     copy_engines = _capacity("copy_engines", "copyEngines")
-    """DMA engines."""
+    """DMA engines of a MIG device."""
     decoders = _capacity("decoders", "decoders")
-    """NVDEC engines."""
+    """NVDEC engines of a MIG device."""
     encoders = _capacity("encoders", "encoders")
-    """NVENC engines."""
+    """NVENC engines of a MIG device."""
     jpeg_engines = _capacity("jpeg_engines", "jpegEngines")
-    """JPEG engines."""
+    """JPEG engines of a MIG device."""
     ofa_engines = _capacity("ofa_engines", "ofaEngines")
-    """Optical flow engines."""
+    """Optical flow engines of a MIG device."""
     shares = _capacity("shares", "shares")
     """Where several claims share a device: with the driver's gate ConsumableShares and a number of shares."""
     addressable_memory = _capacity("addressable_memory", "addressableMemory")
-    """Of a VFIO device."""
+    """Memory that a VFIO device can address."""
 
     __slots__ = ()
 

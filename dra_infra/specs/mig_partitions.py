@@ -85,7 +85,7 @@ def smallest_profiles(
             if not same_gpu or placements_of([profile.name] * count, product) is not None:
                 found.setdefault(profile.name, profile)
     order = sorted(found.values(), key=lambda each: (_named_mib(each), each.compute_slices, each.name))
-    return _merged([(profile.name,) for profile in order], products)
+    return _merge([(profile.name,) for profile in order], products)
 
 
 def check_found(
@@ -132,17 +132,20 @@ def _large_enough(product: str, memory: Fraction, compute: int) -> Iterator[MigP
             return
 
 
-def _merged(places: list[tuple[str, ...]], products: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Merges places to as many as a request may have alternatives: from the large end, neighbours that no product has both of are joined."""
-    index = len(places) - 1
-    while len(places) > MAX_FIRST_AVAILABLE and index > 0:
-        before, behind = places[index - 1], places[index]
+def _merge(rungs: list[tuple[str, ...]], products: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Merge neighbouring rungs of a ladder, the largest first, until a request may have that many alternatives.
+
+    Rungs that one product has both of stay apart.
+    """
+    index = len(rungs) - 1
+    while len(rungs) > MAX_FIRST_AVAILABLE and index > 0:
+        before, behind = rungs[index - 1], rungs[index]
         if not {each for name in before for each in products_of(name, products)} & {
             each for name in behind for each in products_of(name, products)
         }:
-            places[index - 1 : index + 1] = [before + behind]
+            rungs[index - 1 : index + 1] = [before + behind]
         index -= 1
-    return tuple(places)
+    return tuple(rungs)
 
 
 @cache

@@ -56,7 +56,7 @@ def check_profile(profile: str, products: tuple[str, ...], path: str, *, one_gpu
         path: Where it is written.
         one_gpu: What the user wrote in `gpu=`; empty when all products count.
     """
-    if products_of(profile, products) or (not one_gpu and _is_only_a_name(profile)):
+    if products_of(profile, products) or (not one_gpu and _is_without_details(profile)):
         return []
     known = list(dict.fromkeys(each.name for product in products for each in mig_profiles_of(product)))
     near = difflib.get_close_matches(profile.lower()[:40], known, n=1, cutoff=0.5)
@@ -118,8 +118,8 @@ def _other_name(profile: str, product: str) -> str:
     return ""
 
 
-def _is_only_a_name(profile: str) -> bool:
-    """The profile is of a GPU of which only the names of profiles are known."""
+def _is_without_details(profile: str) -> bool:
+    """True when the profile has a name in mig_profiles.yaml, and no model of mig_devices.yaml has its size."""
     return profile in mig_profiles() and not any(
         each.name.startswith(profile[: profile.index("gb") + 2])
         for product in mig_products()

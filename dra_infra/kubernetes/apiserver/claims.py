@@ -53,7 +53,7 @@ class ClaimContext:
 
     Args:
         release: The server.
-        stored: Whether the expressions count as stored: up to 1.34 an update checks the claim again that way.
+        stored: CEL is compiled with what stored objects may use (StoredExpressions): 1.34 checks an update a second time so.
         compared: Attributes that constraints compare, by the request that they are about; the empty name is all.
     """
 

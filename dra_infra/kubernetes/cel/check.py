@@ -31,7 +31,7 @@ from dra_infra.kubernetes.cel.diagnostics import (
 )
 from dra_infra.kubernetes.cel.environment import DEFAULT, Environment, check_environment
 from dra_infra.kubernetes.cel.literals import Findings, inspect
-from dra_infra.kubernetes.cel.reads import NOTHING, Known, Read, find_reads, join_reads
+from dra_infra.kubernetes.cel.reads import NOTHING_KNOWN, Known, Read, find_reads, join_reads
 from dra_infra.kubernetes.cel.source_text import (
     find_escaped,
     is_reserved,
@@ -174,7 +174,7 @@ class Checked:
     undecided: str = ""
     cost: int | None = None
     portable: bool = False
-    known: Known = field(default=NOTHING, repr=False, compare=False)
+    known: Known = field(default=NOTHING_KNOWN, repr=False, compare=False)
     trees: tuple[tuple[int, CheckedTree], ...] = field(default=(), repr=False, compare=False)
 
     @property

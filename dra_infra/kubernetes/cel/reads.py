@@ -112,7 +112,7 @@ class Known(NamedTuple):
     unguarded: Facts = _NONE
 
 
-NOTHING: Final = Known()
+NOTHING_KNOWN: Final = Known()
 
 
 class _Finder:
@@ -123,7 +123,7 @@ class _Finder:
         """Note the reads of *node*; each node is visited once, whatever is known around it."""
         kind = type(node)
         if kind is Const or kind is Ident:
-            return NOTHING
+            return NOTHING_KNOWN
         if isinstance(node, Select):
             return self._access(node, node.operand, node.field, names, test=node.test_only)
         if isinstance(node, Call):
@@ -156,7 +156,7 @@ class _Finder:
         unguarded = _NONE
         for node in nodes:
             unguarded |= self.visit(node, names).unguarded
-        return Known(unguarded=unguarded) if unguarded else NOTHING
+        return Known(unguarded=unguarded) if unguarded else NOTHING_KNOWN
 
     def _access(
         self,
@@ -172,12 +172,12 @@ class _Finder:
         if place is None:
             return self._visit_all(children(node), names)
         if place.domain is None:
-            return NOTHING
+            return NOTHING_KNOWN
         found: Key = (place.kind, place.domain, key)
         if test and not place.unsafe:
             return Known(when_true=frozenset({found}))
         self.found.add(found)
-        return NOTHING if optional and not place.unsafe else Known(unguarded=frozenset({found}))
+        return NOTHING_KNOWN if optional and not place.unsafe else Known(unguarded=frozenset({found}))
 
     def _joined(self, left: Node, right: Node, names: Mapping[str, _Place], *, every: bool) -> Known:
         first, second = self.visit(left, names), self.visit(right, names)

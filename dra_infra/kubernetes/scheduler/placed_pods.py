@@ -265,4 +265,4 @@ class Taken:
         return {name: max(amount - taken.get(name, 0), 0) for name, amount in amounts.items()}
 
 
-NOTHING = Taken()
+NOTHING_TAKEN = Taken()

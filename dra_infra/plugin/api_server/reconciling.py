@@ -65,7 +65,7 @@ def claims_of_kubelet(path: Path) -> frozenset[str] | None:
 PERIOD: Final = 600.0
 """Seconds between two looks, as NVIDIA's driver tidies up (nvidia driver, gpu-kubelet-plugin cleanup)."""
 
-PATIENCE: Final = 120.0
+GRACE_SECONDS: Final = 120.0
 """Seconds for which nobody may have a claim before it is released here: the kubelet tidies up each minute (reconcilePeriod)."""
 
 _NOBODYS: Final = frozenset(
@@ -148,13 +148,13 @@ class Reconciler:
         now = self._clock()
         # Not at each look: while the API server is away these follow each other quickly.
         if now >= self._undo_from:
-            self._undo_from = now + PATIENCE
+            self._undo_from = now + GRACE_SECONDS
             self._half_way = self._preparations.undo_rest()
         lost = self._preparations.not_restored()
         restored, lost_and_gone, idle = self._restore(lost)
         nobodys = lost_and_gone | idle | self._gone()
         self._nobodys = {uid: self._nobodys.get(uid, now) for uid in nobodys}
-        ripe = {uid for uid, since in self._nobodys.items() if now - since >= PATIENCE}
+        ripe = {uid for uid, since in self._nobodys.items() if now - since >= GRACE_SECONDS}
         released = tuple(
             sorted(uid for uid in ripe if self._release(uid, without_asking=uid in lost_and_gone))
         )
@@ -180,7 +180,7 @@ class Reconciler:
             else:
                 failures = 0
                 # Whoever seems to be nobody's is looked at again as soon as that counts; and what could not be undone.
-                pause = PATIENCE if self._nobodys or self._half_way else PERIOD
+                pause = GRACE_SECONDS if self._nobodys or self._half_way else PERIOD
 
     def _restore(self, lost: frozenset[str]) -> tuple[tuple[str, ...], set[str], set[str]]:
         """Prepare lost claims that a pod of this node has; those of the others that are gone, and that nobody has now."""

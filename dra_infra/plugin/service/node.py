@@ -118,7 +118,7 @@ VERSIONS: Final = {
 MOST_CLAIMS: Final = 256
 """Claims of one request: those of one pod."""
 
-PATIENCE: Final = 40.0
+SECONDS_TO_BEGIN: Final = 40.0
 """Seconds in which the claims of a request have to be begun: the kubelet gives a call up after 45."""
 
 _Result = TypeVar("_Result")
@@ -135,7 +135,9 @@ class _Caller:
 
     def __init__(self, seconds: float | None) -> None:
         # It may have less time left than we take.
-        self._until = time.monotonic() + (PATIENCE if seconds is None else min(PATIENCE, seconds))
+        self._until = time.monotonic() + (
+            SECONDS_TO_BEGIN if seconds is None else min(SECONDS_TO_BEGIN, seconds)
+        )
         self.gone = False
 
     def left(self) -> float:

@@ -13,7 +13,7 @@ from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.errors import Place
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pods import PodTemplate
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN
 from dra_infra.placement.placement import Placement, WorkloadPlacement
 from dra_infra.program_objects import Program, ProgramObject, get_field
 from dra_infra.review.changes import Change
@@ -171,7 +171,7 @@ def _follow_rollouts(
         if change.ref.kind == "Deployment"
     }
     wanted = {owner: surge for owner, surge in surges.items() if surge}
-    taken = find_taken(snapshot, base, head)[0] if snapshot else NOTHING
+    taken = find_taken(snapshot, base, head)[0] if snapshot else NOTHING_TAKEN
     stepping = [change.ref for change in rolling if change.ref.kind != "DaemonSet"]
     return (
         find_surge_room(base, head, wanted, placement.fleet, taken),

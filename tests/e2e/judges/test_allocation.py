@@ -55,7 +55,7 @@ def compare(process: Judge, cases: list[Case]) -> Iterator[tuple[Case, Any, str]
 
 def differ(case: Case, theirs: Any) -> str:
     """What is different, of the plain search or of the one with proofs from its first step on."""
-    with patch.object(pruning, "PATIENCE", 0):
+    with patch.object(pruning, "DEAD_ENDS_BEFORE_PROOFS", 0):
         return find_difference(case, theirs, prune=False) or find_difference(case, theirs, prune=True)
 
 

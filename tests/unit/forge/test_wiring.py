@@ -14,7 +14,7 @@ import yaml
 
 from dra_infra.cli.app import app
 from dra_infra.codes import CODES
-from dra_infra.output.secret_names import says_secret
+from dra_infra.output.secret_names import is_secret_name
 
 ROOT = Path(__file__).parents[3]
 DOCS = (ROOT / "docs" / "ci.md").read_text()
@@ -162,7 +162,7 @@ def test_the_scripts_take_away_what_is_known_to_be_secret():
     (line,) = (each for each in text.splitlines() if each.strip().startswith("*TOKEN*"))
     names = [each.strip("* ") for each in line.partition(")")[0].split("|")]
     assert len(names) >= 10
-    assert [name for name in names if not says_secret(f"A_{name}_1")] == []
+    assert [name for name in names if not is_secret_name(f"A_{name}_1")] == []
     script = text.partition("shopt -s nocasematch")[2].partition("fi\n")[0]
     environment = {"PATH": os.environ["PATH"], "my_api_key": "s", "Db_Password": "s", "PLAIN": "p"}
     command = ["bash", "-c", f"shopt -s nocasematch{script}\nenv"]

@@ -8,7 +8,7 @@ import pytest
 
 from dra_infra.errors import Problem
 from dra_infra.output.secret_detector import report_mask
-from dra_infra.output.secret_names import says_secret
+from dra_infra.output.secret_names import is_secret_name
 from dra_infra.output.secrets import SecretMask, secret_texts, secret_values
 
 
@@ -40,7 +40,7 @@ from dra_infra.output.secrets import SecretMask, secret_texts, secret_values
     ],
 )
 def test_names_of_secrets_say_so(name: str):
-    assert says_secret(name)
+    assert is_secret_name(name)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_names_of_secrets_say_so(name: str):
     ],
 )
 def test_other_names_do_not(name: str):
-    assert not says_secret(name)
+    assert not is_secret_name(name)
 
 
 def test_short_texts_and_words_are_not_looked_for():

@@ -12,7 +12,7 @@ import pytest
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.api_server.claim_reading import ClaimReader
-from dra_infra.plugin.api_server.reconciling import PATIENCE, Reconciled, Reconciler, claims_of_kubelet
+from dra_infra.plugin.api_server.reconciling import GRACE_SECONDS, Reconciled, Reconciler, claims_of_kubelet
 from dra_infra.plugin.claims import Claim
 from tests.unit.plugin.api_server import ApiServer, serving
 from tests.unit.plugin.faults import DRIVER, SPEC, Node, claim_of, uid_of
@@ -91,9 +91,9 @@ def test_a_lost_claim_that_is_gone_is_released_when_the_kubelet_has_had_its_turn
     bench.server.store.delete("resourceclaims", "ml", "claim-1")
     reconciler = bench.reconciler()
     assert reconciler.look() == Reconciled()
-    bench.now = PATIENCE - 1
+    bench.now = GRACE_SECONDS - 1
     assert reconciler.look() == Reconciled()
-    bench.now = PATIENCE
+    bench.now = GRACE_SECONDS
     assert reconciler.look() == Reconciled(released=(uid_of(1),))
     assert bench.node.check() == set()
 
@@ -107,7 +107,7 @@ def test_a_lost_claim_that_nobody_has_now_is_released_only_where_the_kubelet_doe
     write_kubelet_state(bench.state, uid_of(1))
     for each in (unseen, seen):
         each.look()
-    bench.now = PATIENCE
+    bench.now = GRACE_SECONDS
     for each in (unseen, seen):
         assert each.look() == Reconciled(left_over=(uid_of(1),))
     write_kubelet_state(bench.state, uid_of(2))
@@ -120,7 +120,7 @@ def test_a_prepared_claim_that_is_gone_is_left_to_the_kubelet_and_told_once(benc
     bench.server.store.delete("resourceclaims", "ml", "claim-1")
     reconciler = bench.reconciler()
     reconciler.look()
-    for later in (PATIENCE, 2 * PATIENCE):
+    for later in (GRACE_SECONDS, 2 * GRACE_SECONDS):
         bench.now = later
         assert reconciler.look() == Reconciled(left_over=(uid_of(1),))
     assert [each.code for each in bench.observer.problems] == ["claim-left-over"]
@@ -136,7 +136,7 @@ def test_a_prepared_claim_that_is_gone_and_that_the_kubelet_has_forgotten_is_rel
     write_kubelet_state(bench.state, uid_of(1), uid_of(2))
     reconciler = bench.reconciler(with_state=True)
     reconciler.look()
-    bench.now = PATIENCE
+    bench.now = GRACE_SECONDS
     assert reconciler.look().left_over == (uid_of(1),)
     write_kubelet_state(bench.state, uid_of(2))
     assert reconciler.look() == Reconciled(released=(uid_of(1),))
@@ -150,7 +150,7 @@ def test_a_claim_that_is_used_again_meanwhile_counts_anew(bench: Bench) -> None:
     reconciler = bench.reconciler(with_state=True)
     reconciler.look()
     bench.store(1, "gpu-0")
-    bench.now = PATIENCE
+    bench.now = GRACE_SECONDS
     assert reconciler.look() == Reconciled(restored=(uid_of(1),))
 
 
@@ -162,7 +162,7 @@ def test_a_claim_that_the_kubelet_has_prepared_before_our_turn_to_release_it_sta
     write_kubelet_state(bench.state)
     reconciler = bench.reconciler(with_state=True)
     reconciler.look()
-    bench.now = PATIENCE
+    bench.now = GRACE_SECONDS
     released = bench.node.plugin.release
 
     def after_the_kubelet(uid: str, **options: Any) -> None:
@@ -227,13 +227,13 @@ def test_what_could_not_be_undone_at_the_start_is_tried_again_and_told_once(
     told = len(bench.node.noticed)
     reconciler = bench.reconciler()
     for _ in range(3):
-        bench.now += PATIENCE
+        bench.now += GRACE_SECONDS
         reconciler.look()
         with pytest.raises(PluginError, match="is prepared for"):
             bench.node.plugin.prepare(claim_of(2, "gpu-0"))
     assert len(bench.node.noticed) == told
     mend()
-    bench.now += PATIENCE
+    bench.now += GRACE_SECONDS
     reconciler.look()
     bench.node.plugin.prepare(claim_of(2, "gpu-0"))
     assert bench.node.check() == {uid_of(2)}
@@ -248,7 +248,7 @@ def test_what_could_not_be_undone_is_not_tried_at_each_look_while_the_api_server
     before = len(tries)
     reconciler.look()
     assert len(tries) == before
-    bench.now += PATIENCE
+    bench.now += GRACE_SECONDS
     reconciler.look()
     assert len(tries) == before + 1
 
@@ -256,7 +256,7 @@ def test_what_could_not_be_undone_is_not_tried_at_each_look_while_the_api_server
 def test_what_could_not_be_undone_is_tried_again_before_the_next_regular_look(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dra_infra.plugin.api_server.reconciling.PATIENCE", 0.0)
+    monkeypatch.setattr("dra_infra.plugin.api_server.reconciling.GRACE_SECONDS", 0.0)
     tries, mend = left_half_way(bench, monkeypatch)
     before = len(tries)
     reconciler = bench.reconciler()

@@ -20,10 +20,10 @@ from dra_infra.kubernetes.cel.interpreter.opaque import (
 from dra_infra.kubernetes.cel.interpreter.text import REGEX, TEXT
 from dra_infra.kubernetes.cel.interpreter.times import TIMES
 from dra_infra.kubernetes.cel.interpreter.values import (
+    ABSENT,
     LISTS,
     MIN_SECONDS,
     NONE,
-    NOTHING,
     Duration,
     Err,
     OptionalValue,
@@ -46,7 +46,7 @@ _ZEROS: Final[dict[type, Any]] = {
 
 
 def _value(optional: OptionalValue) -> Value:
-    return Err("optional.none() dereference") if optional.value is NOTHING else optional.value
+    return Err("optional.none() dereference") if optional.value is ABSENT else optional.value
 
 
 def _is_zero(value: Value) -> bool:

@@ -15,6 +15,7 @@ from dra_infra.kubernetes.api.semver import Semver
 from dra_infra.kubernetes.cel.interpreter.maps import MAPS, Map
 from dra_infra.kubernetes.cel.interpreter.urls import URL
 from dra_infra.kubernetes.cel.interpreter.values import (
+    ABSENT,
     CIDR,
     INT64,
     IP,
@@ -22,7 +23,6 @@ from dra_infra.kubernetes.cel.interpreter.values import (
     MAX_SECONDS,
     MIN_SECONDS,
     NO_SUCH_OVERLOAD,
-    NOTHING,
     UINT64,
     ConcatList,
     Duration,
@@ -147,7 +147,7 @@ def _equal_maps(left: Map, right: Value) -> bool:
 def _equal_optionals(left: OptionalValue, right: Value) -> bool | Err:
     if type(right) is not OptionalValue:
         return False
-    if left.value is NOTHING or right.value is NOTHING:
+    if left.value is ABSENT or right.value is ABSENT:
         return left.value is right.value
     return method_equal(left.value, right.value)
 

@@ -89,8 +89,8 @@ class _Nothing:
     __slots__ = ()
 
 
-NOTHING: Final = _Nothing()
-NONE: Final = OptionalValue(NOTHING)
+ABSENT: Final = _Nothing()
+NONE: Final = OptionalValue(ABSENT)
 
 
 class QuantityValue:

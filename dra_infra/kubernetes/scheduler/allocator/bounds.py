@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dra_infra.kubernetes.scheduler.allocator.demands import positions
-from dra_infra.kubernetes.scheduler.allocator.facts import Facts, Limit
+from dra_infra.kubernetes.scheduler.allocator.facts import ConstraintValues, Facts
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.kubernetes.scheduler.allocator.requests import Key
 from dra_infra.kubernetes.scheduler.allocator.state import Picked
@@ -170,11 +170,11 @@ class Bounds:
             yield _Demand(chosen[0].claim, chosen, need, devices, is_admin)
 
     def _count_left(self, picked: Sequence[Sequence[Picked]]) -> list[dict[str, int]]:
-        left = [dict(purse.left) for purse in self._facts.purses]
+        left = [dict(counter_set.left) for counter_set in self._facts.counter_sets]
         for devices in picked:
             for each in devices:
-                for purse, name, amount in self._facts.draws.get(self._facts.at[each.published], ()):
-                    left[purse][name] -= amount
+                for counter_set, name, amount in self._facts.draws.get(self._facts.at[each.published], ()):
+                    left[counter_set][name] -= amount
         return left
 
     def _lacks_values(
@@ -199,7 +199,9 @@ class Bounds:
                     return True
         return False
 
-    def _count_new(self, limit: Limit, demands: Iterable[_Demand], picked: Iterable[Picked]) -> int:
+    def _count_new(
+        self, limit: ConstraintValues, demands: Iterable[_Demand], picked: Iterable[Picked]
+    ) -> int:
         """How many values devices have that none has that is picked."""
         at = self._facts.at
         used = {
@@ -233,7 +235,7 @@ class Bounds:
         needs = [(demand.need, list(positions(demand.devices))) for demand in demands if demand.need > 0]
         for counters, amounts in self._counters:
             least = sum(need * min(amounts.get(each, 0) for each in devices) for need, devices in needs)
-            if least > sum(max(left[purse][name], 0) for purse, name in counters):
+            if least > sum(max(left[counter_set][name], 0) for counter_set, name in counters):
                 return True
         return False
 
@@ -256,25 +258,25 @@ class Bounds:
         room = {group: self._room(group, devices, left[group]) for group, devices in members.items()}
         return not Flow(needs, self._group_of, room).is_possible()
 
-    def _room(self, purse: int, devices: Sequence[int], left: dict[str, int]) -> int:
+    def _room(self, counter_set: int, devices: Sequence[int], left: dict[str, int]) -> int:
         """The most devices for which a counter set has enough."""
-        key = (purse, tuple(devices))
+        key = (counter_set, tuple(devices))
         least = self._least.get(key)
         if least is None:
-            least = self._least[key] = self._find_least(purse, devices)
+            least = self._least[key] = self._find_least(counter_set, devices)
         room = len(devices)
         for names, amount in least:
             room = min(room, sum(max(left[name], 0) for name in names) // amount)
         return room
 
-    def _find_least(self, purse: int, devices: Iterable[int]) -> list[tuple[tuple[str, ...], int]]:
+    def _find_least(self, counter_set: int, devices: Iterable[int]) -> list[tuple[tuple[str, ...], int]]:
         """Least that every device takes of some counters of a set together, where that is not nothing."""
         draws = [
-            {name: amount for number, name, amount in self._facts.draws[device] if number == purse}
+            {name: amount for number, name, amount in self._facts.draws[device] if number == counter_set}
             for device in devices
         ]
         found = []
-        for names in _names_together(self._facts.purses[purse].left):
+        for names in _names_together(self._facts.counter_sets[counter_set].left):
             amount = min(sum(draw.get(name, 0) for name in names) for draw in draws)
             if amount > 0:
                 found.append((names, amount))
@@ -292,8 +294,8 @@ def _names_together(counters: Mapping[str, int]) -> list[tuple[str, ...]]:
 def _sum_counters(facts: Facts) -> list[tuple[frozenset[tuple[int, str]], dict[int, int]]]:
     """Counters that are summed over all sets, those of one name or of one amount, and what each device takes of them."""
     groups: dict[object, set[tuple[int, str]]] = {}
-    for number, purse in enumerate(facts.purses):
-        for name, amount in purse.left.items():
+    for number, counter_set in enumerate(facts.counter_sets):
+        for name, amount in counter_set.left.items():
             groups.setdefault(name, set()).add((number, name))
             groups.setdefault(amount, set()).add((number, name))
     return [
@@ -308,7 +310,7 @@ def _sum_counters(facts: Facts) -> list[tuple[frozenset[tuple[int, str]], dict[i
     ]
 
 
-def _open(limit: Limit, at: Mapping[Published, int], picked: Sequence[Picked]) -> int:
+def _open(limit: ConstraintValues, at: Mapping[Published, int], picked: Sequence[Picked]) -> int:
     """The candidates that a constraint allows beside what is picked."""
     found = [limit.values[at[each.published]] for each in picked if limit.scope.covers(each.wanted)]
     if not found:

@@ -25,7 +25,7 @@ from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class ConstraintValues:
     """A constraint of a claim; its values are numbered, and a list has several.
 
     Args:
@@ -49,7 +49,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Purse:
+class CounterSetLeft:
     """One counter set: what is left of each counter before the attempt."""
 
     left: Mapping[str, int]
@@ -62,15 +62,15 @@ class Facts:
     Args:
         demands: Requests and candidates; what a constraint or a counter always refuses is not allowed.
         limits: The constraints of each claim.
-        purses: The counter sets.
-        draws: By candidate, what it takes of which purse: number of the purse, counter, amount.
+        counter_sets: The counter sets.
+        draws: By candidate, what it takes of which counter set: number of the counter set, counter, amount.
         at: The position of a candidate.
         state: What is in use.
     """
 
     demands: Demands
-    limits: Sequence[Sequence[Limit]]
-    purses: Sequence[Purse]
+    limits: Sequence[Sequence[ConstraintValues]]
+    counter_sets: Sequence[CounterSetLeft]
     draws: Mapping[int, tuple[tuple[int, str, int], ...]]
     at: Mapping[Published, int]
     state: AllocatedState
@@ -86,7 +86,7 @@ def gather_facts(
     if not _is_orderly(demands, claims):
         return None
     allowed = dict(demands.allowed)
-    limits: list[list[Limit]] = []
+    limits: list[list[ConstraintValues]] = []
     for number, claim in enumerate(claims):
         limits.append([])
         for constraint in claim.spec.devices.constraints or ():
@@ -94,13 +94,13 @@ def gather_facts(
             if limit is None:
                 return None
             limits[-1].append(limit)
-    purses = _Purses(demands.variant, availability)
+    counter_sets = _CounterSets(demands.variant, availability)
     draws: dict[int, tuple[tuple[int, str, int], ...]] = {}
     blocked = 0
     for at in _relevant(demands):
         pool, published = demands.candidates[at]
         if published.device.consumes_counters:
-            drawn = purses.draw(pool, published)
+            drawn = counter_sets.draw(pool, published)
             if drawn is None:
                 blocked |= 1 << at
             else:
@@ -118,7 +118,7 @@ def gather_facts(
             demands.variant,
         ),
         limits,
-        purses.found,
+        counter_sets.found,
         draws,
         {published: at for at, (_, published) in enumerate(demands.candidates)},
         state,
@@ -160,7 +160,7 @@ def _leaks(demands: Demands, claims: Sequence[ResourceClaim]) -> bool:
 
 def _limit(
     claim: int, constraint: DeviceConstraint, demands: Demands, allowed: dict[Key, int]
-) -> Limit | None:
+) -> ConstraintValues | None:
     """A constraint with its values; what has none is no longer allowed. None where the order matters."""
     variant = demands.variant
     scope = Scope(constraint)
@@ -194,7 +194,7 @@ def _limit(
         found[at] = frozenset(numbers.setdefault(each, len(numbers)) for each in elements)
         for value in found[at]:
             holders[value] = holders.get(value, 0) | 1 << at
-    return Limit(scope, is_match, found, holders)
+    return ConstraintValues(scope, is_match, found, holders)
 
 
 def _elements(attribute: DeviceAttribute, variant: Variant) -> list[object]:
@@ -208,9 +208,9 @@ def _elements(attribute: DeviceAttribute, variant: Variant) -> list[object]:
     return [] if single is None else [single]
 
 
-class _Purses:
+class _CounterSets:
     def __init__(self, variant: Variant, availability: CounterAvailability) -> None:
-        self.found: list[Purse] = []
+        self.found: list[CounterSetLeft] = []
         self._variant = variant
         self._availability = availability
         self._numbers: dict[object, int] = {}
@@ -229,7 +229,7 @@ class _Purses:
             number = self._numbers.get((key, consumption.counter_set))
             if number is None:
                 number = self._numbers[key, consumption.counter_set] = len(self.found)
-                self.found.append(Purse(known))
+                self.found.append(CounterSetLeft(known))
             for name, counter in (consumption.counters or {}).items():
                 if name in known:
                     sums[number, name] = sums.get((number, name), 0) + nanos(counter.value)

@@ -20,7 +20,7 @@ from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
 from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator, Trouble, passes
 from dra_infra.kubernetes.scheduler.allocator.slices import device_matches_node
-from dra_infra.kubernetes.scheduler.allocator.state import NOTHING
+from dra_infra.kubernetes.scheduler.allocator.state import NO_USE
 from dra_infra.kubernetes.scheduler.allocator.taking import is_allowed, is_kept_away
 from dra_infra.kubernetes.scheduler.allocator.variants import Variant
 from dra_infra.kubernetes.scheduler.fleet import Node
@@ -175,7 +175,7 @@ class Reach:
             return False
         try:
             if features.consumable_capacity and not fits(
-                wanted.capacity, device.capacity or {}, NOTHING, NOTHING, self._variant
+                wanted.capacity, device.capacity or {}, NO_USE, NO_USE, self._variant
             ):
                 return False
         except CapacityError:

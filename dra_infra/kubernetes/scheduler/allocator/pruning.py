@@ -22,7 +22,7 @@ from typing import Final
 from dra_infra.kubernetes.scheduler.allocator.bounds import Bounds
 from dra_infra.kubernetes.scheduler.allocator.counters import CounterAvailability
 from dra_infra.kubernetes.scheduler.allocator.demands import Demands, Surroundings, gather_demands, positions
-from dra_infra.kubernetes.scheduler.allocator.facts import Facts, Limit, gather_facts
+from dra_infra.kubernetes.scheduler.allocator.facts import ConstraintValues, Facts, gather_facts
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
 from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Found, Search, is_tried
 from dra_infra.kubernetes.scheduler.allocator.state import Picked
@@ -93,7 +93,7 @@ class States:
         self,
         claim: int,
         number: int,
-        limit: Limit,
+        limit: ConstraintValues,
         devices: Sequence[Picked],
         clusters: _Clusters,
         over: list[Hashable],
@@ -142,7 +142,7 @@ class States:
             self._describe_cluster(cluster, group)
 
     def _groups(self) -> list[list[int]]:
-        """Candidates that have a value or a purse in common."""
+        """Candidates that have a value or a counter set in common."""
         known = set(self._relevant)
         groups = [
             [position for position in positions(bits) if position in known]
@@ -150,14 +150,14 @@ class States:
             for limit in limits
             for bits in limit.holders.values()
         ]
-        by_purse: dict[int, list[int]] = {}
+        by_counter_set: dict[int, list[int]] = {}
         for position, draws in self._facts.draws.items():
-            for purse in {number for number, _, _ in draws} if position in known else ():
-                by_purse.setdefault(purse, []).append(position)
-        return [group for group in (*groups, *by_purse.values()) if group]
+            for counter_set in {number for number, _, _ in draws} if position in known else ():
+                by_counter_set.setdefault(counter_set, []).append(position)
+        return [group for group in (*groups, *by_counter_set.values()) if group]
 
     def _describe_cluster(self, cluster: int, members: Sequence[int]) -> None:
-        purses: dict[int, int] = {}
+        counter_sets: dict[int, int] = {}
         ranks: dict[tuple[int, int], int] = {}
         described = []
         for position in members:
@@ -175,13 +175,15 @@ class States:
                         named.add(rank)
                     limits.append((position in limit.values, frozenset(named)))
             draws = frozenset(
-                (purses.setdefault(purse, len(purses)), name, amount)
-                for purse, name, amount in self._facts.draws.get(position, ())
+                (counter_sets.setdefault(counter_set, len(counter_sets)), name, amount)
+                for counter_set, name, amount in self._facts.draws.get(position, ())
             )
             description = (self._describe_device(position), tuple(limits), draws)
             self._descriptions[position] = self._number(description)
             described.append(self._descriptions[position])
-        contents = tuple(frozenset(self._facts.purses[purse].left.items()) for purse in purses)
+        contents = tuple(
+            frozenset(self._facts.counter_sets[counter_set].left.items()) for counter_set in counter_sets
+        )
         self._structures.append(self._number((tuple(described), contents)))
 
     def _describe_device(self, position: int) -> Hashable:
@@ -207,7 +209,7 @@ def _bag(items: Iterable[Hashable]) -> frozenset[tuple[Hashable, int]]:
     return frozenset(Counter(items).items())
 
 
-PATIENCE: Final = 8
+DEAD_ENDS_BEFORE_PROOFS: Final = 8
 """Dead ends after which proofs cost less than going on."""
 
 
@@ -237,7 +239,7 @@ class PrunedSearch(Search):
 
     def _find(self) -> bool:
         # What a request can have is worth finding out once the search does not go straight on.
-        if (self._dead_ends >= PATIENCE or self._is_known()) and self._is_short():
+        if (self._dead_ends >= DEAD_ENDS_BEFORE_PROOFS or self._is_known()) and self._is_short():
             return False
         try:
             return super()._find()
@@ -249,7 +251,7 @@ class PrunedSearch(Search):
         return 2 * super()._depth()
 
     def _allocate_any(self, key: Key, wanted: Wanted, number: int, *, is_entry: bool, start: int) -> Found:
-        if self._dead_ends >= PATIENCE and self._demands is not None:
+        if self._dead_ends >= DEAD_ENDS_BEFORE_PROOFS and self._demands is not None:
             self._begin_proofs(self._demands)
         if self._proofs is None:
             found = super()._allocate_any(key, wanted, number, is_entry=is_entry, start=start)

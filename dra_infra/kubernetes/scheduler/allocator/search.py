@@ -31,7 +31,7 @@ from dra_infra.kubernetes.scheduler.allocator.requests import (
     describe,
     leaves,
 )
-from dra_infra.kubernetes.scheduler.allocator.state import NOTHING
+from dra_infra.kubernetes.scheduler.allocator.state import NO_USE
 from dra_infra.kubernetes.scheduler.allocator.taking import Taking
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
 
@@ -127,7 +127,7 @@ class Preparation:
         if self._variant.number < 37:
             return self._taking.usage.has_capacity(wanted, published)
         try:
-            return fits(wanted.capacity, published.device.capacity or {}, NOTHING, NOTHING, self._variant)
+            return fits(wanted.capacity, published.device.capacity or {}, NO_USE, NO_USE, self._variant)
         except CapacityError as error:
             raise abort(
                 f"{wanted.where}: checking capacity for device {published.device.name}: {error}"

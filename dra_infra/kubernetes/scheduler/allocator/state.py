@@ -24,7 +24,7 @@ from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
 _MOST_ADDED: Final = 256
 """Entries beside the large tables before they are copied into one; forks share the large ones."""
 
-NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
+NO_USE: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class AllocatedState:
     def consumed(self, device: DeviceID) -> Mapping[str, int]:
         """Nanos that are taken of the device, by capacity."""
         found = self._added.consumed.get(device)
-        return self._base.consumed.get(device, NOTHING) if found is None else found
+        return self._base.consumed.get(device, NO_USE) if found is None else found
 
     def is_allocated(self, device: DeviceID) -> bool:
         """The device is in use, as IsDeviceAllocated says it from 1.36 on."""
@@ -121,7 +121,7 @@ class AllocatedState:
                 continue
             added.shared[device] = None
             if consumed is not None:
-                sums = dict(added.consumed.get(device) or self._base.consumed.get(device, NOTHING))
+                sums = dict(added.consumed.get(device) or self._base.consumed.get(device, NO_USE))
                 for name, text in consumed.items():
                     sums[name] = sums.get(name, 0) + nanos(text)
                 added.consumed[device] = sums
@@ -191,7 +191,7 @@ class Usage:
             wanted.capacity,
             published.device.capacity or {},
             self._state.consumed(published.id),
-            self._capacity.get(published.id, NOTHING),
+            self._capacity.get(published.id, NO_USE),
             self._variant,
         )
 

@@ -22,7 +22,7 @@ from dra_infra.kubernetes.scheduler.allocator import (
 )
 from dra_infra.kubernetes.scheduler.allocator.constraints import Scope, _Distinct, _Match, scalar
 from dra_infra.kubernetes.scheduler.allocator.matching import Matching
-from dra_infra.kubernetes.scheduler.allocator.state import NOTHING, AllocatedState, Usage
+from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState, Usage
 from dra_infra.kubernetes.scheduler.allocator.taking import Taking
 from dra_infra.kubernetes.scheduler.allocator.variants import Features, Quirk, Variant
 
@@ -175,7 +175,7 @@ MUTANTS: Final[dict[str, Patches]] = {
     "capacity is endless": lambda: [
         patch("dra_infra.kubernetes.scheduler.allocator.state.fits", lambda *_: True)
     ],
-    "earlier shares take no capacity": _returns(AllocatedState, "consumed", NOTHING),
+    "earlier shares take no capacity": _returns(AllocatedState, "consumed", NO_USE),
     "shares of this attempt take no capacity": _put(Usage, "take_capacity", lambda *_: lambda: None),
     "request policies do nothing": _put(capacity, "_consumed", _value_only),
     "amounts are not rounded up": _put(capacity, "_round_up", _full_range),

@@ -60,7 +60,7 @@ Draw = Callable[[Random, str], Case]
 
 def proving_at_once() -> AbstractContextManager[Any]:
     """Proofs from the first step on, where they would else wait for some dead ends."""
-    return patch.object(pruning, "PATIENCE", 0)
+    return patch.object(pruning, "DEAD_ENDS_BEFORE_PROOFS", 0)
 
 
 @contextmanager
