@@ -13,7 +13,7 @@ from dra_infra.advice.claims import Context, advise_claim
 from dra_infra.advice.references import (
     REFERENCES,
     Checked,
-    Surroundings,
+    KnownObjects,
     advise_pods,
     check_extended_resource,
     check_namespace,
@@ -28,8 +28,8 @@ from dra_infra.kubernetes.apiserver.configurations import environment_of
 
 __all__ = [
     "REFERENCES",
+    "KnownObjects",
     "Pins",
-    "Surroundings",
     "advise",
     "advise_pods",
     "newest",
@@ -40,7 +40,7 @@ __all__ = [
 def advise(
     record: Checked,
     release: Release,
-    surroundings: Surroundings,
+    known_objects: KnownObjects,
     *,
     pins: Pins | None = None,
     flat: bool = False,
@@ -50,22 +50,22 @@ def advise(
     Args:
         record: A DeviceClass, ResourceClaim or ResourceClaimTemplate.
         release: The API server, which decides what expressions mean.
-        surroundings: What else there is.
+        known_objects: What else there is.
         pins: The driver releases that are meant, the newest unless given.
         flat: Whether requests are written without `exactly`, as in v1beta1.
     """
-    for problem in _advise(record, release, surroundings, pins):
+    for problem in _advise(record, release, known_objects, pins):
         yield replace(problem, path=problem.path.replace("].exactly.", "].", 1)) if flat else problem
 
 
 def _advise(
-    record: Checked, release: Release, surroundings: Surroundings, pins: Pins | None
+    record: Checked, release: Release, known_objects: KnownObjects, pins: Pins | None
 ) -> Iterator[Problem]:
-    context = Context(environment_of(release), surroundings, pins or newest())
+    context = Context(environment_of(release), known_objects, pins or newest())
     if isinstance(record, DeviceClass):
         yield from _advise_class(record, context)
         return
-    finding = check_namespace(record.metadata.namespace or "", surroundings)
+    finding = check_namespace(record.metadata.namespace or "", known_objects)
     if finding is not None:
         yield finding.at("metadata.namespace")
     if isinstance(record, ResourceClaim):
@@ -84,7 +84,7 @@ def _advise_class(record: DeviceClass, context: Context) -> Iterator[Problem]:
     for index, finding in found:
         yield finding.at(f"spec.selectors[{places[index]}].cel.expression")
     yield from _advise_configs(record, context)
-    twice = check_extended_resource(record, context.surroundings, context.pins)
+    twice = check_extended_resource(record, context.known_objects, context.pins)
     if twice is not None:
         yield twice.at("spec.extendedResourceName")
 

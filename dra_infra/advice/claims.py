@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from dra_infra.advice.findings import Finding, Place
 from dra_infra.advice.reach import Reach
-from dra_infra.advice.references import Surroundings, check_class_name
+from dra_infra.advice.references import KnownObjects, check_class_name
 from dra_infra.advice.selectors import check_absence, check_name, check_reads, check_selectors
 from dra_infra.advice.study import study
 from dra_infra.catalog.drivers import Pins
@@ -140,7 +140,7 @@ class Context(NamedTuple):
     """The server, the other objects and the drivers that advice on a claim depends on."""
 
     environment: Environment
-    surroundings: Surroundings
+    known_objects: KnownObjects
     pins: Pins
 
 
@@ -168,9 +168,9 @@ def advise_claim(claim: DeviceClaim, path: str, context: Context) -> Iterator[Pr
     yield from _advise_configuration(claim, path, requests, reached)
 
 
-def class_selectors(name: str, surroundings: Surroundings, pins: Pins) -> tuple[str, ...] | None:
+def class_selectors(name: str, known_objects: KnownObjects, pins: Pins) -> tuple[str, ...] | None:
     """The expressions of a class, of the input before those that drivers ship; None when it is not known."""
-    own = surroundings.classes.get(name)
+    own = known_objects.classes.get(name)
     if own is not None:
         return tuple(each.cel.expression for each in own.spec.selectors or () if each.cel is not None)
     shipped = pins.classes.get(name)
@@ -179,10 +179,10 @@ def class_selectors(name: str, surroundings: Surroundings, pins: Pins) -> tuple[
 
 def _advise_leaf(leaf: Leaf, context: Context) -> tuple[list[Problem], Reach]:
     name = leaf.request.device_class_name or ""
-    finding = check_class_name(name, context.surroundings, context.pins)
+    finding = check_class_name(name, context.known_objects, context.pins)
     problems = [finding.at(f"{leaf.path}.deviceClassName")] if finding is not None else []
     problems += [finding.at(f"{leaf.path}.tolerations") for finding in check_tolerations(leaf)]
-    before = class_selectors(name, context.surroundings, context.pins) or ()
+    before = class_selectors(name, context.known_objects, context.pins) or ()
     by = f"DeviceClass {name}" if before else ""
     places = [index for index, each in enumerate(leaf.request.selectors or ()) if each.cel is not None]
     found, reach = check_selectors(leaf.selectors, before, context.pins, context.environment, by)

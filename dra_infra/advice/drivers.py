@@ -77,11 +77,11 @@ def device_types(
 
 def _configured(leaf: Leaf, context: Context) -> ConfiguredRequest:
     name = leaf.request.device_class_name
-    before = class_selectors(name, context.surroundings, context.pins)
+    before = class_selectors(name, context.known_objects, context.pins)
     known = None
     if before is not None:
         known = device_types((*before, *leaf.selectors), context.pins, context.environment)
-    own = context.surroundings.classes.get(name)
+    own = context.known_objects.classes.get(name)
     return ConfiguredRequest(
         name=leaf.name,
         devices=known,

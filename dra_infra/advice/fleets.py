@@ -13,7 +13,7 @@ from typing import Any, Final
 from dra_infra.advice.claims import Leaf, class_selectors, leaves_of
 from dra_infra.advice.drivers import is_compute_domain
 from dra_infra.advice.findings import Finding, Place, listed
-from dra_infra.advice.references import Surroundings
+from dra_infra.advice.references import KnownObjects
 from dra_infra.advice.study import study
 from dra_infra.catalog.drivers import Pins
 from dra_infra.catalog.vocabulary import product_memory
@@ -57,7 +57,7 @@ def advise_on_fleet(
     *,
     environment: Environment,
     pins: Pins,
-    surroundings: Surroundings,
+    known_objects: KnownObjects,
 ) -> Iterator[tuple[int | None, Problem]]:
     """Advice on objects for the hardware that they are meant for.
 
@@ -79,7 +79,7 @@ def advise_on_fleet(
             leaves = leaves_of(request, f"{path}.requests[{position}]")
             selectors = [
                 (
-                    *(class_selectors(str(leaf.request.device_class_name), surroundings, pins) or ()),
+                    *(class_selectors(str(leaf.request.device_class_name), known_objects, pins) or ()),
                     *leaf.selectors,
                 )
                 for leaf in leaves

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from dra_infra.advice import REFERENCES, Pins, Surroundings, advise, advise_pods, read_pins
+from dra_infra.advice import REFERENCES, KnownObjects, Pins, advise, advise_pods, read_pins
 from dra_infra.advice.problems import problem_of, problems_of, unreadable
 from dra_infra.advice.references import names_class
 from dra_infra.errors import Problem
@@ -137,7 +137,7 @@ def check_objects(
     namespaces = _namespace_labels(objects)
     releases_of_target = target.releases
     own = _classes(objects, releases_of_target[-1])
-    surroundings = Surroundings.gather(objects, classes=(*classes, *own))
+    known_objects = KnownObjects.gather(objects, classes=(*classes, *own))
     if any(manifest.get("kind") == "ComputeDomain" for manifest in objects):
         # Few inputs hold one, and the module takes 0.1 s to load.
         from dra_infra.advice.drivers import advise_compute_domains
@@ -148,7 +148,7 @@ def check_objects(
         chosen = targets.get(index, target)
         releases = releases_of_target if chosen is target else chosen.releases
         if not _is_of_group(manifest):
-            for problem in _check_holder(manifest, releases, surroundings, pins):
+            for problem in _check_holder(manifest, releases, known_objects, pins):
                 yield index, problem
             continue
         findings = [_check_object(manifest, release, namespaces, chosen) for release in releases]
@@ -158,7 +158,7 @@ def check_objects(
         record = findings[-1].record
         if record is not None:
             flat = str(manifest.get("apiVersion")).endswith("/v1beta1")
-            for problem in advise(record, releases[-1], surroundings, pins=pins, flat=flat):
+            for problem in advise(record, releases[-1], known_objects, pins=pins, flat=flat):
                 yield index, problem
 
 
@@ -180,10 +180,10 @@ def check_on_fleet(
     from dra_infra.advice.fleets import advise_on_fleet
 
     release = target.releases[-1]
-    surroundings = Surroundings.gather(objects, classes=(*fleet.classes, *_classes(objects, release)))
+    known_objects = KnownObjects.gather(objects, classes=(*fleet.classes, *_classes(objects, release)))
     pins = read_pins(driver)
     yield from advise_on_fleet(
-        objects, fleet, environment=environment_of(release), pins=pins, surroundings=surroundings
+        objects, fleet, environment=environment_of(release), pins=pins, known_objects=known_objects
     )
 
 
@@ -254,7 +254,7 @@ def _check_object(
 
 
 def _check_holder(
-    manifest: Mapping[str, Any], releases: Sequence[Release], surroundings: Surroundings, pins: Pins
+    manifest: Mapping[str, Any], releases: Sequence[Release], known_objects: KnownObjects, pins: Pins
 ) -> Iterator[Problem]:
     """Problems of an object that makes pods, and advice on it; nothing for most objects of a cluster, which ask for no device."""
     specs = [holder.get("spec") for _, holder in find_holders(manifest)]
@@ -262,10 +262,10 @@ def _check_holder(
         return
     if any(map(has_claim_parts, specs)):
         yield from _agreed([(release, tuple(_check_pods(manifest, release))) for release in releases])
-    elif not surroundings.namespaces and not any(map(names_class, specs)):
+    elif not known_objects.namespaces and not any(map(names_class, specs)):
         return
     for template in find_pod_templates(manifest):
-        yield from advise_pods(template, surroundings, pins=pins)
+        yield from advise_pods(template, known_objects, pins=pins)
 
 
 def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Problem]:

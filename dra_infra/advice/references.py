@@ -1,6 +1,6 @@
 """Advice on names of other objects: classes, claims, claim templates, namespaces, extended resources.
 
-`Surroundings` holds what else is in the input: what references may name.
+`KnownObjects` holds what else is in the input: what references may name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Surroundings:
+class KnownObjects:
     """The classes, claims, templates and namespaces that exist, as far as the input tells.
 
     Args:
@@ -140,11 +140,11 @@ _MOST_COMPARED = 256
 """Of more names than that no nearest one is looked for: it takes long, and they differ by a number mostly."""
 
 
-def check_class_name(name: str, surroundings: Surroundings, pins: Pins) -> Finding | None:
+def check_class_name(name: str, known_objects: KnownObjects, pins: Pins) -> Finding | None:
     """Check that a class of that name is in the input, or shipped by a driver."""
-    if name in surroundings.classes or name in pins.classes or name in _NOT_TOLD:
+    if name in known_objects.classes or name in pins.classes or name in _NOT_TOLD:
         return None
-    near = _nearest(name, {*surroundings.classes, *pins.classes}, cutoff=_CLOSE_CLASS)
+    near = _nearest(name, {*known_objects.classes, *pins.classes}, cutoff=_CLOSE_CLASS)
     others = [
         str(release)
         for driver in drivers().values()
@@ -164,9 +164,9 @@ def check_class_name(name: str, surroundings: Surroundings, pins: Pins) -> Findi
     )
 
 
-def check_namespace(namespace: str, surroundings: Surroundings) -> Finding | None:
+def check_namespace(namespace: str, known_objects: KnownObjects) -> Finding | None:
     """Check that the namespace is in the input, when the input has any."""
-    known = surroundings.namespaces
+    known = known_objects.namespaces
     if known is None or namespace in _ALWAYS_THERE or namespace in known:
         return None
     near = _nearest(namespace, known)
@@ -177,19 +177,19 @@ def check_namespace(namespace: str, surroundings: Surroundings) -> Finding | Non
     )
 
 
-def check_extended_resource(record: DeviceClass, surroundings: Surroundings, pins: Pins) -> Finding | None:
+def check_extended_resource(record: DeviceClass, known_objects: KnownObjects, pins: Pins) -> Finding | None:
     """Check that no other class has the extended resource name of *record*: only the newest class counts then."""
     resource, own = record.spec.extended_resource_name, record.metadata.name or ""
     if not resource or resource in _NOT_TOLD:
         return None
     implicit = f"{_IMPLICIT}{own}"
-    others = [name for name in surroundings.extended_resources.get(resource, ()) if name != own]
+    others = [name for name in known_objects.extended_resources.get(resource, ()) if name != own]
     shipped = [
         each.name
         for each in pins.classes.values()
         if each.extended_resource_name == resource and each.name != own
     ]
-    names = sorted({*others, *(name for name in shipped if name not in surroundings.classes)})
+    names = sorted({*others, *(name for name in shipped if name not in known_objects.classes)})
     if not names:
         return None
     return Finding(
@@ -214,27 +214,29 @@ def names_class(spec: object) -> bool:
 
 
 def advise_pods(
-    template: PodTemplate, surroundings: Surroundings, *, pins: Pins | None = None
+    template: PodTemplate, known_objects: KnownObjects, *, pins: Pins | None = None
 ) -> Iterator[Problem]:
     """Advice on what a pod template names; paths are those of the object that holds it."""
-    yield from _check_resources(template, surroundings, pins or newest())
+    yield from _check_resources(template, known_objects, pins or newest())
     namespace = template.owner.namespace
-    finding = check_namespace(namespace, surroundings)
+    finding = check_namespace(namespace, known_objects)
     if finding is not None:
         yield finding.at("metadata.namespace")
     for index, entry in enumerate(template.claims):
         path = f"{template.path}.resourceClaims[{index}]"
         if _is_name(entry.claim_name) and not _is_name(entry.template_name):
-            finding = _check_claim("ResourceClaim", str(entry.claim_name), namespace, surroundings)
+            finding = _check_claim("ResourceClaim", str(entry.claim_name), namespace, known_objects)
             if finding is not None:
                 yield finding.at(f"{path}.resourceClaimName")
         elif _is_name(entry.template_name) and not _is_name(entry.claim_name):
-            finding = _check_claim("ResourceClaimTemplate", str(entry.template_name), namespace, surroundings)
+            finding = _check_claim(
+                "ResourceClaimTemplate", str(entry.template_name), namespace, known_objects
+            )
             if finding is not None:
                 yield finding.at(f"{path}.resourceClaimTemplateName")
 
 
-def _check_resources(template: PodTemplate, surroundings: Surroundings, pins: Pins) -> Iterator[Problem]:
+def _check_resources(template: PodTemplate, known_objects: KnownObjects, pins: Pins) -> Iterator[Problem]:
     for list_name in ("initContainers", "containers"):
         for index, container in enumerate(_items(template.spec.get(list_name))):
             resources = _mapping(_mapping(container).get("resources"))
@@ -242,7 +244,7 @@ def _check_resources(template: PodTemplate, surroundings: Surroundings, pins: Pi
                 for resource in _mapping(resources.get(amounts)):
                     if not str(resource).startswith(_IMPLICIT):
                         continue
-                    finding = check_class_name(str(resource).removeprefix(_IMPLICIT), surroundings, pins)
+                    finding = check_class_name(str(resource).removeprefix(_IMPLICIT), known_objects, pins)
                     if finding is not None:
                         path = f"{template.path}.{list_name}[{index}].resources.{amounts}"
                         yield finding._replace(hint=finding.hint.replace("deviceClassName: ", _IMPLICIT)).at(
@@ -258,9 +260,9 @@ def _mapping(value: object) -> Mapping[object, object]:
     return value if type(value) is dict or (value is not None and isinstance(value, Mapping)) else {}
 
 
-def _check_claim(kind: str, name: str, namespace: str, surroundings: Surroundings) -> Finding | None:
+def _check_claim(kind: str, name: str, namespace: str, known_objects: KnownObjects) -> Finding | None:
     is_claim = kind == "ResourceClaim"
-    there, elsewhere = surroundings.claims, surroundings.templates
+    there, elsewhere = known_objects.claims, known_objects.templates
     field, other_field = "resourceClaimName", "resourceClaimTemplateName"
     if not is_claim:
         there, elsewhere = elsewhere, there
@@ -270,7 +272,7 @@ def _check_claim(kind: str, name: str, namespace: str, surroundings: Surrounding
         keys = [("", name), ("default", name)]
     if any(key in there for key in keys):
         return None
-    index = surroundings.claim_index if is_claim else surroundings.template_index
+    index = known_objects.claim_index if is_claim else known_objects.template_index
     if any(key in elsewhere for key in keys):
         hint = f"{name!r} is a {'ResourceClaimTemplate' if is_claim else 'ResourceClaim'}: write {other_field}: {name}"
     elif name in index.spaces:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dra_infra.advice import Surroundings, advise, advise_pods
+from dra_infra.advice import KnownObjects, advise, advise_pods
 from dra_infra.catalog.drivers import read_pins
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.pods import find_pod_templates
@@ -70,16 +70,16 @@ def advice_on(*manifests, driver="newest", flat=False):
     """All advice on *manifests*; paths of claims are below `spec.devices`."""
     records = [KINDS[each["kind"]].from_manifest(each) for each in manifests if each["kind"] in KINDS]
     classes = [each for each in records if isinstance(each, DeviceClass)]
-    surroundings = Surroundings.gather(manifests, classes=classes)
+    known_objects = KnownObjects.gather(manifests, classes=classes)
     pins = read_pins(driver)
     found = [
         problem
         for record in records
-        for problem in advise(record, RELEASE, surroundings, pins=pins, flat=flat)
+        for problem in advise(record, RELEASE, known_objects, pins=pins, flat=flat)
     ]
     for manifest in manifests:
         for template in find_pod_templates(manifest):
-            found += advise_pods(template, surroundings, pins=pins)
+            found += advise_pods(template, known_objects, pins=pins)
     return found
 
 
