@@ -135,8 +135,11 @@ def run(
         values=values,
         allowance=read_allowance(allow),
     )
-    find = trusted_source if head else find_source
-    trusted = find(path, source, stack=stack, config=config)
+    trusted: Source | None
+    if head is None:
+        trusted = find_source(path, source, stack=stack, config=config)
+    else:
+        trusted = trusted_source(path, source, stack=stack, config=config)
     found = trusted or Source(
         kind="program", root=path.absolute(), shown=str(path), stack=stack, config=config
     )
