@@ -18,12 +18,12 @@ from typing import Final
 ROOT: Final = Path(__file__).parent.parent
 PACKAGE: Final = "dra_infra"
 
-MOST_MODULES: Final = 435
-MOST_LINES: Final = 87_000
+MOST_MODULES: Final = 420
+MOST_LINES: Final = 85_500
 MEDIAN: Final = range(150, 221)
 LONGEST_MODULE: Final = 450
 MOST_IN_FOLDER: Final = 25
-MOST_IN_FUNCTIONS: Final = 105
+MOST_IN_FUNCTIONS: Final = 40
 """Imports of our own modules inside functions, each where a measured start-up needs it."""
 
 
