@@ -93,10 +93,16 @@ def paths_in(tree: Tree, path: Path = ()) -> Iterator[Path]:
 
 
 def mutate_tree(tree: Tree, random: Random, others: tuple[Tree, ...] = ()) -> Tree:
-    """A copy of *tree* that is changed in one to four places; *others* lend values."""
-    changed = copy.deepcopy(tree)
-    for _ in range(random.choice((1, 1, 1, 2, 2, 3, 4))):
-        changed = _change(changed, random, others)
+    """A copy of *tree* that is changed in one to four places; *others* lend values.
+
+    A tree that earlier changes have nested deeper than Python copies is returned as it is.
+    """
+    try:
+        changed = copy.deepcopy(tree)
+        for _ in range(random.choice((1, 1, 1, 2, 2, 3, 4))):
+            changed = _change(changed, random, others)
+    except RecursionError:
+        return tree
     return changed
 
 
