@@ -20,6 +20,7 @@ from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.documents.yaml import MAX_BYTES, read_manifests
 from dra_infra.errors import FleetError, Problem, ProblemsError
 from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.names import is_dns_subdomain, is_label_key, is_label_value
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.record import Record
@@ -324,8 +325,8 @@ def _take_node(manifest: Mapping[str, Any], path: str, contents: _Contents) -> N
     if not name or name in contents.nodes:
         contents.problems.append(_without_own_name(manifest, path, name))
         return
-    metadata, spec, status = (_mapping(manifest.get(key)) for key in ("metadata", "spec", "status"))
-    allocatable = _mapping(status.get("allocatable") or status.get("capacity"))
+    metadata, spec, status = (mapping(manifest.get(key)) for key in ("metadata", "spec", "status"))
+    allocatable = mapping(status.get("allocatable") or status.get("capacity"))
     if not allocatable:
         contents.problems.append(
             Problem(
@@ -340,7 +341,7 @@ def _take_node(manifest: Mapping[str, Any], path: str, contents: _Contents) -> N
     taints = spec.get("taints")
     contents.nodes[name] = Node(
         name=name,
-        labels={str(key): str(value) for key, value in _mapping(metadata.get("labels")).items()},
+        labels={str(key): str(value) for key, value in mapping(metadata.get("labels")).items()},
         allocatable=amounts,
         taints=tuple(
             NodeTaint(
@@ -381,10 +382,10 @@ def _malformed_fleet(manifest: Mapping[str, Any], path: str, error: ValidationEr
 def _missing_names(manifest: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if manifest.get("kind") != "ResourceSlice" or manifest.get("apiVersion") != "resource.k8s.io/v1":
         return
-    spec = _mapping(manifest.get("spec"))
+    spec = mapping(manifest.get("spec"))
     for where, value in (
         ("driver", spec.get("driver")),
-        ("pool.name", _mapping(spec.get("pool")).get("name")),
+        ("pool.name", mapping(spec.get("pool")).get("name")),
     ):
         if value in (None, ""):
             yield Problem(
@@ -406,9 +407,5 @@ def _without_own_name(manifest: Mapping[str, Any], path: str, name: str) -> Prob
 
 
 def _name(manifest: Mapping[str, Any]) -> str:
-    name = _mapping(manifest.get("metadata")).get("name")
+    name = mapping(manifest.get("metadata")).get("name")
     return name if isinstance(name, str) else ""
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

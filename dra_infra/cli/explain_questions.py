@@ -30,7 +30,7 @@ from dra_infra.client.kinds import (
     TEMPLATES,
     Kind,
 )
-from dra_infra.client.objects import mapping, text
+from dra_infra.client.objects import text
 from dra_infra.client.refusals import nothing_seen
 from dra_infra.cluster.evidence import read_gates
 from dra_infra.cluster.pending import Scene, ask_running, find_amounts, find_holders, find_placed
@@ -38,6 +38,7 @@ from dra_infra.cluster.reading import Listing, Reader, open_reader
 from dra_infra.errors import FleetError, Problem, ProgramError
 from dra_infra.explanation.asking import Asking, ClusterContext, find_subject, read_classes, ref_of
 from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
 from dra_infra.review.running import Running, key_of
 from dra_infra.sources.questions import ask_program

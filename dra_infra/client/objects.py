@@ -9,17 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from dra_infra.kubernetes.api.manifests import mapping, mappings
+
 Manifest = Mapping[str, Any]
-
-
-def mapping(value: Any) -> Manifest:
-    """*value* where it is a mapping, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def mappings(value: Any) -> list[Manifest]:
-    """The mappings of a list."""
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
 def text(value: Any) -> str:

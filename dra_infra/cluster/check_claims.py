@@ -13,19 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.client.kinds import CLAIMS, NODES, PODS, SLICES
-from dra_infra.client.objects import (
-    full_name,
-    mapping,
-    mappings,
-    name_of,
-    namespace_of,
-    requests_of,
-    text,
-    uid_of,
-)
+from dra_infra.client.objects import full_name, name_of, namespace_of, requests_of, text, uid_of
 from dra_infra.cluster.evidence import Evidence
 from dra_infra.cluster.nvidia import GPU_DRIVER, MIG_CLASS
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.output.wording import count_of, join_words
 
 Manifest = Mapping[str, Any]

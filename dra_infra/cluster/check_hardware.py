@@ -11,16 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.client.kinds import CLASSES, DAEMON_SETS, DEFINITIONS, NODES, SLICES
-from dra_infra.client.objects import (
-    full_name,
-    labels_of,
-    mapping,
-    mappings,
-    name_of,
-    namespace_of,
-    number,
-    text,
-)
+from dra_infra.client.objects import full_name, labels_of, name_of, namespace_of, number, text
 from dra_infra.cluster.evidence import Evidence, drivers_of_class
 from dra_infra.cluster.nvidia import (
     DOMAIN_DRIVER,
@@ -31,6 +22,7 @@ from dra_infra.cluster.nvidia import (
     version_of,
 )
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.output.wording import count_of

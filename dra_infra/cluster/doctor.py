@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dra_infra.client.kinds import CLASSES, DAEMON_SETS, NODES, RESOURCE_GROUP, SLICES
-from dra_infra.client.objects import full_name, mapping, mappings, name_of, text
+from dra_infra.client.objects import full_name, name_of, text
 from dra_infra.cluster.check_claims import check_claims, check_pools
 from dra_infra.cluster.check_hardware import check_drivers, check_nodes
 from dra_infra.cluster.evidence import Evidence, drivers_of_class
 from dra_infra.cluster.nvidia import DRIVER_GATES, GPU_DRIVER, driver_gates, drivers_of, has_gpus
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.output.wording import count_of, join_words
 
 _BROKEN: Final = re.compile(r"v1\.34\.[01](?:\D|$)")

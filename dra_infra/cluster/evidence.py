@@ -18,11 +18,12 @@ from dra_infra.client.kinds import (
     SLICES,
     Kind,
 )
-from dra_infra.client.objects import mapping, mappings, text
+from dra_infra.client.objects import text
 from dra_infra.client.session import Session
 from dra_infra.cluster.reading import Listing, Reader
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.gates import GATES
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 
 KINDS: Final = (NODES, SLICES, CLASSES, CLAIMS, PODS, DAEMON_SETS, DEFINITIONS)
 

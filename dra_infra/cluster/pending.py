@@ -13,8 +13,6 @@ from dra_infra.client.objects import (
     WAITING,
     claims_of,
     full_name,
-    mapping,
-    mappings,
     name_of,
     namespace_of,
     reasons_of,
@@ -25,6 +23,7 @@ from dra_infra.errors import Problem
 from dra_infra.explanation import AskedClaim, Holder
 from dra_infra.explanation.asking import Asking, ClusterContext, read_allocation, read_claim, ref_of
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.pods import PodClaimEntry, find_pod_templates

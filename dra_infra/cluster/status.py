@@ -16,8 +16,6 @@ from dra_infra.client.objects import (
     WAITING,
     claims_of,
     full_name,
-    mapping,
-    mappings,
     name_of,
     name_pod,
     namespace_of,
@@ -25,6 +23,7 @@ from dra_infra.client.objects import (
     requests_of,
     text,
 )
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 
 Manifest = Mapping[str, Any]
 

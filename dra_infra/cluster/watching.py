@@ -11,10 +11,11 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from dra_infra.client.kinds import Kind
-from dra_infra.client.objects import is_object, mapping, name_of, namespace_of, text
+from dra_infra.client.objects import is_object, name_of, namespace_of, text
 from dra_infra.cluster.reading import Listing, Reader, as_object
 from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.errors import ClusterError, Problem
+from dra_infra.kubernetes.api.manifests import mapping
 
 _SECONDS: Final = 290
 """Seconds that one watch is asked for; servers end them after 30 to 60 minutes by themselves, proxies after five."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.program.project import UNDECRYPTABLE
 from dra_infra.program_objects import UNKNOWN, EngineMessage, EngineResource, Level, PolicyFinding
@@ -129,7 +130,7 @@ class Events:
         return shown if len(shown) <= most else f"{shown[:most]}…"
 
     def _step(self, event: Mapping[str, Any]) -> None:
-        metadata = _mapping(event.get("metadata"))
+        metadata = mapping(event.get("metadata"))
         urn, step = self.clean(metadata.get("urn"), 10 * MAX_NAME), self.clean(metadata.get("op"), 40)
         if not urn or not step:
             return
@@ -137,20 +138,20 @@ class Events:
             self._leave_out("resources")
             return
         former = self._resources.get(urn) or EngineResource(urn=urn)
-        old = _mapping(metadata.get("old"))
-        state = _mapping(metadata.get("new")) or old
+        old = mapping(metadata.get("old"))
+        state = mapping(metadata.get("new")) or old
         self._resources[urn] = replace(
             former,
             steps=(*former.steps, step)[:20],
             custom=state.get("custom") is True,
             ref=former.ref
-            or self._ref(former.type, _mapping(state.get("inputs")), _mapping(old.get("inputs"))),
+            or self._ref(former.type, mapping(state.get("inputs")), mapping(old.get("inputs"))),
             replacing=former.replacing or self._replacing(metadata),
             paths=former.paths or self._paths(metadata),
         )
 
     def _outputs(self, event: Mapping[str, Any]) -> None:
-        metadata = _mapping(event.get("metadata"))
+        metadata = mapping(event.get("metadata"))
         former = self._resources.get(self.clean(metadata.get("urn"), 10 * MAX_NAME))
         if former is None:
             return
@@ -159,29 +160,29 @@ class Events:
             return
         if metadata.get("op") not in {"create", "update", "create-replacement"} or former.ref is None:
             return
-        new = _mapping(metadata.get("new"))
+        new = mapping(metadata.get("new"))
         if _holds_unknown(new.get("inputs")):
             return
-        outputs = _mapping(new.get("outputs"))
+        outputs = mapping(new.get("outputs"))
         # Only a server gives an object its uid; without one the provider gives back what it was given.
-        answered = isinstance(_mapping(outputs.get("metadata")).get("uid"), str)
+        answered = isinstance(mapping(outputs.get("metadata")).get("uid"), str)
         self._resources[former.urn] = replace(former, answered=answered or former.answered is True)
 
     def _failed(self, event: Mapping[str, Any]) -> None:
-        urn = self.clean(_mapping(event.get("metadata")).get("urn"), 10 * MAX_NAME)
+        urn = self.clean(mapping(event.get("metadata")).get("urn"), 10 * MAX_NAME)
         if urn in self._resources:
             self._resources[urn] = replace(self._resources[urn], failed=True)
 
     def _ref(self, type_: str, inputs: Mapping[str, Any], old: Mapping[str, Any]) -> ObjectRef | None:
         if not type_.startswith("kubernetes:"):
             return None
-        metadata = _mapping(inputs.get("metadata"))
+        metadata = mapping(inputs.get("metadata"))
         kind, name = self.clean(inputs.get("kind"), MAX_NAME), self.clean(metadata.get("name"), MAX_NAME)
         if not kind or not name:
             return None
-        if _AUTONAMED in _mapping(metadata.get("annotations")):
+        if _AUTONAMED in mapping(metadata.get("annotations")):
             # Each preview makes up another name for what is to be created; only the deployed one is told.
-            name = self.clean(_mapping(old.get("metadata")).get("name"), MAX_NAME) or UNKNOWN
+            name = self.clean(mapping(old.get("metadata")).get("name"), MAX_NAME) or UNKNOWN
         return ObjectRef(kind=kind, name=name, namespace=self.clean(metadata.get("namespace"), MAX_NAME))
 
     def _replacing(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
@@ -191,10 +192,10 @@ class Events:
 
     def _paths(self, metadata: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         def found() -> Iterator[tuple[str, str]]:
-            for path, change in _mapping(metadata.get("detailedDiff")).items():
+            for path, change in mapping(metadata.get("detailedDiff")).items():
                 shown = self.clean(path, MAX_NAME)
                 if shown and not _NOISE.match(shown):
-                    yield shown, self.clean(_mapping(change).get("diffKind"), 40)
+                    yield shown, self.clean(mapping(change).get("diffKind"), 40)
 
         return tuple(sorted(set(found())))[:MAX_PATHS]
 
@@ -240,7 +241,7 @@ class Events:
 
     def _summary(self, event: Mapping[str, Any]) -> None:
         self.result = self.clean(event.get("result"), 40) or "succeeded"
-        counts = _mapping(event.get("resourceChanges"))
+        counts = mapping(event.get("resourceChanges"))
         self.summary = {
             self.clean(step, 40): number
             for step, number in sorted(counts.items())[:50]
@@ -249,10 +250,6 @@ class Events:
 
     def _leave_out(self, what: str) -> None:
         self._left_out[what] = self._left_out.get(what, 0) + 1
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _holds_unknown(value: object) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dra_infra.kubernetes.api.manifests import mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pods import PodTemplate, find_pod_templates
 from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, Use, count_claim, is_extended_key, read_hard
@@ -98,15 +99,15 @@ def find_named_objects(pods: PodTemplate) -> Iterator[ObjectRef]:
     for entry in pods.claims:
         yield from _maybe(pods, "ResourceClaimTemplate", entry.template_name)
         yield from _maybe(pods, "ResourceClaim", entry.claim_name)
-    for volume in _mappings(pods.spec.get("volumes")):
+    for volume in mappings(pods.spec.get("volumes")):
         for field_name, key, kind in (
             ("configMap", "name", "ConfigMap"),
             ("secret", "secretName", "Secret"),
             ("persistentVolumeClaim", "claimName", "PersistentVolumeClaim"),
         ):
             yield from _maybe(pods, kind, get_field(volume, f"{field_name}.{key}"))
-    for container in (*_mappings(pods.spec.get("containers")), *_mappings(pods.spec.get("initContainers"))):
-        for source in _mappings(container.get("envFrom")):
+    for container in (*mappings(pods.spec.get("containers")), *mappings(pods.spec.get("initContainers"))):
+        for source in mappings(container.get("envFrom")):
             yield from _maybe(pods, "ConfigMap", get_field(source, "configMapRef.name"))
             yield from _maybe(pods, "Secret", get_field(source, "secretRef.name"))
     yield from _maybe(pods, "ServiceAccount", pods.spec.get("serviceAccountName"))
@@ -128,18 +129,14 @@ def find_class_names(manifest: Mapping[str, Any]) -> set[str]:
     names: set[str] = set()
     for path in ("spec.devices", "spec.spec.devices"):
         for request in _requests(get_field(manifest, path)):
-            for part in (request.get("exactly"), *_mappings(request.get("firstAvailable"))):
+            for part in (request.get("exactly"), *mappings(request.get("firstAvailable"))):
                 if isinstance(part, Mapping) and isinstance(part.get("deviceClassName"), str):
                     names.add(part["deviceClassName"])
     return names
 
 
 def _requests(devices: Any) -> list[Mapping[str, Any]]:
-    return _mappings(devices.get("requests")) if isinstance(devices, Mapping) else []
-
-
-def _mappings(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+    return mappings(devices.get("requests")) if isinstance(devices, Mapping) else []
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

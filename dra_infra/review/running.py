@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.kubernetes.api.manifests import mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.quantity import Quantity
@@ -76,12 +77,12 @@ class Running:
     def count_pods(self, ref: ObjectRef) -> int:
         """How many pods of a workload run, or of a claim how many use it."""
         if ref.kind == "ResourceClaim":
-            return len(_mappings(get_field(self.objects.get(key_of(ref), {}), "status.reservedFor")))
+            return len(mappings(get_field(self.objects.get(key_of(ref), {}), "status.reservedFor")))
         return len(self.pods.get(key_of(ref), ()))
 
     def is_done(self, ref: ObjectRef) -> bool:
         """True for a Job that has ended."""
-        conditions = _mappings(get_field(self.objects.get(key_of(ref), {}), "status.conditions"))
+        conditions = mappings(get_field(self.objects.get(key_of(ref), {}), "status.conditions"))
         return any(
             each.get("type") in ("Complete", "Failed") and each.get("status") == "True" for each in conditions
         )
@@ -205,7 +206,7 @@ def _find_devices(running: Running, own: set[Key]) -> tuple[frozenset[Device], t
     for key in running.claims:
         if not own.isdisjoint(running.owners_of(key)):
             continue
-        for each in _mappings(get_field(running.objects[key], "status.allocation.devices.results")):
+        for each in mappings(get_field(running.objects[key], "status.allocation.devices.results")):
             if each.get("adminAccess"):
                 continue
             if each.get("shareID"):
@@ -247,7 +248,7 @@ def _owners(key: Key, objects: Mapping[Key, Mapping[str, Any]]) -> Iterator[Key]
     for _ in range(_DEPTH):
         yield key
         manifest = objects.get(key, {})
-        references = _mappings(get_field(manifest, "metadata.ownerReferences"))
+        references = mappings(get_field(manifest, "metadata.ownerReferences"))
         controller = next((each for each in references if each.get("controller")), None)
         if controller is None:
             return
@@ -286,7 +287,3 @@ def _amounts(value: Any) -> Mapping[str, str] | None:
         with contextlib.suppress(ValueError):
             found[str(name)] = Quantity.parse(str(amount)).text
     return found
-
-
-def _mappings(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

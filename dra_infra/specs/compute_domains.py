@@ -16,6 +16,7 @@ from dra_infra.catalog.device_configs import lines_with
 from dra_infra.catalog.driver_gates import gate_states, gates_of
 from dra_infra.catalog.drivers import drivers
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.program_objects import SECRET, UNKNOWN
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.claims import compile_claim
@@ -149,7 +150,7 @@ def channel_template(compute_domain: Mapping[str, Any]) -> dict[str, Any] | None
             ComputeDomainChannelConfig(domain_id=UNKNOWN, allocation_mode=mode, requests=[CHANNEL_REQUEST])
         ],
     )
-    namespace = _mapping(compute_domain.get("metadata")).get("namespace")
+    namespace = mapping(compute_domain.get("metadata")).get("namespace")
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     return {
         "apiVersion": "resource.k8s.io/v1",
@@ -168,7 +169,7 @@ def check_template_names(objects: Sequence[Mapping[str, Any]]) -> Iterator[tuple
         Pairs of an object's position and a problem whose path begins inside the object.
     """
     own = {
-        (_namespace(each), str(_mapping(each.get("metadata")).get("name")))
+        (_namespace(each), str(mapping(each.get("metadata")).get("name")))
         for each in objects
         if each.get("kind") == "ResourceClaimTemplate"
     }
@@ -190,16 +191,12 @@ def _template_name(manifest: Mapping[str, Any]) -> str | None:
         return None
     value: object = manifest.get("spec")
     for step in ("channel", "resourceClaimTemplate", "name"):
-        value = _mapping(value).get(step)
+        value = mapping(value).get(step)
     return value if isinstance(value, str) and value not in ("", UNKNOWN, SECRET) else None
 
 
 def _namespace(manifest: Mapping[str, Any]) -> str:
-    return str(_mapping(manifest.get("metadata")).get("namespace") or "default")
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return str(mapping(manifest.get("metadata")).get("namespace") or "default")
 
 
 def _check_choice(path: str, value: object, choices: Collection[str]) -> list[Problem]:

@@ -25,6 +25,6 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 
-def objects(value: Any) -> list[Mapping[str, Any]]:
-    """The objects in a list; none when *value* is no list."""
+def mappings(value: Any) -> list[Mapping[str, Any]]:
+    """The mappings in a list; none when *value* is no list."""
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

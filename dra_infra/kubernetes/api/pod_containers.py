@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from dra_infra.kubernetes.api.manifests import mapping, objects
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.quantity import Quantity
 
 Amounts = dict[str, int]
@@ -53,9 +53,9 @@ def read_containers(spec: Mapping[str, Any]) -> list[PodContainer]:
     """
     found: list[PodContainer] = []
     for kind in ("initContainers", "containers"):
-        for index, container in enumerate(objects(spec.get(kind))):
+        for index, container in enumerate(mappings(spec.get(kind))):
             lasting = kind == "containers" or container.get("restartPolicy") == "Always"
-            claims = objects(mapping(container.get("resources")).get("claims"))
+            claims = mappings(mapping(container.get("resources")).get("claims"))
             found.append(
                 PodContainer(
                     name=str(container.get("name") or ""),

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from dra_infra.kubernetes.api.decoding import JsonReader
 from dra_infra.kubernetes.api.gates import NEWEST
-from dra_infra.kubernetes.api.manifests import mapping, objects
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.record import CoreRecord, Text
 
@@ -291,7 +291,7 @@ class PodTemplate:
                 claim_name=entry.get("resourceClaimName"),
                 template_name=entry.get("resourceClaimTemplateName"),
             )
-            for entry in objects(self.spec.get("resourceClaims"))
+            for entry in mappings(self.spec.get("resourceClaims"))
             if "name" in entry
         )
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
-from dra_infra.kubernetes.api.manifests import mapping, objects
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.quantity import Quantity
 
@@ -61,7 +61,7 @@ class PodAdmission:
                 spec = {**spec}
                 for kind in ("containers", "initContainers"):
                     if spec.get(kind):
-                        spec[kind] = [_complete(each, requests, limits) for each in objects(spec[kind])]
+                        spec[kind] = [_complete(each, requests, limits) for each in mappings(spec[kind])]
         return spec
 
     def _apply_runtime(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -76,12 +76,12 @@ class PodAdmission:
         if scheduling.get("nodeSelector"):
             added["nodeSelector"] = {**mapping(spec.get("nodeSelector")), **scheduling["nodeSelector"]}
         if scheduling.get("tolerations"):
-            added["tolerations"] = [*objects(spec.get("tolerations")), *objects(scheduling["tolerations"])]
+            added["tolerations"] = [*mappings(spec.get("tolerations")), *mappings(scheduling["tolerations"])]
         return {**spec, **added}
 
 
 def _items(held: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield from objects(mapping(held.get("spec")).get("limits"))
+    yield from mappings(mapping(held.get("spec")).get("limits"))
 
 
 def _is_bound(item: Mapping[str, Any]) -> bool:
@@ -121,9 +121,9 @@ _LOOKED_AT: Final = ("cpu", "memory", "ephemeral-storage")
 def claim_devices(spec: Any) -> Iterator[tuple[str, int]]:
     """How many devices of which class a claim counts for."""
     devices = mapping(mapping(spec).get("devices"))
-    for request in objects(devices.get("requests")):
+    for request in mappings(devices.get("requests")):
         largest: dict[str, int] = {}
-        for part in (request.get("exactly"), *objects(request.get("firstAvailable"))):
+        for part in (request.get("exactly"), *mappings(request.get("firstAvailable"))):
             if isinstance(part, Mapping) and isinstance(part.get("deviceClassName"), str):
                 name = part["deviceClassName"]
                 largest[name] = max(largest.get(name, 0), _count(part))

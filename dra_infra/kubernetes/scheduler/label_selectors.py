@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mapping, objects
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.scheduler.fleet import Node
 
 _INT64 = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
@@ -22,11 +22,11 @@ _NAME_FIELD = "metadata.name"
 def matches_node_selector(selector: Mapping[str, Any], node: Node) -> bool:
     """Checks that one of the selector's terms is true for the node; a selector without terms matches nothing."""
     terms = selector.get("nodeSelectorTerms")
-    return any(_matches_term(term, node) for term in objects(terms))
+    return any(_matches_term(term, node) for term in mappings(terms))
 
 
 def _matches_term(term: Mapping[str, Any], node: Node) -> bool:
-    expressions, fields = objects(term.get("matchExpressions")), objects(term.get("matchFields"))
+    expressions, fields = mappings(term.get("matchExpressions")), mappings(term.get("matchFields"))
     if not expressions and not fields:
         return False
     return all(matches_label(requirement, node.labels) for requirement in expressions) and all(
@@ -101,7 +101,7 @@ class LabelSelector:
         )
         expressions = (
             (str(each.get("key")), str(each.get("operator")), _texts(each.get("values")))
-            for each in objects(value.get("matchExpressions"))
+            for each in mappings(value.get("matchExpressions"))
         )
         return cls((*sorted(exact), *expressions))
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mapping, objects
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.scheduler.label_selectors import LabelSelector, Namespaces
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 
@@ -146,13 +146,14 @@ def read_shape(
     affinity = mapping(spec.get("affinity"))
     near, apart = (
         tuple(
-            _read_term(term, namespace, labels) for term in objects(mapping(affinity.get(name)).get(REQUIRED))
+            _read_term(term, namespace, labels)
+            for term in mappings(mapping(affinity.get(name)).get(REQUIRED))
         )
         for name in ("podAffinity", "podAntiAffinity")
     )
     spread = tuple(
         _read_spread(each, labels)
-        for each in objects(spec.get("topologySpreadConstraints"))
+        for each in mappings(spec.get("topologySpreadConstraints"))
         if each.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"
     )
     ports = find_host_ports(spec)
@@ -193,10 +194,10 @@ def find_host_ports(spec: Mapping[str, Any]) -> tuple[HostPort, ...]:
     """
     found: set[HostPort] = set()
     for kind in ("initContainers", "containers"):
-        for container in objects(spec.get(kind)):
+        for container in mappings(spec.get(kind)):
             if kind == "initContainers" and container.get("restartPolicy") != "Always":
                 continue
-            for port in objects(container.get("ports")):
+            for port in mappings(container.get("ports")):
                 number = port.get("hostPort") or (port.get("containerPort") if spec.get("hostNetwork") else 0)
                 if isinstance(number, (int, float)) and number > 0:
                     address, protocol = port.get("hostIP") or ANY_ADDRESS, port.get("protocol") or "TCP"

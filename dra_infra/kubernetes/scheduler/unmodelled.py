@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mapping, objects
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.pods import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
 from dra_infra.kubernetes.scheduler.pod_shapes import REQUIRED, find_host_ports
@@ -63,7 +63,7 @@ def _find(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "nodeName", "the pod goes round the scheduler, so a claim that is not allocated stays so"
     if spec.get("schedulerName", _DEFAULT_SCHEDULER) not in ("", _DEFAULT_SCHEDULER):
         yield "schedulerName", "the answer is that of the default scheduler"
-    for index, volume in enumerate(objects(spec.get("volumes"))):
+    for index, volume in enumerate(mappings(spec.get("volumes"))):
         for name in sorted(set(volume) & set(_VOLUMES)):
             yield f"volumes[{index}].{name}", _VOLUMES[name]
 
@@ -73,10 +73,10 @@ def _find_other_pods(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in ("podAffinity", "podAntiAffinity"):
         if mapping(affinity.get(name)).get(REQUIRED):
             yield f"affinity.{name}", "where other pods run"
-    spread = objects(spec.get("topologySpreadConstraints"))
+    spread = mappings(spec.get("topologySpreadConstraints"))
     if any(constraint.get("whenUnsatisfiable") != "ScheduleAnyway" for constraint in spread):
         yield "topologySpreadConstraints", "where other pods run"
     for kind in ("initContainers", "containers"):
-        for index, container in enumerate(objects(spec.get(kind))):
+        for index, container in enumerate(mappings(spec.get(kind))):
             if find_host_ports({**spec, "initContainers": [], "containers": [], kind: [container]}):
                 yield f"{kind}[{index}].ports", "ports of the node"

@@ -19,9 +19,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from dra_infra.client.kubeconfig import Account
-from dra_infra.client.objects import mapping, text
+from dra_infra.client.objects import text
 from dra_infra.client.transport import BUSY, Transport
 from dra_infra.errors import ClusterError
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.plugin.api_server.refusals import from_cluster_error
 
 LOST: Final = 60.0

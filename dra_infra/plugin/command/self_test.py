@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from dra_infra.client.kinds import CLAIMS, NODES, SLICES, Kind
 from dra_infra.client.kubeconfig import find_account
-from dra_infra.client.objects import mapping, text
+from dra_infra.client.objects import text
 from dra_infra.errors import PluginError, Problem, ProblemsError
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.back_end import BackEnd, Inventory

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_infra.client.objects import mapping, mappings, name_of, text
+from dra_infra.client.objects import name_of, text
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.plugin.publishing.pools import Spec
 
 Item = Mapping[str, Any]
