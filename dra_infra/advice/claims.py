@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from dra_infra.advice.findings import Finding, Place
 from dra_infra.advice.reach import Reach
@@ -16,6 +16,7 @@ from dra_infra.advice.selectors import check_absence, check_name, check_reads, c
 from dra_infra.advice.study import study
 from dra_infra.catalog.drivers import Pins
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.limits import MAX_RESULTS, MAX_TOLERATIONS
 from dra_infra.kubernetes.api.resource_claim import (
     DeviceClaim,
     DeviceConstraint,
@@ -24,12 +25,6 @@ from dra_infra.kubernetes.api.resource_claim import (
     ExactDeviceRequest,
 )
 from dra_infra.kubernetes.cel.environment import Environment
-
-MAX_DEVICES: Final = 32
-"""Most devices that the scheduler allocates to one claim (AllocationResultsMaxSize in k8s.io/api/resource/v1)."""
-
-MAX_TOLERATIONS: Final = 16
-"""DeviceTolerationsMaxLength in k8s.io/api/resource/v1; the API server does not check it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +70,11 @@ def leaves_of(request: DeviceRequest, path: str) -> tuple[Leaf, ...]:
 def check_counts(requests: Sequence[Sequence[Leaf]]) -> Iterator[Finding]:
     """Check that one claim can hold the devices of all requests, however few each takes."""
     total = sum(min((leaf.count for leaf in leaves), default=0) for leaves in requests)
-    if total > MAX_DEVICES:
+    if total > MAX_RESULTS:
         yield Finding(
             "too-many-devices",
-            f"{total} devices are asked for, the scheduler allocates at most {MAX_DEVICES} per claim",
-            f"ask for {MAX_DEVICES} or fewer, and use several claims or pods",
+            f"{total} devices are asked for, the scheduler allocates at most {MAX_RESULTS} per claim",
+            f"ask for {MAX_RESULTS} or fewer, and use several claims or pods",
         )
 
 

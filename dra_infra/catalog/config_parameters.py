@@ -24,6 +24,7 @@ from dra_infra.catalog.device_configs import (
 from dra_infra.catalog.driver_gates import gate_states, gates_of
 from dra_infra.catalog.drivers import Pins
 from dra_infra.errors import Severity
+from dra_infra.kubernetes.api.limits import MAX_PARAMETERS
 from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 from dra_infra.output.escaping import literal
@@ -100,9 +101,6 @@ def check_map(at: tuple[str, ...], value: Any, field: ConfigField) -> Iterator[F
 def _range(low: int | str | None, high: int | None) -> str:
     return "" if low is None else f" from {low} on" if high is None else f" from {low} to {high}"
 
-
-MAX_PARAMETERS: Final = 10 * 1024
-"""Bytes of compact JSON that a server takes (OpaqueParametersMaxLength in k8s.io/api/resource/v1)."""
 
 _UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 _GATED = "gpu.nvidia.com"

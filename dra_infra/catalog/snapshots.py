@@ -14,6 +14,7 @@ from typing import Any, Final
 from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.documents.yaml import iterate_manifests
 from dra_infra.errors import FleetError, Problem, ProblemsError
+from dra_infra.kubernetes.api.limits import MAX_DEVICES
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.program_objects import SECRET
 
@@ -32,8 +33,6 @@ class Snapshot:
 
 
 NAME: Final = "the snapshot"
-MOST_DEVICES: Final = 128
-"""Devices of one slice: ResourceSliceMaxDevices of k8s.io/api/resource/v1."""
 _KINDS: Final = frozenset(
     {
         "DeviceClass",
@@ -84,9 +83,9 @@ def load_snapshot(texts: Iterable[str], *, name: str = NAME) -> Snapshot:
 def _name_large(fleet: Fleet) -> Iterator[str]:
     for each in fleet.slices:
         number = len(each.spec.devices or ())
-        if number > MOST_DEVICES:
+        if number > MAX_DEVICES:
             yield (
-                f"ResourceSlice {each.metadata.name} has {number} devices, and API servers take at most {MOST_DEVICES}: "
+                f"ResourceSlice {each.metadata.name} has {number} devices, and API servers take at most {MAX_DEVICES}: "
                 "it was not read from one"
             )
 

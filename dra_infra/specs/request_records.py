@@ -9,7 +9,7 @@ from dra_infra.errors import Problem, SelectorError
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_class import CELDeviceSelector, DeviceSelector
 from dra_infra.kubernetes.api.device_taints import DeviceToleration
-from dra_infra.kubernetes.api.limits import MAX_FIRST_AVAILABLE
+from dra_infra.kubernetes.api.limits import MAX_FIRST_AVAILABLE, MAX_TOLERATIONS
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_claim import CapacityRequirements, DeviceSubRequest, ExactDeviceRequest
 from dra_infra.kubernetes.api.resource_claim import DeviceRequest as RequestRecord
@@ -127,9 +127,6 @@ def _check_together(toleration: Toleration) -> Iterator[Problem]:
             hint='write effect="NoExecute", or leave seconds out',
         )
 
-
-MAX_TOLERATIONS: Final = 16
-"""DeviceTolerationsMaxLength of resource/v1 types.go, which no API server checks."""
 
 _OF_ALTERNATIVES: Final = ("device_class", "select", "tolerations", "capacity")
 

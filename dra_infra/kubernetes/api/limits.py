@@ -20,8 +20,14 @@ MAX_FIRST_AVAILABLE: Final = 8
 MAX_RESULTS: Final = 32
 """Devices that are allocated for one claim (AllocationResultsMaxSize)."""
 
+MAX_CONFIGS: Final = 64
+"""Configs of an allocation, those of the claim and of its classes (twice DeviceConfigMaxSize)."""
+
 MAX_RESERVED: Final = 256
 """Pods that a claim serves at a time (ResourceClaimReservedForMaxSize)."""
+
+MAX_TOLERATIONS: Final = 16
+"""Tolerations of a request (DeviceTolerationsMaxLength): stated in types.go, and no server checks it."""
 
 MAX_PARAMETERS: Final = 10 * 1024
 """Bytes of a config's parameters as JSON (OpaqueParametersMaxLength)."""

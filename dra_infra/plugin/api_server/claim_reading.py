@@ -12,6 +12,7 @@ from typing import Any, Final
 from dra_infra.client.kinds import CLAIMS
 from dra_infra.client.objects import text
 from dra_infra.errors import PluginError
+from dra_infra.kubernetes.api.limits import MAX_CONFIGS, MAX_ENTRIES, MAX_PARAMETERS, MAX_RESULTS
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain
 from dra_infra.plugin.api_server.client import Api
@@ -20,11 +21,6 @@ from dra_infra.plugin.claims import Claim, ClaimDevice, ClaimReference, check_ui
 POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 """Annotation of claims that were made from a template: what the pod calls it."""
 
-_MOST_RESULTS: Final = 32
-_MOST_CONFIGS: Final = 64
-_LARGEST_CONFIG: Final = 10 * 1024
-_MOST_CAPACITIES: Final = 32
-"""Limits that an API server sets for a claim (staging/src/k8s.io/api/resource/v1/types.go)."""
 
 _SOURCES: Final = ("FromClass", "FromClaim")
 """Weakest first."""
@@ -96,8 +92,8 @@ class ClaimReader:
 
     def _devices(self, path: str, allocation: Mapping[str, Any]) -> Iterator[ClaimDevice]:
         devices = mapping(allocation.get("devices"))
-        results = _listed(path, devices.get("results"), "results", _MOST_RESULTS)
-        configs = _listed(path, devices.get("config"), "config", _MOST_CONFIGS)
+        results = _listed(path, devices.get("results"), "results", MAX_RESULTS)
+        configs = _listed(path, devices.get("config"), "config", MAX_CONFIGS)
         # One text in memory for all devices: 32 copies of 64 long ones would be 20 MiB.
         texts: dict[str, str] = {}
         for index, result in enumerate(results):
@@ -168,7 +164,7 @@ def _read(path: str, result: Mapping[str, Any], configs: tuple[tuple[str, bool],
 def _capacity(path: str, consumed: object) -> tuple[tuple[str, str], ...]:
     if consumed is None:
         return ()
-    if not isinstance(consumed, Mapping) or len(consumed) > _MOST_CAPACITIES:
+    if not isinstance(consumed, Mapping) or len(consumed) > MAX_ENTRIES:
         raise _malformed(path, "its consumedCapacity is no map of amounts")
     pairs = sorted(consumed.items())
     if not all(isinstance(each, str) and 0 < len(each) <= 400 for pair in pairs for each in pair):
@@ -181,8 +177,8 @@ def _parameters(path: str, parameters: object) -> str:
         raise _malformed(path, "its opaque.parameters are no object")
     written = json.dumps(parameters, separators=(",", ":"))
     # Twice: the server counts the bytes as they were sent, and \u escapes of ours may take more.
-    if len(written) > 2 * _LARGEST_CONFIG:
-        raise _malformed(path, f"its opaque.parameters have more than {_LARGEST_CONFIG} bytes")
+    if len(written) > 2 * MAX_PARAMETERS:
+        raise _malformed(path, f"its opaque.parameters have more than {MAX_PARAMETERS} bytes")
     return written
 
 
