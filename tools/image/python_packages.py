@@ -80,7 +80,11 @@ def install(folder: Path, python: str) -> None:
     ]:
         path.unlink()
     for name in AUTHORING:
-        shutil.rmtree(folder / "dra_infra" / Path(*name.split(".")))
+        part = folder / "dra_infra" / Path(*name.split("."))
+        if part.is_dir():
+            shutil.rmtree(part)
+        else:
+            part.with_suffix(".py").unlink()
     if (folder / "bin").is_dir():
         (folder / "bin").rmdir()
     if present := [name for name in FORBIDDEN if (folder / name).exists()]:
