@@ -48,7 +48,7 @@ def check_pools(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
         for each in evidence.of(SLICES):
             spec = mapping(each.get("spec"))
             node = text(spec.get("nodeName"))
-            if node and node not in nodes and spec.get("driver") in drivers:
+            if node and node not in nodes and text(spec.get("driver")) in drivers:
                 yield Problem(
                     path=f"ResourceSlice {name_of(each)}",
                     code="slice-node-gone",
