@@ -35,7 +35,7 @@ _DRIVERS_OWN: Final = frozenset(
         *("config-device-type", "config-overridden", "config-not-applied"),
     }
 )
-"""What no server says; the rest is the server's, or needs the gates of the driver, which an input does not tell."""
+"""Codes that no server gives; the others are the server's, or need the driver's gates, which an input does not tell."""
 
 
 def advise_configs(record: Checked, context: Context) -> Iterator[Problem]:
@@ -104,7 +104,7 @@ def _opaque(
 
 
 def _placed(problems: Sequence[Problem], path: str) -> Iterator[Problem]:
-    """Those that only the driver finds, at the fields of the object."""
+    """Problems of configs that only the driver finds, at the fields of the object."""
     for problem in problems:
         place, dot, field = problem.path.partition(".")
         # That a prioritized request is named by its parent is said with the rest of the claim.

@@ -142,8 +142,6 @@ def problem_of(error: FieldError) -> Problem:
 
 
 def _explain(error: FieldError) -> str:
-    # Loaded for an expression that is refused: its patterns take their time to compile.
-
     return explain_refusal(error.value, error.detail)
 
 

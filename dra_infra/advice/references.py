@@ -133,7 +133,7 @@ REFERENCES: Final = frozenset({"class-not-known", "claim-not-known", "namespace-
 _ALWAYS_THERE = frozenset({"", "default", "kube-system", "kube-public", "kube-node-lease", UNKNOWN, SECRET})
 _NOT_TOLD = (UNKNOWN, SECRET, "")
 _IMPLICIT = "deviceclass.resource.kubernetes.io/"
-"""What stands in front of a class's name in the extended resource name that every class has."""
+"""Prefix of the extended resource name that every class has; the class's name follows."""
 _CLOSE_CLASS = 0.85
 """Names of classes share their domain, so less alike ones are not meant."""
 _MOST_COMPARED = 256

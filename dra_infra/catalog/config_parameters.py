@@ -30,7 +30,7 @@ from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 from dra_infra.output.escaping import literal
 
 FAILS: Final = "pods fail when they start"
-"""What comes of a config that the driver refuses."""
+"""Consequence of a config that the driver refuses, as messages tell it."""
 
 _DEVICE_KEY: Final = re.compile(r"\+?[0-9]+|(GPU|MIG)-.+", re.ASCII)
 

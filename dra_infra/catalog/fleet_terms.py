@@ -24,7 +24,7 @@ _GPU_KEYS: Final = ("mig", "featureGates", "consumableShares", "computeDomains")
 _EXAMPLE_KEYS: Final = ("gpuPartitions", "gpuAllowMultipleAllocations")
 _EXAMPLE_MEMORY_GI: Final = 80
 KEYS: Final = ("kind", "count", "driver", "devices", *_GPU_KEYS, *_EXAMPLE_KEYS)
-"""What can be said of a group in a text and in a file."""
+"""Options of a group, in a text and in a file."""
 
 
 def read_group(written: Mapping[str, Any], where: Where) -> tuple[NodeGroup | None, list[Problem]]:

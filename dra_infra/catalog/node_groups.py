@@ -169,7 +169,7 @@ def attributes_of(
 def capacity_of(
     type_: DeviceType, values: Mapping[str, str | DeviceCapacity | None]
 ) -> dict[str, DeviceCapacity]:
-    """The same for capacities, whose values are quantities in the API server's spelling."""
+    """Reads capacities like attributes; their values are quantities in the API server's spelling."""
     capacity: dict[str, DeviceCapacity] = {}
     for qualified, entry in type_.capacity.items():
         name = short_name(qualified, type_)

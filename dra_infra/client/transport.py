@@ -290,7 +290,7 @@ class Transport:
             raise unreachable(self.account.server, str(reason)) from error
 
     def _connections(self) -> urllib3.PoolManager:
-        """Those of the certificates that are there now; a new token needs no new ones.
+        """Connections with the certificates that are there now; a new token needs no new ones.
 
         Who is answered at the moment, as watches are for minutes, keeps the connection.
         """

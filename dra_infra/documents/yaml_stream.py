@@ -19,7 +19,7 @@ import yaml
 from dra_infra.documents.yaml_events import MAX_DEPTH, MAX_NODES, RefusedYamlError, read_documents
 
 _MARKER: Final = re.compile(r"(?:---|\.\.\.)(?=[ \t\n\r\x85\u2028\u2029]|\Z)(?<![^\n\r\x85\u2028\u2029]...)")
-"""What parts documents, at the beginning of a line: U+0085, U+2028 and U+2029 end lines in YAML 1.1 too."""
+"""Separator of documents at the beginning of a line: U+0085, U+2028 and U+2029 end lines in YAML 1.1 too."""
 _DIRECTIVES: Final = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\r?\n)*+%")
 _BATCH: Final = 1 << 18
 """Characters that one parser is given at least: making one takes as long as reading a small document."""

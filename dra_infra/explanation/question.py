@@ -54,7 +54,7 @@ class Inventory:
         *,
         evaluator: Evaluator | None = None,
     ) -> Inventory:
-        """The same arguments as `Allocator`."""
+        """Takes the arguments of `Allocator`."""
         variant = choose_variant(release) if isinstance(release, Release) else release
         index = slices.under(variant) if isinstance(slices, SliceIndex) else SliceIndex(slices, variant)
         known = {each.metadata.name or "": each for each in classes}
@@ -64,16 +64,16 @@ class Inventory:
         return cls(variant, index, known, state, evaluator, allocator)
 
     def with_state(self, state: AllocatedState) -> Inventory:
-        """The same with other devices in use."""
+        """A copy in which other devices are in use."""
         return replace(self, state=state, allocator=self.allocator.with_state(state))
 
     def with_class(self, changed: DeviceClass) -> Inventory:
-        """The same with one class changed."""
+        """A copy in which one class is changed."""
         classes = {**self.classes, changed.metadata.name or "": changed}
         return Inventory.of(self.variant, self.index, classes.values(), self.state, evaluator=self.evaluator)
 
     def with_slices(self, slices: Sequence[ResourceSlice]) -> Inventory:
-        """The same with other slices."""
+        """A copy with other slices."""
         return Inventory.of(self.variant, slices, self.classes.values(), self.state, evaluator=self.evaluator)
 
 
@@ -183,7 +183,7 @@ class Question:
         return replace(self, holders=(*self.holders, *holders), cluster=self.cluster.with_state(state))
 
     def with_cluster(self, cluster: Inventory) -> Question:
-        """The same with other devices or classes."""
+        """A copy with other devices or classes."""
         return replace(self, cluster=cluster)
 
     def with_claim(self, number: int, claim: ResourceClaim) -> Question:
