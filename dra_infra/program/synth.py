@@ -31,14 +31,16 @@ from dra_infra.errors import InvalidSpecError, Place, Problem, ProgramError, in_
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.process import collector_paused
 from dra_infra.program.charts import RELEASE_TYPE, read_release
-from dra_infra.program.failures import ProgramTimeoutError, explain, is_of_program
 from dra_infra.program.project import DRIVER_SETTING, Project, load_project, minor_of, secret_texts_of
 from dra_infra.program.surroundings import (
     SIGNATURE_KEY,
     UNKNOWN_VALUE,
+    ProgramTimeoutError,
     bounded,
     close_loop,
+    explain,
     fields_to_plain,
+    is_of_program,
     new_loop,
     output_on_stderr,
     run_file,
