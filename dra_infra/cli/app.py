@@ -110,7 +110,7 @@ COMMANDS: Final = {
     "simulate": Listed("programs", "Say where the pods of a program fit."),
     "explain": Listed("programs", "Say why a pod or claim gets no devices."),
     "review": Listed("review", "Compare objects with what they were."),
-    "compile": Listed("compile", "Write the objects of a pull request to a file."),
+    "compile": Listed("review", "Write the objects of a pull request to a file."),
     "comment": Listed("pull_requests", "Post a review on a pull request."),
     "pull-request": Listed("pull_requests", "Ask GitHub which pull request a commit is of."),
     "validate": Listed("validate", "Check manifests as the API server does."),
