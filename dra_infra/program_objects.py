@@ -6,7 +6,7 @@ them. They hold no Pulumi type. Of a step of a preview only what a reader needs 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ __all__ = [
     "EnginePreview",
     "EngineResource",
     "Level",
+    "Locate",
     "NotSeen",
     "PolicyFinding",
     "Program",
@@ -139,6 +140,10 @@ class Program:
     def release(self) -> Release:
         """The release of the server and scheduler that the stack is for: its minor, or the newest."""
         return ClusterTarget(kubernetes=self.kubernetes).releases[-1]
+
+
+Locate = Callable[[int, str], Place | None]
+"""The place of a field, by the position of its object in the program and its path."""
 
 
 def group_of(manifest: Mapping[str, Any]) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dra_infra.cli.printing import EXIT_NO_ANSWER, print_problems, progress, say
-from dra_infra.cli.review_reports import write_file
-from dra_infra.cli.settings import check_settings
+from dra_infra.cli.printing import EXIT_NO_ANSWER, print_problems, progress, say, write_file
+from dra_infra.cli.settings import load_checked
 from dra_infra.documents.yaml import MAX_BYTES
 from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.output.wording import count_of
@@ -70,8 +69,8 @@ def _compile(source: Source, asked: Asked, repository: Repository | None) -> Com
     fleet, inside = "", repository.top if repository else source.root
     try:
         if source.kind == "program":
-            check_settings(source.project, asked.stack, asked.config)
-            fleet = source.project.config.get(FLEET_SETTING, "")
+            project = load_checked(source.root, asked.stack, asked.config)
+            fleet = project.config.get(FLEET_SETTING, "")
             running = start(source.root, inside, asked)
             side = complete(running.result(), source.root, asked, inside=inside)
             say(describe(running.in_force, asked.allowance))

@@ -19,7 +19,6 @@ import click
 
 from dra_infra.cli.explain_questions import read_live, read_offline
 from dra_infra.cli.explain_report import Report, describe, to_json
-from dra_infra.cli.options import refuse_both
 from dra_infra.cli.printing import print_problems, progress, write_json, write_lines
 from dra_infra.codes import CODES
 from dra_infra.errors import ProblemsError
@@ -56,7 +55,6 @@ def run(
         ProblemsError: When there is nothing to answer.
         click.BadParameter: When options do not go together.
     """
-    refuse_both(fleet, snapshot)
     files = path or fleet or snapshot
     if name in CODES and not (files or kubeconfig or context or namespace):
         return tell_code(name, as_json=as_json)

@@ -40,7 +40,7 @@ from dra_infra.explanation.asking import Asking, ClusterContext, find_subject, r
 from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
-from dra_infra.review.running import Running, key_of
+from dra_infra.review.running import key_of, owners_of
 from dra_infra.sources.questions import ask_program
 from dra_infra.target import ClusterTarget, check_target
 
@@ -78,18 +78,20 @@ def read_offline(
         return _of_snapshot(name, namespace, cluster, release_of(kubernetes, gates))
     if kubernetes:
         config = {**config, "dra-infra:kubernetes": release_of(kubernetes, gates).minor}
-    source, program = read_program(path or Path(), stack=stack, config=config)
+    project, program = read_program(path or Path(), stack=stack, config=config)
     if not program.objects and program.problems:
         raise ProgramError(program.problems)
     print_not_seen(program.not_seen)
     manifests, problems = [each.manifest for each in program.objects], program.problems
-    chosen = cluster.fleet if cluster else find_fleet(fleet, source)
+    chosen = cluster.fleet if cluster else find_fleet(fleet, project, stack=stack, config=config)
     release = release_of(program.kubernetes, gates)
     running = cluster.objects if cluster else ()
     _, manifest = find_subject(name, namespace, manifests)
     own = {key_of(ref_of(each)) for each in manifests}
-    index = Running.of(cluster)
-    scene = _scene([each for each in running if not own.intersection(index.owners_of(key_of(ref_of(each))))])
+    by_key = {key_of(ref_of(each)): each for each in running}
+    scene = _scene(
+        [each for each in running if not own.intersection(owners_of(key_of(ref_of(each)), by_key))]
+    )
     classes, malformed = read_classes([*running, *manifests])
     slices, untold = with_taint_rules(chosen.slices, [*running, *manifests], release)
     around = ClusterContext(

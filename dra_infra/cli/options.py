@@ -32,7 +32,14 @@ class LateCommand(click.Command):
         return work
 
     def invoke(self, ctx: click.Context) -> int:
-        """Do the work; returns the exit code."""
+        """Do the work; returns the exit code.
+
+        Raises:
+            click.BadParameter: When a fleet and a snapshot are given: a snapshot has its fleet in it.
+        """
+        if ctx.params.get("fleet") is not None and ctx.params.get("snapshot") is not None:
+            refusal = "a snapshot is the fleet; leave --fleet out"
+            raise click.BadParameter(refusal, ctx=ctx, param_hint="--snapshot")
         return ctx.invoke(self.load_work(), **ctx.params)
 
 
@@ -260,13 +267,3 @@ namespaces = click.option(
     multiple=True,
     help="Namespace to read; may be repeated (default: all).",
 )
-
-
-def refuse_both(fleet: str | None, snapshot: Path | None) -> None:
-    """A snapshot has its fleet in it.
-
-    Raises:
-        click.BadParameter: When both are given.
-    """
-    if fleet is not None and snapshot is not None:
-        raise click.BadParameter("a snapshot is the fleet; leave --fleet out", param_hint="--snapshot")

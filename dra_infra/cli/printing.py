@@ -1,4 +1,4 @@
-"""Terminal output: data on standard output, messages and progress on standard error.
+"""Output: data on standard output, messages and progress on standard error, and files that options name.
 
 Nothing that a stranger wrote steers the terminal, for two reasons. Every function here makes its text safe at the
 last step. And both streams are `SafeStream`s for the whole of a run, through which a forgotten `print`, an error of
@@ -16,9 +16,10 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from dra_infra.errors import Problem
+from dra_infra.errors import Problem, ProgramError
 from dra_infra.output.escaping import (
     block,
     json_text,
@@ -241,3 +242,48 @@ def progress() -> Iterator[Callable[[str], None]]:
         yield tell
     finally:
         write_over("")
+
+
+def write_file(option: str, file: Path, content: bytes) -> None:
+    """Write the file that an option names, whole or not at all, and say so.
+
+    Raises:
+        ProgramError: `report-not-written`.
+    """
+    try:
+        if file.exists() and not file.is_file():
+            # A device or a pipe, such as /dev/stdout: there is nothing to put in its place.
+            file.write_bytes(content)
+        else:
+            put_in_place(file, content)
+    except OSError as error:
+        raise ProgramError([_not_written(option, file, error.strerror or str(error))]) from error
+    say(f"wrote {file}")
+
+
+def put_in_place(file: Path, content: bytes) -> None:
+    """Write *file*, whole or not at all. Links that lie there, a pull request's own perhaps, are replaced and not followed.
+
+    Raises:
+        OSError: Of the system.
+    """
+    partial = file.with_name(f".{file.name}.partial")
+    partial.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        with os.fdopen(os.open(partial, flags, 0o666), "wb") as stream:
+            stream.write(content)
+        partial.replace(file)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
+
+
+def _not_written(form: str, file: Path, why: str) -> Problem:
+    return Problem(
+        path=f"--{form}",
+        code="report-not-written",
+        message=f"{file} cannot be written: {why}",
+        hint="name a file in a folder that exists and may be written to",
+    )

@@ -6,33 +6,51 @@ answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import click
 
 from dra_infra.advice.program import check_program
 from dra_infra.catalog.snapshots import Snapshot
-from dra_infra.cli.options import refuse_both
-from dra_infra.cli.printing import EXIT_NO_ANSWER, progress, say
-from dra_infra.cli.review_engine import EngineAsked, previewing
-from dra_infra.cli.review_reports import print_report, put_in_place, write_reports
+from dra_infra.cli.printing import (
+    EXIT_NO_ANSWER,
+    progress,
+    put_in_place,
+    say,
+    write_file,
+    write_output,
+    write_painted,
+)
 from dra_infra.cli.settings import check_settings, choose_fleet, read_snapshot
-from dra_infra.errors import Problem, ProblemsError
+from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.placement.placement import Placement
 from dra_infra.program.confinement import describe, read_allowance
+from dra_infra.program.preview import previewing
 from dra_infra.program.program_json import load_head
-from dra_infra.program.project import FLEET_SETTING, Project
-from dra_infra.program_objects import EnginePreview, Program
-from dra_infra.review import Review, review
-from dra_infra.review.capacity import place_sides
-from dra_infra.review.immutability import LocateField
+from dra_infra.program.project import FLEET_SETTING, Project, load_project
+from dra_infra.program_objects import EnginePreview, Locate, Program
+from dra_infra.review import (
+    Review,
+    render_html,
+    render_json,
+    render_junit,
+    render_markdown,
+    render_sarif,
+    render_text,
+    review,
+)
 from dra_infra.review.markdown_report import marker_of
+from dra_infra.review.placements import place_sides
 from dra_infra.review.reviews import FailOn
-from dra_infra.sources.manifests import Locate
+from dra_infra.review.running import Running
 from dra_infra.sources.repository import find_repository
 from dra_infra.sources.sides import Asked, compile_both, named_by, read_sides
 from dra_infra.sources.subject import (
@@ -44,7 +62,17 @@ from dra_infra.sources.subject import (
     trusted_source,
 )
 
-__all__ = ["compare", "compile_both", "run", "write_no_review"]
+__all__ = ["RENDERERS", "compare", "compile_both", "run", "write_no_review"]
+
+RENDERERS: Final[Mapping[str, Callable[[Review], str]]] = {
+    "text": lambda result: render_text(result, color=_has_colour(), width=_width()),
+    "markdown": render_markdown,
+    "json": render_json,
+    "html": render_html,
+    "sarif": render_sarif,
+    "junit": render_junit,
+}
+"""Every form by the name that the user gives it."""
 
 
 def write_no_review(
@@ -77,11 +105,15 @@ def write_no_review(
 
 def _name(source: Source, asked: Asked, *, compiled: bool) -> tuple[str, str] | None:
     """Project and stack of the review."""
+    project = None
     with suppress(ProblemsError):
-        if source.kind == "program" and not compiled:
-            return source.project.name, source.project.stack
+        if source.kind == "program":
+            project = load_project(source.root, source.stack, source.config)
+    if source.kind == "program" and not compiled:
+        return (project.name, project.stack) if project else None
+    with suppress(ProblemsError):
         label = label_of(source, None if asked.base_path else find_repository(existing(source)))
-        return named_by(source, asked, label) if source.kind == "program" else (label, "")
+        return named_by(project, asked, label) if source.kind == "program" else (label, "")
     return None
 
 
@@ -124,7 +156,6 @@ def run(
         raise click.BadParameter("needs --head", param_hint="--head-commit")
     if base is not None and base_path is not None:
         raise click.BadParameter("give --base or --base-path, not both", param_hint="--base-path")
-    refuse_both(fleet, snapshot)
     asked = Asked(
         base="HEAD" if base is None and base_path is None else base,
         base_path=base_path,
@@ -158,7 +189,9 @@ def run(
             fail_on=fail_on,
             output=output,
             files=files,
-            engine=EngineAsked(policy_packs=tuple(policy_packs), refresh=refresh) if engine else None,
+            engine=engine,
+            policy_packs=tuple(policy_packs),
+            refresh=refresh,
         )
     except ProblemsError as error:
         markdown = files.get("markdown")
@@ -176,22 +209,37 @@ def _run(
     fail_on: FailOn,
     output: str,
     files: Mapping[str, Path | None],
-    engine: EngineAsked | None,
+    engine: bool,
+    policy_packs: tuple[Path, ...],
+    refresh: bool,
 ) -> int:
-    with progress() as tell, previewing(source, asked, engine) as wait_for_preview:
+    """All steps of a review: read both sides, check the head, place both, compare them, and write the reports."""
+    project = _trusted_project(source, asked)
+    running: AbstractContextManager[Callable[[], EnginePreview] | None] = nullcontext()
+    if engine and project:
+        running = previewing(
+            project,
+            stack=asked.stack,
+            config=asked.config,
+            timeout=asked.timeout,
+            policy_packs=policy_packs,
+            refresh=refresh,
+        )
+    elif engine:
+        raise ProgramError([_not_a_program(source)])
+    with progress() as tell, running as wait_for_preview:
         cluster = read_snapshot(snapshot) if snapshot else None
-        project = _trusted_project(source, asked)
         if project and not (cluster and asked.head):
             check_settings(project, asked.stack, asked.config)
         chosen = cluster.fleet if cluster else choose_fleet(fleet, project, asked.config)
-        sides = read_sides(source, asked, tell)
-        if engine is not None:
+        sides = read_sides(source, asked, project, tell)
+        if wait_for_preview is not None:
             tell("waiting for the engine's preview")
-        preview = wait_for_preview()
+        preview = wait_for_preview() if wait_for_preview else None
         tell("checking and placing")
         result = compare(
-            sides.before,
-            sides.after,
+            sides.base,
+            sides.head,
             base_label=asked.label,
             fleet=chosen,
             snapshot=cluster,
@@ -203,8 +251,12 @@ def _run(
         notes = (*sides.notes, *of_fleet, *result.notes)
         result = replace(result, source=source.kind, notes=notes)
         tell("writing")
-        write_reports(result, files)
-    print_report(result, output)
+        for form, file in files.items():
+            if file is not None:
+                write_file(form, file, RENDERERS[form](result).encode("utf-8", "backslashreplace"))
+    # A report that has colours was made safe before it was painted.
+    write = write_painted if output == "text" and _has_colour() else write_output
+    write(RENDERERS[output](result))
     if sides.in_force is not None:
         say(describe(sides.in_force, asked.allowance))
     if preview is not None and preview.failure is not None:
@@ -213,8 +265,8 @@ def _run(
 
 
 def compare(
-    before: Program,
-    after: Program,
+    base: Program,
+    head: Program,
     *,
     base_label: str,
     fleet: Fleet | None = None,
@@ -226,8 +278,8 @@ def compare(
     """Check the head, place both on *fleet*, and put them side by side.
 
     Args:
-        before: The base.
-        after: The head.
+        base: The program before.
+        head: The program after.
         base_label: What the user calls the base.
         fleet: Where pods are placed; one without nodes places nothing, and its classes count.
         snapshot: What runs there.
@@ -235,28 +287,22 @@ def compare(
         opaque: URNs of the head's objects whose secrets were never known; None takes all that show one.
         engine: The engine's preview of the head.
     """
-    checked = replace(after, problems=_check(after, fleet, locate))
-    placed: tuple[Placement | None, Placement | None] = (None, None)
+    head = replace(head, problems=_check(head, fleet, locate))
+    running = Running.of(snapshot, base, head)
+    placed: tuple[Placement, Placement] | tuple[None, None] = (None, None)
     if fleet is not None and fleet.nodes:
-        placed = place_sides(before, after, fleet, snapshot)
+        placed = place_sides(base, head, fleet, running.taken)
     return review(
-        before,
-        checked,
+        base,
+        head,
         base_label=base_label,
         before=placed[0],
         after=placed[1],
-        snapshot=snapshot,
+        running=running,
         opaque=opaque,
         engine=engine,
-        locate=_by_urn(after, locate),
+        locate=locate,
     )
-
-
-def _by_urn(program: Program, locate: Locate | None) -> LocateField | None:
-    if locate is None:
-        return None
-    positions = {each.urn: index for index, each in enumerate(program.objects)}
-    return lambda urn, path: locate(positions[urn], path) if urn in positions else None
 
 
 def _check(program: Program, fleet: Fleet | None, locate: Locate | None) -> tuple[Problem, ...]:
@@ -276,7 +322,9 @@ def _trusted_project(source: Source, asked: Asked) -> Project | None:
         return None
     folders = (source.root, *source.root.parents)
     is_there = source.root.exists() and any((each / "Pulumi.yaml").is_file() for each in folders)
-    return source.project if is_there or asked.head is None else None
+    if not is_there and asked.head is not None:
+        return None
+    return load_project(source.root, source.stack, source.config)
 
 
 def _note_on_fleet(source: Source, asked: Asked, project: Project | None) -> tuple[str, ...]:
@@ -286,3 +334,20 @@ def _note_on_fleet(source: Source, asked: Asked, project: Project | None) -> tup
         return ()
     placed = f"it is placed on {trusted!r}, as the base says" if trusted else "nothing is placed"
     return (f"The head sets {FLEET_SETTING} to {asked.head.fleet[:200]!r}; {placed}.",)
+
+
+def _not_a_program(source: Source) -> Problem:
+    return Problem(
+        path="--engine",
+        code="engine-not-for-source",
+        message=f"{source.shown} is {'a chart' if source.kind == 'chart' else 'manifests'}: only a program has a stack",
+        hint="leave --engine out, or name the folder of a Pulumi project",
+    )
+
+
+def _has_colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((120, 24)).columns

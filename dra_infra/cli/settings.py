@@ -120,8 +120,8 @@ def _bare_names(project: Project, config: Mapping[str, str]) -> Iterator[Problem
 
 def read_program(
     path: Path, *, stack: str | None, config: Mapping[str, str], timeout: float = DEFAULT_TIMEOUT
-) -> tuple[Source, Program]:
-    """The objects of a Pulumi program, or of a folder or file of manifests.
+) -> tuple[Project | None, Program]:
+    """The objects of a Pulumi program with its project, or of a folder or file of manifests, which have none.
 
     Raises:
         ProgramError: When there is nothing to read, for a chart, and what `synth` raises.
@@ -136,7 +136,8 @@ def read_program(
         )
         raise ProgramError([problem])
     if source.kind == "program":
-        return source, synth_project(source.project, timeout=timeout)
+        project = load_project(source.root, stack, config)
+        return project, synth_project(project, timeout=timeout)
     root = source.root
     side = read_side(
         root,
@@ -154,7 +155,7 @@ def read_program(
             hint="name the folder with Pulumi.yaml, or YAML and JSON files of objects",
         )
         raise ProgramError([problem])
-    return source, side.program
+    return None, side.program
 
 
 def _find_source(path: Path, stack: str | None, config: Mapping[str, str]) -> Source:
@@ -165,17 +166,23 @@ def _find_source(path: Path, stack: str | None, config: Mapping[str, str]) -> So
     return find_source(path, kind, stack=stack, config=config)
 
 
-def find_fleet(name: str | None, source: Source, *, driver: str | None = None) -> Fleet:
-    """The fleet that was named, else the stack's.
+def find_fleet(
+    name: str | None,
+    project: Project | None,
+    *,
+    stack: str | None,
+    config: Mapping[str, str],
+    driver: str | None = None,
+) -> Fleet:
+    """The fleet that was named, else the stack's; the arguments are those of `choose_fleet` and `check_settings`.
 
     Raises:
         FleetError: `no-fleet` when none is named, and what `load_fleet` raises.
         ProgramError: As `check_settings`.
     """
-    project = source.project if source.kind == "program" else None
     if project is not None:
-        check_settings(project, source.stack, source.config)
-    chosen = choose_fleet(name, project, source.config, driver=driver)
+        check_settings(project, stack, config)
+    chosen = choose_fleet(name, project, config, driver=driver)
     if chosen is None:
         problem = Problem(
             path="--fleet",

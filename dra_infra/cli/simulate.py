@@ -10,19 +10,16 @@ from pathlib import Path
 
 from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
-from dra_infra.cli.options import refuse_both
 from dra_infra.cli.printing import print_not_seen, print_problems, progress, write_json, write_lines
 from dra_infra.cli.settings import check_settings, find_fleet, read_program, read_snapshot
 from dra_infra.errors import InvalidSpecError, in_reading_order
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN
 from dra_infra.placement import what_if
 from dra_infra.placement.placement import Headroom, Placement, Room, WorkloadPlacement
 from dra_infra.placement.scheduling import place
 from dra_infra.program.project import DRIVER_SETTING, KUBERNETES_SETTING
-from dra_infra.review.capacity import DeviceNames
-from dra_infra.review.placements import describe_placement
-from dra_infra.review.running import find_taken
+from dra_infra.review.placements import DeviceNames, describe_placement
+from dra_infra.review.running import Running
 from dra_infra.target import ClusterTarget, check_target
 
 _MARKS = {"fits": "✓", "does-not-fit": "✗", "not-decided": "?"}
@@ -49,23 +46,25 @@ def run(
     """Print where pods go, beside what runs on a snapshot; 1 when the program has problems or something does not fit.
 
     Raises:
-        click.BadParameter: When both a fleet and a snapshot are given.
         FleetError: When no fleet is named or it cannot be read, or it has not what should change.
         ProgramError: When there is no program, or it fails.
         InvalidSpecError: For a minor, gate or workload that there is not.
     """
-    refuse_both(fleet, snapshot)
     if kubernetes and (mistaken := check_target(ClusterTarget(kubernetes=kubernetes))):
         raise InvalidSpecError(mistaken)
     settings = {KUBERNETES_SETTING: kubernetes, DRIVER_SETTING: driver}
     config = {**config, **{name: value for name, value in settings.items() if value}}
     with progress() as tell:
         tell("reading")
-        source, program = read_program(path, stack=stack, config=config, timeout=timeout)
+        project, program = read_program(path, stack=stack, config=config, timeout=timeout)
         cluster = read_snapshot(snapshot) if snapshot else None
-        if cluster is not None and source.kind == "program":
-            check_settings(source.project, stack, config)
-        chosen = cluster.fleet if cluster else find_fleet(fleet, source, driver=driver)
+        if cluster is not None and project is not None:
+            check_settings(project, stack, config)
+        chosen = (
+            cluster.fleet
+            if cluster
+            else find_fleet(fleet, project, stack=stack, config=config, driver=driver)
+        )
         release = ClusterTarget(kubernetes=program.release.minor, gates=gates).releases[0]
         chosen = what_if.change_fleet(
             chosen,
@@ -79,8 +78,8 @@ def run(
         )
         manifests, notes = what_if.scale([each.manifest for each in program.objects], scale)
         problems = (*program.problems, *check_program(program, fleet=chosen))
-        taken, left_out = find_taken(cluster, program) if cluster else (NOTHING_TAKEN, ())
-        print_not_seen([*program.not_seen, *left_out])
+        running = Running.of(cluster, program)
+        print_not_seen([*program.not_seen, *running.not_counted])
         print_problems(in_reading_order(dict.fromkeys(problems)))
         if any(problem.severity == "error" for problem in problems):
             return 1
@@ -89,7 +88,7 @@ def run(
         placement = place(
             manifests,
             chosen,
-            taken=taken,
+            taken=running.taken,
             release=release,
             is_late=lambda: time.monotonic() > end,
             with_headroom=True,

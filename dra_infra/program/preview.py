@@ -26,13 +26,16 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import IO, Final
 
 import yaml
 
-from dra_infra.errors import Problem
+from dra_infra.errors import Problem, ProblemsError, ProgramError
+from dra_infra.output.secret_detector import report_mask
+from dra_infra.output.secrets import secret_texts
 from dra_infra.program.preview_events import Events, Hide
-from dra_infra.program.project import Project, read_yaml
+from dra_infra.program.project import Project, read_yaml, secret_texts_of
 from dra_infra.program.synth import DEFAULT_TIMEOUT
 from dra_infra.program_objects import EnginePreview
 
@@ -371,3 +374,72 @@ class RunningPreview:
 
 def _failed(failure: Problem) -> EnginePreview:
     return EnginePreview(whole=False, failure=failure)
+
+
+@contextlib.contextmanager
+def previewing(
+    project: Project,
+    *,
+    stack: str | None,
+    config: Mapping[str, str],
+    timeout: float,
+    policy_packs: tuple[Path, ...] = (),
+    refresh: bool = False,
+) -> Iterator[Callable[[], EnginePreview]]:
+    """Start the preview, give a way to wait for it, and end it with the context, whatever happens.
+
+    The arguments are those of `RunningPreview`; what is a secret is hidden.
+
+    Raises:
+        ProgramError: `invalid-project`.
+    """
+    mask = report_mask([*secret_texts(os.environ), *secret_texts(config), *secret_texts_of(project)])
+    with _ending_by_signal() as listen:
+        try:
+            running = RunningPreview(
+                project,
+                hide=mask.text,
+                stack=stack,
+                config=config,
+                timeout=timeout,
+                policy_packs=policy_packs,
+                refresh=refresh,
+            )
+        except ProblemsError as error:
+            raise ProgramError(map(mask.problem, error.problems)) from None
+        try:
+            listen()
+            yield running.result
+        finally:
+            running.stop()
+
+
+@contextlib.contextmanager
+def _ending_by_signal() -> Iterator[Callable[[], None]]:
+    """Let the signal by which CI ends a job unwind the stack: otherwise the engine would live on.
+
+    Yields what is called as soon as there is something to end: a signal that comes while it starts counts then, for
+    there would be nobody yet to end it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    came: list[int] = []
+    listens = False
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+        if listens:
+            raise SystemExit(128 + number)
+
+    def listen() -> None:
+        nonlocal listens
+        listens = True
+        if came:
+            raise SystemExit(128 + came[0])
+
+    previous = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield listen
+    finally:
+        signal.signal(signal.SIGTERM, previous)

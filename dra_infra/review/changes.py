@@ -1,15 +1,19 @@
-"""Changes between the objects of two programs: created, changed, replaced, deleted."""
+"""Changes between the objects of two programs: created, changed, replaced, deleted.
+
+Some of them the API server refuses: the preview may be green, `pulumi up` is not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from dra_infra.errors import Place
+from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.program_objects import UNKNOWN, Program, ProgramObject, get_field, group_of
+from dra_infra.output.wording import join_words
+from dra_infra.program_objects import UNKNOWN, Locate, NotSeen, Program, ProgramObject, get_field, group_of
 from dra_infra.review.diff import Hunk, diff_manifests, without_noise
 from dra_infra.review.replacement import find_immutable_fields, find_replacing_fields, is_claim_kind
 from dra_infra.target import ClusterTarget
@@ -146,7 +150,7 @@ def _compare(
     if not diff:
         return None
     replacing = _find_replacing(before, after)
-    refused = () if replacing else _find_refused(before, after, releases)
+    refused = () if replacing else _find_refused_fields(before, after, releases)
     return Change(
         action="replaced" if replacing else "changed",
         urn=after.urn,
@@ -170,7 +174,7 @@ def _find_replacing(before: ProgramObject, after: ProgramObject) -> tuple[str, .
     return _differing(before, after, replaced)
 
 
-def _find_refused(
+def _find_refused_fields(
     before: ProgramObject, after: ProgramObject, releases: Sequence[Release]
 ) -> tuple[str, ...]:
     if after.chart or after.replacement == "in-place" or group_of(after.manifest) == "resource.k8s.io":
@@ -187,3 +191,98 @@ def _order(before: ProgramObject, after: ProgramObject) -> Order:
     # The provider deletes first when the new object would bear the name of the old one, else last.
     same_name = before.ref == after.ref and after.ref.name != UNKNOWN
     return "delete-first" if same_name or after.replacement == "delete-first" else "create-first"
+
+
+_OWN_HINT = 'opts=pulumi.ResourceOptions(replace_on_changes=["{field}"], delete_before_replace=True)'
+
+
+def find_refused(
+    changes: Iterable[Change], head: Program, locate: Locate | None = None
+) -> tuple[Problem, ...]:
+    """A problem for each change of a field that cannot change, under a name that stays.
+
+    Args:
+        changes: What differs.
+        head: The program after.
+        locate: Where fields of its objects are written; None takes the places of the objects.
+    """
+    positions = {each.urn: position for position, each in enumerate(head.objects)} if locate else {}
+
+    def place_of(change: Change, path: str) -> Place | None:
+        """Where the first line that differs is written, below the field that cannot change."""
+        if locate is None or change.urn not in positions:
+            return change.place
+        below = (
+            hunk.path
+            for hunk in change.diff
+            if hunk.path == path or hunk.path.startswith((f"{path}.", f"{path}["))
+        )
+        return locate(positions[change.urn], next(below, path)) or change.place
+
+    refused = (change for change in changes if change.refused and not is_name_made_up(change))
+    return tuple(sorted(_describe(each, place_of(each, each.refused[0])) for each in refused))
+
+
+def find_undecided(changes: Iterable[Change]) -> Iterator[NotSeen]:
+    """Changes of immutable specs of objects that Pulumi names: they work only when the program replaces them."""
+    for change in changes:
+        if change.refused and is_name_made_up(change):
+            yield NotSeen(
+                what=change.ref.kind,
+                name=name_of(change.urn),
+                reason=f'its spec changes, which works only with replace_on_changes=["{change.refused[0]}"]',
+            )
+
+
+def _describe(change: Change, place: Place | None) -> Problem:
+    field = change.refused[0]
+    if change.object.chart or change.object.replacement == "in-place":
+        return _describe_in_place(change, place)
+    if change.ref.kind == "Pod":
+        return Problem(
+            path=f"{change.component or change.ref}.{field}",
+            code="pod-claims-immutable",
+            message="the claims of a pod cannot change, the API server refuses the update",
+            hint=f"run it in a Deployment or Job, or write {_OWN_HINT.format(field=field)}",
+            place=change.place,
+        )
+    own_hint = _OWN_HINT.format(field=field)
+    if not is_claim_kind(change.object.manifest):
+        return Problem(
+            path=str(change.ref),
+            code="field-immutable",
+            message=f"{join_words(change.refused)} changes while its name stays, which the API server refuses",
+            hint=f"give it another name, or write {own_hint}",
+            place=change.place,
+        )
+    return Problem(
+        path=change.component or str(change.ref),
+        code="claim-spec-immutable",
+        # A component has another name than the object that it makes.
+        message=f"the spec{f' of {change.ref}' if change.component else ''} changes while its name stays, "
+        "which the API server refuses",
+        hint=(
+            'drop object_name, so that the name follows the content, or write replace="delete-first"'
+            if change.component
+            else f"write {own_hint}"
+        ),
+        place=change.place,
+    )
+
+
+def _describe_in_place(change: Change, place: Place | None) -> Problem:
+    is_claim = is_claim_kind(change.object.manifest)
+    field = "the spec" if is_claim else join_words(change.refused)
+    # Pods that run keep the claims that were made for them; only a claim itself is waited for.
+    after = {
+        "ResourceClaimTemplate": "running pods keep their claims",
+        "ResourceClaim": "the delete waits for the pods that use it",
+    }
+    return Problem(
+        path=str(change.ref),
+        code="claim-spec-immutable" if is_claim else "field-immutable",
+        message=f"{field} changes while its name stays, which the API server refuses",
+        hint="give it another name, or delete the old one first; "
+        + after.get(change.ref.kind, "what uses it stops then"),
+        place=place,
+    )

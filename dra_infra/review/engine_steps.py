@@ -124,12 +124,8 @@ class Joined:
     notes: tuple[str, ...] = ()
 
 
-def join_engine(
-    changes: tuple[Change, ...], base: Program, head: Program, preview: EnginePreview | None
-) -> Joined:
-    """Join *preview* to *changes*; without a preview, everything stays as it is."""
-    if preview is None:
-        return Joined(changes=changes)
+def join_engine(changes: tuple[Change, ...], base: Program, head: Program, preview: EnginePreview) -> Joined:
+    """Join the engine's *preview* to *changes*; a preview that failed leaves them as they are."""
     if preview.failure is not None:
         missing = NotSeen(what="the engine's", name="preview", reason=_say_failure(preview.failure))
         return Joined(

@@ -12,8 +12,8 @@ from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import Placement
-from dra_infra.review.capacity import DeviceKey, DeviceNames, key_of, name_model
 from dra_infra.review.fleet_tiles import ClaimKey, Tile, TilePainter
+from dra_infra.review.placements import DeviceKey, DeviceNames, key_of, name_model
 
 MAX_NODES: Final = 512
 """Tiles on one map; above that nobody looks at single nodes."""

@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.errors import Problem
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import Placement
-from dra_infra.program_objects import SECRET, UNKNOWN, EnginePreview, NotSeen, PolicyFinding, Program
-from dra_infra.review.capacity import RoomChange, compare_rooms, find_unplaced_resources
-from dra_infra.review.changes import ACTIONS, Action, Change, compare_programs
-from dra_infra.review.claim_use import ClaimUse
-from dra_infra.review.dangers import Danger, find_dangers, find_uncounted, is_told_as_danger
-from dra_infra.review.engine_steps import EngineSide, join_engine
-from dra_infra.review.immutability import LocateField, find_refused, find_undecided
-from dra_infra.review.placements import WorkloadReview, compare_placements, find_unplaced
-from dra_infra.review.running import find_taken
+from dra_infra.program_objects import (
+    SECRET,
+    UNKNOWN,
+    EnginePreview,
+    Locate,
+    NotSeen,
+    PolicyFinding,
+    Program,
+)
+from dra_infra.review.changes import ACTIONS, Action, Change, compare_programs, find_refused, find_undecided
+from dra_infra.review.comparison import Comparison
+from dra_infra.review.dangers import Danger
+from dra_infra.review.dangers.claims import find_claim_dangers
+from dra_infra.review.dangers.quotas import find_passed_quotas, find_uncounted
+from dra_infra.review.dangers.releases import find_release_dangers
+from dra_infra.review.dangers.removals import find_removals, is_told_as_danger
+from dra_infra.review.dangers.rights import find_widened_rights
+from dra_infra.review.dangers.workloads import find_workload_dangers
+from dra_infra.review.engine_steps import EngineSide, Joined, join_engine
+from dra_infra.review.placements import (
+    RoomChange,
+    WorkloadReview,
+    compare_placements,
+    compare_rooms,
+    find_unplaced,
+    find_unplaced_resources,
+)
+from dra_infra.review.running import NOTHING_RUNS, Running
 
 Grade = Literal["failed", "danger", "undecided", "ok"]
 
@@ -55,6 +73,7 @@ class Review:
         policies: What policies found in it; they are among the problems too.
         source: What both sides were made from.
         unplaced: Why nothing was placed, where pods ask for devices; empty where they were placed, or none asks.
+        rooms: Room that base and head leave on the fleet, per device class and MIG profile.
     """
 
     project: str
@@ -73,11 +92,7 @@ class Review:
     policies: tuple[PolicyFinding, ...] = ()
     source: Source = "program"
     unplaced: str = ""
-
-    @property
-    def rooms(self) -> tuple[RoomChange, ...]:
-        """Room that base and head leave on the fleet, per device class and MIG profile."""
-        return compare_rooms(self.before, self.after)
+    rooms: tuple[RoomChange, ...] = ()
 
     @property
     def subject(self) -> str:
@@ -169,10 +184,10 @@ def review(
     base_label: str,
     before: Placement | None = None,
     after: Placement | None = None,
-    snapshot: Snapshot | None = None,
+    running: Running = NOTHING_RUNS,
     engine: EnginePreview | None = None,
     opaque: frozenset[str] | None = None,
-    locate: LocateField | None = None,
+    locate: Locate | None = None,
 ) -> Review:
     """Compare two runs of a program, and where their pods go.
 
@@ -182,41 +197,40 @@ def review(
         base_label: What the user called the base.
         before: Placement of the base's pods; None when no fleet was given.
         after: Placement of the head's pods on the same fleet.
-        snapshot: The cluster as it was read: what runs decides who is hit, and which quotas there are. The placements
-            take it into account by `find_taken`, or not at all.
+        running: What runs in the cluster that was read: it decides who is hit, and which quotas there are. The placements
+            take it into account already, or not at all.
         engine: The engine's preview of the head's stack.
         opaque: URNs of the head's objects whose secrets were never known, so that nobody could compare them; None takes
             every object that shows one.
         locate: Where fields of the head's objects are written; None takes the places of the objects.
     """
-    joined = join_engine(compare_programs(base, head), base, head, engine)
+    changes = compare_programs(base, head)
+    joined = join_engine(changes, base, head, engine) if engine else Joined(changes=changes)
     changes = joined.changes
+    compared = Comparison.of(changes, base, head, running=running, before=before, after=after)
     workloads = compare_placements(before, after)
-    fleet = after.fleet.name if after else ""
-    asks = any(pods.claims for pods in ClaimUse.of(head).pods.values())
-    unplaced = "" if after is not None or not asks else _NO_NODES if snapshot is not None else _NO_FLEET
+    problems = {
+        *(problem for problem in head.problems if not is_told_as_danger(problem)),
+        *find_refused(changes, head, locate),
+        *find_unplaced(workloads, after.fleet.name if after else ""),
+        *joined.problems,
+    }
+    asks = any(pods.claims for pods in compared.head_index.pods.values())
+    no_room = _NO_FLEET if running.snapshot is None else _NO_NODES
+    unplaced = no_room if after is None and asks else ""
     return Review(
         project=head.project,
         stack=head.stack,
         base_label=base_label,
         changes=changes,
         unchanged=len(head.objects) - sum(change.after is not None for change in changes),
-        problems=tuple(
-            _worst_first(
-                {
-                    *(problem for problem in head.problems if not is_told_as_danger(problem)),
-                    *find_refused(changes, locate),
-                    *find_unplaced(workloads, fleet),
-                    *joined.problems,
-                }
-            )
-        ),
-        dangers=find_dangers(changes, base, head, before=before, after=after, snapshot=snapshot),
+        problems=tuple(sorted(problems, key=lambda each: (each.severity != "error", each))),
+        dangers=find_dangers(compared),
         workloads=workloads,
         not_known=(
             *_find_not_known(base, head, changes, workloads, opaque),
-            *find_uncounted(head, after, snapshot),
-            *(find_taken(snapshot, base, head)[1] if snapshot else ()),
+            *find_uncounted(compared),
+            *running.not_counted,
             *find_unplaced_resources(head, after.fleet.classes if after else ()),
             *joined.not_known,
         ),
@@ -230,12 +244,26 @@ def review(
         after=after,
         engine=joined.side,
         policies=joined.policies,
+        rooms=compare_rooms(before, after),
     )
 
 
-def _worst_first(problems: Iterable[Problem]) -> list[Problem]:
-    """Errors before warnings, each in the order of problems."""
-    return sorted(problems, key=lambda each: (each.severity != "error", each))
+def find_dangers(compared: Comparison) -> tuple[Danger, ...]:
+    """Every danger of the changes, sorted by object, each once."""
+    found = [
+        *find_claim_dangers(compared),
+        *find_workload_dangers(compared),
+        *find_removals(compared),
+        *find_widened_rights(compared),
+        *find_passed_quotas(compared),
+        *find_release_dangers(compared),
+    ]
+    return tuple(sorted(_with_place(each, compared) for each in dict.fromkeys(found)))
+
+
+def _with_place(danger: Danger, compared: Comparison) -> Danger:
+    item = compared.head_index.objects.get(danger.who) or compared.base_index.objects.get(danger.who)
+    return replace(danger, place=item.place) if item is not None and danger.place is None else danger
 
 
 def _find_not_known(

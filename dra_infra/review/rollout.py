@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.rolling import Rollover, step_rollovers
 from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import Program, get_field
-from dra_infra.review.claim_use import ClaimUse
+from dra_infra.review.comparison import Comparison, ProgramIndex
 
 _STOP_FIRST: Final = "{} stops an old pod first"
 _MAKE_ROOM: Final = "{} stops all old pods first; else make room before, by fewer replicas or more nodes"
@@ -210,25 +209,60 @@ NEW: Final = "+new"
 _NAMES: Final = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass")
 
 
-def find_surge_room(
-    base: Program, head: Program, surges: Mapping[ObjectRef, int], fleet: Fleet, taken: Taken = NOTHING_TAKEN
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Room:
+    """How far rollouts come on the fleet; empty where that is not known.
+
+    Args:
+        surge: Surge pods of each workload that find room beside all that runs.
+        through: New pods of each workload that find a place when all rollouts go as far as they can.
+    """
+
+    surge: Mapping[ObjectRef, int] = field(default_factory=dict)
+    through: Mapping[ObjectRef, int] = field(default_factory=dict)
+
+
+def find_room(compared: Comparison) -> Room:
+    """Room for everything that rolls over, on the fleet of the placements."""
+    rolling = [each for each in compared.changes if each.urn in compared.rolling]
+    if compared.head_placement is None or not rolling:
+        return Room()
+    fleet = compared.head_placement.fleet
+    surges = {
+        each.ref: count_surge(each.object.manifest, compared.head_index.pods[each.ref].replicas)
+        for each in rolling
+        if each.ref.kind == "Deployment"
+    }
+    stepping = [each.ref for each in rolling if each.ref.kind != "DaemonSet"]
+    return Room(
+        surge=_find_surge_room(compared, {owner: surge for owner, surge in surges.items() if surge}, fleet),
+        through=_find_through(compared, stepping, fleet),
+    )
+
+
+def _find_surge_room(
+    compared: Comparison, surges: Mapping[ObjectRef, int], fleet: Fleet
 ) -> dict[ObjectRef, int]:
     """How many surge pods of each workload find room, when every pod of the base has its place and all roll over at once.
 
     Args:
-        base: What runs.
-        head: What is rolled out.
+        compared: What runs, and what is rolled out.
         surges: Deployments of the head, and how many pods each has on top of its replicas meanwhile.
         fleet: Where to.
-        taken: What others hold of it.
 
     Returns:
         Pods by workload; without those whose placement is not decided. By first fit, as the joint placement.
     """
     if not surges:
         return {}
-    manifests, owners = _both_generations(base, head, surges)
-    placement = place(manifests, fleet, taken=taken, last=frozenset(owners), release=head.release)
+    manifests, owners = _both_generations(compared.base, compared.head, surges)
+    placement = place(
+        manifests,
+        fleet,
+        taken=compared.running.taken,
+        last=frozenset(owners),
+        release=compared.head.release,
+    )
     return {
         owners[workload.owner]: len(workload.pods)
         for workload in placement.workloads
@@ -236,35 +270,37 @@ def find_surge_room(
     }
 
 
-def find_through(
-    base: Program, head: Program, rolling: Iterable[ObjectRef], fleet: Fleet, taken: Taken = NOTHING_TAKEN
-) -> dict[ObjectRef, int]:
+def _find_through(compared: Comparison, rolling: Iterable[ObjectRef], fleet: Fleet) -> dict[ObjectRef, int]:
     """How many new pods of each workload get a place when every rollout goes as far as it can, all at once.
 
     Args:
-        base: What runs.
-        head: What is rolled out.
+        compared: What runs, and what is rolled out.
         rolling: Deployments and StatefulSets of both sides whose pods are exchanged.
         fleet: Where to.
-        taken: What others hold of it.
 
     Returns:
         Pods by workload; without those that wait for somebody, and those that are not decided.
     """
-    old, new = ClaimUse.of(base), ClaimUse.of(head)
     rollovers: dict[ObjectRef, Rollover] = {}
     for ref in rolling:
-        rollover = _find_rollover(ref, old, new)
+        rollover = _find_rollover(ref, compared.base_index, compared.head_index)
         if rollover is not None:
             rollovers[ref] = rollover
     if not rollovers:
         return {}
-    manifests, owners = _both_generations(base, head, {ref: each.replicas for ref, each in rollovers.items()})
-    through = step_rollovers(manifests, fleet, list(rollovers.values()), taken=taken, release=head.release)
+    replicas = {ref: each.replicas for ref, each in rollovers.items()}
+    manifests, owners = _both_generations(compared.base, compared.head, replicas)
+    through = step_rollovers(
+        manifests,
+        fleet,
+        list(rollovers.values()),
+        taken=compared.running.taken,
+        release=compared.head.release,
+    )
     return {owners[owner]: number for owner, number in through.items()}
 
 
-def _find_rollover(ref: ObjectRef, old: ClaimUse, new: ClaimUse) -> Rollover | None:
+def _find_rollover(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Rollover | None:
     manifest, replicas, before = new.objects[ref].manifest, new.pods[ref].replicas, old.pods[ref].replicas
     waits = get_field(manifest, "spec.paused") is True
     if replicas is None or before is None or waits:

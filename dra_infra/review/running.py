@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.catalog.snapshots import Snapshot
@@ -15,7 +15,7 @@ from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.apiserver.admission import Use, count_claim, count_extended_claim, count_pod
 from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ANNOTATION, GATE
-from dra_infra.kubernetes.scheduler.placed_pods import Device, Share, Taken
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Device, Share, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, read_shape
 from dra_infra.output.wording import count_of
@@ -40,26 +40,40 @@ def key_of(ref: ObjectRef) -> Key:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Running:
-    """The objects of a snapshot by name, and the owners of its pods and claims.
+    """The objects of a snapshot by name, the owners of its pods and claims, and what is not free for some programs.
 
     Args:
         objects: Every object.
         pods: Pods that are not done, by each of their owners and by themselves.
         claims: Claims with an allocation.
+        snapshot: Where it was read from; None where it was not, and nothing is known to run.
+        taken: Devices and amounts that are not free for the programs.
+        not_counted: What that does not take into account.
     """
 
     objects: Mapping[Key, Mapping[str, Any]] = field(repr=False)
     pods: Mapping[Key, tuple[Key, ...]] = field(repr=False)
     claims: tuple[Key, ...] = field(repr=False)
+    snapshot: Snapshot | None = field(default=None, repr=False)
+    taken: Taken = field(default=NOTHING_TAKEN, repr=False)
+    not_counted: tuple[NotSeen, ...] = ()
 
     @classmethod
-    def of(cls, snapshot: Snapshot | None) -> Running:
-        """Index a snapshot; nothing runs where there is none."""
+    def of(cls, snapshot: Snapshot | None, *programs: Program) -> Running:
+        """Index a snapshot, in which nothing runs where there is none.
+
+        Pods and claims of the programs themselves take nothing, for the placement starts them anew; so an object that is
+        in a program and in the snapshot counts once.
+
+        Args:
+            snapshot: The cluster.
+            programs: Both sides of a review, or the one program that is placed.
+        """
         objects = {_key(each): each for each in snapshot.objects} if snapshot else {}
         pods: defaultdict[Key, list[Key]] = defaultdict(list)
         for key, each in objects.items():
             if key[0] == "Pod" and get_field(each, "status.phase") not in _DONE:
-                for owner in _owners(key, objects):
+                for owner in owners_of(key, objects):
                     pods[owner].append(key)
         claims = sorted(
             key
@@ -68,11 +82,13 @@ class Running:
             and group_of(each) == "resource.k8s.io"
             and isinstance(get_field(each, "status.allocation"), Mapping)
         )
-        return cls(
+        running = cls(
             objects=objects,
             pods={owner: tuple(sorted(each)) for owner, each in pods.items()},
             claims=tuple(claims),
+            snapshot=snapshot,
         )
+        return _with_taken(running, snapshot, programs) if snapshot else running
 
     def count_pods(self, ref: ObjectRef) -> int:
         """How many pods of a workload run, or of a claim how many use it."""
@@ -89,24 +105,18 @@ class Running:
 
     def owners_of(self, key: Key) -> tuple[Key, ...]:
         """The object itself, and what made it."""
-        return tuple(_owners(key, self.objects))
+        return tuple(owners_of(key, self.objects))
 
     def of_kind(self, kind: str) -> Iterator[Mapping[str, Any]]:
         """The objects of a kind, in order."""
         return (self.objects[key] for key in sorted(self.objects) if key[0] == kind)
 
 
-def find_taken(snapshot: Snapshot, *programs: Program) -> tuple[Taken, tuple[NotSeen, ...]]:
-    """Devices and amounts of a snapshot that are not free for the programs, and what that does not take into account.
+NOTHING_RUNS: Final = Running.of(None)
+"""What is known to run without a snapshot."""
 
-    Pods and claims of the programs themselves take nothing, for the placement starts them anew; so an object that is in
-    a program and in the snapshot counts once.
 
-    Args:
-        snapshot: The cluster.
-        programs: Both sides of a review.
-    """
-    running = Running.of(snapshot)
+def _with_taken(running: Running, snapshot: Snapshot, programs: Sequence[Program]) -> Running:
     own = _own_keys(programs)
     devices, shares = _find_devices(running, own)
     amounts: dict[str, Amounts] = {}
@@ -122,17 +132,16 @@ def find_taken(snapshot: Snapshot, *programs: Program) -> tuple[Taken, tuple[Not
         onto = amounts.setdefault(node, {})
         for name, amount in requests.items():
             onto[name] = onto.get(name, 0) + amount
-    return (
-        Taken(
-            devices=devices,
-            shares=shares,
-            amounts=amounts,
-            pods=tuple(pods) if any(running.of_kind("Pod")) else None,
-            policies=_find_policies(running, own),
-            made=_find_made(running, own, snapshot, programs),
-        ),
-        tuple(_find_left_out(snapshot, running, programs, unreadable=unreadable)),
+    taken = Taken(
+        devices=devices,
+        shares=shares,
+        amounts=amounts,
+        pods=tuple(pods) if any(running.of_kind("Pod")) else None,
+        policies=_find_policies(running, own),
+        made=_find_made(running, own, snapshot, programs),
     )
+    left_out = _find_left_out(snapshot, running, programs, unreadable=unreadable)
+    return replace(running, taken=taken, not_counted=tuple(left_out))
 
 
 def _foreign_pods(running: Running, own: set[Key]) -> Iterator[tuple[Mapping[str, Any], str]]:
@@ -243,7 +252,7 @@ def _own_keys(programs: Iterable[Program]) -> set[Key]:
     return {key_of(each.ref) for program in programs for each in program.objects if each.ref.name != UNKNOWN}
 
 
-def _owners(key: Key, objects: Mapping[Key, Mapping[str, Any]]) -> Iterator[Key]:
+def owners_of(key: Key, objects: Mapping[Key, Mapping[str, Any]]) -> Iterator[Key]:
     """The object, its controller, the controller of that..."""
     for _ in range(_DEPTH):
         yield key

@@ -13,11 +13,10 @@ from rich.text import Text
 from dra_infra.errors import Problem
 from dra_infra.output.escaping import one_line
 from dra_infra.output.wording import count_of, shorten
-from dra_infra.review.capacity import RoomChange
 from dra_infra.review.changes import Action, Change
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineSide
-from dra_infra.review.placements import Trend, WorkloadReview
+from dra_infra.review.placements import RoomChange, Trend, WorkloadReview
 from dra_infra.review.reviews import Grade, Review
 
 SIGNS: Final[dict[Action, str]] = {"created": "+", "changed": "~", "replaced": "±", "deleted": "-"}

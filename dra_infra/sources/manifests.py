@@ -26,12 +26,9 @@ from dra_infra.program.project import (
     minor_of,
     read_yaml,
 )
-from dra_infra.program_objects import NotSeen, Program, ProgramObject, ProgramRelease
+from dra_infra.program_objects import Locate, NotSeen, Program, ProgramObject, ProgramRelease
 from dra_infra.sources.files import SourceObject, read_sources
 from dra_infra.target import ClusterTarget
-
-Locate = Callable[[int, str], Place | None]
-"""The place of a field, by the position of its object in the program and its path."""
 
 _UNNAMED: Final = "*"
 """Behind a prefix of a name that the server completes: no name has it."""

@@ -20,11 +20,10 @@ from dra_infra.program.charts import with_charts
 from dra_infra.program.confinement import ONLY_ITS_OWN, Allowance
 from dra_infra.program.isolated import RunningSynth
 from dra_infra.program.program_json import Compiled, of_another_path, of_another_stack, unpack
-from dra_infra.program.project import load_project, nearest_path, secret_texts_of
+from dra_infra.program.project import Project, load_project, nearest_path, secret_texts_of
 from dra_infra.program.synth import DEFAULT_TIMEOUT
-from dra_infra.program_objects import NotSeen, Program, ProgramObject, ProgramRelease
+from dra_infra.program_objects import Locate, NotSeen, Program, ProgramObject, ProgramRelease
 from dra_infra.sources.manifests import (
-    Locate,
     Side,
     lend_dependencies,
     link_not_seen,
@@ -75,16 +74,16 @@ class Sides:
     """Both sides, without their secrets.
 
     Args:
-        before: The base.
-        after: The head.
+        base: The program before.
+        head: The program after.
         notes: What the reader must know about them.
         locate: Where fields of objects of the head are written.
         in_force: What was kept from the programs that ran, of `sandbox.ALL`; None where none ran.
         opaque: URNs of objects of the head whose secrets were never known.
     """
 
-    before: Program
-    after: Program
+    base: Program
+    head: Program
     opaque: frozenset[str]
     notes: tuple[str, ...] = ()
     locate: Locate | None = None
@@ -108,13 +107,22 @@ class _Base:
     left_out: tuple[NotSeen, ...] = ()
 
 
-def read_sides(source: Source, asked: Asked, tell: Callable[[str], None] = lambda _: None) -> Sides:
+def read_sides(
+    source: Source, asked: Asked, project: Project | None, tell: Callable[[str], None] = lambda _: None
+) -> Sides:
     """Make the objects of both sides.
+
+    Args:
+        source: What is reviewed.
+        asked: Options of the review.
+        project: Of a program, as the tree has it that is trusted; None where it has none there yet.
+        tell: Takes what is done next.
 
     Raises:
         ProgramError: When the head cannot be had, or the base revision; no message holds a secret.
     """
-    mask = report_mask(_known_secrets(source, asked))
+    known = list(_known_secrets(asked, project))
+    mask = report_mask(known)
     try:
         repository = None if asked.base_path else repository_of(source)
         # A head that was compiled elsewhere has no working tree here.
@@ -123,8 +131,10 @@ def read_sides(source: Source, asked: Asked, tell: Callable[[str], None] = lambd
         tell(f"unpacking {asked.label}")
         with _base(source, asked, repository) as base:
             tell(f"reading both sides of {source.shown}")
-            made = _make(source, asked, base, label_of(source, repository))
-            known = [*_known_secrets(source, asked), *_known_secrets(source, asked, base.root)]
+            made = _make(source, asked, project, base, label_of(source, repository))
+            if source.kind == "program":
+                with contextlib.suppress(ProblemsError):
+                    known += secret_texts_of(load_project(base.root, asked.stack, asked.config))
         notes = [*notes_of_tree(tree, asked.base, state)] if tree and asked.base is not None else []
     except ProblemsError as error:
         raise ProgramError(map(mask.problem, error.problems)) from None
@@ -136,8 +146,8 @@ def read_sides(source: Source, asked: Asked, tell: Callable[[str], None] = lambd
     pairs = zip(after.program.objects, second.objects, strict=True)
     left_out = tuple(sorted({*first.not_seen, *base.left_out}))
     return Sides(
-        before=replace(first, not_seen=left_out),
-        after=second,
+        base=replace(first, not_seen=left_out),
+        head=second,
         notes=tuple(map(mask.text, notes)),
         locate=after.locate,
         opaque=frozenset(masked.urn for each, masked in pairs if holds_secret(each.manifest)),
@@ -239,9 +249,9 @@ def _base(source: Source, asked: Asked, repository: Repository | None) -> Iterat
         )
 
 
-def _make(source: Source, asked: Asked, base: _Base, label: str) -> _Made:
+def _make(source: Source, asked: Asked, project: Project | None, base: _Base, label: str) -> _Made:
     if asked.head is not None:
-        return _beside_compiled(source, asked, asked.head, base, label)
+        return _beside_compiled(source, asked, project, asked.head, base, label)
     if source.kind == "program":
         made = _run_both(source, asked, base, asked.label)
         return replace(
@@ -255,7 +265,9 @@ def _make(source: Source, asked: Asked, base: _Base, label: str) -> _Made:
     return _read_both(source, asked, base, label, head=source.root, head_inside=base.head_top)
 
 
-def _beside_compiled(source: Source, asked: Asked, head: Compiled, base: _Base, label: str) -> _Made:
+def _beside_compiled(
+    source: Source, asked: Asked, project: Project | None, head: Compiled, base: _Base, label: str
+) -> _Made:
     """The base, made here, beside a head that another job compiled."""
     if asked.base_path is None and head.path != label:
         raise ProgramError([of_another_path(head, label)])
@@ -273,7 +285,7 @@ def _beside_compiled(source: Source, asked: Asked, head: Compiled, base: _Base, 
     assert head.program is not None  # noqa: S101  (it was checked where the file was read)
     # Who names the project decides which comment is written over, so the head has no say in it.
     if source.kind == "program":
-        name, stack = named_by(source, asked, label)
+        name, stack = named_by(project, asked, label)
         if stack and head.program.stack != stack.rpartition("/")[2]:
             raise ProgramError([of_another_stack(head.program.stack, stack)])
         after = replace(head.program, project=name, stack=stack)
@@ -286,11 +298,9 @@ def _beside_compiled(source: Source, asked: Asked, head: Compiled, base: _Base, 
     return _Made(before=_render_base(source, asked, base, label, after), after=Side(program=after))
 
 
-def named_by(source: Source, asked: Asked, label: str) -> tuple[str, str]:
+def named_by(project: Project | None, asked: Asked, label: str) -> tuple[str, str]:
     """Project and stack of a program, as the tree says that is trusted; its path where the tree does not have it yet."""
-    with contextlib.suppress(ProblemsError):
-        return source.project.name, source.project.stack
-    return label, asked.stack or ""
+    return (project.name, project.stack) if project else (label, asked.stack or "")
 
 
 def complete(program: Program, root: Path, asked: Asked, *, inside: Path) -> Side:
@@ -359,13 +369,11 @@ def _empty(after: Program, label: str, error: ProblemsError) -> Program:
     return Program(project=after.project, stack=after.stack, not_seen=(missing,))
 
 
-def _known_secrets(source: Source, asked: Asked, base: Path | None = None) -> Iterator[str]:
+def _known_secrets(asked: Asked, project: Project | None) -> Iterator[str]:
     yield from secret_texts(os.environ)
     yield from secret_texts(asked.config)
-    if source.kind == "program":
-        with contextlib.suppress(ProblemsError):
-            project = load_project(base, asked.stack, asked.config) if base else source.project
-            yield from secret_texts_of(project)
+    if project:
+        yield from secret_texts_of(project)
     if asked.values:
         with contextlib.suppress(ProblemsError):
             yield from secret_values(read_values(asked.values))

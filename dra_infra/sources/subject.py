@@ -6,14 +6,13 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, cast, get_args
 
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.program.program_json import Compiled
-from dra_infra.program.project import Project, find_root, load_project, nearest_path
+from dra_infra.program.project import find_root, nearest_path
 from dra_infra.sources.files import files_in
 from dra_infra.sources.repository import Repository, find_repository
 
@@ -39,15 +38,6 @@ class Source:
     shown: str
     stack: str | None = None
     config: Mapping[str, str] = field(default_factory=dict)
-
-    @cached_property
-    def project(self) -> Project:
-        """The Pulumi project of a program, read when it is first asked for.
-
-        Raises:
-            ProgramError: As `load_project`.
-        """
-        return load_project(self.root, self.stack, self.config)
 
 
 def find_source(

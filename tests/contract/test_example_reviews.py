@@ -14,7 +14,7 @@ import pytest
 from dra_infra.catalog import load_fleet
 from dra_infra.program.synth import synth
 from dra_infra.review import Review, render_html, render_markdown, review
-from dra_infra.review.capacity import place_sides
+from dra_infra.review.placements import place_sides
 from tests.e2e.recipes.recipe import RECIPES, Recipe
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import get_field
 from dra_infra.review.changes import Change
-from dra_infra.review.claim_use import count_claim_devices, find_class_names
-from dra_infra.review.dangers.sides import CLAIM_KINDS, Danger, Sides
+from dra_infra.review.comparison import CLAIM_KINDS, Comparison, count_claim_devices, find_class_names
+from dra_infra.review.dangers import Danger
 
 
-def find_claim_dangers(sides: Sides) -> Iterator[Danger]:
+def find_claim_dangers(compared: Comparison) -> Iterator[Danger]:
     """`claim-replaced`, `claim-rolls`, `name-only-changed`, `class-changed`, `used-object-deleted`, `object-moved`."""
-    for change in sides.changes:
+    for change in compared.changes:
         if change.ref.kind in CLAIM_KINDS:
-            yield from _find_exchanged(change, sides)
+            yield from _find_exchanged(change, compared)
         elif change.ref.kind == "DeviceClass":
-            yield from _find_class_changed(change, sides)
+            yield from _find_class_changed(change, compared)
         if change.action in ("deleted", "replaced"):
-            yield from _find_left_behind(change, sides)
-    yield from _find_moved(sides)
+            yield from _find_left_behind(change, compared)
+    yield from _find_moved(compared)
 
 
-def _find_exchanged(change: Change, sides: Sides) -> Iterator[Danger]:
+def _find_exchanged(change: Change, compared: Comparison) -> Iterator[Danger]:
     if change.action != "replaced" or change.before is None:
         return
-    users = sides.before.users.get(change.before.ref, ())
+    users = compared.base_index.users.get(change.before.ref, ())
     if change.order == "delete-first":
         yield Danger(
             who=change.ref,
             code="claim-replaced",
-            message=_describe_gap(change.before.ref, users, sides),
+            message=_describe_gap(change.before.ref, users, compared),
             hint="drop object_name: the name then follows the content, and the new one exists before the old one goes",
         )
     elif change.ref.kind == "ResourceClaim" and users:
@@ -61,23 +60,23 @@ def _is_name_only(change: Change) -> bool:
     return all(old.get(key) == new.get(key) for key in {*old, *new} - {"metadata"})
 
 
-def _find_class_changed(change: Change, sides: Sides) -> Iterator[Danger]:
+def _find_class_changed(change: Change, compared: Comparison) -> Iterator[Danger]:
     if change.before is None or change.after is None:
         return
     if get_field(change.before.manifest, "spec") == get_field(change.after.manifest, "spec"):
         return
     allocated = [
         ObjectRef(kind=kind, namespace=namespace, name=name)
-        for kind, namespace, name in sides.running.claims
-        if change.ref.name in find_class_names(sides.running.objects[kind, namespace, name])
+        for kind, namespace, name in compared.running.claims
+        if change.ref.name in find_class_names(compared.running.objects[kind, namespace, name])
     ]
     if allocated:
         message = f"changes under {count_of(len(allocated), 'allocated claim')} ({join_words(allocated)})"
     else:
-        users = sides.users_of(change.ref)
+        users = compared.users_of(change.ref)
         used = f" ({join_words(users)})" if users else ""
         message = f"changes under existing claims{used}"
-        if sides.snapshot is not None:
+        if compared.running.snapshot is not None:
             message = f"changes, and no claim of it is allocated now{used}"
     yield Danger(
         who=change.ref,
@@ -87,11 +86,11 @@ def _find_class_changed(change: Change, sides: Sides) -> Iterator[Danger]:
     )
 
 
-def _find_left_behind(change: Change, sides: Sides) -> Iterator[Danger]:
+def _find_left_behind(change: Change, compared: Comparison) -> Iterator[Danger]:
     gone = change.before.ref if change.before else change.ref
-    if gone in sides.after.objects:
+    if gone in compared.head_index.objects:
         return
-    users = sides.users_of(gone)
+    users = compared.users_of(gone)
     if users:
         is_class = gone.kind == "DeviceClass"
         yield Danger(
@@ -103,10 +102,10 @@ def _find_left_behind(change: Change, sides: Sides) -> Iterator[Danger]:
         )
 
 
-def _find_moved(sides: Sides) -> Iterator[Danger]:
+def _find_moved(compared: Comparison) -> Iterator[Danger]:
     """The same object under another URN: one resource creates it, another deletes it."""
-    created = {change.ref: change for change in sides.changes if change.action == "created"}
-    for change in sides.changes:
+    created = {change.ref: change for change in compared.changes if change.action == "created"}
+    for change in compared.changes:
         if change.action == "deleted" and change.ref in created:
             yield Danger(
                 who=change.ref,
@@ -116,23 +115,10 @@ def _find_moved(sides: Sides) -> Iterator[Danger]:
             )
 
 
-def _describe_gap(ref: ObjectRef, users: tuple[ObjectRef, ...], sides: Sides) -> str:
+def _describe_gap(ref: ObjectRef, users: tuple[ObjectRef, ...], compared: Comparison) -> str:
     who = join_words(users) if users else "nobody in this program"
     if ref.kind == "ResourceClaim":
-        pods = sides.running.count_pods(ref)
+        pods = compared.running.count_pods(ref)
         running = f", {count_of(pods, 'pod')} now" if pods else ""
         return f"is deleted before the new one exists, and the delete waits until the last pod is gone (used by {who}{running})"
     return f"is deleted before the new one exists: running pods keep the old devices until restarted (used by {who})"
-
-
-def has_admin_access(manifest: Mapping[str, Any]) -> bool:
-    """True for a claim or template that asks for admin access."""
-    path = (
-        "spec.spec.devices.requests"
-        if manifest.get("kind") == "ResourceClaimTemplate"
-        else "spec.devices.requests"
-    )
-    requests = get_field(manifest, path)
-    return isinstance(requests, list) and any(
-        isinstance(each, Mapping) and get_field(each, "exactly.adminAccess") is True for each in requests
-    )

@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.pods import find_pod_templates
+from dra_infra.kubernetes.api.pods import PodTemplate, find_pod_templates
+from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, Use, count_claim, is_extended_key, read_hard
+from dra_infra.kubernetes.scheduler.extended_resources import GATE
+from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.output.wording import join_words
 from dra_infra.placement.placement import Placement
-from dra_infra.program_objects import NotSeen, Program, get_field
-from dra_infra.review.claim_use import ClaimUse, QuotaUse, Use, read_hard
-from dra_infra.review.dangers.sides import Danger, Sides
+from dra_infra.program_objects import NotSeen, get_field
+from dra_infra.review.comparison import Comparison, ProgramIndex
+from dra_infra.review.dangers import Danger
 from dra_infra.review.rollout import count_surge
 from dra_infra.review.running import key_of
-from dra_infra.target import ClusterTarget, check_target
-
-_GATE = "DRAExtendedResource"
 
 
-def find_passed_quotas(sides: Sides) -> Iterator[Danger]:
+def find_passed_quotas(compared: Comparison) -> Iterator[Danger]:
     """`quota-passed`, once for each quota and key, for good or while pods roll over."""
-    quotas = _find_quotas(sides)
+    quotas = _find_quotas(compared)
     if not quotas:
         return
-    counted = QuotaUse(extended=_find_extended_names(sides), bridged=_is_bridged(sides.head))
+    bridged = compared.head.release.enabled(GATE)
+    counted = QuotaUse(extended=_find_extended_names(compared), bridged=bridged)
     before, after = (
         counted.of_program(use, _count_daemons(placement))
-        for use, placement in zip((sides.before, sides.after), sides.placements, strict=True)
+        for use, placement in (
+            (compared.base_index, compared.base_placement),
+            (compared.head_index, compared.head_placement),
+        )
     )
-    others = _count_others(sides, counted)
-    rolling = _count_rolling(sides, counted)
+    others = _count_others(compared, counted)
+    rolling = _count_rolling(compared, counted)
     for ref, (old, new) in sorted(quotas.items()):
         where = ref.namespace or "default"
         for key, limit in sorted(new.items()):
@@ -46,15 +50,11 @@ def find_passed_quotas(sides: Sides) -> Iterator[Danger]:
                 yield _describe(ref, key, limit, peak - foreign, foreign, owners)
 
 
-def find_uncounted(
-    head: Program, placement: Placement | None, snapshot: Snapshot | None
-) -> Iterator[NotSeen]:
+def find_uncounted(compared: Comparison) -> Iterator[NotSeen]:
     """Pods that quotas may bound and that are not counted: those of DaemonSets, whose number is that of nodes."""
-    bounded = any(each.ref.kind == "ResourceQuota" for each in head.objects) or any(
-        each.get("kind") == "ResourceQuota" for each in (snapshot.objects if snapshot else ())
-    )
-    counted = _count_daemons(placement)
-    for item in head.objects if bounded else ():
+    kinds = {ref.kind for ref in compared.head_index.objects} | {key[0] for key in compared.running.objects}
+    counted = _count_daemons(compared.head_placement)
+    for item in compared.head.objects if "ResourceQuota" in kinds else ():
         for pods in find_pod_templates(item.manifest):
             if pods.replicas is None and pods.claims and pods.owner not in counted:
                 reason = "on how many nodes it runs is not known without a fleet"
@@ -82,18 +82,18 @@ def _in(owner: ObjectRef, namespace: str) -> bool:
     return (owner.namespace or "default") == namespace
 
 
-def _find_quotas(sides: Sides) -> dict[ObjectRef, tuple[dict[str, int], dict[str, int]]]:
+def _find_quotas(compared: Comparison) -> dict[ObjectRef, tuple[dict[str, int], dict[str, int]]]:
     """Limits before and after: of the program, and of quotas that run and are in neither program."""
     found = {
         ref: (
-            read_hard(old.manifest) if (old := sides.before.objects.get(ref)) else {},
+            read_hard(old.manifest) if (old := compared.base_index.objects.get(ref)) else {},
             read_hard(item.manifest),
         )
-        for ref, item in sides.after.objects.items()
+        for ref, item in compared.head_index.objects.items()
         if ref.kind == "ResourceQuota"
     }
-    own = {key_of(ref) for ref in (*sides.before.objects, *found)}
-    for quota in sides.running.of_kind("ResourceQuota"):
+    own = {key_of(ref) for ref in (*compared.base_index.objects, *found)}
+    for quota in compared.running.of_kind("ResourceQuota"):
         ref = ObjectRef(
             kind="ResourceQuota",
             name=str(get_field(quota, "metadata.name")),
@@ -105,22 +105,17 @@ def _find_quotas(sides: Sides) -> dict[ObjectRef, tuple[dict[str, int], dict[str
     return found
 
 
-def _find_extended_names(sides: Sides) -> dict[str, str]:
+def _find_extended_names(compared: Comparison) -> dict[str, str]:
     classes: dict[str, Any] = {}
-    fleet = sides.snapshot.fleet if sides.snapshot else None
-    placement = sides.placements[1]
+    fleet = compared.running.snapshot.fleet if compared.running.snapshot else None
+    placement = compared.head_placement
     for source in (fleet, placement.fleet if placement else None):
         for class_ in source.classes if source else ():
             classes[class_.metadata.name] = class_.spec.extended_resource_name
-    for ref, item in sides.after.objects.items():
+    for ref, item in compared.head_index.objects.items():
         if ref.kind == "DeviceClass":
             classes[ref.name] = get_field(item.manifest, "spec.extendedResourceName")
     return {name: extended for name, extended in classes.items() if isinstance(extended, str)}
-
-
-def _is_bridged(head: Program) -> bool:
-    target = ClusterTarget(kubernetes=head.kubernetes)
-    return not check_target(target) and target.releases[-1].enabled(_GATE)
 
 
 def _count_daemons(placement: Placement | None) -> Mapping[ObjectRef, int]:
@@ -128,10 +123,10 @@ def _count_daemons(placement: Placement | None) -> Mapping[ObjectRef, int]:
     return {each.owner: each.replicas for each in workloads if each.owner.kind == "DaemonSet"}
 
 
-def _count_others(sides: Sides, counted: QuotaUse) -> dict[str, Use]:
+def _count_others(compared: Comparison, counted: QuotaUse) -> dict[str, Use]:
     """The use of quota by running objects that are not the program's own, by namespace."""
-    running = sides.running
-    own = {key_of(ref) for ref in (*sides.before.objects, *sides.after.objects)}
+    running = compared.running
+    own = {key_of(ref) for ref in (*compared.base_index.objects, *compared.head_index.objects)}
     use: dict[str, Use] = {}
     for key, manifest in running.objects.items():
         if key[0] not in ("ResourceClaim", "Pod") or not own.isdisjoint(running.owners_of(key)):
@@ -149,17 +144,17 @@ def _count_others(sides: Sides, counted: QuotaUse) -> dict[str, Use]:
     return use
 
 
-_NO_TEMPLATES = ClaimUse(objects={}, pods={}, users={})
+_NO_TEMPLATES = ProgramIndex(objects={}, pods={}, users={})
 
 
-def _count_rolling(sides: Sides, counted: QuotaUse) -> dict[ObjectRef, Use]:
+def _count_rolling(compared: Comparison, counted: QuotaUse) -> dict[ObjectRef, Use]:
     """The use of quota by pods and claims that exist beside the old ones during a rollout."""
     found: dict[ObjectRef, Use] = {}
-    for change in sides.changes:
-        if sides.rolls(change) and change.ref.kind == "Deployment":
-            pods = sides.after.pods[change.ref]
+    for change in compared.changes:
+        if change.urn in compared.rolling and change.ref.kind == "Deployment":
+            pods = compared.head_index.pods[change.ref]
             surge = count_surge(change.object.manifest, pods.replicas)
-            one = counted.of_pod(pods, sides.after)
+            one = counted.of_pod(pods, compared.head_index)
             found[change.ref] = Counter({key: each * surge for key, each in one.items()})
         elif (
             change.ref.kind == "ResourceClaim"
@@ -168,3 +163,78 @@ def _count_rolling(sides: Sides, counted: QuotaUse) -> dict[ObjectRef, Use]:
         ):
             found[change.ref] = counted.of_claim(change.before.manifest.get("spec"))
     return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QuotaUse:
+    """Counts claims and pods.
+
+    Args:
+        extended: The extended resource name of each class that has one.
+        bridged: Whether devices of claims count for extended resources too (gate DRAExtendedResource).
+    """
+
+    extended: Mapping[str, str] = field(default_factory=dict)
+    bridged: bool = True
+
+    def of_claim(self, spec: Any) -> Use:
+        """The use of quota by one claim."""
+        return count_claim(spec, self.extended, bridged=self.bridged)
+
+    def of_pod(self, pods: PodTemplate, templates: ProgramIndex) -> Use:
+        """The use of quota by one pod: claims that are made for it, and extended resources that it asks for."""
+        use: Use = Counter()
+        for entry in pods.claims:
+            ref = ObjectRef(
+                kind="ResourceClaimTemplate", name=str(entry.template_name), namespace=pods.owner.namespace
+            )
+            template = templates.objects.get(ref) if entry.template_name else None
+            if entry.template_name:
+                use += (
+                    self.of_claim(get_field(template.manifest, "spec.spec"))
+                    if template
+                    else Counter({CLAIMS_KEY: 1})
+                )
+        try:
+            requests = pod_requests(pods.spec)
+        except ValueError:
+            requests = {}
+        for name, amount in requests.items():
+            if is_extended_key(name):
+                use[f"requests.{name}"] += amount
+        return use
+
+    def of_program(self, program: ProgramIndex, daemons: Mapping[ObjectRef, int]) -> dict[str, Use]:
+        """The use of quota by all claims and pods, by namespace.
+
+        Args:
+            program: The objects.
+            daemons: Pods of DaemonSets, as far as their number is known; others count for none.
+        """
+        total: defaultdict[str, Use] = defaultdict(Counter)
+        for ref, item in program.objects.items():
+            if ref.kind == "ResourceClaim":
+                total[ref.namespace or "default"] += self.of_claim(item.manifest.get("spec"))
+        for owner, pods in program.pods.items():
+            # A PodTemplate makes no pods by itself.
+            if owner.kind != "PodTemplate":
+                number = (
+                    daemons.get(owner, 0)
+                    if pods.replicas is None
+                    else _at_once(program, owner, pods.replicas)
+                )
+                one = self.of_pod(pods, program) if number > 0 else Counter()
+                total[owner.namespace or "default"] += Counter(
+                    {key: each * number for key, each in one.items()}
+                )
+        return dict(total)
+
+
+def _at_once(program: ProgramIndex, owner: ObjectRef, replicas: int) -> int:
+    """Pods of a workload at one time: a Job runs no more than it has left to complete."""
+    completions = (
+        get_field(program.objects[owner].manifest, "spec.completions") if owner.kind == "Job" else None
+    )
+    return (
+        min(replicas, completions) if isinstance(completions, int) and completions > 0 else max(replicas, 0)
+    )

@@ -17,7 +17,8 @@ from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import SECRET, UNKNOWN, ProgramRelease, group_of
-from dra_infra.review.dangers.sides import Danger, Sides
+from dra_infra.review.comparison import Comparison
+from dra_infra.review.dangers import Danger
 from dra_infra.specs.platform.driver_rules import check_upgrade
 from dra_infra.specs.platform.releases import ChosenRelease, choose_release, numbers
 from dra_infra.specs.platform.values import Values
@@ -55,7 +56,7 @@ _IMEX: Final = ("resources.computeDomains.imex.mode", "resources.computeDomains.
 
 
 def find_upgrade_steps(
-    old: ProgramRelease, new: ProgramRelease, touched: set[str], sides: Sides
+    old: ProgramRelease, new: ProgramRelease, touched: set[str], compared: Comparison
 ) -> Iterator[Danger]:
     """`upgrade-step-first` and `kernel-driver-changed`.
 
@@ -63,14 +64,14 @@ def find_upgrade_steps(
         old: The release of the base.
         new: The release of the head.
         touched: Paths of the values that differ.
-        sides: Both sides.
+        compared: Both compared.
     """
     before, after = choose_chart(old), choose_chart(new)
     if before is None or after is None or before.product != after.product:
         return
     if after.product == DRIVER:
-        yield from _find_driver_steps(old, new, after, sides)
-        domains = _count_domains(sides)
+        yield from _find_driver_steps(old, new, after, compared)
+        domains = _count_domains(compared)
         if domains:
             for path in sorted(touched.intersection(_IMEX)):
                 yield _step(
@@ -83,7 +84,7 @@ def find_upgrade_steps(
 
 
 def _find_driver_steps(
-    old: ProgramRelease, new: ProgramRelease, chosen: ChosenRelease, sides: Sides
+    old: ProgramRelease, new: ProgramRelease, chosen: ChosenRelease, compared: Comparison
 ) -> Iterator[Danger]:
     # A component that was told what is installed has said it already, as a problem.
     if (
@@ -91,7 +92,7 @@ def _find_driver_steps(
         or not new.version
         or any(
             problem.code == "chart-upgrade" and new.component and problem.path.startswith(new.component)
-            for problem in sides.head.problems
+            for problem in compared.head.problems
         )
     ):
         return
@@ -100,7 +101,7 @@ def _find_driver_steps(
         return
     has_crds = any(
         ref.kind == "CustomResourceDefinition" and ref.name.endswith(f".{_CRD_GROUP}")
-        for ref in sides.after.objects
+        for ref in compared.head_index.objects
     )
     for problem in check_upgrade(values, old.version, with_crds=has_crds):
         yield _step(
@@ -146,38 +147,38 @@ def _step(release: ProgramRelease, message: str, hint: str) -> Danger:
     )
 
 
-def _count_domains(sides: Sides) -> int:
+def _count_domains(compared: Comparison) -> int:
     own = [
         item
-        for ref, item in sides.before.objects.items()
+        for ref, item in compared.base_index.objects.items()
         if ref.kind == "ComputeDomain" and group_of(item.manifest) == _CRD_GROUP
     ]
-    running = sum(group_of(each) == _CRD_GROUP for each in sides.running.of_kind("ComputeDomain"))
-    return running if sides.snapshot else len(own)
+    running = sum(group_of(each) == _CRD_GROUP for each in compared.running.of_kind("ComputeDomain"))
+    return running if compared.running.snapshot else len(own)
 
 
 _MISSING: Final = object()
 
 
-def find_release_dangers(sides: Sides) -> Iterator[Danger]:
+def find_release_dangers(compared: Comparison) -> Iterator[Danger]:
     """`release-removed`, `release-changed`, `release-values-reset`, `upgrade-step-first`, `kernel-driver-changed`."""
-    after = {release.urn: release for release in sides.head.releases}
-    installed = {_identity(release) for release in sides.head.releases}
-    for old in sides.base.releases:
+    after = {release.urn: release for release in compared.head.releases}
+    installed = {_identity(release) for release in compared.head.releases}
+    for old in compared.base.releases:
         new = after.get(old.urn) or next(
-            (each for each in sides.head.releases if _identity(each) == _identity(old)), None
+            (each for each in compared.head.releases if _identity(each) == _identity(old)), None
         )
         if _identity(old) not in installed:
-            yield _describe_removed(old, new, sides)
+            yield _describe_removed(old, new, compared)
         elif new is not None:
-            yield from _compare(old, new, sides)
+            yield from _compare(old, new, compared)
 
 
 def _identity(release: ProgramRelease) -> tuple[str, str]:
     return release.namespace, release.name
 
 
-def _describe_removed(old: ProgramRelease, new: ProgramRelease | None, sides: Sides) -> Danger:
+def _describe_removed(old: ProgramRelease, new: ProgramRelease | None, compared: Comparison) -> Danger:
     chosen = choose_chart(old)
     shipped = [
         ObjectRef(kind="DeviceClass", name=each.name)
@@ -185,7 +186,7 @@ def _describe_removed(old: ProgramRelease, new: ProgramRelease | None, sides: Si
         if chosen and driver.product == chosen.product and chosen.line in driver.by_line
         for each in driver.by_line[chosen.line].classes
     ]
-    users = sorted({user for ref in shipped for user in sides.users_of(ref)})
+    users = sorted({user for ref in shipped for user in compared.users_of(ref)})
     instead = f", and {new.namespace}/{new.name} is installed beside it" if new else ""
     then = (
         f"; {join_words(users)} still {'names' if len(users) == 1 else 'name'} its classes" if users else ""
@@ -199,7 +200,7 @@ def _describe_removed(old: ProgramRelease, new: ProgramRelease | None, sides: Si
     )
 
 
-def _compare(old: ProgramRelease, new: ProgramRelease, sides: Sides) -> Iterator[Danger]:
+def _compare(old: ProgramRelease, new: ProgramRelease, compared: Comparison) -> Iterator[Danger]:
     was, now = dict(_leaves(old.values)), dict(_leaves(new.values))
     reset = sorted(path for path in was if path not in now and not _is_above(path, now))
     changed = sorted(path for path in now if was.get(path, _MISSING) != now[path])
@@ -219,7 +220,7 @@ def _compare(old: ProgramRelease, new: ProgramRelease, sides: Sides) -> Iterator
             code="release-changed",
             message=" and ".join(parts) + _effect(new),
             hint=""
-            if any(each.chart for each in sides.head.objects)
+            if any(each.chart for each in compared.head.objects)
             else "--charts shows the objects that change with it",
             place=new.place,
         )
@@ -231,7 +232,7 @@ def _compare(old: ProgramRelease, new: ProgramRelease, sides: Sides) -> Iterator
             hint="write them out if they are to stay",
             place=new.place,
         )
-    yield from find_upgrade_steps(old, new, {*changed, *reset}, sides)
+    yield from find_upgrade_steps(old, new, {*changed, *reset}, compared)
 
 
 def _effect(release: ProgramRelease) -> str:

@@ -16,27 +16,30 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import Program, get_field, group_of
 from dra_infra.review.changes import Change
-from dra_infra.review.dangers.sides import Danger, Sides
+from dra_infra.review.comparison import Comparison
+from dra_infra.review.dangers import Danger
 
 _HINT = "opts=pulumi.ResourceOptions(retain_on_delete=True) lets go of it without deleting it"
 
 
-def find_removals(sides: Sides) -> Iterator[Danger]:
-    """`namespace-deleted` and `definition-deleted`."""
-    for change in sides.changes:
-        if change.action not in ("deleted", "replaced") or sides.is_moved(change):
+def find_removals(compared: Comparison) -> Iterator[Danger]:
+    """`namespace-deleted`, `definition-deleted`, `field-dropped`, `field-ignored` and `package-changed`."""
+    yield from _find_dropped_fields(compared.head)
+    yield from _find_package_changes(compared.base.pins, compared.head.pins)
+    for change in compared.changes:
+        if change.action not in ("deleted", "replaced") or compared.is_moved(change):
             continue
         if change.ref.kind == "Namespace":
-            yield _describe_namespace(change, sides)
+            yield _describe_namespace(change, compared)
         elif change.ref.kind == "CustomResourceDefinition":
-            yield _describe_definition(change, sides)
+            yield _describe_definition(change, compared)
 
 
-def _describe_namespace(change: Change, sides: Sides) -> Danger:
+def _describe_namespace(change: Change, compared: Comparison) -> Danger:
     name = change.before.ref.name if change.before else change.ref.name
-    kept = sorted(ref for ref in sides.after.objects if ref.namespace == name)
-    pods = sum(key[0] == "Pod" and key[1] == name for key in sides.running.objects)
-    claims = sum(key[1] == name for key in sides.running.claims)
+    kept = sorted(ref for ref in compared.head_index.objects if ref.namespace == name)
+    pods = sum(key[0] == "Pod" and key[1] == name for key in compared.running.objects)
+    claims = sum(key[1] == name for key in compared.running.claims)
     parts = [f"{join_words(kept)} of this program"] if kept else []
     parts += [count_of(pods, "pod")] if pods else []
     parts += [count_of(claims, "allocated claim")] if claims else []
@@ -49,16 +52,16 @@ def _describe_namespace(change: Change, sides: Sides) -> Danger:
     )
 
 
-def _describe_definition(change: Change, sides: Sides) -> Danger:
+def _describe_definition(change: Change, compared: Comparison) -> Danger:
     old = change.before or change.object
     kind = str(get_field(old.manifest, "spec.names.kind") or "")
     group = str(get_field(old.manifest, "spec.group") or "")
     kept = sorted(
         ref
-        for ref, item in sides.after.objects.items()
+        for ref, item in compared.head_index.objects.items()
         if ref.kind == kind and group_of(item.manifest) == group
     )
-    there = sum(group_of(each) == group for each in sides.running.of_kind(kind))
+    there = sum(group_of(each) == group for each in compared.running.of_kind(kind))
     parts = [f"{join_words(kept)} of this program"] if kept else []
     parts += [f"{there:,} that {'exists' if there == 1 else 'exist'} now"] if there else []
     return Danger(
@@ -78,7 +81,7 @@ def is_told_as_danger(problem: Problem) -> bool:
     return problem.severity == "warning" and problem.code in _CODES
 
 
-def find_dropped_fields(head: Program) -> Iterator[Danger]:
+def _find_dropped_fields(head: Program) -> Iterator[Danger]:
     """`field-dropped` and `field-ignored`, once for each field whatever the number of minors."""
     owners = {each.component or str(each.ref): each.ref for each in reversed(head.objects)}
     told: dict[tuple[ObjectRef, str, str], list[Problem]] = {}
@@ -113,9 +116,8 @@ _EFFECTS: Final = {
 }
 
 
-def find_package_changes(sides: Sides) -> Iterator[Danger]:
+def _find_package_changes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Danger]:
     """`package-changed`: both sides were compiled with what is installed here, so its effect does not show."""
-    before, after = sides.base.pins, sides.head.pins
     for name, effect in _EFFECTS.items():
         was, now = before.get(name), after.get(name)
         if was is not None and now is not None and was != now:

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.wording import join_words
 from dra_infra.program_objects import ProgramObject, get_field, group_of
-from dra_infra.review.dangers.claims import has_admin_access
-from dra_infra.review.dangers.sides import CLAIM_KINDS, Danger, Sides
+from dra_infra.review.comparison import CLAIM_KINDS, Comparison
+from dra_infra.review.dangers import Danger
 
 ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
 _LEVEL_LABEL: Final = "pod-security.kubernetes.io/enforce"
@@ -26,15 +26,15 @@ class _Right(NamedTuple):
     name: str
 
 
-def find_widened_rights(sides: Sides) -> Iterator[Danger]:
+def find_widened_rights(compared: Comparison) -> Iterator[Danger]:
     """`rights-widened` and `admin-access-added`."""
-    for change in sides.changes:
+    for change in compared.changes:
         new = change.after
         if new is None:
             continue
-        old = change.before or sides.before.objects.get(change.ref)
+        old = change.before or compared.base_index.objects.get(change.ref)
         if group_of(new.manifest) == _RBAC:
-            yield from _find_rbac(old, new, sides)
+            yield from _find_rbac(old, new, compared)
         elif new.ref.kind == "Namespace":
             yield from _find_namespace(old, new)
         elif new.ref.kind in CLAIM_KINDS:
@@ -42,7 +42,7 @@ def find_widened_rights(sides: Sides) -> Iterator[Danger]:
 
 
 def _find_admin_access(old: ProgramObject | None, new: ProgramObject) -> Iterator[Danger]:
-    if has_admin_access(new.manifest) and not (old is not None and has_admin_access(old.manifest)):
+    if _has_admin_access(new.manifest) and not (old is not None and _has_admin_access(old.manifest)):
         yield Danger(
             who=new.ref,
             code="admin-access-added",
@@ -51,11 +51,26 @@ def _find_admin_access(old: ProgramObject | None, new: ProgramObject) -> Iterato
         )
 
 
-def _find_rbac(old: ProgramObject | None, new: ProgramObject, sides: Sides) -> Iterator[Danger]:
+def _has_admin_access(manifest: Mapping[str, Any]) -> bool:
+    """True for a claim or template that asks for admin access."""
+    path = (
+        "spec.spec.devices.requests"
+        if manifest.get("kind") == "ResourceClaimTemplate"
+        else "spec.devices.requests"
+    )
+    requests = get_field(manifest, path)
+    return isinstance(requests, list) and any(
+        isinstance(each, Mapping) and get_field(each, "exactly.adminAccess") is True for each in requests
+    )
+
+
+def _find_rbac(old: ProgramObject | None, new: ProgramObject, compared: Comparison) -> Iterator[Danger]:
     if new.ref.kind in ("Role", "ClusterRole"):
         # A role that is new gives nothing to anybody until it is bound, which is said of the binding.
         if old is not None and (text := _describe_growth(old.manifest, new.manifest)):
-            yield Danger(who=new.ref, code="rights-widened", message=f"gains {text}{_bound(new.ref, sides)}")
+            yield Danger(
+                who=new.ref, code="rights-widened", message=f"gains {text}{_bound(new.ref, compared)}"
+            )
     elif new.ref.kind in ("RoleBinding", "ClusterRoleBinding"):
         role = get_field(new.manifest, "roleRef")
         known = set(_subjects(old.manifest)) if old and get_field(old.manifest, "roleRef") == role else set()
@@ -69,11 +84,11 @@ def _find_rbac(old: ProgramObject | None, new: ProgramObject, sides: Sides) -> I
             )
 
 
-def _bound(role: ObjectRef, sides: Sides) -> str:
+def _bound(role: ObjectRef, compared: Comparison) -> str:
     """Whom the program binds a role to."""
     subjects = {
         subject
-        for ref, item in sides.after.objects.items()
+        for ref, item in compared.head_index.objects.items()
         if ref.kind.endswith("Binding")
         and get_field(item.manifest, "roleRef.name") == role.name
         and get_field(item.manifest, "roleRef.kind") == role.kind

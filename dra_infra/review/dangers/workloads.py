@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.pods import PodTemplate
 from dra_infra.output.wording import count_of, join_words
-from dra_infra.placement.placement import WorkloadPlacement
+from dra_infra.placement.placement import Placement, WorkloadPlacement
 from dra_infra.review.changes import Change
-from dra_infra.review.dangers.sides import ROLLING_KINDS, Danger, Sides
-from dra_infra.review.rollout import foresee_rollout
+from dra_infra.review.comparison import (
+    CLAIM_KINDS,
+    ROLLING_KINDS,
+    Comparison,
+    ProgramIndex,
+    find_named_objects,
+)
+from dra_infra.review.dangers import Danger
+from dra_infra.review.rollout import Room, find_room, foresee_rollout
 
 _WORKLOAD_KINDS: Final = (
     *ROLLING_KINDS,
@@ -22,25 +30,66 @@ _WORKLOAD_KINDS: Final = (
 )
 
 
-def find_workload_dangers(sides: Sides) -> Iterator[Danger]:
-    """Dangers of the objects that make pods: `job-replaced` and the like, `workload-deleted`, `workload-rolls`."""
+def find_workload_dangers(compared: Comparison) -> Iterator[Danger]:
+    """`job-replaced` and the like, `workload-deleted`, `workload-rolls`, `crowded-out`."""
     namespaces = {
         change.ref.name
-        for change in sides.changes
-        if change.ref.kind == "Namespace" and change.action == "deleted" and not sides.is_moved(change)
+        for change in compared.changes
+        if change.ref.kind == "Namespace" and change.action == "deleted" and not compared.is_moved(change)
     }
-    for change in sides.changes:
+    renamed = {
+        change.before.ref: change
+        for change in compared.changes
+        if change.action == "replaced" and change.before and change.ref.kind in CLAIM_KINDS
+    }
+    room = find_room(compared)
+    for change in compared.changes:
         if change.action == "replaced":
-            yield from _find_replaced(change, sides)
+            yield from _find_replaced(change, compared, _cause_of(change, compared, renamed))
         elif change.action == "deleted" and change.ref.namespace not in namespaces:
-            yield from _find_deleted(change, sides)
-        elif sides.rolls(change):
-            yield from _find_rollover(change, sides)
+            yield from _find_deleted(change, compared)
+        elif change.urn in compared.rolling:
+            yield from _find_rollover(change, compared, _cause_of(change, compared, renamed), room)
+    yield from _find_crowded_out(compared.base_placement, compared.head_placement)
 
 
-def find_crowded_out(sides: Sides) -> Iterator[Danger]:
+def _cause_of(change: Change, compared: Comparison, renamed: Mapping[ObjectRef, Change]) -> str:
+    """The claim or template whose new name is why the pods change; empty where there is none.
+
+    Args:
+        change: Of the object that makes the pods.
+        compared: Both sides.
+        renamed: Claims and templates that are replaced, by their names at the base.
+    """
+    if change.before is None:
+        return ""
+    old = compared.base_index.pods.get(change.before.ref)
+    new = compared.head_index.pods.get(change.ref)
+    if old is None or new is None:
+        return ""
+    named = set(find_named_objects(new))
+    for ref in sorted(set(find_named_objects(old))):
+        claim = renamed.get(ref)
+        if claim is not None and claim.ref != ref and claim.ref in named:
+            return claim.component or str(claim.ref)
+    return _find_renamed_by_hand(old, new)
+
+
+def _find_renamed_by_hand(old: PodTemplate, new: PodTemplate) -> str:
+    """The first entry of a pod that names another claim or template than before, as manifests have it."""
+    before = {entry.name: entry for entry in old.claims}
+    for entry in new.claims:
+        former = before.get(entry.name)
+        for kind, field_name in (("ResourceClaimTemplate", "template_name"), ("ResourceClaim", "claim_name")):
+            now, was = getattr(entry, field_name), getattr(former, field_name, None)
+            if isinstance(now, str) and isinstance(was, str) and now != was:
+                ref = ObjectRef(kind=kind, name=was, namespace=new.owner.namespace)
+                return f"{ref} (now {now})"
+    return ""
+
+
+def _find_crowded_out(before: Placement | None, after: Placement | None) -> Iterator[Danger]:
     """Workloads that fit alone, but not in the joint placement, and that were not left over before: `crowded-out`."""
-    before, after = sides.placements
     left_over = {each.owner for each in before.workloads if _lacks_room(each)} if before else set()
     for workload in after.workloads if after else ():
         if _lacks_room(workload) and workload.owner not in left_over:
@@ -53,17 +102,17 @@ def find_crowded_out(sides: Sides) -> Iterator[Danger]:
             )
 
 
-def _find_replaced(change: Change, sides: Sides) -> Iterator[Danger]:
-    fields, cause = join_words(change.replacing), sides.cause_of(change)
+def _find_replaced(change: Change, compared: Comparison, cause: str) -> Iterator[Danger]:
+    fields = join_words(change.replacing)
     old = change.before.ref if change.before else change.ref
     if change.ref.kind == "Job":
-        done = sides.running.is_done(old)
+        done = compared.running.is_done(old)
         yield Danger(
             who=change.ref,
             code="job-replaced",
             message=f"is replaced ({fields}) and runs again: the old one is done"
             if done
-            else f"is replaced ({fields}), {_pods_of(old, sides)} killed",
+            else f"is replaced ({fields}), {_pods_of(old, compared)} killed",
             cause=cause,
             hint="give the new Job a name of its own"
             if done
@@ -88,12 +137,16 @@ def _find_replaced(change: Change, sides: Sides) -> Iterator[Danger]:
         )
 
 
-def _find_deleted(change: Change, sides: Sides) -> Iterator[Danger]:
-    if change.ref.kind not in _WORKLOAD_KINDS or sides.is_moved(change) or sides.running.is_done(change.ref):
+def _find_deleted(change: Change, compared: Comparison) -> Iterator[Danger]:
+    if (
+        change.ref.kind not in _WORKLOAD_KINDS
+        or compared.is_moved(change)
+        or compared.running.is_done(change.ref)
+    ):
         return
-    pods = sides.before.pods.get(change.ref)
-    if sides.running.count_pods(change.ref) or (pods is not None and pods.claims):
-        killed = "it is killed" if change.ref.kind == "Pod" else f"{_pods_of(change.ref, sides)} killed"
+    pods = compared.base_index.pods.get(change.ref)
+    if compared.running.count_pods(change.ref) or (pods is not None and pods.claims):
+        killed = "it is killed" if change.ref.kind == "Pod" else f"{_pods_of(change.ref, compared)} killed"
         yield Danger(
             who=change.ref,
             code="workload-deleted",
@@ -102,27 +155,29 @@ def _find_deleted(change: Change, sides: Sides) -> Iterator[Danger]:
         )
 
 
-def _pods_of(ref: ObjectRef, sides: Sides) -> str:
+def _pods_of(ref: ObjectRef, compared: Comparison) -> str:
     """`its running pods are`, with their number where a snapshot has them."""
-    number = sides.running.count_pods(ref)
+    number = compared.running.count_pods(ref)
     if not number:
         return "its running pods are"
     return "its running pod is" if number == 1 else f"its {number:,} running pods are"
 
 
-def _find_rollover(change: Change, sides: Sides) -> Iterator[Danger]:
+def _find_rollover(change: Change, compared: Comparison, cause: str, room: Room) -> Iterator[Danger]:
     """Pods that change with the names of their claims, or that change with too little room for a surge."""
-    cause, placed = sides.cause_of(change), sides.placed.get(change.ref)
-    alone = placed.more_pods if placed is not None and placed.verdict == "fits" else None
+    placement = compared.head_placement
+    workloads = placement.workloads if placement else ()
+    placed = next((each for each in workloads if each.owner == change.ref), None)
+    fits = placed is not None and placed.verdict == "fits"
     outlook = foresee_rollout(
         change.object.manifest,
-        sides.after.pods[change.ref].replicas,
-        each=_count_devices(change.ref, sides),
+        compared.head_index.pods[change.ref].replicas,
+        each=_count_devices(change.ref, placed, compared.head_index),
         # Without an answer for both generations together, that of the new one alone.
-        room=sides.room.get(change.ref, alone),
-        fleet=sides.fleet,
+        room=room.surge.get(change.ref, placed.more_pods if placed and fits else None),
+        fleet=placement.fleet.name if placement else "",
         # What does not fit is a problem already.
-        through=sides.through.get(change.ref) if placed is not None and placed.verdict == "fits" else None,
+        through=room.through.get(change.ref) if fits else None,
         in_yaml=change.object.replacement == "in-place",
     )
     if cause or outlook.lacks_room:
@@ -131,9 +186,8 @@ def _find_rollover(change: Change, sides: Sides) -> Iterator[Danger]:
         )
 
 
-def _count_devices(owner: ObjectRef, sides: Sides) -> int | None:
-    count = sides.after.count_devices(sides.after.pods[owner])
-    placed = sides.placed.get(owner)
+def _count_devices(owner: ObjectRef, placed: WorkloadPlacement | None, head: ProgramIndex) -> int | None:
+    count = head.count_devices(head.pods[owner])
     if count is None and placed is not None and placed.nodes:
         return len(placed.nodes[0].devices)
     return count

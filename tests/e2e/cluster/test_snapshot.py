@@ -12,8 +12,8 @@ import yaml
 from dra_infra.catalog import load_snapshot
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.program_objects import Program, ProgramObject
-from dra_infra.review.capacity import place_sides
-from dra_infra.review.running import find_taken
+from dra_infra.review.placements import place_sides
+from dra_infra.review.running import Running
 from tests.e2e.cluster.conftest import CLAIM, GPUS, NAMESPACE, PLANTED, Grant, Run, deployment, rule, template
 from tools.cluster import Api, ControlPlane
 from tools.cluster.api_server import api_server
@@ -48,8 +48,10 @@ def a_program() -> Program:
 def answers(snapshot: Snapshot) -> tuple[Any, Any]:
     """Where a program goes, and what is taken."""
     nobody = Program(project="p", stack="dev")
-    _, placement = place_sides(nobody, a_program(), snapshot.fleet, snapshot)
-    held = find_taken(snapshot, nobody)[0]
+    program = a_program()
+    taken = Running.of(snapshot, nobody, program).taken
+    _, placement = place_sides(nobody, program, snapshot.fleet, taken)
+    held = Running.of(snapshot, nobody).taken
     assert held.pods is not None
     # Objects that bound or label are pruned in a snapshot; what they come to is in the placement.
     pods = sorted((node, shape.key) for node, shape in held.pods)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.review.claim_use import CLAIMS_KEY, QuotaUse, read_hard
+from dra_infra.review.dangers.quotas import CLAIMS_KEY, QuotaUse, read_hard
 from tools.cluster import Api
 from tools.cluster.api import PATIENCE, ApiError
 

@@ -11,10 +11,11 @@ import pytest
 from dra_infra.catalog import load_snapshot
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.program_objects import Program, ProgramObject
-from dra_infra.review.capacity import place_sides
 from dra_infra.review.changes import compare_programs
-from dra_infra.review.dangers import find_dangers
-from dra_infra.review.running import find_taken
+from dra_infra.review.comparison import Comparison
+from dra_infra.review.placements import place_sides
+from dra_infra.review.reviews import find_dangers
+from dra_infra.review.running import Running
 from tests.e2e.lab import DRIVER
 from tools.cluster import Api
 
@@ -116,8 +117,8 @@ def test_what_a_deployment_holds_is_taken_from_everybody_but_itself(
     assert len(devices) == 4
     snapshot = read(cluster_api, without=without)
     nobody = Program(project="p", stack="dev")
-    assert devices <= find_taken(snapshot, nobody)[0].devices
-    assert not devices & find_taken(snapshot, program)[0].devices
+    assert devices <= Running.of(snapshot, nobody).taken.devices
+    assert not devices & Running.of(snapshot, program).taken.devices
 
 
 def test_the_real_scheduler_gives_the_devices_that_are_said_to_be_free(
@@ -126,7 +127,8 @@ def test_the_real_scheduler_gives_the_devices_that_are_said_to_be_free(
     run(cluster_api, a_program(namespace, count=3, replicas=1))
     later = a_program(namespace, count=2, replicas=2, name="later")
     snapshot = read(cluster_api)
-    _, placement = place_sides(Program(project="p", stack="dev"), later, snapshot.fleet, snapshot)
+    nobody = Program(project="p", stack="dev")
+    _, placement = place_sides(nobody, later, snapshot.fleet, Running.of(snapshot, nobody, later).taken)
     (workload,) = placement.workloads
     run(cluster_api, later)
     expected = {(each.driver, each.pool, each.device) for pod in workload.pods for each in pod.devices}
@@ -143,7 +145,9 @@ def test_pods_that_run_are_counted_for_the_deployment_that_goes(cluster_api: Api
     program = a_program(namespace, count=1, replicas=3)
     run(cluster_api, program)
     head = Program(project="p", stack="dev", objects=program.objects[:1])
-    found = find_dangers(compare_programs(program, head), program, head, snapshot=read(cluster_api))
+    running = Running.of(read(cluster_api), program, head)
+    changes = compare_programs(program, head)
+    found = find_dangers(Comparison.of(changes, program, head, running=running))
     assert [str(danger) for danger in found] == [
         f"Deployment {namespace}/serve is deleted, its 3 running pods are killed"
     ]

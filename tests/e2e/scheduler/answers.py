@@ -17,7 +17,7 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
 from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_requests
 from dra_infra.placement.placement import WorkloadPlacement
 from dra_infra.placement.scheduling import place
-from dra_infra.review.running import find_taken
+from dra_infra.review.running import Running
 from dra_infra.target import ClusterTarget
 from tests.e2e.scheduler.objects import DRA
 from tests.e2e.scheduler.stage import Stage, Verdict
@@ -65,7 +65,7 @@ class Seen:
 
     def place(self, pod: Manifest) -> WorkloadPlacement:
         """Where the product says that the pod can go, with which devices, beside what runs there."""
-        taken, _ = find_taken(Snapshot(fleet=self.fleet, objects=self.objects))
+        taken = Running.of(Snapshot(fleet=self.fleet, objects=self.objects)).taken
         known = [_without_status(each) for each in self.objects if each["kind"] in PLACED_KINDS]
         (found,) = place([*known, pod], self.fleet, taken=taken, release=self.release).workloads
         return found

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from dra_infra.cli import review_engine
-from dra_infra.sources.sides import Asked
-from dra_infra.sources.subject import Source
+from dra_infra.program import preview
+from dra_infra.program.project import load_project
 
 MAIN = "from dra_infra.cli.app import main; main()"
 SETTINGS = (
@@ -168,12 +167,12 @@ def test_a_signal_that_comes_while_the_engine_starts_ends_it_as_well(project, mo
         def stop(self) -> None:
             stopped.append(self)
 
-    monkeypatch.setattr(review_engine, "RunningPreview", Starting)
+    monkeypatch.setattr(preview, "RunningPreview", Starting)
     before = signal.getsignal(signal.SIGTERM)
-    source = Source(shown="infra", kind="program", root=project)
+    found = load_project(project, None, {})
     with (
         pytest.raises(SystemExit) as ended,
-        review_engine.previewing(source, Asked(base="HEAD", config={}), review_engine.EngineAsked()),
+        preview.previewing(found, stack=None, config={}, timeout=60),
     ):
         pytest.fail("it goes on")
     assert ended.value.code == 128 + signal.SIGTERM

@@ -22,8 +22,8 @@ from dra_infra.catalog import load_fleet
 from dra_infra.cli import cluster, explain, explain_questions, validate
 from dra_infra.cli.cluster import describe_diagnosis
 from dra_infra.cli.printing import print_problems
+from dra_infra.cli.review import RENDERERS as REVIEW_FORMS
 from dra_infra.cli.review import compare
-from dra_infra.cli.review_reports import RENDERERS as REVIEW_FORMS
 from dra_infra.cli.settings import read_snapshot
 from dra_infra.cli.simulate import describe
 from dra_infra.cli.validate import RENDERERS, workflow_commands
@@ -43,7 +43,7 @@ from dra_infra.forge.forges import HEADERS, GitHub, GitLab
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.placement.scheduling import place
-from dra_infra.review.running import find_taken
+from dra_infra.review.running import Running
 from dra_infra.sources.manifests import read_side
 from dra_infra.sources.sides import without_secrets
 from dra_infra.target import ClusterTarget
@@ -68,7 +68,7 @@ def read_cluster(data: bytes, folder: Path) -> None:
     file = _written(folder, data)
     cluster = read_snapshot(file)
     program = _side(folder, "own.yaml", _OWN).program
-    taken, _ = find_taken(cluster, program)
+    taken = Running.of(cluster, program).taken
     manifests = [each.manifest for each in program.objects]
     _place(manifests, cluster.fleet, taken=taken)
     with contextlib.suppress(ProblemsError):

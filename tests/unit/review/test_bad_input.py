@@ -11,7 +11,8 @@ import pytest
 
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.review import Review, review
-from dra_infra.review.capacity import place_sides
+from dra_infra.review.placements import place_sides
+from dra_infra.review.running import Running
 
 ODD = [None, "x", 3, [], {}, [None], {"a": None}, True, "[unknown]", "[secret]", -1, 1e9, [["x"]], [{}]]
 
@@ -69,8 +70,9 @@ def test_malformed_objects_raise_nothing(make, start):
             sides.append(replace(side, objects=objects))
         running = tuple(spoil(item.manifest, rng) for item in sides[0].objects)
         snapshot = Snapshot(fleet=make.fleet(make.node("n0")), objects=running)
-        before, after = place_sides(*sides, snapshot.fleet, snapshot) if seed % 2 else (None, None)
-        result = review(*sides, base_label="main", before=before, after=after, snapshot=snapshot)
+        runs = Running.of(snapshot, *sides)
+        before, after = place_sides(*sides, snapshot.fleet, runs.taken) if seed % 2 else (None, None)
+        result = review(*sides, base_label="main", before=before, after=after, running=runs)
         assert isinstance(result, Review)
 
 

@@ -10,9 +10,11 @@ from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.codes import CODES
 from dra_infra.errors import Problem
 from dra_infra.program_objects import Program, ProgramRelease
-from dra_infra.review.capacity import place_sides
 from dra_infra.review.changes import compare_programs
-from dra_infra.review.dangers import find_dangers
+from dra_infra.review.comparison import Comparison
+from dra_infra.review.placements import place_sides
+from dra_infra.review.reviews import find_dangers
+from dra_infra.review.running import Running
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "review.md"
 DANGERS = sorted(
@@ -143,7 +145,8 @@ def test_each_danger_has_an_example_that_is_true(make, code):
     if code in ("workload-rolls", "crowded-out"):
         placed = place_sides(base, head, make.fleet(make.node("n0", gpus=8), name="production"))
     changes = compare_programs(base, head)
-    found = find_dangers(changes, base, head, before=placed[0], after=placed[1], snapshot=snapshot)
+    runs = Running.of(snapshot, base, head)
+    found = find_dangers(Comparison.of(changes, base, head, running=runs, before=placed[0], after=placed[1]))
     examples = [str(danger) for danger in found if danger.code == code]
     assert examples
     text = DOCUMENT.read_text()

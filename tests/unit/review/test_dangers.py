@@ -5,14 +5,15 @@ from dataclasses import replace
 import pytest
 
 from dra_infra.review.changes import compare_programs
-from dra_infra.review.dangers import find_dangers
+from dra_infra.review.comparison import Comparison
+from dra_infra.review.reviews import find_dangers
 
 H100 = "H100 80GB HBM3"
 
 
 def dangers(make, before, after, *, placed=None):
     base, head = make.program(*before), make.program(*after)
-    return find_dangers(compare_programs(base, head), base, head, after=placed)
+    return find_dangers(Comparison.of(compare_programs(base, head), base, head, after=placed))
 
 
 def codes(found):
@@ -269,6 +270,6 @@ def test_dangers_do_not_depend_on_the_order_of_objects(make):
         return make.program(*objects)
 
     base, head = side(1), side(2)
-    found = find_dangers(compare_programs(base, head), base, head, after=None)
+    found = find_dangers(Comparison.of(compare_programs(base, head), base, head))
     turned = replace(head, objects=tuple(reversed(head.objects)))
-    assert find_dangers(compare_programs(base, turned), base, turned, after=None) == found
+    assert find_dangers(Comparison.of(compare_programs(base, turned), base, turned)) == found

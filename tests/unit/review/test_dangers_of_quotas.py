@@ -5,7 +5,9 @@ import pytest
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.review import review
 from dra_infra.review.changes import compare_programs
-from dra_infra.review.dangers import find_dangers
+from dra_infra.review.comparison import Comparison
+from dra_infra.review.reviews import find_dangers
+from dra_infra.review.running import Running
 
 H100 = "h100.deviceclass.resource.k8s.io/devices"
 CLAIMS = "count/resourceclaims.resource.k8s.io"
@@ -18,7 +20,8 @@ def a_quota(make, hard, **spec):
 def passed(make, before, after, *running):
     base, head = make.program(*before), make.program(*after)
     snapshot = Snapshot(fleet=make.fleet(), objects=running) if running else None
-    found = find_dangers(compare_programs(base, head), base, head, snapshot=snapshot)
+    running = Running.of(snapshot, base, head)
+    found = find_dangers(Comparison.of(compare_programs(base, head), base, head, running=running))
     return [danger for danger in found if danger.code == "quota-passed"]
 
 

@@ -8,7 +8,8 @@ from dra_infra.errors import Problem
 from dra_infra.program_objects import UNKNOWN, ProgramRelease
 from dra_infra.review import review
 from dra_infra.review.changes import compare_programs
-from dra_infra.review.dangers import find_dangers
+from dra_infra.review.comparison import Comparison
+from dra_infra.review.reviews import find_dangers
 
 DRIVER = "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu"
 
@@ -27,7 +28,7 @@ def a_release(chart=DRIVER, version="0.4.1", *, name="driver", namespace="gpus",
 def dangers(make, before, after, *objects, base=(), problems=()):
     old = make.program(*base, *objects, releases=tuple(before))
     new = make.program(*objects, releases=tuple(after), problems=tuple(problems))
-    return find_dangers(compare_programs(old, new), old, new)
+    return find_dangers(Comparison.of(compare_programs(old, new), old, new))
 
 
 def said(found, code):
@@ -142,11 +143,11 @@ def test_unknown_charts_and_versions_raise_nothing(make, version):
 @pytest.mark.parametrize("name", ["dra-infra", "pulumi-kubernetes"])
 def test_another_release_of_what_decides_bytes_is_a_danger(make, name):
     base, head = (make.program(pins={name: version, "other": version}) for version in ("1.2.0", "1.3.0"))
-    (danger,) = find_dangers((), base, head)
+    (danger,) = find_dangers(Comparison.of((), base, head))
     assert (danger.code, str(danger.who)) == ("package-changed", f"package {name}")
     assert danger.message.startswith("goes from 1.2.0 to 1.3.0")
-    assert find_dangers((), base, base) == ()
-    assert find_dangers((), make.program(), head) == ()
+    assert find_dangers(Comparison.of((), base, base)) == ()
+    assert find_dangers(Comparison.of((), make.program(), head)) == ()
 
 
 # Fields that the target drops
@@ -182,5 +183,5 @@ def test_a_dropped_field_that_fails_stays_a_problem(make):
 
 def test_a_dropped_field_of_an_object_that_is_not_found_is_said_all_the_same(make):
     problem = Problem(path="ResourceClaim ml/x.spec", code="field-dropped", message="m", severity="warning")
-    (danger,) = find_dangers((), make.program(), make.program(problems=(problem,)))
+    (danger,) = find_dangers(Comparison.of((), make.program(), make.program(problems=(problem,))))
     assert danger.code == "field-dropped"

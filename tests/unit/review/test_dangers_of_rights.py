@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.review.changes import compare_programs
-from dra_infra.review.dangers import find_dangers
+from dra_infra.review.comparison import Comparison
+from dra_infra.review.reviews import find_dangers
 
 RBAC = "rbac.authorization.k8s.io/v1"
 ADMIN = "resource.kubernetes.io/admin-access"
@@ -37,7 +38,7 @@ def widened(make, before, after):
     base, head = make.program(*before), make.program(*after)
     return [
         (danger.code, danger.message)
-        for danger in find_dangers(compare_programs(base, head), base, head)
+        for danger in find_dangers(Comparison.of(compare_programs(base, head), base, head))
         if danger.code in ("rights-widened", "admin-access-added")
     ]
 

@@ -10,7 +10,9 @@ from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.placement.scheduling import place
 from dra_infra.review import review
 from dra_infra.review.changes import compare_programs
-from dra_infra.review.dangers import find_dangers
+from dra_infra.review.comparison import Comparison
+from dra_infra.review.reviews import find_dangers
+from dra_infra.review.running import Running
 
 
 def dangers(make, before, after, *running, fleet=None):
@@ -19,9 +21,8 @@ def dangers(make, before, after, *running, fleet=None):
     placed = [
         place([each.manifest for each in side.objects], fleet) if fleet else None for side in (base, head)
     ]
-    return find_dangers(
-        compare_programs(base, head), base, head, before=placed[0], after=placed[1], snapshot=snapshot
-    )
+    changes, runs = compare_programs(base, head), Running.of(snapshot, base, head)
+    return find_dangers(Comparison.of(changes, base, head, running=runs, before=placed[0], after=placed[1]))
 
 
 def codes(found):
@@ -341,5 +342,7 @@ def test_dangers_know_where_their_object_is_written(make):
 
 def test_a_review_says_what_a_snapshot_lacks(make):
     program = make.program(make.device_class())
-    result = review(program, program, base_label="main", snapshot=Snapshot(fleet=make.fleet()))
+    result = review(
+        program, program, base_label="main", running=Running.of(Snapshot(fleet=make.fleet()), program)
+    )
     assert "nodes" in {each.name for each in result.not_known}

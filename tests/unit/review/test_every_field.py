@@ -27,6 +27,7 @@ CALLED = {
     "owner": "object",
     "not_known": "notKnown",
     "unplaced": "notPlaced",
+    "rooms": "headroom",
     "text": "text",
 }
 """Fields that JSON calls something else."""

@@ -3,12 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dra_infra.errors import Place
-from dra_infra.review.changes import compare_programs
-from dra_infra.review.immutability import find_refused, find_undecided
+from dra_infra.review.changes import compare_programs, find_refused, find_undecided
 
 
 def problems(make, before, after):
-    return find_refused(compare_programs(make.program(before), make.program(after)))
+    head = make.program(after)
+    return find_refused(compare_programs(make.program(before), head), head)
 
 
 def test_the_spec_of_a_claim_under_a_name_that_stays_is_a_problem(make):
@@ -47,8 +47,9 @@ def test_the_claims_of_a_bare_pod_are_a_problem(make):
 
 def test_a_claim_that_pulumi_names_is_not_decided(make):
     before, after = make.claim("pair", ""), make.claim("pair", "", count=2)
-    changes = compare_programs(make.program(before), make.program(after))
-    assert find_refused(changes) == ()
+    head = make.program(after)
+    changes = compare_programs(make.program(before), head)
+    assert find_refused(changes, head) == ()
     (open_question,) = find_undecided(changes)
     assert (open_question.what, open_question.name) == ("ResourceClaim", "pair")
 

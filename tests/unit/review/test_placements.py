@@ -6,8 +6,13 @@ import pytest
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.placement.placement import Reason
-from dra_infra.review.capacity import TIMES, DeviceNames
-from dra_infra.review.placements import compare_placements, describe_placement, find_unplaced
+from dra_infra.review.placements import (
+    TIMES,
+    DeviceNames,
+    compare_placements,
+    describe_placement,
+    find_unplaced,
+)
 
 H100 = "H100 80GB HBM3"
 JOB = ("Job", "train", 1, 4, H100)

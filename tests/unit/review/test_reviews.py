@@ -8,6 +8,7 @@ from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.errors import Problem
 from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen
 from dra_infra.review import review
+from dra_infra.review.running import Running
 
 H100 = "H100 80GB HBM3"
 PROBLEM = Problem(path="GpuClaim", code="count-below-one", message="0 is below 1")
@@ -37,7 +38,9 @@ def test_pods_that_nobody_placed_are_told_in_the_verdict(make):
     result = review(asking, asking, base_label="main")
     assert result.verdict == "✓ no problems · not placed: no fleet named"
     assert any('--fleet "hgx-h100 x 4"' in note for note in result.notes)
-    result = review(asking, asking, base_label="main", snapshot=Snapshot(fleet=make.fleet()))
+    result = review(
+        asking, asking, base_label="main", running=Running.of(Snapshot(fleet=make.fleet()), asking)
+    )
     assert result.verdict == "✓ no problems · not placed: the snapshot has no nodes"
 
 

@@ -8,7 +8,7 @@ from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.placement.scheduling import place
-from dra_infra.review.running import Running, find_taken
+from dra_infra.review.running import Running
 
 DRIVER = "gpu.nvidia.com"
 
@@ -61,7 +61,7 @@ def a_side(make, *, replicas=1, count=2):
 
 
 def placed(make, snapshot, program):
-    taken, _ = find_taken(snapshot, program)
+    taken = Running.of(snapshot, program).taken
     (workload,) = place([each.manifest for each in program.objects], snapshot.fleet, taken=taken).workloads
     return workload
 
@@ -129,12 +129,12 @@ def test_what_the_program_itself_runs_takes_nothing(make, objects):
 
 def test_a_claim_that_the_program_has_takes_nothing(make):
     snapshot = a_snapshot(make, allocated_claim("pair", "gpu-0"))
-    assert find_taken(snapshot, make.program(make.claim("pair", "pair")))[0].devices == frozenset()
+    assert Running.of(snapshot, make.program(make.claim("pair", "pair"))).taken.devices == frozenset()
 
 
 def test_admin_access_takes_no_device(make):
     snapshot = a_snapshot(make, allocated_claim("watch", "gpu-0", adminAccess=True))
-    assert find_taken(snapshot)[0].devices == frozenset()
+    assert Running.of(snapshot).taken.devices == frozenset()
 
 
 def test_cpu_of_other_pods_is_not_free_until_they_are_done(make):
@@ -175,14 +175,15 @@ def test_owners_in_a_circle_end(make):
 
 
 def test_what_a_snapshot_lacks_is_said(make):
-    _, not_known = find_taken(Snapshot(fleet=make.fleet()))
+    not_known = Running.of(Snapshot(fleet=make.fleet())).not_counted
     assert {each.name for each in not_known} == {"nodes", "pods", "claims"}
 
 
 def test_shares_of_a_snapshot_take_what_they_consume(make):
     amounts = {"memory": "10Gi", "compute": "lots"}
     shared = allocated_claim("s", "gpu-0", shareID="7b0c", consumedCapacity=amounts)
-    taken, not_known = find_taken(a_snapshot(make, running_pod("p"), shared))
+    running = Running.of(a_snapshot(make, running_pod("p"), shared))
+    taken, not_known = running.taken, running.not_counted
     assert not_known == ()
     assert taken.devices == frozenset()
     assert [(device[2], dict(consumed)) for device, consumed in taken.shares] == [
@@ -192,7 +193,7 @@ def test_shares_of_a_snapshot_take_what_they_consume(make):
 
 def test_names_that_pulumi_makes_cannot_be_found_again(make):
     program = make.program(make.object("Pod", "", make.pod_spec(), resource="p"))
-    _, not_known = find_taken(a_snapshot(make, running_pod("p-1"), allocated_claim("c")), program)
+    not_known = Running.of(a_snapshot(make, running_pod("p-1"), allocated_claim("c")), program).not_counted
     assert [each.name for each in not_known] == ["pods of the program"]
 
 
@@ -204,7 +205,8 @@ def test_malformed_objects_of_a_snapshot_raise_nothing(make):
          "status": {"allocation": {"devices": {"results": [None, {}]}}}},
         {"kind": "Pod", "metadata": {"name": "q"}, "spec": {"nodeName": "n0"}},
     )  # fmt: skip
-    taken, not_known = find_taken(a_snapshot(make, *objects))
+    running = Running.of(a_snapshot(make, *objects))
+    taken, not_known = running.taken, running.not_counted
     assert taken.devices == {("None", "None", "None")}
     assert any("malformed" in str(each) for each in not_known)
 
@@ -218,13 +220,13 @@ def test_pods_of_others_are_told_with_what_decides_beside_them(make):
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     own = running_pod("own", owner=("Deployment", "serve"))
     done = running_pod("done", phase="Succeeded")
-    taken, _ = find_taken(a_snapshot(make, other, going, own, done), a_side(make))
+    taken = Running.of(a_snapshot(make, other, going, own, done), a_side(make)).taken
     assert [(node, dict(shape.labels), shape.is_going) for node, shape in taken.pods] == [
         ("n0", {}, True),
         ("n0", {"app": "db"}, False),
     ]
     assert [len(shape.apart) for _, shape in taken.pods] == [0, 1]
-    assert find_taken(a_snapshot(make))[0].pods is None
+    assert Running.of(a_snapshot(make)).taken.pods is None
 
 
 def test_a_pod_that_runs_closes_its_node_to_others(make):
@@ -254,7 +256,7 @@ def test_what_others_make_counts_for_the_quotas_of_the_snapshot(make):
         allocated_claim("c", pod="other"),
         allocated_claim("d", pod="own"),
     )
-    taken, _ = find_taken(a_snapshot(make, *objects), a_side(make))
+    taken = Running.of(a_snapshot(make, *objects), a_side(make)).taken
     assert taken.policies == (quota,)
     assert {key: taken.made["ml"][key] for key in ("pods", "count/resourceclaims.resource.k8s.io")} == {
         "pods": 1,
@@ -274,6 +276,6 @@ def test_a_claim_for_extended_resources_counts_once_with_its_pod(make):
     shipped = make.device_class()
     shipped.manifest["spec"]["extendedResourceName"] = "nvidia.com/gpu"
     fleet = dataclasses.replace(snapshot.fleet, classes=(DeviceClass.from_manifest(shipped.manifest),))
-    taken, _ = find_taken(dataclasses.replace(snapshot, fleet=fleet), make.program())
+    taken = Running.of(dataclasses.replace(snapshot, fleet=fleet), make.program()).taken
     assert taken.made["ml"]["requests.nvidia.com/gpu"] == 1
     assert taken.made["ml"]["h100.deviceclass.resource.k8s.io/devices"] == 1

@@ -1,37 +1,30 @@
-"""Claims, templates and classes that the pods of a program use, how many devices that takes, and quota use.
+"""Both sides of a review, compared: what changes, who uses which claim, where pods go, and what runs.
 
-Quota use is what the claims and pods of a program count for in quotas, by the keys of `spec.hard`.
+All of it is found once, and read by those who look for dangers.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pods import PodTemplate, find_pod_templates
-from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, Use, count_claim, is_extended_key, read_hard
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
+from dra_infra.placement.placement import Placement
 from dra_infra.program_objects import Program, ProgramObject, get_field, group_of
+from dra_infra.review.changes import Change
+from dra_infra.review.running import NOTHING_RUNS, Running, key_of
 
-__all__ = [
-    "CLAIMS_KEY",
-    "ClaimUse",
-    "QuotaUse",
-    "Use",
-    "count_claim_devices",
-    "find_class_names",
-    "find_named_objects",
-    "read_hard",
-]
+CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
+ROLLING_KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ClaimUse:
-    """The objects of one program by what they are called, and who names them.
+class ProgramIndex:
+    """The objects of one program by kind, namespace and name, the pods that they make, and who names them.
 
     Args:
         objects: Every object.
@@ -44,7 +37,7 @@ class ClaimUse:
     users: Mapping[ObjectRef, tuple[ObjectRef, ...]] = field(repr=False)
 
     @classmethod
-    def of(cls, program: Program) -> ClaimUse:
+    def of(cls, program: Program) -> ProgramIndex:
         """Index *program*."""
         pods: dict[ObjectRef, PodTemplate] = {}
         users: defaultdict[ObjectRef, set[ObjectRef]] = defaultdict(set)
@@ -140,75 +133,86 @@ def _requests(devices: Any) -> list[Mapping[str, Any]]:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class QuotaUse:
-    """Counts claims and pods.
+class Comparison:
+    """Both sides of a review, side by side.
 
     Args:
-        extended: The extended resource name of each class that has one.
-        bridged: Whether devices of claims count for extended resources too (gate DRAExtendedResource).
+        changes: Every object that differs.
+        base: The program before.
+        head: The program after.
+        base_index: The objects of the base, and who names them.
+        head_index: The same of the head.
+        base_placement: Where the pods of the base go; None without a fleet.
+        head_placement: The same of the head.
+        running: What runs; nothing without a snapshot.
+        others: Who names what, among objects that run and are in neither program.
+        rolling: URNs of changes that exchange pods with claims.
     """
 
-    extended: Mapping[str, str] = field(default_factory=dict)
-    bridged: bool = True
+    changes: tuple[Change, ...]
+    base: Program = field(repr=False)
+    head: Program = field(repr=False)
+    base_index: ProgramIndex
+    head_index: ProgramIndex
+    base_placement: Placement | None = field(repr=False)
+    head_placement: Placement | None = field(repr=False)
+    running: Running
+    others: ProgramIndex
+    rolling: frozenset[str]
 
-    def of_claim(self, spec: Any) -> Use:
-        """The use of quota by one claim."""
-        return count_claim(spec, self.extended, bridged=self.bridged)
+    @classmethod
+    def of(
+        cls,
+        changes: tuple[Change, ...],
+        base: Program,
+        head: Program,
+        *,
+        running: Running = NOTHING_RUNS,
+        before: Placement | None = None,
+        after: Placement | None = None,
+    ) -> Comparison:
+        """Index both programs, and what runs beside them; *before* and *after* are their placements."""
+        base_index, head_index = ProgramIndex.of(base), ProgramIndex.of(head)
+        own = {key_of(ref) for ref in (*base_index.objects, *head_index.objects)}
+        return cls(
+            changes=changes,
+            base=base,
+            head=head,
+            base_index=base_index,
+            head_index=head_index,
+            base_placement=before,
+            head_placement=after,
+            running=running,
+            others=_index_others(running, own),
+            rolling=frozenset(each.urn for each in changes if _rolls(each, base_index, head_index)),
+        )
 
-    def of_pod(self, pods: PodTemplate, templates: ClaimUse) -> Use:
-        """The use of quota by one pod: claims that are made for it, and extended resources that it asks for."""
-        use: Use = Counter()
-        for entry in pods.claims:
-            ref = ObjectRef(
-                kind="ResourceClaimTemplate", name=str(entry.template_name), namespace=pods.owner.namespace
-            )
-            template = templates.objects.get(ref) if entry.template_name else None
-            if entry.template_name:
-                use += (
-                    self.of_claim(get_field(template.manifest, "spec.spec"))
-                    if template
-                    else Counter({CLAIMS_KEY: 1})
-                )
-        try:
-            requests = pod_requests(pods.spec)
-        except ValueError:
-            requests = {}
-        for name, amount in requests.items():
-            if is_extended_key(name):
-                use[f"requests.{name}"] += amount
-        return use
+    def is_moved(self, change: Change) -> bool:
+        """True for a deleted object that another resource creates."""
+        return change.action == "deleted" and change.ref in self.head_index.objects
 
-    def of_program(self, program: ClaimUse, daemons: Mapping[ObjectRef, int]) -> dict[str, Use]:
-        """The use of quota by all claims and pods, by namespace.
-
-        Args:
-            program: The objects.
-            daemons: Pods of DaemonSets, as far as their number is known; others count for none.
-        """
-        total: defaultdict[str, Use] = defaultdict(Counter)
-        for ref, item in program.objects.items():
-            if ref.kind == "ResourceClaim":
-                total[ref.namespace or "default"] += self.of_claim(item.manifest.get("spec"))
-        for owner, pods in program.pods.items():
-            # A PodTemplate makes no pods by itself.
-            if owner.kind != "PodTemplate":
-                number = (
-                    daemons.get(owner, 0)
-                    if pods.replicas is None
-                    else _at_once(program, owner, pods.replicas)
-                )
-                one = self.of_pod(pods, program) if number > 0 else Counter()
-                total[owner.namespace or "default"] += Counter(
-                    {key: each * number for key, each in one.items()}
-                )
-        return dict(total)
+    def users_of(self, ref: ObjectRef) -> tuple[ObjectRef, ...]:
+        """Who names an object after the change: objects of the head, and what runs beside both programs."""
+        return (*self.head_index.users.get(ref, ()), *self.others.users.get(ref, ()))
 
 
-def _at_once(program: ClaimUse, owner: ObjectRef, replicas: int) -> int:
-    """Pods of a workload at one time: a Job runs no more than it has left to complete."""
-    completions = (
-        get_field(program.objects[owner].manifest, "spec.completions") if owner.kind == "Job" else None
-    )
-    return (
-        min(replicas, completions) if isinstance(completions, int) and completions > 0 else max(replicas, 0)
-    )
+def _rolls(change: Change, base: ProgramIndex, head: ProgramIndex) -> bool:
+    if change.action != "changed" or change.ref.kind not in ROLLING_KINDS:
+        return False
+    old, new = base.pods.get(change.ref), head.pods.get(change.ref)
+    return old is not None and new is not None and bool(new.claims) and old.spec != new.spec
+
+
+def _index_others(running: Running, own: set[tuple[str, str, str]]) -> ProgramIndex:
+    """Running objects that nothing else made and no program has: pods of a Deployment and claims of a pod say nothing new."""
+    objects = [
+        ProgramObject(urn="", manifest=manifest)
+        for key, manifest in running.objects.items()
+        if key not in own and not _is_made(manifest)
+    ]
+    return ProgramIndex.of(Program(project="", stack="", objects=tuple(objects)))
+
+
+def _is_made(manifest: Mapping[str, Any]) -> bool:
+    references = get_field(manifest, "metadata.ownerReferences")
+    return isinstance(references, list) and bool(references)
