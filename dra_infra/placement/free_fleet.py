@@ -7,22 +7,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dra_infra.explanation import NodeReason
 from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, PlacedPods, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import find_shortage, show_amount
 from dra_infra.placement.cluster import Cluster
 from dra_infra.placement.cluster_state import FREE, Attempts, ClusterState, InUse, SharedPools, choose
-from dra_infra.placement.demand import Demand, PodPlan, Workload
+from dra_infra.placement.demand import Demand, PodPlan
 from dra_infra.placement.outcomes import Aborted, Chosen, Halt, Impossible, Outcome
 from dra_infra.placement.placement import NodePlacement
-from dra_infra.placement.workloads import ProgramObjects
 
 
 @dataclass(slots=True)
@@ -408,22 +406,3 @@ class FirstFit:
             outcome = self.state.attempt(plan, node)
             if isinstance(outcome, Chosen):
                 yield PlacedPod(node, outcome, self.state.commit(plan, node, outcome))
-
-
-def open_fleet(
-    fleet: Fleet,
-    objects: ProgramObjects,
-    workloads: Iterable[Workload],
-    taken: Taken,
-    is_late: Callable[[], bool] | None = None,
-) -> FreeFleet:
-    """The fleet for the workloads of a program, without what is taken of it."""
-    cluster = Cluster(fleet, objects.release, is_late, objects=objects.policies)
-    plans = [each.plan for each in workloads if isinstance(each.plan, PodPlan)]
-    keeps_off = any(plan.shape.apart for plan in plans)
-    return FreeFleet(cluster, taken, objects.namespaces, keeps_off=keeps_off)
-
-
-def running_of(free: FreeFleet, taken: Taken) -> PlacedPods | None:
-    """The pods that run; None where it is not known which do."""
-    return None if taken.pods is None else free.running

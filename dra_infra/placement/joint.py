@@ -8,26 +8,31 @@ Quotas of its namespace limit how many pods of a workload come to be, with their
 Required affinity to pods of other workloads decides who has to be there first, and what cannot be known. A pod that
 wants to be near pods which are nowhere yet waits for them. So the joint placement puts the workloads that it names
 first; alone, on the otherwise free fleet, it is not held to them.
+
+A program is read and the fleet opened for it here, in the same way for all that place one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
+from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_claim
 from dra_infra.kubernetes.scheduler.extended_resources import GATE
+from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
-from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
+from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods, Taken
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
+from dra_infra.placement.cluster import Cluster, newest_release
 from dra_infra.placement.cluster_state import InUse
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import Capacity, FirstFit, FreeFleet
 from dra_infra.placement.placement import NodePlacement
-from dra_infra.placement.workloads import ProgramObjects
+from dra_infra.placement.workloads import ProgramObjects, find_bystanders, find_workloads, plan_claim
 
 _MOST: Final = 10_000
 """Pods of one workload that are counted."""
@@ -87,23 +92,52 @@ def _make(quotas: Quotas, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple
     return wanted, ""
 
 
-def settle_affinity(
-    workloads: Sequence[Workload],
-    bystanders: Iterable[tuple[ObjectRef, PodShape]],
-    running: PlacedPods | None,
-    namespaces: Namespaces,
-) -> list[Workload]:
-    """The workloads with the pods that they need beside them, or with what of their affinity is left out.
+@dataclass(frozen=True, slots=True)
+class OpenProgram:
+    """A program on a fleet, of which nothing is placed yet.
 
     Args:
-        workloads: Those that are placed.
-        bystanders: Pods of the program that are not placed.
-        running: Pods that run; None when it is not known which do.
-        namespaces: For namespace selectors.
+        objects: Of the program.
+        workloads: What is placed, with the pods that each needs beside it, or with what of its affinity is left out.
+        free: The fleet without what is taken of it.
+        notes: What of the program is not placed.
     """
+
+    objects: ProgramObjects
+    workloads: Sequence[Workload]
+    free: FreeFleet
+    notes: Sequence[str]
+
+
+def open_program(
+    manifests: Sequence[Mapping[str, Any]],
+    fleet: Fleet,
+    taken: Taken,
+    release: Release | None,
+    *,
+    claim: ObjectRef | None = None,
+    is_late: Callable[[], bool] | None = None,
+) -> OpenProgram:
+    """Read what a program asks for, and open the fleet for it.
+
+    Args:
+        manifests: The objects of the program.
+        fleet: Where to.
+        taken: What is not free of it.
+        release: Whose server stores the objects and whose scheduler allocates; None for the newest.
+        claim: Place a pod with this claim or claim template alone; None takes all workloads.
+        is_late: Asked during searches; once true, what is not answered by then is not decided.
+    """
+    objects = ProgramObjects(manifests, fleet.classes, release or newest_release(), taken.policies)
+    workloads, notes = find_workloads(objects) if claim is None else ([plan_claim(objects, claim)], [])
+    cluster = Cluster(fleet, objects.release, is_late, objects=objects.policies)
     shapes = {each.owner: each.plan.shape for each in workloads if isinstance(each.plan, PodPlan)}
-    others = list(bystanders)
-    return [_settle(each, shapes, others, running, namespaces) for each in workloads]
+    keeps_off = any(isinstance(each.plan, PodPlan) and each.plan.shape.apart for each in workloads)
+    free = FreeFleet(cluster, taken, objects.namespaces, keeps_off=keeps_off)
+    running = None if taken.pods is None else free.running
+    others = find_bystanders(objects)
+    settled = [_settle(each, shapes, others, running, objects.namespaces) for each in workloads]
+    return OpenProgram(objects, settled, free, notes)
 
 
 def in_order(workloads: Sequence[Workload]) -> list[int]:

@@ -10,11 +10,9 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
-from dra_infra.placement.cluster import newest_release
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
-from dra_infra.placement.free_fleet import FirstFit, FreeFleet, PlacedPod, open_fleet, running_of
-from dra_infra.placement.joint import in_order, settle_affinity
-from dra_infra.placement.workloads import ProgramObjects, find_bystanders, find_workloads
+from dra_infra.placement.free_fleet import FirstFit, FreeFleet, PlacedPod
+from dra_infra.placement.joint import in_order, open_program
 
 MAX_EFFORT: Final = 300_000
 """Nodes tried and pods placed, over all steps; nothing is said of a rollout that needs more."""
@@ -68,14 +66,11 @@ def step_rollovers(
     Returns:
         New pods by `Rollover.new`; without those that cannot be decided, and empty when there are too many steps.
     """
-    release = release or newest_release()
-    objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
-    found = find_workloads(objects)[0]
-    free = open_fleet(fleet, objects, found, taken)
-    settled = settle_affinity(found, find_bystanders(objects), running_of(free, taken), objects.namespaces)
-    workloads = {settled[number].owner: settled[number] for number in in_order(settled)}
+    opened = open_program(manifests, fleet, taken, release)
+    ordered = (opened.workloads[number] for number in in_order(opened.workloads))
+    workloads = {each.owner: each for each in ordered}
     moving = [each for each in rollovers if _is_decided(workloads, each)]
-    board = _Board(free)
+    board = _Board(opened.free)
     try:
         _fill(board, workloads, moving, {each.new for each in rollovers})
         steps = [_Step(each, board, workloads) for each in moving]

@@ -14,21 +14,14 @@ from dra_infra.kubernetes.apiserver.admission import Quotas
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import show_amount
-from dra_infra.placement.cluster import name_claims, newest_release
+from dra_infra.placement.cluster import name_claims
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
-from dra_infra.placement.free_fleet import (
-    Capacity,
-    FreeAnswer,
-    FreeFleet,
-    Tally,
-    open_fleet,
-    running_of,
-)
+from dra_infra.placement.free_fleet import Capacity, FreeAnswer, FreeFleet, Tally
 from dra_infra.placement.headroom import count_headroom
-from dra_infra.placement.joint import ObjectMakers, count_daemons, place_together, plan_alone, settle_affinity
+from dra_infra.placement.joint import ObjectMakers, count_daemons, open_program, place_together, plan_alone
 from dra_infra.placement.outcomes import Aborted, NotDecided
 from dra_infra.placement.placement import NodePlacement, Placement, Reason, WorkloadPlacement
-from dra_infra.placement.workloads import ProgramObjects, find_bystanders, find_workloads, plan_claim
+from dra_infra.placement.workloads import ProgramObjects
 
 
 class CandidateNodes(Sequence[NodePlacement]):
@@ -92,11 +85,8 @@ def place(
         One answer per workload whose pods use claims. Nothing is raised for what a program or fleet holds: what
         cannot be answered is `not-decided` with its reason.
     """
-    release = release or newest_release()
-    objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
-    found, notes = find_workloads(objects)
-    free = open_fleet(fleet, objects, found, taken, is_late)
-    workloads = settle_affinity(found, find_bystanders(objects), running_of(free, taken), objects.namespaces)
+    opened = open_program(manifests, fleet, taken, release, is_late=is_late)
+    objects, workloads, free = opened.objects, opened.workloads, opened.free
     makers = ObjectMakers(objects, taken.made)
     scheduler = _Scheduler(free, makers)
     answers = [scheduler.place_alone(workload) for workload in workloads]
@@ -112,7 +102,7 @@ def place(
         together=fits_together,
         notes=(
             *fleet.notes,
-            *notes,
+            *opened.notes,
             *(f"{each.path}: {each.message}" for each in free.cluster.problems),
             *_name_policies(objects, workloads),
             *refused,
@@ -133,12 +123,10 @@ def place_claim(
     release: Release | None = None,
 ) -> WorkloadPlacement:
     """Where one pod can go that uses nothing but the given claim or claim template."""
-    release = release or newest_release()
-    objects = ProgramObjects(manifests, fleet.classes, release, taken.policies)
-    workload = plan_claim(objects, claim)
-    free = open_fleet(fleet, objects, [workload], taken)
-    answer = _Scheduler(free, ObjectMakers(objects, taken.made)).place_alone(workload)
-    return replace(answer, pods=place_together(free, [workload]).pods[0])
+    opened = open_program(manifests, fleet, taken, release, claim=claim)
+    (workload,) = opened.workloads
+    answer = _Scheduler(opened.free, ObjectMakers(opened.objects, taken.made)).place_alone(workload)
+    return replace(answer, pods=place_together(opened.free, opened.workloads).pods[0])
 
 
 class _Scheduler:
