@@ -50,7 +50,7 @@ from dra_infra.review import (
 from dra_infra.review.markdown_report import marker_of
 from dra_infra.review.placements import place_sides
 from dra_infra.review.reviews import FailOn
-from dra_infra.review.running import Running
+from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.sources.repository import find_repository
 from dra_infra.sources.sides import Asked, compile_both, named_by, read_sides
 from dra_infra.sources.subject import (
@@ -288,7 +288,7 @@ def compare(
         engine: The engine's preview of the head.
     """
     head = replace(head, problems=_check(head, fleet, locate))
-    running = Running.of(snapshot, base, head)
+    running = Running.of(snapshot, base, head) if snapshot else NOTHING_RUNS
     placed: tuple[Placement, Placement] | tuple[None, None] = (None, None)
     if fleet is not None and fleet.nodes:
         placed = place_sides(base, head, fleet, running.taken)

@@ -19,7 +19,7 @@ from dra_infra.placement.placement import Headroom, Placement, Room, WorkloadPla
 from dra_infra.placement.scheduling import place
 from dra_infra.program.project import DRIVER_SETTING, KUBERNETES_SETTING
 from dra_infra.review.placements import DeviceNames, describe_placement
-from dra_infra.review.running import Running
+from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.target import ClusterTarget, check_target
 
 _MARKS = {"fits": "✓", "does-not-fit": "✗", "not-decided": "?"}
@@ -66,19 +66,17 @@ def run(
             else find_fleet(fleet, project, stack=stack, config=config, driver=driver)
         )
         release = ClusterTarget(kubernetes=program.release.minor, gates=gates).releases[0]
-        chosen = what_if.change_fleet(
-            chosen,
-            what_if.WhatIf(
+        if add or remove or drain or fail:
+            changes = what_if.WhatIf(
                 add=tuple(load_fleet(each, driver=driver) for each in add),
                 remove=tuple(remove),
                 drain=tuple(drain),
                 fail=tuple(fail),
-            ),
-            release,
-        )
+            )
+            chosen = what_if.change_fleet(chosen, changes, release)
         manifests, notes = what_if.scale([each.manifest for each in program.objects], scale)
         problems = (*program.problems, *check_program(program, fleet=chosen))
-        running = Running.of(cluster, program)
+        running = Running.of(cluster, program) if cluster else NOTHING_RUNS
         print_not_seen([*program.not_seen, *running.not_counted])
         print_problems(in_reading_order(dict.fromkeys(problems)))
         if any(problem.severity == "error" for problem in problems):

@@ -29,28 +29,33 @@ class ProgramIndex:
     Args:
         objects: Every object.
         pods: The pods that each object makes, for the kinds that make pods.
+        needs: The claims, templates, volumes' sources and accounts that the pods of an object cannot start without.
         users: Whose pods, or whose requests for a class, name an object. The object need not be in the program.
     """
 
     objects: Mapping[ObjectRef, ProgramObject] = field(repr=False)
     pods: Mapping[ObjectRef, PodTemplate] = field(repr=False)
+    needs: Mapping[ObjectRef, frozenset[ObjectRef]] = field(repr=False)
     users: Mapping[ObjectRef, tuple[ObjectRef, ...]] = field(repr=False)
 
     @classmethod
     def of(cls, program: Program) -> ProgramIndex:
         """Index *program*."""
         pods: dict[ObjectRef, PodTemplate] = {}
+        needs: dict[ObjectRef, frozenset[ObjectRef]] = {}
         users: defaultdict[ObjectRef, set[ObjectRef]] = defaultdict(set)
         for item in program.objects:
             for template in find_pod_templates(item.manifest):
                 pods[item.ref] = template
-                for ref in find_named_objects(template):
+                needs[item.ref] = frozenset(_find_needs(template))
+                for ref in needs[item.ref]:
                     users[ref].add(item.ref)
             for name in find_class_names(item.manifest):
                 users[ObjectRef(kind="DeviceClass", name=name)].add(item.ref)
         return cls(
             objects={item.ref: item for item in program.objects},
             pods=pods,
+            needs=needs,
             users={ref: tuple(sorted(owners)) for ref, owners in users.items()},
         )
 
@@ -87,8 +92,7 @@ def count_claim_devices(manifest: Mapping[str, Any]) -> int | None:
     return total
 
 
-def find_named_objects(pods: PodTemplate) -> Iterator[ObjectRef]:
-    """The claims, claim templates, volumes' sources and accounts that pods cannot start without."""
+def _find_needs(pods: PodTemplate) -> Iterator[ObjectRef]:
     for entry in pods.claims:
         yield from _maybe(pods, "ResourceClaimTemplate", entry.template_name)
         yield from _maybe(pods, "ResourceClaim", entry.claim_name)
@@ -145,7 +149,8 @@ class Comparison:
         base_placement: Where the pods of the base go; None without a fleet.
         head_placement: The same of the head.
         running: What runs; nothing without a snapshot.
-        others: Who names what, among objects that run and are in neither program.
+        users: Who names an object after the change: objects of the head, and what runs beside both programs.
+        moved: URNs of deleted objects that another resource creates.
         rolling: URNs of changes that exchange pods with claims.
     """
 
@@ -157,7 +162,8 @@ class Comparison:
     base_placement: Placement | None = field(repr=False)
     head_placement: Placement | None = field(repr=False)
     running: Running
-    others: ProgramIndex
+    users: Mapping[ObjectRef, tuple[ObjectRef, ...]] = field(repr=False)
+    moved: frozenset[str]
     rolling: frozenset[str]
 
     @classmethod
@@ -174,6 +180,8 @@ class Comparison:
         """Index both programs, and what runs beside them; *before* and *after* are their placements."""
         base_index, head_index = ProgramIndex.of(base), ProgramIndex.of(head)
         own = {key_of(ref) for ref in (*base_index.objects, *head_index.objects)}
+        users, others = head_index.users, _index_others(running, own).users
+        gone = (each for each in changes if each.action == "deleted")
         return cls(
             changes=changes,
             base=base,
@@ -183,17 +191,10 @@ class Comparison:
             base_placement=before,
             head_placement=after,
             running=running,
-            others=_index_others(running, own),
+            users={ref: (*users.get(ref, ()), *others.get(ref, ())) for ref in {*users, *others}},
+            moved=frozenset(each.urn for each in gone if each.ref in head_index.objects),
             rolling=frozenset(each.urn for each in changes if _rolls(each, base_index, head_index)),
         )
-
-    def is_moved(self, change: Change) -> bool:
-        """True for a deleted object that another resource creates."""
-        return change.action == "deleted" and change.ref in self.head_index.objects
-
-    def users_of(self, ref: ObjectRef) -> tuple[ObjectRef, ...]:
-        """Who names an object after the change: objects of the head, and what runs beside both programs."""
-        return (*self.head_index.users.get(ref, ()), *self.others.users.get(ref, ()))
 
 
 def _rolls(change: Change, base: ProgramIndex, head: ProgramIndex) -> bool:

@@ -73,7 +73,7 @@ def _find_class_changed(change: Change, compared: Comparison) -> Iterator[Danger
     if allocated:
         message = f"changes under {count_of(len(allocated), 'allocated claim')} ({join_words(allocated)})"
     else:
-        users = compared.users_of(change.ref)
+        users = compared.users.get(change.ref, ())
         used = f" ({join_words(users)})" if users else ""
         message = f"changes under existing claims{used}"
         if compared.running.snapshot is not None:
@@ -90,7 +90,7 @@ def _find_left_behind(change: Change, compared: Comparison) -> Iterator[Danger]:
     gone = change.before.ref if change.before else change.ref
     if gone in compared.head_index.objects:
         return
-    users = compared.users_of(gone)
+    users = compared.users.get(gone, ())
     if users:
         is_class = gone.kind == "DeviceClass"
         yield Danger(

@@ -144,7 +144,7 @@ def _count_others(compared: Comparison, counted: QuotaUse) -> dict[str, Use]:
     return use
 
 
-_NO_TEMPLATES = ProgramIndex(objects={}, pods={}, users={})
+_NO_TEMPLATES = ProgramIndex(objects={}, pods={}, needs={}, users={})
 
 
 def _count_rolling(compared: Comparison, counted: QuotaUse) -> dict[ObjectRef, Use]:

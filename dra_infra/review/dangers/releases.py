@@ -186,7 +186,7 @@ def _describe_removed(old: ProgramRelease, new: ProgramRelease | None, compared:
         if chosen and driver.product == chosen.product and chosen.line in driver.by_line
         for each in driver.by_line[chosen.line].classes
     ]
-    users = sorted({user for ref in shipped for user in compared.users_of(ref)})
+    users = sorted({user for ref in shipped for user in compared.users.get(ref, ())})
     instead = f", and {new.namespace}/{new.name} is installed beside it" if new else ""
     then = (
         f"; {join_words(users)} still {'names' if len(users) == 1 else 'name'} its classes" if users else ""

@@ -27,7 +27,7 @@ def find_removals(compared: Comparison) -> Iterator[Danger]:
     yield from _find_dropped_fields(compared.head)
     yield from _find_package_changes(compared.base.pins, compared.head.pins)
     for change in compared.changes:
-        if change.action not in ("deleted", "replaced") or compared.is_moved(change):
+        if change.action not in ("deleted", "replaced") or change.urn in compared.moved:
             continue
         if change.ref.kind == "Namespace":
             yield _describe_namespace(change, compared)

@@ -15,7 +15,6 @@ from dra_infra.review.comparison import (
     ROLLING_KINDS,
     Comparison,
     ProgramIndex,
-    find_named_objects,
 )
 from dra_infra.review.dangers import Danger
 from dra_infra.review.rollout import Room, find_room, foresee_rollout
@@ -35,7 +34,7 @@ def find_workload_dangers(compared: Comparison) -> Iterator[Danger]:
     namespaces = {
         change.ref.name
         for change in compared.changes
-        if change.ref.kind == "Namespace" and change.action == "deleted" and not compared.is_moved(change)
+        if change.ref.kind == "Namespace" and change.action == "deleted" and change.urn not in compared.moved
     }
     renamed = {
         change.before.ref: change
@@ -67,10 +66,10 @@ def _cause_of(change: Change, compared: Comparison, renamed: Mapping[ObjectRef, 
     new = compared.head_index.pods.get(change.ref)
     if old is None or new is None:
         return ""
-    named = set(find_named_objects(new))
-    for ref in sorted(set(find_named_objects(old))):
+    needs = compared.head_index.needs[change.ref]
+    for ref in sorted(compared.base_index.needs[change.before.ref]):
         claim = renamed.get(ref)
-        if claim is not None and claim.ref != ref and claim.ref in named:
+        if claim is not None and claim.ref != ref and claim.ref in needs:
             return claim.component or str(claim.ref)
     return _find_renamed_by_hand(old, new)
 
@@ -140,7 +139,7 @@ def _find_replaced(change: Change, compared: Comparison, cause: str) -> Iterator
 def _find_deleted(change: Change, compared: Comparison) -> Iterator[Danger]:
     if (
         change.ref.kind not in _WORKLOAD_KINDS
-        or compared.is_moved(change)
+        or change.urn in compared.moved
         or compared.running.is_done(change.ref)
     ):
         return
