@@ -1,20 +1,24 @@
 """Results of a run of a user's program, objects by URN, and of a preview of the real engine, as plain data.
 
 These records are the joint between the engine, which makes them, and validation, placement and review, which read
-them. They hold no Pulumi type. Of a step of a preview only what a reader needs is kept: no value of a resource is.
+them. They hold no Pulumi type, and a review takes the secrets out of them before it compares anything. Of a step of a
+preview only what a reader needs is kept: no value of a resource is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.target import ClusterTarget
+
+if TYPE_CHECKING:
+    from dra_infra.output.secrets import SecretMask
 
 __all__ = [
     "SECRET",
@@ -32,6 +36,7 @@ __all__ = [
     "Replacement",
     "get_field",
     "group_of",
+    "without_secrets",
 ]
 
 Replacement = Literal["provider", "delete-first", "in-place"]
@@ -158,6 +163,67 @@ def get_field(manifest: Mapping[str, Any], path: str) -> Any:
     for step in path.split("."):
         value = value.get(step) if isinstance(value, Mapping) else None
     return value
+
+
+_Masked = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""An object as it was, with and without its secrets."""
+
+
+def without_secrets(base: Program, head: Program, mask: SecretMask) -> tuple[Program, Program]:
+    """The programs with a marker in place of each secret; what holds none is not copied."""
+    first = _masked_program(base, {}, {}, mask)
+    objects = {
+        _key(each): (each.manifest, masked.manifest)
+        for each, masked in zip(base.objects, first.objects, strict=True)
+    }
+    return first, _masked_program(head, objects, {each.urn: each for each in base.releases}, mask)
+
+
+def _key(each: ProgramObject) -> tuple[str, str, str]:
+    """The key of an object on the other side, whatever the version of its API."""
+    _, _, types, name = each.urn.split("::", 3)
+    return types.rpartition("$")[0], each.ref.kind, name
+
+
+def _masked_program(
+    program: Program,
+    objects: Mapping[tuple[str, str, str], _Masked],
+    releases: Mapping[str, ProgramRelease],
+    mask: SecretMask,
+) -> Program:
+    return replace(
+        program,
+        objects=tuple(_masked_object(each, objects.get(_key(each)), mask) for each in program.objects),
+        releases=tuple(_masked_release(each, releases.get(each.urn), mask) for each in program.releases),
+        problems=tuple(map(mask.problem, program.problems)),
+        not_seen=tuple(
+            replace(each, name=mask.text(each.name), reason=mask.text(each.reason))
+            for each in program.not_seen
+        ),
+    )
+
+
+def _masked_object(each: ProgramObject, former: _Masked | None, mask: SecretMask) -> ProgramObject:
+    # Most objects of a change are as they were.
+    same = former is not None and former[0] == each.manifest
+    manifest = former[1] if former and same else mask.manifest(each.manifest, former[0] if former else None)
+    # Part by part, for `Secret::name` is written like a secret and would be no URN without its parts.
+    urn, component = "::".join(map(mask.text, each.urn.split("::"))), mask.text(each.component)
+    if manifest is each.manifest and (urn, component) == (each.urn, each.component):
+        return each
+    return replace(each, manifest=manifest, urn=urn, component=component)
+
+
+def _masked_release(
+    release: ProgramRelease, former: ProgramRelease | None, mask: SecretMask
+) -> ProgramRelease:
+    old = former.values if former else None
+    return replace(
+        release,
+        values=mask.values(release.values, old, by_name=True),
+        chart=mask.text(release.chart),
+        repository=mask.text(release.repository),
+    )
 
 
 Level = Literal["mandatory", "advisory", "remediate"]

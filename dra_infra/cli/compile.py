@@ -15,8 +15,8 @@ from dra_infra.program.program_json import Compiled, pack, write_compiled
 from dra_infra.program.project import FLEET_SETTING, is_outside
 from dra_infra.sources.files import files_in
 from dra_infra.sources.repository import Repository, find_repository, may_be_in_repository
-from dra_infra.sources.sides import Asked, complete, render, start
-from dra_infra.sources.subject import Source, find_source, label_of
+from dra_infra.sources.sides import Asked, complete, label_of, render, start
+from dra_infra.sources.subject import Source, find_source
 
 
 def run(

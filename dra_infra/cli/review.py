@@ -52,15 +52,8 @@ from dra_infra.review.placements import place_sides
 from dra_infra.review.reviews import FailOn
 from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.sources.repository import find_repository
-from dra_infra.sources.sides import Asked, compile_both, named_by, read_sides
-from dra_infra.sources.subject import (
-    Source,
-    check_kind_of_head,
-    existing,
-    find_source,
-    label_of,
-    trusted_source,
-)
+from dra_infra.sources.sides import Asked, compile_both, existing, label_of, named_by, read_sides
+from dra_infra.sources.subject import Source, check_kind_of_head, find_source, trusted_source
 
 __all__ = ["RENDERERS", "compare", "compile_both", "run", "write_no_review"]
 

@@ -11,18 +11,17 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.output.secret_detector import report_mask
-from dra_infra.output.secrets import SecretMask, holds_secret, secret_texts, secret_values
+from dra_infra.output.secrets import holds_secret, secret_texts, secret_values
 from dra_infra.program.charts import with_charts
 from dra_infra.program.confinement import ONLY_ITS_OWN, Allowance
 from dra_infra.program.isolated import RunningSynth
 from dra_infra.program.program_json import Compiled, of_another_path, of_another_stack, unpack
 from dra_infra.program.project import Project, load_project, nearest_path, secret_texts_of
 from dra_infra.program.synth import DEFAULT_TIMEOUT
-from dra_infra.program_objects import Locate, NotSeen, Program, ProgramObject, ProgramRelease
+from dra_infra.program_objects import Locate, NotSeen, Program, without_secrets
 from dra_infra.sources.manifests import (
     Side,
     lend_dependencies,
@@ -32,9 +31,9 @@ from dra_infra.sources.manifests import (
     render_side,
     values_at_base,
 )
-from dra_infra.sources.repository import Repository, notes_of_tree
+from dra_infra.sources.repository import Repository, find_repository, notes_of_tree
 from dra_infra.sources.revision import archived, read_package_pins
-from dra_infra.sources.subject import Source, label_of, repository_of
+from dra_infra.sources.subject import Source
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,7 +123,7 @@ def read_sides(
     known = list(_known_secrets(asked, project))
     mask = report_mask(known)
     try:
-        repository = None if asked.base_path else repository_of(source)
+        repository = None if asked.base_path else _repository_of(source)
         # A head that was compiled elsewhere has no working tree here.
         tree = repository if asked.head is None else None
         state = tree.uncommitted(everything=True) if tree else {}
@@ -379,6 +378,30 @@ def _known_secrets(asked: Asked, project: Project | None) -> Iterator[str]:
             yield from secret_values(read_values(asked.values))
 
 
+def label_of(source: Source, repository: Repository | None) -> str:
+    """The label of manifests, which tells them apart from those of other folders: the path in the repository."""
+    if not source.root.exists():
+        return Path(source.shown).as_posix()
+    return (repository.prefix if repository else "") or source.root.name or "manifests"
+
+
+def _repository_of(source: Source) -> Repository:
+    """The repository of a source, which the path as it was typed may not lead out of.
+
+    Raises:
+        ProgramError: As `find_repository`.
+    """
+    typed = Path(source.shown)
+    if typed.exists() and os.path.realpath(typed) != os.path.abspath(typed):  # noqa: PTH100  (without following links)
+        find_repository(typed)
+    return find_repository(existing(source))
+
+
+def existing(source: Source) -> Path:
+    """The path, or the nearest folder above it."""
+    return next(each for each in (source.root, *source.root.parents) if each.exists())
+
+
 def _nothing(source: Source) -> Problem:
     return Problem(
         path=source.shown,
@@ -394,65 +417,4 @@ def _no_base_path(path: Path) -> Problem:
         code="base-not-found",
         message=f"{path} is not there",
         hint=nearest_path(path) or "name the folder with the former state",
-    )
-
-
-_Masked = tuple[Mapping[str, Any], Mapping[str, Any]]
-"""An object as it was, with and without its secrets."""
-
-
-def without_secrets(before: Program, after: Program, mask: SecretMask) -> tuple[Program, Program]:
-    """The programs with a marker in place of each secret; what holds none is not copied."""
-    first = _masked_program(before, {}, {}, mask)
-    objects = {
-        _key(each): (each.manifest, masked.manifest)
-        for each, masked in zip(before.objects, first.objects, strict=True)
-    }
-    return first, _masked_program(after, objects, {each.urn: each for each in before.releases}, mask)
-
-
-def _key(each: ProgramObject) -> tuple[str, str, str]:
-    """The key of an object on the other side, whatever the version of its API."""
-    _, _, types, name = each.urn.split("::", 3)
-    return types.rpartition("$")[0], each.ref.kind, name
-
-
-def _masked_program(
-    program: Program,
-    objects: Mapping[tuple[str, str, str], _Masked],
-    releases: Mapping[str, ProgramRelease],
-    mask: SecretMask,
-) -> Program:
-    return replace(
-        program,
-        objects=tuple(_masked_object(each, objects.get(_key(each)), mask) for each in program.objects),
-        releases=tuple(_masked_release(each, releases.get(each.urn), mask) for each in program.releases),
-        problems=tuple(map(mask.problem, program.problems)),
-        not_seen=tuple(
-            replace(each, name=mask.text(each.name), reason=mask.text(each.reason))
-            for each in program.not_seen
-        ),
-    )
-
-
-def _masked_object(each: ProgramObject, former: _Masked | None, mask: SecretMask) -> ProgramObject:
-    # Most objects of a change are as they were.
-    same = former is not None and former[0] == each.manifest
-    manifest = former[1] if former and same else mask.manifest(each.manifest, former[0] if former else None)
-    # Part by part, for `Secret::name` is written like a secret and would be no URN without its parts.
-    urn, component = "::".join(map(mask.text, each.urn.split("::"))), mask.text(each.component)
-    if manifest is each.manifest and (urn, component) == (each.urn, each.component):
-        return each
-    return replace(each, manifest=manifest, urn=urn, component=component)
-
-
-def _masked_release(
-    release: ProgramRelease, former: ProgramRelease | None, mask: SecretMask
-) -> ProgramRelease:
-    old = former.values if former else None
-    return replace(
-        release,
-        values=mask.values(release.values, old, by_name=True),
-        chart=mask.text(release.chart),
-        repository=mask.text(release.repository),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,7 +13,6 @@ from dra_infra.errors import Problem, ProgramError
 from dra_infra.program.program_json import Compiled
 from dra_infra.program.project import find_root, nearest_path
 from dra_infra.sources.files import files_in
-from dra_infra.sources.repository import Repository, find_repository
 
 Kind = Literal["program", "manifests", "chart"]
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
@@ -119,30 +117,6 @@ def trusted_source(
     if kind is None:
         return None
     return Source(kind=cast("Kind", kind), root=path.absolute(), shown=str(path), stack=stack, config=config)
-
-
-def label_of(source: Source, repository: Repository | None) -> str:
-    """The label of manifests, which tells them apart from those of other folders: the path in the repository."""
-    if not source.root.exists():
-        return Path(source.shown).as_posix()
-    return (repository.prefix if repository else "") or source.root.name or "manifests"
-
-
-def repository_of(source: Source) -> Repository:
-    """The repository of a source, which the path as it was typed may not lead out of.
-
-    Raises:
-        ProgramError: As `find_repository`.
-    """
-    typed = Path(source.shown)
-    if typed.exists() and os.path.realpath(typed) != os.path.abspath(typed):  # noqa: PTH100  (without following links)
-        find_repository(typed)
-    return find_repository(existing(source))
-
-
-def existing(source: Source) -> Path:
-    """The path, or the nearest folder above it."""
-    return next(each for each in (source.root, *source.root.parents) if each.exists())
 
 
 def _is_in_project(path: Path) -> bool:
