@@ -16,7 +16,7 @@ from dra_infra.kubernetes.api.pods import PodTemplate, find_pod_templates
 from dra_infra.placement.placement import Placement
 from dra_infra.program_objects import Program, ProgramObject, get_field, group_of
 from dra_infra.review.changes import Change
-from dra_infra.review.running import NOTHING_RUNS, Running, key_of
+from dra_infra.review.running import NOTHING_RUNS, Key, Running, key_of
 
 CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 ROLLING_KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet")
@@ -149,6 +149,7 @@ class Comparison:
         base_placement: Where the pods of the base go; None without a fleet.
         head_placement: The same of the head.
         running: What runs; nothing without a snapshot.
+        own: Objects of either program, by their keys among what runs.
         users: Who names an object after the change: objects of the head, and what runs beside both programs.
         moved: URNs of deleted objects that another resource creates.
         rolling: URNs of changes that exchange pods with claims.
@@ -162,6 +163,7 @@ class Comparison:
     base_placement: Placement | None = field(repr=False)
     head_placement: Placement | None = field(repr=False)
     running: Running
+    own: frozenset[Key] = field(repr=False)
     users: Mapping[ObjectRef, tuple[ObjectRef, ...]] = field(repr=False)
     moved: frozenset[str]
     rolling: frozenset[str]
@@ -179,7 +181,7 @@ class Comparison:
     ) -> Comparison:
         """Index both programs, and what runs beside them; *before* and *after* are their placements."""
         base_index, head_index = ProgramIndex.of(base), ProgramIndex.of(head)
-        own = {key_of(ref) for ref in (*base_index.objects, *head_index.objects)}
+        own = frozenset(key_of(ref) for ref in (*base_index.objects, *head_index.objects))
         users, others = head_index.users, _index_others(running, own).users
         gone = (each for each in changes if each.action == "deleted")
         return cls(
@@ -191,6 +193,7 @@ class Comparison:
             base_placement=before,
             head_placement=after,
             running=running,
+            own=own,
             users={ref: (*users.get(ref, ()), *others.get(ref, ())) for ref in {*users, *others}},
             moved=frozenset(each.urn for each in gone if each.ref in head_index.objects),
             rolling=frozenset(each.urn for each in changes if _rolls(each, base_index, head_index)),
@@ -204,7 +207,7 @@ def _rolls(change: Change, base: ProgramIndex, head: ProgramIndex) -> bool:
     return old is not None and new is not None and bool(new.claims) and old.spec != new.spec
 
 
-def _index_others(running: Running, own: set[tuple[str, str, str]]) -> ProgramIndex:
+def _index_others(running: Running, own: frozenset[Key]) -> ProgramIndex:
     """Running objects that nothing else made and no program has: pods of a Deployment and claims of a pod say nothing new."""
     objects = [
         ProgramObject(urn="", manifest=manifest)

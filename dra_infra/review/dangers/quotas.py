@@ -18,7 +18,6 @@ from dra_infra.program_objects import NotSeen, get_field
 from dra_infra.review.comparison import Comparison, ProgramIndex
 from dra_infra.review.dangers import Danger
 from dra_infra.review.rollout import count_surge
-from dra_infra.review.running import key_of
 
 
 def find_passed_quotas(compared: Comparison) -> Iterator[Danger]:
@@ -92,16 +91,11 @@ def _find_quotas(compared: Comparison) -> dict[ObjectRef, tuple[dict[str, int], 
         for ref, item in compared.head_index.objects.items()
         if ref.kind == "ResourceQuota"
     }
-    own = {key_of(ref) for ref in (*compared.base_index.objects, *found)}
-    for quota in compared.running.of_kind("ResourceQuota"):
-        ref = ObjectRef(
-            kind="ResourceQuota",
-            name=str(get_field(quota, "metadata.name")),
-            namespace=str(get_field(quota, "metadata.namespace") or ""),
-        )
-        if key_of(ref) not in own:
+    for key, quota in compared.running.objects.items():
+        if key[0] == "ResourceQuota" and key not in compared.own:
+            namespace = str(get_field(quota, "metadata.namespace") or "")
             limits = read_hard(quota)
-            found[ref] = limits, limits
+            found[ObjectRef(kind="ResourceQuota", name=key[2], namespace=namespace)] = limits, limits
     return found
 
 
@@ -126,10 +120,9 @@ def _count_daemons(placement: Placement | None) -> Mapping[ObjectRef, int]:
 def _count_others(compared: Comparison, counted: QuotaUse) -> dict[str, Use]:
     """The use of quota by running objects that are not the program's own, by namespace."""
     running = compared.running
-    own = {key_of(ref) for ref in (*compared.base_index.objects, *compared.head_index.objects)}
     use: dict[str, Use] = {}
     for key, manifest in running.objects.items():
-        if key[0] not in ("ResourceClaim", "Pod") or not own.isdisjoint(running.owners_of(key)):
+        if key[0] not in ("ResourceClaim", "Pod") or not compared.own.isdisjoint(running.owners_of(key)):
             continue
         total = use.setdefault(key[1], Counter())
         if key[0] == "ResourceClaim":
