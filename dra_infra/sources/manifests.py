@@ -183,14 +183,6 @@ def _named(file: str, root: Path, shown: str) -> str:
     return Path(shown, below).as_posix() if below else Path(shown).as_posix()
 
 
-def side_of(
-    manifests: Iterable[tuple[str, Mapping[str, Any]]], *, label: str, config: Mapping[str, str]
-) -> Side:
-    """Objects that come from files which are not theirs word by word, such as templates: (file, manifest)."""
-    found = [SourceObject.of(file, manifest) for file, manifest in manifests]
-    return _side(found, problems=[], hidden=(), label=label, named=str, config=config)
-
-
 def read_values(files: Iterable[Path], inside: Path | None = None) -> dict[str, Any]:
     """The values of some files, as helm merges them: the last one wins, mappings are merged.
 
@@ -230,7 +222,7 @@ def _unreadable(file: Path, why: str) -> Problem:
 
 def render_side(
     root: Path,
-    values: Mapping[str, Any],
+    files: Sequence[Path],
     *,
     inside: Path,
     shown: str,
@@ -242,7 +234,7 @@ def render_side(
 
     Args:
         root: The folder with its Chart.yaml.
-        values: What its own values are overridden with.
+        files: What its own values are overridden with; none is a link that leads out of *inside*.
         inside: Its repository, which no link of the chart may lead out of.
         shown: How *root* is named in places.
         label: Names the source in URNs.
@@ -250,8 +242,9 @@ def render_side(
         timeout: Seconds for helm.
 
     Raises:
-        ProgramError: `helm-not-found`, `chart-leads-out`, `chart-not-rendered`, or a code of YAML.
+        ProgramError: `values-unreadable`, `helm-not-found`, `chart-leads-out`, `chart-not-rendered`, or a code of YAML.
     """
+    values = read_values(files, inside)
     name = str(read_yaml(root / "Chart.yaml").get("name") or root.name)
     release = ProgramRelease(
         urn=f"::::::{name}", name="release-name", namespace="default", chart=".", values=values
@@ -259,11 +252,12 @@ def render_side(
     target = ClusterTarget(kubernetes=config.get(KUBERNETES_SETTING))
     rendered = render_templates(release, root=root, target=target, inside=inside, timeout=timeout)
     below = f"{name}/"
-    return side_of(
-        ((f"{Path(shown).as_posix()}/{file.removeprefix(below)}", manifest) for file, manifest in rendered),
-        label=label,
-        config=config,
-    )
+    # Files of a chart are templates, so its objects stand at none of their lines.
+    found = [
+        SourceObject.of(f"{Path(shown).as_posix()}/{file.removeprefix(below)}", manifest)
+        for file, manifest in rendered
+    ]
+    return _side(found, problems=[], hidden=(), label=label, named=str, config=config)
 
 
 def lend_dependencies(head: Path, base: Path) -> None:

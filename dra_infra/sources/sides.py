@@ -354,7 +354,7 @@ def render(
     """The objects of the chart in *root* with the values of *files*; links of neither lead out of *inside*."""
     return render_side(
         root,
-        read_values(files, inside),
+        files,
         inside=inside,
         shown=source.shown,
         label=label,
