@@ -40,10 +40,9 @@ def with_defaults(record: AnyRecord, *, version: str = "v1") -> AnyRecord:
         inner = record.spec.spec
         spec = changed_only(inner, devices=claim_with_defaults(inner.devices, version=version))
         return changed_only(record, spec=changed_only(record.spec, spec=spec))
-    if getattr(record, "kind", "") == "ResourceSlice":
-        # Few inputs hold slices, whose records take their time to load.
-
-        return slice_with_defaults(record)
+    if isinstance(record, ResourceSlice) and record.spec.devices:
+        devices = each_changed(record.spec.devices, _device)
+        return changed_only(record, spec=changed_only(record.spec, devices=devices))
     return record
 
 
@@ -117,14 +116,6 @@ def changed_only(record: AnyRecord, **values: Any) -> AnyRecord:
         if old[name] is not value and not (isinstance(value, (str, int)) and old[name] == value)
     }
     return record.changed(differing) if differing else record
-
-
-def slice_with_defaults(record: AnyRecord) -> AnyRecord:
-    """*record* as a server has it after defaulting; the same object when nothing was to be filled in."""
-    if not isinstance(record, ResourceSlice) or not record.spec.devices:
-        return record
-    spec = changed_only(record.spec, devices=each_changed(record.spec.devices, _device))
-    return changed_only(record, spec=spec)
 
 
 def _device(device: Device) -> Device:

@@ -39,16 +39,15 @@ class Dropped(NamedTuple):
     kept: bool = False
 
 
-_LEAF_GATES: Mapping[str, str] = {
+_LADDER: Final = "DRAPrioritizedList"
+_LEAF_GATES: Final[Mapping[str, str]] = {
     "admin_access": "DRAAdminAccess",
     "tolerations": "DRADeviceTaints",
     "capacity": "DRAConsumableCapacity",
     "derived_attributes": "DRADerivedAttributes",
 }
-_NAMES: Mapping[str, str] = {
-    "admin_access": "adminAccess",
-    "derived_attributes": "derivedAttributes",
-}
+_KEPT: Final = (".tolerations", ".distinctAttribute")
+"""Fields of claims that servers before 1.35 keep."""
 
 
 def drop_from_claim(
@@ -58,19 +57,32 @@ def drop_from_claim(
 
     A feature that the *old* claim used stays usable in an update.
     """
+    used = frozenset(gate for gate, _ in _find_in_claim(old, "")) if old is not None else frozenset()
     off = {
-        gate
-        for gate in ("DRAPrioritizedList", *_LEAF_GATES.values())
-        if not release.enabled(gate) and not (old is not None and gate in _used_gates(old))
+        gate for gate in (_LADDER, *_LEAF_GATES.values()) if not release.enabled(gate) and gate not in used
     }
-    found = tuple(_dropped(claim, path, release, off)) if off else ()
-    if not any(not each.kept for each in found):
+    if not off:
+        return claim, ()
+    is_old = release.number < 35
+    found = tuple(
+        Dropped(at, gate, kept=is_old and at.endswith(_KEPT))
+        for gate, at in _find_in_claim(claim, path, without_ladders=_LADDER in off)
+        if gate in off
+    )
+    if all(each.kept for each in found):
         return claim, found
-    requests = claim.requests and [_without(request, release, off) for request in claim.requests]
+    fields = {
+        field: None
+        for field, gate in _LEAF_GATES.items()
+        if gate in off and not (is_old and field == "tolerations")
+    }
+    requests = claim.requests and [
+        _without(request, fields, ladder=_LADDER not in off) for request in claim.requests
+    ]
     constraints = claim.constraints
-    if constraints and "DRAConsumableCapacity" in off and not _keeps_quietly(release):
-        constraints = [_unset(each, {"distinct_attribute"}) for each in constraints]
-    return _changed(claim, requests=requests, constraints=constraints), found
+    if constraints and "DRAConsumableCapacity" in off and not is_old:
+        constraints = [_unset(each, {"distinct_attribute": None}) for each in constraints]
+    return claim.changed({"requests": requests, "constraints": constraints}), found
 
 
 def drop_from_class(
@@ -81,79 +93,43 @@ def drop_from_class(
     in_use = old is not None and old.extended_resource_name is not None
     if spec.extended_resource_name is None or release.enabled(gate) or in_use:
         return spec, ()
-    return _unset(spec, {"extended_resource_name"}), (Dropped("spec.extendedResourceName", gate),)
+    return spec.changed({"extended_resource_name": None}), (Dropped("spec.extendedResourceName", gate),)
 
 
-def _keeps_quietly(release: Release) -> bool:
-    return release.number < 35
-
-
-def _dropped(claim: DeviceClaim, path: str, release: Release, off: set[str]) -> Iterator[Dropped]:
+def _find_in_claim(
+    claim: DeviceClaim, path: str, *, without_ladders: bool = False
+) -> Iterator[tuple[str, str]]:
+    """The gates of all fields that are there, with the paths; of prioritized lists maybe not what is in them."""
     for index, request in enumerate(claim.requests or ()):
         at = f"{path}.requests[{index}]"
         ladder = request.first_available or ()
-        if ladder and "DRAPrioritizedList" in off:
-            yield Dropped(f"{at}.firstAvailable", "DRAPrioritizedList")
-            ladder = ()
+        if ladder:
+            yield _LADDER, f"{at}.firstAvailable"
         leaves: list[tuple[str, ExactDeviceRequest | DeviceSubRequest]] = [
-            (f"{at}.firstAvailable[{position}]", sub) for position, sub in enumerate(ladder)
+            (f"{at}.firstAvailable[{position}]", sub)
+            for position, sub in enumerate(() if without_ladders else ladder)
         ]
         if request.exactly is not None:
             leaves.append((f"{at}.exactly", request.exactly))
         for place, leaf in leaves:
-            for field, gate in _LEAF_GATES.items():
-                # An empty list of tolerations or derived attributes is nothing that is lost.
-                value = getattr(leaf, field, None)
-                if gate in off and value is not None and value != []:
-                    kept = field == "tolerations" and _keeps_quietly(release)
-                    yield Dropped(f"{place}.{_NAMES.get(field, field)}", gate, kept=kept)
-    if "DRAConsumableCapacity" in off:
-        for index, constraint in enumerate(claim.constraints or ()):
-            if constraint.distinct_attribute is not None:
-                yield Dropped(
-                    f"{path}.constraints[{index}].distinctAttribute",
-                    "DRAConsumableCapacity",
-                    kept=_keeps_quietly(release),
-                )
-
-
-def _without(request: DeviceRequest, release: Release, off: set[str]) -> DeviceRequest:
-    fields = {
-        field
-        for field, gate in _LEAF_GATES.items()
-        if gate in off and not (field == "tolerations" and _keeps_quietly(release))
-    }
-    ladder = request.first_available
-    if "DRAPrioritizedList" in off:
-        ladder = None
-    elif ladder:
-        ladder = [_unset(sub, fields) for sub in ladder]
-    exactly = request.exactly and _unset(request.exactly, fields)
-    return _changed(request, exactly=exactly, first_available=ladder)
-
-
-def _used_gates(claim: DeviceClaim) -> frozenset[str]:
-    """The gates whose fields *claim* has."""
-    used = set()
-    for request in claim.requests or ():
-        if request.first_available:
-            used.add("DRAPrioritizedList")
-        for leaf in (*(request.first_available or ()), *([request.exactly] if request.exactly else [])):
-            used.update(
-                gate for field, gate in _LEAF_GATES.items() if getattr(leaf, field, None) not in (None, [])
+            yield from (
+                (gate, f"{place}.{_json(field)}")
+                for field, gate in _LEAF_GATES.items()
+                if _is_there(getattr(leaf, field, None))
             )
-    if any(each.distinct_attribute is not None for each in claim.constraints or ()):
-        used.add("DRAConsumableCapacity")
-    return frozenset(used)
+    for index, constraint in enumerate(claim.constraints or ()):
+        if constraint.distinct_attribute is not None:
+            yield "DRAConsumableCapacity", f"{path}.constraints[{index}].distinctAttribute"
 
 
-def _unset(record: AnyRecord, fields: set[str]) -> AnyRecord:
-    set_ones = {field for field in fields & record.model_fields_set if getattr(record, field) is not None}
-    return _changed(record, **dict.fromkeys(set_ones)) if set_ones else record
-
-
-def _changed(record: AnyRecord, **values: Any) -> AnyRecord:
-    return record.model_copy(update=values)
+def _without(request: DeviceRequest, fields: Mapping[str, None], *, ladder: bool) -> DeviceRequest:
+    entries = request.first_available if ladder else None
+    return request.changed(
+        {
+            "exactly": request.exactly and _unset(request.exactly, fields),
+            "first_available": entries and [_unset(sub, fields) for sub in entries],
+        }
+    )
 
 
 _LISTS: Final = ("ints", "bools", "strings", "versions")
@@ -196,7 +172,7 @@ def drop_from_slice(
     found = tuple(Dropped(path, gate) for gate, path in _find(spec) if gate in off)
     fields = {field: None for gate in off for field in _SPEC_FIELDS.get(gate, ())}
     inside = {field: None for gate in off for field in _DEVICE_FIELDS.get(gate, ())}
-    devices = spec.devices and [_drop_inner(_unset_in_slice(device, inside), off) for device in spec.devices]
+    devices = spec.devices and [_drop_inner(_unset(device, inside), off) for device in spec.devices]
     changed = {name: value for name, value in fields.items() if getattr(spec, name) is not None}
     if devices and any(new is not old_one for new, old_one in zip(devices, spec.devices or (), strict=True)):
         changed["devices"] = devices  # type: ignore[assignment]
@@ -245,7 +221,7 @@ def _drop_inner(device: Device, off: set[str]) -> Device:
         changed["attributes"] = _each(device.attributes or {}, dict.fromkeys(_LISTS))
     if "DRADeviceCompatibilityGroups" in off and device.consumes_counters:
         changed["consumes_counters"] = [
-            _unset_in_slice(each, {"compatibility_groups": None}) for each in device.consumes_counters
+            _unset(each, {"compatibility_groups": None}) for each in device.consumes_counters
         ]
     return device.changed(changed) if changed else device
 
@@ -256,13 +232,13 @@ def _have(fields: Iterable[str], records: Iterable[Record]) -> bool:
 
 
 def _each(items: Mapping[str, Any], fields: Mapping[str, None]) -> dict[str, Any]:
-    return {name: _unset_in_slice(item, fields) for name, item in items.items()}
+    return {name: _unset(item, fields) for name, item in items.items()}
 
 
-def _unset_in_slice(record: Any, fields: Mapping[str, None]) -> Any:
+def _unset(record: AnyRecord, fields: Mapping[str, None]) -> AnyRecord:
     if fields.keys().isdisjoint(record.model_fields_set):
         return record
-    given = {name: None for name in fields if getattr(record, name) is not None}
+    given = {name: None for name in fields if getattr(record, name, None) is not None}
     return record.changed(given) if given else record
 
 

@@ -18,22 +18,6 @@ from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.record import CoreRecord, Text
 
-__all__ = [
-    "BUILT_IN",
-    "ContainerClaims",
-    "ContainerResourceClaim",
-    "DecodedPods",
-    "PodClaimEntry",
-    "PodClaims",
-    "PodResourceClaim",
-    "PodTemplate",
-    "PodTemplatePaths",
-    "decode_pod_claims",
-    "find_holders",
-    "find_pod_templates",
-    "has_claim_parts",
-]
-
 PodTemplatePaths = Mapping[tuple[str, str], tuple[str, ...]]
 """(apiVersion, kind) to the steps down to what has a pod's `metadata` and `spec`.
 
@@ -165,11 +149,6 @@ class DecodedPods:
     pods: tuple[PodClaims, ...]
     unknown_fields: tuple[str, ...]
     type_errors: tuple[tuple[str, str], ...]
-
-    @property
-    def pod(self) -> PodClaims | None:
-        """The only pod spec of the kinds that Kubernetes has itself."""
-        return self.pods[0] if self.pods else None
 
 
 def decode_pod_claims(

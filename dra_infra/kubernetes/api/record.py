@@ -16,7 +16,7 @@ names: Go's names then, and every field is there.
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
@@ -177,7 +177,7 @@ class Record(BaseModel):
 
     def to_go_json(self) -> str:
         """The text that Go's json.Marshal makes of the versioned struct: its order, empty fields left out."""
-        return write_versioned(self)
+        return go_json(_versioned(self))
 
     def to_internal_json(self, minor: int) -> str:
         """The text that Go's json.Marshal makes of a server's internal struct, whose fields have no JSON names.
@@ -185,7 +185,7 @@ class Record(BaseModel):
         Args:
             minor: The server's minor, 37 for 1.37: fields that it does not have are left out.
         """
-        return write_internal(self, minor)
+        return go_json(_internal(self, minor))
 
 
 class CoreRecord(Record):
@@ -352,18 +352,8 @@ _SCALARS: Final[Mapping[Any, tuple[JsonType, str]]] = {
 }
 
 
-def write_versioned(record: Record) -> str:
-    """The versioned struct of *record*: fields in Go's order, empty ones left out where Go leaves them out."""
-    return go_json(_versioned(record))
-
-
-def write_internal(record: Record, minor: int) -> str:
-    """The internal struct of *record* on a server of *minor*."""
-    return go_json(_internal(record, minor))
-
-
 def write_internal_list(records: Sequence[Record] | None, minor: int) -> str:
-    """The same of a list; `null` of none."""
+    """The internal structs of a list on a server of *minor*; `null` of none."""
     return "null" if records is None else go_json([_internal(record, minor) for record in records])
 
 
@@ -384,17 +374,16 @@ def _is_empty(field: FieldShape, value: Any) -> bool:
 
 
 def _internal(record: Record, minor: int) -> dict[str, Any]:
-    return dict(_internal_fields(record, minor))
-
-
-def _internal_fields(record: Record, minor: int) -> Iterator[tuple[str, Any]]:
+    written: dict[str, Any] = {}
     for field in known_fields(type(record), minor).values():
         value = getattr(record, field.name)
         if field.embedded is not None and field.embedded.is_field:
             # What is embedded keeps the JSON names of its versioned type.
-            yield from _versioned(value).items()
+            written |= _versioned(value)
         else:
-            yield field.go_name, _plain_value(field.value, value, lambda inner: _internal(inner, minor))
+            inside = _plain_value(field.value, value, lambda inner: _internal(inner, minor))
+            written[field.go_name] = inside
+    return written
 
 
 def _plain_value(shape: ValueShape, value: Any, write: Any) -> Any:
@@ -411,10 +400,6 @@ def _plain_value(shape: ValueShape, value: Any, write: Any) -> Any:
             key: _plain_value(shape.item, value[key], write)
             for key in sorted(value, key=lambda key: key.encode())
         }
-    return _go_record(shape, value, write)
-
-
-def _go_record(shape: ValueShape, value: Any, write: Any) -> Any:
     if shape.json_type is not JsonType.RECORD:
         return value
     # The types of meta/v1 have JSON names in the internal structs as well.

@@ -27,35 +27,7 @@ from dra_infra.kubernetes.api.record import (
     Time,
     Truth,
 )
-from dra_infra.kubernetes.api.resource_slice import NodeSelector
-
-__all__ = [
-    "AllocatedDeviceStatus",
-    "AllocationResult",
-    "CapacityRequirements",
-    "DerivedAttribute",
-    "DeviceAllocationConfiguration",
-    "DeviceAllocationResult",
-    "DeviceClaim",
-    "DeviceClaimConfiguration",
-    "DeviceConstraint",
-    "DeviceRequest",
-    "DeviceRequestAllocationResult",
-    "DeviceSubRequest",
-    "DeviceToleration",
-    "ExactDeviceRequest",
-    "NetworkDeviceData",
-    "ResourceClaim",
-    "ResourceClaimConsumerReference",
-    "ResourceClaimSpec",
-    "ResourceClaimStatus",
-    "ResourceClaimTemplate",
-    "ResourceClaimTemplateSpec",
-    "SkipNodeOperation",
-]
-
-SkipNodeOperation = Annotated[Text, GoType("@.SkipNodeOperation")]
-"""`NodePrepareResources`, `NodeUnprepareResources` or `*`."""
+from dra_infra.kubernetes.api.resource_slice import NodeSelector, SkipNodeOperation
 
 
 class DeviceRequestAllocationResult(Record):

@@ -28,29 +28,6 @@ from dra_infra.kubernetes.api.record import (
     Truth,
 )
 
-__all__ = [
-    "CapacityRequestPolicy",
-    "CapacityRequestPolicyRange",
-    "Counter",
-    "CounterSet",
-    "Device",
-    "DeviceAttribute",
-    "DeviceCapacity",
-    "DeviceCounterConsumption",
-    "DeviceTaint",
-    "NodeAllocatableMapping",
-    "NodeAllocatableOverhead",
-    "NodeAllocatableResource",
-    "NodeAllocatableResourceMapping",
-    "NodeSelector",
-    "NodeSelectorRequirement",
-    "NodeSelectorTerm",
-    "ResourcePool",
-    "ResourceSlice",
-    "ResourceSliceSpec",
-    "SkipNodeOperation",
-]
-
 
 class NodeSelectorRequirement(CoreRecord):
     """A test of one label or field of a node."""

@@ -11,6 +11,7 @@ from typing import Self
 
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_class import DeviceClassSpec
+from dra_infra.kubernetes.api.device_taints import DeviceToleration
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.limits import MAX_COST, MAX_FIRST_AVAILABLE, MAX_ITEMS
 from dra_infra.kubernetes.api.resource_claim import (
@@ -20,7 +21,6 @@ from dra_infra.kubernetes.api.resource_claim import (
     DeviceConstraint,
     DeviceRequest,
     DeviceSubRequest,
-    DeviceToleration,
     ExactDeviceRequest,
 )
 from dra_infra.kubernetes.apiserver.configurations import (

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from dra_infra.kubernetes.api.device_taints import DeviceTaint
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_slice import DeviceTaint
 from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
 from dra_infra.review.fleet_map import MAX_LEGEND, MAX_NODES, draw_fleet, letter_of
 

@@ -32,7 +32,7 @@ def a_deployment(**spec: Any) -> dict[str, Any]:
 
 def test_claim_parts_of_a_pod_are_read():
     decoded = decode_pod_claims(a_deployment(**SPEC))
-    pod = decoded.pod
+    pod = decoded.pods[0]
     assert (decoded.unknown_fields, decoded.type_errors) == ((), ())
     assert pod.path == "spec.template.spec"
     assert pod.resource_claims == (PodResourceClaim(name="gpu", resource_claim_template_name="t"),)
@@ -45,8 +45,8 @@ def test_claim_parts_of_a_pod_are_read():
 
 
 def test_claims_of_the_pods_own_resources_are_seen():
-    assert decode_pod_claims(a_pod(resources={"claims": [{"name": "a"}]})).pod.pod_level_claims
-    assert not decode_pod_claims(a_pod(resources={"claims": []})).pod.pod_level_claims
+    assert decode_pod_claims(a_pod(resources={"claims": [{"name": "a"}]})).pods[0].pod_level_claims
+    assert not decode_pod_claims(a_pod(resources={"claims": []})).pods[0].pod_level_claims
 
 
 @pytest.mark.parametrize(
@@ -138,4 +138,4 @@ def test_any_json_anywhere_is_decoded_or_told(field, value):
         a_pod(**{**SPEC, field: value}),
         a_deployment(**{**SPEC, field: [{"resources": {"claims": value}}]}),
     ):
-        assert decode_pod_claims(manifest).pod is not None
+        assert decode_pod_claims(manifest).pods
