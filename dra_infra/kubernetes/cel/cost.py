@@ -35,6 +35,7 @@ from dra_infra.kubernetes.cel.tree import (
     MapLiteral,
     Node,
     Select,
+    is_bind,
 )
 
 _ONE: Final[Size] = (1, 1)
@@ -313,7 +314,7 @@ class _Estimator(SizeTracker):
     def comprehension(self, node: Comprehension) -> int:
         over, start = node.iter_range, node.accu_init
         cost = self.cost(over) + self.cost(start)
-        if _is_bind(node):
+        if is_bind(node):
             outer = self._bind(node.accu_var, self._variable(start))
             cost += self.cost(node.result)
             self._restore(node.accu_var, outer)
@@ -337,15 +338,6 @@ class _Estimator(SizeTracker):
             if entries is not None:
                 self._entries[node.id] = entries
         return cost + min(count[1] * loop, LIMIT)
-
-
-def _is_bind(node: Comprehension) -> bool:
-    return (
-        isinstance(node.iter_range, ListLiteral)
-        and not node.iter_range.elements
-        and isinstance(node.condition, Const)
-        and node.condition.value is False
-    )
 
 
 def _compare_values(kind: CelType, size: Size | None) -> int:

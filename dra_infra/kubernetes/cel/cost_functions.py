@@ -132,43 +132,35 @@ def _replace(operands: Operands) -> Estimate | None:
     if operands.target is None or len(operands.sizes) < 2:
         return None
     old, new = operands.sizes[0], operands.sizes[1]
-    if old[0] == 0:
-        most, kept_most = min(operands.target[1] + 1, LIMIT), operands.target[1]
-    elif new[1] <= old[0]:
-        most, kept_most = 0, operands.target[1]
-    else:
-        most, kept_most = min(math.ceil(float(operands.target[1]) / float(old[0])), LIMIT), 0
-    if old[1] == 0:
-        least, kept_least = min(operands.target[0] + 1, LIMIT), operands.target[0]
-    elif old[1] <= new[0]:
-        least, kept_least = 0, operands.target[0]
-    else:
-        least, kept_least = min(math.ceil(float(operands.target[0]) / float(old[1])), LIMIT), 0
+    most, kept_most = _replaced(operands.target[1], old[0], is_kept=new[1] <= old[0])
+    least, kept_least = _replaced(operands.target[0], old[1], is_kept=old[1] <= new[0])
     return scale(operands.target[1], 2 * TRAVERSAL), plus(times((least, most), new), (kept_least, kept_most))
+
+
+def _replaced(length: int, old: int, *, is_kept: bool) -> tuple[int, int]:
+    """How many parts of length *old* are replaced in a text, and how much of it stays."""
+    if old == 0:
+        return min(length + 1, LIMIT), length
+    return (0, length) if is_kept else (min(math.ceil(float(length) / float(old)), LIMIT), 0)
 
 
 def _split(operands: Operands) -> Estimate | None:
     if operands.target is None:
         return None
     count = int_literal(operands.call, 1)
-    return scale(operands.target[1], 2 * TRAVERSAL), (
-        0,
-        operands.target[1] if count is None else count & LIMIT,
-    )
+    most = operands.target[1] if count is None else count & LIMIT
+    return scale(operands.target[1], 2 * TRAVERSAL), (0, most)
 
 
 def _join(operands: Operands) -> Estimate | None:
     if operands.target is None:
         return None
-    size = (
-        times(operands.target, size_of_elements(operands.target_path) or UNKNOWN)
-        if operands.target_type.parameters
-        else (0, 0)
-    )
+    least, most = operands.target
+    size: Size = (0, 0)
+    if operands.target_type.parameters:
+        size = times(operands.target, size_of_elements(operands.target_path) or UNKNOWN)
     if operands.sizes:
-        size = plus(
-            size, times(operands.sizes[0], (max(operands.target[0] - 1, 0), max(operands.target[1] - 1, 0)))
-        )
+        size = plus(size, times(operands.sizes[0], (max(least - 1, 0), max(most - 1, 0))))
     return scale(size[1], TRAVERSAL), size
 
 
@@ -231,12 +223,8 @@ def _match_globally(operands: Operands) -> Estimate | None:
     return match_cost(operands.sizes[0], operands.sizes[1]), None
 
 
-def _contains_address_text(operands: Operands) -> Estimate | None:
-    return _ADDRESS_COST + scale(operands.sizes[0][1], TRAVERSAL), None
-
-
-def _contains_range_text(operands: Operands) -> Estimate | None:
-    return _RANGE_COST + scale(operands.sizes[0][1], TRAVERSAL), None
+def _contains_text(cost: int) -> Estimator:
+    return lambda operands: (cost + scale(operands.sizes[0][1], TRAVERSAL), None)
 
 
 def _format(operands: Operands) -> Estimate | None:
@@ -326,32 +314,20 @@ def _flatten(operands: Operands) -> Estimate | None:
     return _new_list(float(LIMIT if depth is None else max(depth, 0)), operands.target)
 
 
-def _distinct(operands: Operands) -> Estimate | None:
-    return (
-        None
-        if operands.target is None or operands.sizes
-        else _new_list(2.0, times(operands.target, operands.target))
-    )
-
-
 def _sort(factor: float) -> Estimator:
     def estimate(operands: Operands) -> Estimate | None:
-        return (
-            None
-            if operands.target is None or operands.sizes
-            else _new_list(factor, times(operands.target, operands.target))
-        )
+        if operands.target is None or operands.sizes:
+            return None
+        return _new_list(factor, times(operands.target, operands.target))
 
     return estimate
 
 
 def _sort_by(factor: float) -> Estimator:
     def estimate(operands: Operands) -> Estimate | None:
-        return (
-            None
-            if operands.target is None or len(operands.sizes) != 1
-            else _new_list(factor, times(operands.sizes[0], operands.sizes[0]))
-        )
+        if operands.target is None or len(operands.sizes) != 1:
+            return None
+        return _new_list(factor, times(operands.sizes[0], operands.sizes[0]))
 
     return estimate
 
@@ -368,15 +344,15 @@ _BY_OVERLOAD: Final[dict[str, Estimator]] = {
     # cel-go says lists_range.
     "list_range": _range,
     "list_reverse": _reverse,
-    "list_distinct": _distinct,
+    "list_distinct": _sort(2.0),
     **{f"list_{kind}_sort": _sort(2.0) for kind in _NUMBERS},
     **{f"list_{kind}_sort": _sort(2.0 + TRAVERSAL) for kind in _TEXTS},
     **{f"list_{kind}_sortByAssociatedKeys": _sort_by(2.0) for kind in _NUMBERS},
     **{f"list_{kind}_sortByAssociatedKeys": _sort_by(2.0 + TRAVERSAL) for kind in _TEXTS},
     "cidr_contains_ip_ip": fixed(_ADDRESS_COST),
-    "cidr_contains_ip_string": _contains_address_text,
+    "cidr_contains_ip_string": _contains_text(_ADDRESS_COST),
     "cidr_contains_cidr": fixed(_RANGE_COST),
-    "cidr_contains_cidr_string": _contains_range_text,
+    "cidr_contains_cidr_string": _contains_text(_RANGE_COST),
     "string_format": _format,
     "string_to_bytes": _to_bytes,
     "bytes_to_string": _to_text,

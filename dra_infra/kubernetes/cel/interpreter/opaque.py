@@ -11,13 +11,14 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.quantity import MAX_EXPONENT, MAX_LENGTH
 from dra_infra.kubernetes.api.semver import Semver
 from dra_infra.kubernetes.cel.interpreter.maps import Map
 from dra_infra.kubernetes.cel.interpreter.numbers import Amount, of_integer, read_amount
+from dra_infra.kubernetes.cel.interpreter.operators import order
 from dra_infra.kubernetes.cel.interpreter.urls import URL, parse_query, parse_request_uri, parse_url
 from dra_infra.kubernetes.cel.interpreter.values import (
     NONE,
@@ -55,12 +56,8 @@ def _result(amount: Amount) -> QuantityValue:
     return QuantityValue(amount, is_pointer=True)
 
 
-def _order(left: Any, right: Any) -> int:
-    return -1 if left < right else 1 if right < left else 0
-
-
 def _compare_quantities(left: QuantityValue, right: QuantityValue) -> int:
-    return _order(left.amount.value, right.amount.value)
+    return order(left.amount.value, right.amount.value)
 
 
 def _version(text: str, normalize: bool = False) -> Value:  # noqa: FBT001, FBT002  (the second argument in CEL)
@@ -120,7 +117,7 @@ def _validate(named: Format, text: str) -> OptionalValue:
 OPAQUE: Final[dict[str, Overloads]] = {
     "quantity": ((("string",), _quantity),),
     "isQuantity": ((("string",), lambda text: type(_quantity(text)) is QuantityValue),),
-    "sign": (((_QUANTITY,), lambda value: _order(value.amount.value, 0)),),
+    "sign": (((_QUANTITY,), lambda value: order(value.amount.value, 0)),),
     "isInteger": (((_QUANTITY,), lambda value: value.amount.as_integer() is not None),),
     "asInteger": (((_QUANTITY,), _as_integer),),
     "asApproximateFloat": (((_QUANTITY,), lambda value: value.amount.as_float()),),
@@ -134,13 +131,13 @@ OPAQUE: Final[dict[str, Overloads]] = {
     ),
     "isGreaterThan": (
         ((_QUANTITY, _QUANTITY), lambda left, right: _compare_quantities(left, right) == 1),
-        ((_SEMVER, _SEMVER), lambda left, right: _order(left, right) == 1),
+        ((_SEMVER, _SEMVER), lambda left, right: order(left, right) == 1),
     ),
     "isLessThan": (
         ((_QUANTITY, _QUANTITY), lambda left, right: _compare_quantities(left, right) == -1),
-        ((_SEMVER, _SEMVER), lambda left, right: _order(left, right) == -1),
+        ((_SEMVER, _SEMVER), lambda left, right: order(left, right) == -1),
     ),
-    "compareTo": (((_QUANTITY, _QUANTITY), _compare_quantities), ((_SEMVER, _SEMVER), _order)),
+    "compareTo": (((_QUANTITY, _QUANTITY), _compare_quantities), ((_SEMVER, _SEMVER), order)),
     "semver": ((("string",), _version), (("string", "bool"), _version)),
     "isSemver": ((("string",), _is_version), (("string", "bool"), _is_version)),
     "major": (((_SEMVER,), _number(0)),),

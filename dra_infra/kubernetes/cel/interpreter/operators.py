@@ -67,13 +67,14 @@ def compare(left: Value, right: Value) -> int | Err:
     if kind is not type(right):
         return Err(NO_SUCH_OVERLOAD)
     if kind is Duration:
-        return _order(left.nanos, right.nanos)
+        return order(left.nanos, right.nanos)
     if kind is Timestamp:
-        return _order((left.seconds, left.nanos), (right.seconds, right.nanos))
-    return _order(left, right)
+        return order((left.seconds, left.nanos), (right.seconds, right.nanos))
+    return order(left, right)
 
 
-def _order(left: Any, right: Any) -> int:
+def order(left: Any, right: Any) -> int:
+    """-1, 0 or 1, as one value is less than the other, equal or greater."""
     return -1 if left < right else 1 if left > right else 0
 
 
@@ -92,13 +93,13 @@ def _order_numbers(left: Value, right: Value) -> int:
         return _order_float(left, right)
     if type(right) is float and type(left) is not float:
         return -_order_float(right, left)
-    return _order(left, right)
+    return order(left, right)
 
 
 def _order_float(left: float, right: int) -> int:
     """As cel-go: out of the range of the other type first, then as floats, however much that rounds."""
     low, high = (0.0, float(2**64 - 1)) if type(right) is Uint else (-float(2**63), float(2**63 - 1))
-    return -1 if left < low else 1 if left > high else _order(left, float(right))
+    return -1 if left < low else 1 if left > high else order(left, float(right))
 
 
 def _equal_numbers(left: Value, right: Value) -> bool:
@@ -200,8 +201,8 @@ def operate(function: str, left: Value, right: Value) -> Value:
     if function in _ORDERS:
         if type(left) not in _COMPARABLE:
             return missing_trait(function, left)
-        order = compare(left, right)
-        return order if type(order) is Err else order in _ORDERS[function]
+        found = compare(left, right)
+        return found if type(found) is Err else found in _ORDERS[function]
     operation = _OPERATIONS[function].get(type(left))
     return missing_trait(function, left) if operation is None else operation(left, right)
 

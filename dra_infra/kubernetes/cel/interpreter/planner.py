@@ -72,17 +72,8 @@ from dra_infra.kubernetes.cel.tree import (
 )
 
 
-def sort(values: Value) -> Value:
-    """The list in order; a list is known to be one."""
-    return _sort_by(values, values)
-
-
-def sort_by(values: Value, keys: Value) -> Value:
-    """The list in the order of other values."""
-    return _sort_by(values, keys) if type(keys) in LISTS else Err(f"{NO_SUCH_OVERLOAD}: {go_type(keys)}")
-
-
 def _sort_by(values: Any, keys: Any) -> Value:
+    """The list in the order of other values; both are known to be lists."""
     items, order = items_of(values), items_of(keys)
     if len(items) != len(order):
         return Err(
@@ -206,11 +197,15 @@ def _matches(values: list[Value]) -> Value:
 
 
 def _sort(values: list[Value]) -> Value:
-    return sort(values[0]) if type(values[0]) in LISTS else missing_trait("sort", values[0])
+    (items,) = values
+    return _sort_by(items, items) if type(items) in LISTS else missing_trait("sort", items)
 
 
 def _sort_associated(values: list[Value]) -> Value:
-    return sort_by(*values) if type(values[0]) in LISTS else missing_trait("@sortByAssociatedKeys", values[0])
+    items, keys = values
+    if type(items) not in LISTS:
+        return missing_trait("@sortByAssociatedKeys", items)
+    return _sort_by(items, keys) if type(keys) in LISTS else Err(f"{NO_SUCH_OVERLOAD}: {go_type(keys)}")
 
 
 def _of_texts(operation: Callable[..., Value]) -> Called:

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.go_text import ESCAPES, quoted
+from dra_infra.kubernetes.cel.formatting import CLAUSES, DEFAULT_PRECISION, FormatError, read_clause
 from dra_infra.kubernetes.cel.interpreter.conversions import TO_TEXT
 from dra_infra.kubernetes.cel.interpreter.maps import MAPS, print_value
 from dra_infra.kubernetes.cel.interpreter.scopes import MAX_WORK
@@ -28,31 +28,15 @@ from dra_infra.kubernetes.cel.interpreter.values import (
 )
 from dra_infra.kubernetes.cel.patterns import PatternError, find_matches, is_match, refuse_pattern
 
-_DEFAULT_PRECISION: Final = 6
 _MAX_PRECISION: Final = 1000
-_PRECISION = re.compile(r"\.([0-9]*)", re.ASCII)
 _EXCEPTIONS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_CLAUSES: Final = {
-    "s": "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, "
-    "and timestamps",
-    "d": "decimal clause can only be used on integers",
-    "f": "fixed-point clause can only be used on doubles",
-    "e": "scientific clause can only be used on doubles",
-    "b": "only integers and bools can be formatted as binary",
-    "x": "only integers, byte buffers, and strings can be formatted as hex",
-    "o": "octal clause can only be used on integers",
-}
-
-
-class _FormatError(Exception):
-    pass
 
 
 def format_text(text: str, arguments: Any) -> Value:
     """The text with its clauses filled in, or an error."""
     try:
         return _format(text, items_of(arguments))
-    except _FormatError as error:
+    except FormatError as error:
         return Err(str(error))
 
 
@@ -69,45 +53,21 @@ def _format(text: str, arguments: list[Value]) -> str:
             place = sign + 2
             continue
         if used >= len(arguments):
-            raise _FormatError(f"index {used} out of range")
+            raise FormatError(f"index {used} out of range")
         if sign + 1 >= len(text):
-            raise _FormatError("unexpected end of string")
-        clause, precision, place = _read_clause(text, sign + 1)
+            raise FormatError("unexpected end of string")
+        clause, precision, place = read_clause(text, sign + 1)
+        if precision > _MAX_PRECISION:
+            raise UndecidedError(f"a precision of more than {_MAX_PRECISION} digits")
         try:
             parts.append(_WRITERS[clause.lower()](arguments[used], clause, precision))
-        except _FormatError as error:
-            raise _FormatError(f"error during formatting: {error}") from error
+        except FormatError as error:
+            raise FormatError(f"error during formatting: {error}") from error
         used += 1
 
 
-def _read_clause(text: str, place: int) -> tuple[str, int, int]:
-    told = "could not parse formatting clause: "
-    precision = _DEFAULT_PRECISION
-    match = _PRECISION.match(text, place)
-    if match:
-        place = match.end()
-        told_precision = f"{told}error while parsing precision: "
-        if place >= len(text):
-            raise _FormatError(f"{told_precision}could not find end of precision specifier")
-        digits = match[1]
-        if not digits or int(digits) >= 2**63:
-            problem = "value out of range" if digits else "invalid syntax"
-            raise _FormatError(
-                f"{told_precision}error while converting precision to integer: "
-                f"strconv.Atoi: parsing {quoted(digits)}: {problem}"
-            )
-        precision = int(digits)
-        if precision > _MAX_PRECISION:
-            raise UndecidedError(f"a precision of more than {_MAX_PRECISION} digits")
-    letter = text[place]
-    if letter not in "sdfebxXo":
-        shown = chr(letter.encode()[0])
-        raise _FormatError(f'{told}unrecognized formatting clause "{shown}"')
-    return letter, precision, place + 1
-
-
-def _refuse(clause: str, value: Value) -> _FormatError:
-    return _FormatError(f"{_CLAUSES[clause.lower()]}, was given {type_name(value)}")
+def _refuse(clause: str, value: Value) -> FormatError:
+    return FormatError(f"{CLAUSES[clause.lower()]}, was given {type_name(value)}")
 
 
 def _write_text(value: Value, _clause: str = "s", _precision: int = 0) -> str:
@@ -125,14 +85,14 @@ def _write_text(value: Value, _clause: str = "s", _precision: int = 0) -> str:
         raise _refuse("s", value)
     text = TO_TEXT[name](value)
     if type(text) is Err:
-        raise _FormatError(f"could not convert argument {quoted(text.text)} to string")
+        raise FormatError(f"could not convert argument {quoted(text.text)} to string")
     return str(text)
 
 
 def _write_key(key: Value) -> str:
     name = type_name(key)
     if name not in ("string", "bool", "int", "uint"):
-        raise _FormatError(f"no formatting function for map key of type {name}")
+        raise FormatError(f"no formatting function for map key of type {name}")
     return quoted(key) if name == "string" else _write_text(key)
 
 
@@ -146,11 +106,11 @@ def _write_inside(value: Value) -> str:
     if name == "bytes":
         return f"b{quoted(_write_text(value))}"
     if name == "double":
-        text = _print_fixed(value, _DEFAULT_PRECISION)
+        text = _print_fixed(value, DEFAULT_PRECISION)
         return text if math.isfinite(value) else quoted(text)
     if name in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
         return f"{name.rpartition('.')[2].lower()}({quoted(_write_text(value))})"
-    raise _FormatError(f"no formatting function for {name}")
+    raise FormatError(f"no formatting function for {name}")
 
 
 def _write_decimal(value: Value, clause: str, _precision: int) -> str:
@@ -192,7 +152,7 @@ def _write_scientific(value: Value, clause: str, precision: int) -> str:
     number = _double(value, clause)
     if not math.isfinite(number):
         return _localized_special(number).rjust(precision)
-    mantissa, _, power = f"{number:.{_DEFAULT_PRECISION}e}".partition("e")
+    mantissa, _, power = f"{number:.{DEFAULT_PRECISION}e}".partition("e")
     exponent = int(power)
     sign = "⁻" if exponent < 0 else ""
     return f"{mantissa}\u00d710{sign}{_raised(abs(exponent))}".rjust(precision)

@@ -153,67 +153,45 @@ def items_of(value: Value) -> list[Value]:
     return value if type(value) is list else value.items
 
 
-_TYPE_NAMES: Final[dict[type, str]] = {
-    bool: "bool",
-    int: "int",
-    Uint: "uint",
-    float: "double",
-    str: "string",
-    bytes: "bytes",
-    type(None): "null_type",
-    list: "list",
-    ConcatList: "list",
-    MutableList: "list",
-    Duration: "google.protobuf.Duration",
-    Timestamp: "google.protobuf.Timestamp",
-    TypeValue: "type",
-    OptionalValue: "optional_type",
-    QuantityValue: "kubernetes.Quantity",
-    Semver: "kubernetes.Semver",
-    IP: "net.IP",
-    CIDR: "net.CIDR",
-    Format: "kubernetes.NamedFormat",
-    Err: "error",
+_TYPES: Final[dict[type, tuple[str, str]]] = {
+    bool: ("bool", "types.Bool"),
+    int: ("int", "types.Int"),
+    Uint: ("uint", "types.Uint"),
+    float: ("double", "types.Double"),
+    str: ("string", "types.String"),
+    bytes: ("bytes", "types.Bytes"),
+    type(None): ("null_type", "types.Null"),
+    list: ("list", "*types.baseList"),
+    ConcatList: ("list", "*types.concatList"),
+    MutableList: ("list", "*types.mutableList"),
+    Duration: ("google.protobuf.Duration", "types.Duration"),
+    Timestamp: ("google.protobuf.Timestamp", "types.Timestamp"),
+    TypeValue: ("type", "*types.Type"),
+    OptionalValue: ("optional_type", "*types.Optional"),
+    QuantityValue: ("kubernetes.Quantity", "cel.Quantity"),
+    Semver: ("kubernetes.Semver", "cel.Semver"),
+    IP: ("net.IP", "cel.IP"),
+    CIDR: ("net.CIDR", "cel.CIDR"),
+    Format: ("kubernetes.NamedFormat", "cel.Format"),
+    Err: ("error", "*types.Err"),
 }
-_GO_TYPES: Final[dict[type, str]] = {
-    bool: "types.Bool",
-    int: "types.Int",
-    Uint: "types.Uint",
-    float: "types.Double",
-    str: "types.String",
-    bytes: "types.Bytes",
-    type(None): "types.Null",
-    list: "*types.baseList",
-    ConcatList: "*types.concatList",
-    MutableList: "*types.mutableList",
-    Duration: "types.Duration",
-    Timestamp: "types.Timestamp",
-    TypeValue: "*types.Type",
-    OptionalValue: "*types.Optional",
-    Semver: "cel.Semver",
-    IP: "cel.IP",
-    CIDR: "cel.CIDR",
-    Format: "cel.Format",
-    Err: "*types.Err",
-}
+"""Names of the types of values, in CEL and in Go."""
 
 
 def register(kind: type, name: str, go_type: str) -> None:
     """Tell the names of a type of values that another module declares."""
-    _TYPE_NAMES[kind] = name
-    _GO_TYPES[kind] = go_type
+    _TYPES[kind] = (name, go_type)
 
 
 def type_name(value: Value) -> str:
     """The CEL type of a value."""
-    return _TYPE_NAMES[type(value)]
+    return _TYPES[type(value)][0]
 
 
 def go_type(value: Value) -> str:
     """The type of a value in Go, as it shows in some texts."""
-    if type(value) is QuantityValue:
-        return "*cel.Quantity" if value.is_pointer else "cel.Quantity"
-    return _GO_TYPES[type(value)]
+    name = _TYPES[type(value)][1]
+    return f"*{name}" if type(value) is QuantityValue and value.is_pointer else name
 
 
 Implementation: TypeAlias = Callable[..., Value]
