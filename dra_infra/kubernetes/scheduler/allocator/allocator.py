@@ -31,7 +31,6 @@ from dra_infra.kubernetes.scheduler.allocator.counters import (
     GroupBaseline,
     GroupUse,
 )
-from dra_infra.kubernetes.scheduler.allocator.demands import Surroundings
 from dra_infra.kubernetes.scheduler.allocator.identity import (
     Allocated,
     AllocationError,
@@ -292,17 +291,21 @@ class Allocator:
             declared,
             self.variant,
         )
-        matching = Matching(self._evaluator, node, self.variant)
         attempt = Attempt(
             claims=claims,
             pools=pools,
             classes=self._classes,
             taking=taking,
-            matching=matching,
+            matching=Matching(self._evaluator, node, self.variant),
             variant=self.variant,
+            index=self._index,
+            state=self._state,
+            reach=self._reach,
+            node=node,
+            declared=declared,
             is_cancelled=is_cancelled,
         )
-        search = self._search(attempt, node, declared)
+        search = PrunedSearch(attempt, self._availability) if self._prune else Search(attempt)
         try:
             if search.run():
                 return Allocated(
@@ -316,9 +319,3 @@ class Allocator:
         if self.variant.number >= 35 and any(pool.invalid for pool in pools):
             return Failed("invalid resource pools were encountered", on_node=True)
         return Cannot()
-
-    def _search(self, attempt: Attempt, node: Node, declared: frozenset[str]) -> Search:
-        if not self._prune:
-            return Search(attempt)
-        around = Surroundings(self._index, self._state, self._reach, node, declared)
-        return PrunedSearch(attempt, around=around, availability=self._availability)

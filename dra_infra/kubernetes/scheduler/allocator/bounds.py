@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dra_infra.kubernetes.scheduler.allocator.demands import positions
+from dra_infra.kubernetes.scheduler.allocator.demands import positions, union
 from dra_infra.kubernetes.scheduler.allocator.facts import ConstraintValues, Facts
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.kubernetes.scheduler.allocator.requests import Key
@@ -142,9 +142,7 @@ class Bounds:
     def _list(self, key: Key, number: int, picked: Sequence[Sequence[Picked]]) -> Iterator[_Demand]:
         at, facts, demands = self._facts.at, self._facts, self._demands
         by_claim = [sum(1 << at[each.published] for each in devices) for devices in map(_once, picked)]
-        taken = 0
-        for bits in by_claim:
-            taken |= bits
+        taken = union(by_claim)
         current = demands.wanted[key]
         twice = sum(1 << at[each.published] for each in _once(picked[key.claim]) if each.wanted is current)
         for entries in self._requests:
@@ -156,9 +154,7 @@ class Bounds:
             need = min(each.count for each in wanted)
             is_admin = wanted[0].admin
             own = by_claim[chosen[0].claim] if chosen[0].claim < len(by_claim) else 0
-            devices = 0
-            for each in chosen:
-                devices |= demands.open_to(each)
+            devices = union(map(demands.open_to, chosen))
             devices &= ~((own if is_admin else taken) & ~demands.shares)
             if is_current:
                 need -= number
@@ -170,7 +166,7 @@ class Bounds:
             yield _Demand(chosen[0].claim, chosen, need, devices, is_admin)
 
     def _count_left(self, picked: Sequence[Sequence[Picked]]) -> list[dict[str, int]]:
-        left = [dict(counter_set.left) for counter_set in self._facts.counter_sets]
+        left = [dict(counters) for counters in self._facts.counter_sets]
         for devices in picked:
             for each in devices:
                 for counter_set, name, amount in self._facts.draws.get(self._facts.at[each.published], ()):
@@ -220,15 +216,15 @@ class Bounds:
 
     def _is_enough(self, demands: Iterable[_Demand], among: int) -> bool:
         """Devices of one value can be enough."""
-        total = union = 0
+        total = together = 0
         for demand in demands:
             devices = demand.devices & among
             if devices.bit_count() < demand.need:
                 return False
             if not demand.is_admin and not devices & self._demands.shares:
                 total += demand.need
-                union |= devices
-        return total <= union.bit_count()
+                together |= devices
+        return total <= together.bit_count()
 
     def _lacks_counters(self, demands: Iterable[_Demand], left: Sequence[dict[str, int]]) -> bool:
         """Proves that the devices that take least of a counter take more than there is of it everywhere."""
@@ -247,11 +243,8 @@ class Bounds:
             for demand in demands
             if not demand.is_admin
         ]
-        union = 0
-        for _, devices in needs:
-            union |= devices
         members: dict[int, list[int]] = {}
-        for position in positions(union):
+        for position in positions(union(devices for _, devices in needs)):
             group = self._group_of.get(position)
             if group is not None:
                 members.setdefault(group, []).append(position)
@@ -276,7 +269,7 @@ class Bounds:
             for device in devices
         ]
         found = []
-        for names in _names_together(self._facts.counter_sets[counter_set].left):
+        for names in _names_together(self._facts.counter_sets[counter_set]):
             amount = min(sum(draw.get(name, 0) for name in names) for draw in draws)
             if amount > 0:
                 found.append((names, amount))
@@ -294,8 +287,8 @@ def _names_together(counters: Mapping[str, int]) -> list[tuple[str, ...]]:
 def _sum_counters(facts: Facts) -> list[tuple[frozenset[tuple[int, str]], dict[int, int]]]:
     """Counters that are summed over all sets, those of one name or of one amount, and what each device takes of them."""
     groups: dict[object, set[tuple[int, str]]] = {}
-    for number, counter_set in enumerate(facts.counter_sets):
-        for name, amount in counter_set.left.items():
+    for number, left in enumerate(facts.counter_sets):
+        for name, amount in left.items():
             groups.setdefault(name, set()).add((number, name))
             groups.setdefault(amount, set()).add((number, name))
     return [

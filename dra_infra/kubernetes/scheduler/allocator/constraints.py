@@ -7,8 +7,9 @@ lookupStaticAttribute and attributeAsSet.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from dra_infra.kubernetes.api.resource_claim import DeviceConstraint, ResourceClaim
 from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
@@ -69,16 +70,6 @@ def common(one: Values, other: Values) -> Values | None:
     return (one[0], shared) if shared else None
 
 
-class Constraint(Protocol):
-    """A condition that all devices of some requests of a claim must fulfil."""
-
-    def add(self, wanted: Wanted, published: Published) -> bool:
-        """Count a device if it may be picked beside those that are counted."""
-
-    def remove(self, wanted: Wanted) -> None:
-        """Take back what `add` counted; the last one first."""
-
-
 def build_constraints(claim: ResourceClaim, lookup: Lookup, variant: Variant) -> list[Constraint]:
     """The constraints of a claim, in order.
 
@@ -111,11 +102,8 @@ class Scope:
         return wanted.full_name in self._names or bool(wanted.parent and wanted.parent in self._names)
 
 
-class _Match:
-    """All devices have the same value, or with list attributes a value in common.
-
-    In 1.36 the values in common stay as narrow as they once were while devices are given back.
-    """
+class Constraint(ABC):
+    """A condition that all devices of some requests of a claim must fulfil."""
 
     def __init__(
         self, constraint: DeviceConstraint, attribute: str, lookup: Lookup, variant: Variant
@@ -124,26 +112,51 @@ class _Match:
         self._attribute = attribute
         self._lookup = lookup
         self._is_listing = variant.features.list_attributes
-        self._forgets = not variant.has(Quirk.LISTS_STAY_NARROW)
-        self._first: DeviceAttribute | None = None
-        self._common: list[Values] = []
         self._count = 0
 
     def add(self, wanted: Wanted, published: Published) -> bool:
+        """Count a device if it may be picked beside those that are counted."""
         if not self._scope.covers(wanted):
             return True
         attribute = self._lookup(wanted, published, self._attribute)
-        if attribute is None or not (
-            self._add_values(attribute) if self._is_listing else self._add_scalar(attribute)
-        ):
+        if attribute is None or not self._keep(attribute, wanted, published):
             return False
         self._count += 1
         return True
 
     def remove(self, wanted: Wanted) -> None:
-        if not self._scope.covers(wanted):
-            return
-        self._count -= 1
+        """Take back what `add` counted; the last one first."""
+        if self._scope.covers(wanted):
+            self._count -= 1
+            self._forget(wanted)
+
+    @abstractmethod
+    def _keep(self, attribute: DeviceAttribute, wanted: Wanted, published: Published) -> bool:
+        """Keep the attribute of one more device, if it may be beside those that are kept."""
+
+    @abstractmethod
+    def _forget(self, wanted: Wanted) -> None:
+        """Forget the attribute of the device that was kept last."""
+
+
+class _Match(Constraint):
+    """All devices have the same value, or with list attributes a value in common.
+
+    In 1.36 the values in common stay as narrow as they once were while devices are given back.
+    """
+
+    def __init__(
+        self, constraint: DeviceConstraint, attribute: str, lookup: Lookup, variant: Variant
+    ) -> None:
+        super().__init__(constraint, attribute, lookup, variant)
+        self._forgets = not variant.has(Quirk.LISTS_STAY_NARROW)
+        self._first: DeviceAttribute | None = None
+        self._common: list[Values] = []
+
+    def _keep(self, attribute: DeviceAttribute, wanted: Wanted, published: Published) -> bool:  # noqa: ARG002
+        return self._add_values(attribute) if self._is_listing else self._add_scalar(attribute)
+
+    def _forget(self, wanted: Wanted) -> None:  # noqa: ARG002
         if self._is_listing and self._forgets:
             del self._common[self._count :]
 
@@ -177,7 +190,7 @@ class _Match:
         return True
 
 
-class _Distinct:
+class _Distinct(Constraint):
     """No two devices have the same value, or with list attributes any value in common.
 
     Before 1.37 one value is kept per request, that of its last device, and giving back any device of the request
@@ -188,34 +201,23 @@ class _Distinct:
     def __init__(
         self, constraint: DeviceConstraint, attribute: str, lookup: Lookup, variant: Variant
     ) -> None:
-        self._scope = Scope(constraint)
-        self._attribute = attribute
-        self._lookup = lookup
-        self._is_listing = variant.features.list_attributes
+        super().__init__(constraint, attribute, lookup, variant)
         self._keeps_all = not variant.has(Quirk.DISTINCT_FORGETS)
         self._compares_pointers = variant.has(Quirk.DISTINCT_BY_POINTER)
         self._kept: dict[object, tuple[DeviceAttribute, Published]] = {}
-        self._count = 0
 
-    def add(self, wanted: Wanted, published: Published) -> bool:
-        if not self._scope.covers(wanted):
-            return True
-        attribute = self._lookup(wanted, published, self._attribute)
-        if attribute is None:
-            return False
+    def _keep(self, attribute: DeviceAttribute, wanted: Wanted, published: Published) -> bool:
         is_first = self._count == 0 and not self._keeps_all
         if not is_first and not self._is_new(attribute, published):
             return False
-        key = self._count if self._keeps_all else wanted.parent or wanted.name
-        self._kept[key] = (attribute, published)
-        self._count += 1
+        self._kept[self._key(wanted)] = (attribute, published)
         return True
 
-    def remove(self, wanted: Wanted) -> None:
-        if not self._scope.covers(wanted):
-            return
-        self._count -= 1
-        self._kept.pop(self._count if self._keeps_all else wanted.parent or wanted.name, None)
+    def _forget(self, wanted: Wanted) -> None:
+        self._kept.pop(self._key(wanted), None)
+
+    def _key(self, wanted: Wanted) -> object:
+        return self._count if self._keeps_all else wanted.parent or wanted.name
 
     def _is_new(self, attribute: DeviceAttribute, published: Published) -> bool:
         if self._is_listing:

@@ -7,19 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import reduce
+from operator import or_
 
-from dra_infra.kubernetes.api.resource_claim import ResourceClaim
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
-from dra_infra.kubernetes.scheduler.allocator.matching import Reach
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
-from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
+from dra_infra.kubernetes.scheduler.allocator.search import Attempt
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
-from dra_infra.kubernetes.scheduler.fleet import Node
-
-_NONE: Final = frozenset[str]()
 
 
 def positions(bits: int) -> Iterator[int]:
@@ -30,23 +25,9 @@ def positions(bits: int) -> Iterator[int]:
         bits ^= lowest
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """A node and its cluster, as far as they decide beside the claims.
-
-    Args:
-        index: The slices of the cluster.
-        state: What is in use.
-        reach: What requests can have.
-        node: The node.
-        declared: `status.declaredFeatures` of the node.
-    """
-
-    index: SliceIndex
-    state: AllocatedState
-    reach: Reach
-    node: Node
-    declared: frozenset[str] = _NONE
+def union(sets: Iterable[int]) -> int:
+    """The bits that are set in any."""
+    return reduce(or_, sets, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +67,20 @@ class Demands:
 
     def are_short(self) -> bool:
         """A request wants more devices than there are for it, or all requests together do."""
-        total = union = 0
+        total = together = 0
         for entries in self.requests():
             possible = [key for key in entries if self._is_enough(key)]
             if not possible:
                 return True
-            devices = 0
-            for key in possible:
-                devices |= self.open_to(key)
+            devices = union(map(self.open_to, possible))
             if not devices & self.shares and not any(self.wanted[key].admin for key in possible):
                 total += min(self._least(key) for key in possible)
-                union |= devices
-        return total > union.bit_count()
+                together |= devices
+        return total > together.bit_count()
+
+    def candidates_in_question(self) -> list[int]:
+        """The candidates that some request can have if nobody has them."""
+        return list(positions(union(self.allowed.values())))
 
     def _is_enough(self, key: Key) -> bool:
         devices = self.open_to(key)
@@ -117,47 +100,42 @@ class Demands:
 
 
 def gather_demands(
+    attempt: Attempt,
     wanted: Mapping[Key, Wanted],
-    claims: Sequence[ResourceClaim],
     candidates: Sequence[tuple[Pool, Published | None]],
-    pools: Iterable[Pool],
-    around: Surroundings,
-    variant: Variant,
+    tried: Sequence[Pool],
 ) -> Demands | None:
     """Find out what can be had, if no step of the search can end it with an error; else None.
 
     Args:
-        wanted: The requests.
-        claims: Their claims.
+        attempt: What is asked.
+        wanted: The requests of its claims.
         candidates: The devices that the search looks at; None stands for a pool that ends it.
-        pools: The pools of the candidates, in order.
-        around: The rest of the cluster.
-        variant: Whose rules.
+        tried: The pools of the candidates, in order.
     """
-    features = variant.features
+    variant, features = attempt.variant, attempt.variant.features
     looks_elsewhere = features.consumable_capacity and variant.has(Quirk.CAPACITY_OF_ANOTHER)
-    if looks_elsewhere or around.index.counts_by_node():
+    if looks_elsewhere or attempt.index.counts_by_node():
         return None
     known = [(pool, published) for pool, published in candidates if published is not None]
     if len(known) < len(candidates) or any(
-        claims[key.claim].spec.devices.constraints and _may_fail(each, variant)
+        attempt.claims[key.claim].spec.devices.constraints and _may_fail(each, variant)
         for key, each in wanted.items()
     ):
         return None
-    tried = list(pools)
     allowed: dict[Key, int] = {}
     uncertain: dict[Key, int] = {}
     for key, each in wanted.items():
         if each.all_devices is None:
-            rows = around.reach.rows(each, tried, around.node, around.declared)
+            rows = attempt.reach.rows(each, tried, attempt.node, attempt.declared)
             allowed[key], uncertain[key] = _join(rows, tried)
         else:
             listed = {published for _, published in each.all_devices}
             allowed[key] = sum(1 << at for at, (_, published) in enumerate(known) if published in listed)
     free = shares = 0
-    for at in positions(_union((*allowed.values(), *uncertain.values()))):
+    for at in positions(union((*allowed.values(), *uncertain.values()))):
         published = known[at][1]
-        if not around.state.has_whole(published.id):
+        if not attempt.state.has_whole(published.id):
             free |= 1 << at
         if published.shareable and features.consumable_capacity:
             shares |= 1 << at
@@ -178,10 +156,3 @@ def _join(rows: Iterable[tuple[int, int]], pools: Iterable[Pool]) -> tuple[int, 
         uncertain |= doubtful << offset
         offset += len(pool.devices)
     return allowed, uncertain
-
-
-def _union(sets: Iterable[int]) -> int:
-    union = 0
-    for bits in sets:
-        union |= bits
-    return union

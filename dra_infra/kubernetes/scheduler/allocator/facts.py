@@ -8,7 +8,7 @@ a device is refused or given back.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.kubernetes.api.quantity import nanos
@@ -16,7 +16,7 @@ from dra_infra.kubernetes.api.resource_claim import DeviceConstraint, ResourceCl
 from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
 from dra_infra.kubernetes.scheduler.allocator.constraints import Scope, scalar, static_attribute, values
 from dra_infra.kubernetes.scheduler.allocator.counters import CounterAvailability, counter_key
-from dra_infra.kubernetes.scheduler.allocator.demands import Demands, positions
+from dra_infra.kubernetes.scheduler.allocator.demands import Demands, positions, union
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.requests import Key
@@ -42,17 +42,7 @@ class ConstraintValues:
 
     def with_any(self, wanted: frozenset[int]) -> int:
         """The candidates that have one of some values."""
-        found = 0
-        for value in wanted:
-            found |= self.holders[value]
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class CounterSetLeft:
-    """One counter set: what is left of each counter before the attempt."""
-
-    left: Mapping[str, int]
+        return union(self.holders[value] for value in wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +52,7 @@ class Facts:
     Args:
         demands: Requests and candidates; what a constraint or a counter always refuses is not allowed.
         limits: The constraints of each claim.
-        counter_sets: The counter sets.
+        counter_sets: What is left of each counter of a counter set before the attempt.
         draws: By candidate, what it takes of which counter set: number of the counter set, counter, amount.
         at: The position of a candidate.
         state: What is in use.
@@ -70,7 +60,7 @@ class Facts:
 
     demands: Demands
     limits: Sequence[Sequence[ConstraintValues]]
-    counter_sets: Sequence[CounterSetLeft]
+    counter_sets: Sequence[Mapping[str, int]]
     draws: Mapping[int, tuple[tuple[int, str, int], ...]]
     at: Mapping[Published, int]
     state: AllocatedState
@@ -97,7 +87,7 @@ def gather_facts(
     counter_sets = _CounterSets(demands.variant, availability)
     draws: dict[int, tuple[tuple[int, str, int], ...]] = {}
     blocked = 0
-    for at in _relevant(demands):
+    for at in demands.candidates_in_question():
         pool, published = demands.candidates[at]
         if published.device.consumes_counters:
             drawn = counter_sets.draw(pool, published)
@@ -105,31 +95,17 @@ def gather_facts(
                 blocked |= 1 << at
             else:
                 draws[at] = drawn
+    for key in allowed:
+        if demands.wanted[key].all_devices is None:
+            allowed[key] &= ~blocked
     return Facts(
-        Demands(
-            demands.wanted,
-            demands.candidates,
-            {
-                key: bits if demands.wanted[key].all_devices is not None else bits & ~blocked
-                for key, bits in allowed.items()
-            },
-            demands.free,
-            demands.shares,
-            demands.variant,
-        ),
+        replace(demands, allowed=allowed),
         limits,
         counter_sets.found,
         draws,
         {published: at for at, (_, published) in enumerate(demands.candidates)},
         state,
     )
-
-
-def _relevant(demands: Demands) -> list[int]:
-    union = 0
-    for bits in demands.allowed.values():
-        union |= bits
-    return list(positions(union))
 
 
 def _is_orderly(demands: Demands, claims: Sequence[ResourceClaim]) -> bool:
@@ -145,7 +121,11 @@ def _is_orderly(demands: Demands, claims: Sequence[ResourceClaim]) -> bool:
         return False
     if variant.has(Quirk.REFUSED_KEEPS) and _leaks(demands, claims):
         return False
-    drawing = sum(1 << at for at in _relevant(demands) if demands.candidates[at][1].device.consumes_counters)
+    drawing = sum(
+        1 << at
+        for at in demands.candidates_in_question()
+        if demands.candidates[at][1].device.consumes_counters
+    )
     return not drawing & demands.shares and not (drawing and variant.features.compatibility_groups)
 
 
@@ -176,13 +156,10 @@ def _limit(
         return None
     if is_match and variant.features.list_attributes and variant.has(Quirk.LISTS_STAY_NARROW):
         return None
-    union = 0
-    for key in keys:
-        union |= allowed[key]
     numbers: dict[object, int] = {}
     found: dict[int, frozenset[int]] = {}
     holders: dict[int, int] = {}
-    for at in positions(union):
+    for at in positions(union(allowed[key] for key in keys)):
         attribute = static_attribute(demands.candidates[at][1], name)
         if attribute is None:
             for key in keys:
@@ -210,7 +187,7 @@ def _elements(attribute: DeviceAttribute, variant: Variant) -> list[object]:
 
 class _CounterSets:
     def __init__(self, variant: Variant, availability: CounterAvailability) -> None:
-        self.found: list[CounterSetLeft] = []
+        self.found: list[Mapping[str, int]] = []
         self._variant = variant
         self._availability = availability
         self._numbers: dict[object, int] = {}
@@ -229,7 +206,7 @@ class _CounterSets:
             number = self._numbers.get((key, consumption.counter_set))
             if number is None:
                 number = self._numbers[key, consumption.counter_set] = len(self.found)
-                self.found.append(CounterSetLeft(known))
+                self.found.append(known)
             for name, counter in (consumption.counters or {}).items():
                 if name in known:
                     sums[number, name] = sums.get((number, name), 0) + nanos(counter.value)

@@ -21,7 +21,7 @@ from typing import Final
 
 from dra_infra.kubernetes.scheduler.allocator.bounds import Bounds
 from dra_infra.kubernetes.scheduler.allocator.counters import CounterAvailability
-from dra_infra.kubernetes.scheduler.allocator.demands import Demands, Surroundings, gather_demands, positions
+from dra_infra.kubernetes.scheduler.allocator.demands import Demands, gather_demands, positions
 from dra_infra.kubernetes.scheduler.allocator.facts import ConstraintValues, Facts, gather_facts
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
 from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Found, Search, is_tried
@@ -38,7 +38,7 @@ class States:
         self._facts = facts
         self._demands = facts.demands
         self._has_admin = any(wanted.admin for wanted in facts.demands.wanted.values())
-        self._relevant = self._find_relevant()
+        self._relevant = facts.demands.candidates_in_question()
         self._cluster: dict[int, int] = {}
         self._structures: list[int] = []
         self._descriptions: dict[int, int] = {}
@@ -117,12 +117,6 @@ class States:
         for cluster, ranks in by_cluster.items():
             clusters.setdefault(cluster, ([], []))[1].append((number, frozenset(ranks)))
 
-    def _find_relevant(self) -> list[int]:
-        union = 0
-        for bits in self._demands.allowed.values():
-            union |= bits
-        return list(positions(union))
-
     def _form_clusters(self) -> None:
         parents = {position: position for position in self._relevant}
 
@@ -182,7 +176,7 @@ class States:
             self._descriptions[position] = self._number(description)
             described.append(self._descriptions[position])
         contents = tuple(
-            frozenset(self._facts.counter_sets[counter_set].left.items()) for counter_set in counter_sets
+            frozenset(self._facts.counter_sets[counter_set].items()) for counter_set in counter_sets
         )
         self._structures.append(self._number((tuple(described), contents)))
 
@@ -222,14 +216,13 @@ class PrunedSearch(Search):
 
     Args:
         attempt: What is asked.
-        around: What decides about the node beside the claims.
         availability: What is left of counters before the attempt.
     """
 
-    def __init__(self, attempt: Attempt, *, around: Surroundings, availability: CounterAvailability) -> None:
+    def __init__(self, attempt: Attempt, availability: CounterAvailability) -> None:
         super().__init__(attempt)
         self._tried = [pool for pool in attempt.pools if is_tried(pool, attempt.variant)]
-        self._around = around
+        self._attempt = attempt
         self._availability = availability
         self._has_counted = False
         self._demands: Demands | None = None
@@ -271,7 +264,7 @@ class PrunedSearch(Search):
         return found
 
     def _is_known(self) -> bool:
-        reach, declared = self._around.reach, self._around.declared
+        reach, declared = self._attempt.reach, self._attempt.declared
         return not reach.is_empty and all(
             reach.has_rows(each, self._tried, declared)
             for each in self.wanted.values()
@@ -281,15 +274,13 @@ class PrunedSearch(Search):
     def _is_short(self) -> bool:
         if not self._has_counted:
             self._has_counted = True
-            self._demands = gather_demands(
-                self.wanted, self._claims, self._candidates, self._tried, self._around, self._variant
-            )
+            self._demands = gather_demands(self._attempt, self.wanted, self._candidates, self._tried)
             return self._demands is not None and self._demands.are_short()
         return False
 
     def _begin_proofs(self, demands: Demands) -> None:
         # Once: where there are no proofs, the count of dead ends is not looked at again.
         self._demands = None
-        facts = gather_facts(demands, self._claims, self._around.state, self._availability)
+        facts = gather_facts(demands, self._claims, self._attempt.state, self._availability)
         if facts is not None:
             self._proofs = States(facts), Bounds(facts)

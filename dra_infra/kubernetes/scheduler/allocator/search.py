@@ -21,7 +21,7 @@ from dra_infra.kubernetes.api.resource_claim import ResourceClaim
 from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits
 from dra_infra.kubernetes.scheduler.allocator.constraints import build_constraints
 from dra_infra.kubernetes.scheduler.allocator.identity import Published, abort
-from dra_infra.kubernetes.scheduler.allocator.matching import Matching
+from dra_infra.kubernetes.scheduler.allocator.matching import Matching, Reach
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.requests import (
     DeviceCount,
@@ -31,9 +31,11 @@ from dra_infra.kubernetes.scheduler.allocator.requests import (
     describe,
     leaves,
 )
-from dra_infra.kubernetes.scheduler.allocator.state import NO_USE
+from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
+from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState
 from dra_infra.kubernetes.scheduler.allocator.taking import Taking
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
+from dra_infra.kubernetes.scheduler.fleet import Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,11 @@ class Attempt:
         taking: The devices that are taken, and the constraints of the claims.
         matching: Which devices a request can have.
         variant: Whose rules.
+        index: The slices of the cluster.
+        state: What is in use before the attempt.
+        reach: What requests can have while nothing is in use.
+        node: The node.
+        declared: `status.declaredFeatures` of the node.
         is_cancelled: Asked at each step; true ends the attempt as the scheduler's timeout of a node does.
     """
 
@@ -56,6 +63,11 @@ class Attempt:
     taking: Taking
     matching: Matching
     variant: Variant
+    index: SliceIndex
+    state: AllocatedState
+    reach: Reach
+    node: Node
+    declared: frozenset[str]
     is_cancelled: Callable[[], bool]
 
 
