@@ -31,11 +31,12 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     Printed,
     check_keyed_items,
-    duplicate,
+    check_unique,
     forbidden,
     internal,
     invalid,
     keyed,
+    malformed,
     not_found,
     required,
     too_many,
@@ -102,7 +103,8 @@ def _check_options(
                 told = f"option is larger than capacity value: {most}"
                 yield invalid("policy.value-too-large", f"{path}[{index}]", str(option), told)
             has_default = has_default or option.value == default.value
-        yield from _check_unique(options, path, _key(release))
+        rule = "policy.values-duplicate"
+        yield from check_unique(options, path, _key(release), rule=rule, covered=False)
     if not has_default:
         told = "default value is not valid according to the requestPolicy"
         yield invalid("policy.default-among-values", path, str(default), told)
@@ -120,17 +122,6 @@ def _spelling(amount: Amount) -> str:
     point = len(text) - amount.places
     sign = "-" if amount.value < 0 else ""
     return f"{sign}{text[:point]}.{text[point:]}" if amount.places else f"{sign}{text}"
-
-
-def _check_unique(
-    options: list[Amount], path: str, key: Callable[[Amount], Hashable]
-) -> Iterator[FieldError]:
-    seen = set()
-    for index, option in enumerate(options):
-        found = key(option)
-        if found in seen:
-            yield duplicate("policy.values-duplicate", f"{path}[{index}]", found)
-        seen.add(found)
 
 
 def _check_range(
@@ -270,8 +261,7 @@ def _check_counters(
 
 
 def _check_name(name: str, path: str, *, rule: str) -> Iterator[FieldError]:
-    for told in names.dns_label(name):
-        yield invalid(rule, path, name, told, origin=_SHORT_NAME, covered=True)
+    yield from malformed(rule, path, name, names.dns_label(name), origin=_SHORT_NAME, covered=True)
 
 
 def check_consumption(

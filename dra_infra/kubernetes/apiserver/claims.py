@@ -39,6 +39,7 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     invalid,
     itself,
     label_wording,
+    malformed,
     not_supported,
     required,
     taint_effects,
@@ -82,8 +83,7 @@ class ClaimContext:
 
 def _check_request(request: DeviceRequest, path: str, context: ClaimContext) -> Iterator[FieldError]:
     """Check one entry of `requests`."""
-    for told in names.dns_label(request.name):
-        yield invalid("request.name", f"{path}.name", request.name, told)
+    yield from malformed("request.name", f"{path}.name", request.name, names.dns_label(request.name))
     ladder, exactly = request.first_available, request.exactly
     if not ladder and exactly is None:
         yield required(
@@ -108,7 +108,7 @@ def _check_request(request: DeviceRequest, path: str, context: ClaimContext) -> 
 
 def _check_ladder(request: DeviceRequest, path: str, context: ClaimContext) -> Iterator[FieldError]:
     at = f"{path}.firstAvailable"
-    goes_on = context.release.number < 35
+    is_old = context.release.number < 35
     yield from check_keyed_items(
         request.first_available,
         at,
@@ -117,16 +117,15 @@ def _check_ladder(request: DeviceRequest, path: str, context: ClaimContext) -> I
         size_rule="request.first-available-size",
         unique_rule="request.duplicate",
         limit=MAX_FIRST_AVAILABLE,
-        goes_on=goes_on,
-        below=".name" if goes_on else "",
+        checks_all=is_old,
+        below=".name" if is_old else "",
     )
 
 
 def _check_subrequest(
     sub: DeviceSubRequest, path: str, context: ClaimContext, parent: str
 ) -> Iterator[FieldError]:
-    for told in names.dns_label(sub.name):
-        yield invalid("request.name", f"{path}.name", sub.name, told)
+    yield from malformed("request.name", f"{path}.name", sub.name, names.dns_label(sub.name))
     yield from _check_leaf(sub, path, context, f"{parent}/{sub.name}")
 
 
@@ -205,8 +204,7 @@ def check_toleration(
 def _check_tolerated_value(toleration: DeviceToleration, path: str, unit: str) -> Iterator[FieldError]:
     value = toleration.value
     if toleration.operator == "Equal":
-        for told in names.label_value(value, unit):
-            yield invalid("toleration.value", path, value, told)
+        yield from malformed("toleration.value", path, value, names.label_value(value, unit))
     elif value:
         yield invalid("toleration.value-with-exists", path, value, "must be empty for operator `Exists`")
 
@@ -262,7 +260,7 @@ def check_claim(
     """Check `spec.devices` of a claim, or `spec.spec.devices` of a template, at *path*, with its defaults filled in."""
     known = _request_names(claim)
     context = ClaimContext.of(claim, release, stored=stored)
-    goes_on = release.number < 35
+    is_old = release.number < 35
     yield from check_keyed_items(
         claim.requests,
         f"{path}.requests",
@@ -270,22 +268,22 @@ def check_claim(
         lambda request: request.name,
         size_rule="claim.requests-size",
         unique_rule="request.duplicate",
-        goes_on=goes_on,
-        below=".name" if goes_on else "",
+        checks_all=is_old,
+        below=".name" if is_old else "",
     )
     yield from check_items(
         claim.constraints,
         f"{path}.constraints",
         lambda constraint, at: _check_constraint(constraint, at, known, release),
         size_rule="claim.constraints-size",
-        goes_on=goes_on,
+        checks_all=is_old,
     )
     yield from check_items(
         claim.config,
         f"{path}.config",
         lambda config, at: _check_claim_configuration(config, at, known, context),
         size_rule="claim.config-size",
-        goes_on=goes_on,
+        checks_all=is_old,
     )
     yield from _check_derived_cost(claim, path, release)
 
@@ -339,7 +337,7 @@ def _check_references(
         itself,
         size_rule="constraint.requests-size",
         unique_rule="constraint.requests-duplicate",
-        goes_on=release.number < 35,
+        checks_all=release.number < 35,
     )
 
 
@@ -350,8 +348,7 @@ def _check_reference(name: str, path: str, known: _RequestNames) -> Iterator[Fie
         yield invalid("reference.unknown", path, name, _REFERENCE_TEXT)
         return
     for part in parts:
-        for told in names.dns_label(part):
-            yield invalid("reference.format", path, part, told)
+        yield from malformed("reference.format", path, part, names.dns_label(part))
     if parts[0] not in known or (len(parts) == 2 and parts[1] not in known[parts[0]]):
         yield invalid("reference.unknown", path, name, _REFERENCE_TEXT)
 
@@ -393,7 +390,7 @@ def check_class(
         "spec.config",
         lambda config, at: check_configuration(config.opaque, at, release, stored=unchanged),
         size_rule="claim.config-size",
-        goes_on=release.number < 35,
+        checks_all=release.number < 35,
     )
     name = spec.extended_resource_name
     if name is not None and not names.is_extended_resource_name(name):

@@ -39,6 +39,7 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     check_items,
     forbidden,
     invalid,
+    malformed,
     required,
     too_long,
 )
@@ -143,7 +144,7 @@ def check_selectors(
         path,
         lambda selector, at: _check_selector(selector, at, release, stored=stored),
         size_rule="selectors.size",
-        goes_on=release.number < 35,
+        checks_all=release.number < 35,
     )
 
 
@@ -163,7 +164,13 @@ def check_configuration(
     if opaque is None:
         yield required("config.opaque-required", f"{path}.opaque")
         return
-    yield from _check_driver_name(opaque.driver, f"{path}.opaque.driver", release)
+    yield from check_driver_name(
+        opaque.driver,
+        f"{path}.opaque.driver",
+        covered=True,
+        length_covered=release.number >= 36,
+        checks_missing=release.number < 35,
+    )
     yield from _check_parameters(opaque.parameters, f"{path}.opaque.parameters", stored=stored)
 
 
@@ -174,15 +181,15 @@ def check_driver_name(
     rule: str = "config.driver",
     covered: bool = False,
     length_covered: bool = False,
-    goes_on: bool = False,
+    checks_missing: bool = False,
 ) -> Iterator[FieldError]:
     """Check a driver's name; *rule* is the stem of the names of the rules (ValidateCSIDriverName).
 
-    Up to 1.34 it *goes on* to the format of a name that is missing.
+    Up to 1.34 the format of a name that is missing is checked too.
     """
     if not name:
         yield required(f"{rule}-required", path, covered=covered)
-        if not goes_on:
+        if not checks_missing:
             return
     if names.size(name) > MAX_DRIVER_NAME:
         yield too_long(
@@ -201,12 +208,6 @@ def check_driver_name(
             origin="format=k8s-long-name-caseless" if covered else "",
             covered=covered,
         )
-
-
-def _check_driver_name(name: str, path: str, release: Release) -> Iterator[FieldError]:
-    yield from check_driver_name(
-        name, path, covered=True, length_covered=release.number >= 36, goes_on=release.number < 35
-    )
 
 
 def _check_parameters(parameters: Any, path: str, *, stored: bool = False) -> Iterator[FieldError]:
@@ -301,8 +302,7 @@ def _check_identifier(identifier: str, path: str, rule: str = _RULE) -> Iterator
     """Check the part behind the domain."""
     if names.size(identifier) > MAX_IDENTIFIER:
         yield too_long(rule, path, MAX_IDENTIFIER)
-    for told in names.c_identifier(identifier):
-        yield invalid(rule, path, identifier, told)
+    yield from malformed(rule, path, identifier, names.c_identifier(identifier))
 
 
 def _marked(error: FieldError, *, covered: bool) -> FieldError:

@@ -46,6 +46,7 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     itself,
     keyed,
     label_wording,
+    malformed,
     not_supported,
     required,
     taint_effects,
@@ -129,8 +130,7 @@ def _check_length(text: str, path: str) -> Iterator[FieldError]:
 
 
 def _check_version(text: str, path: str) -> Iterator[FieldError]:
-    for told in names.semver(text):
-        yield invalid("attribute.version", path, text, told)
+    yield from malformed("attribute.version", path, text, names.semver(text))
     yield from _check_length(text, path)
 
 
@@ -146,7 +146,7 @@ def _check_bindings(
             lambda name, place: _check_condition(name, place, release),
             size_rule="binding.size",
             limit=MAX_CONDITIONS,
-            goes_on=release.number < 35,
+            checks_all=release.number < 35,
         )
         # Looked at even where there are too many.
         yield from check_unique(items, at, itself, rule="binding.duplicate", covered=False)
@@ -164,8 +164,7 @@ def _check_bindings(
 
 def _check_condition(name: str, path: str, release: Release) -> Iterator[FieldError]:
     noun, unit = label_wording(release)
-    for told in names.label_key(name, noun=noun, unit=unit):
-        yield invalid("binding.condition", path, name, told)
+    yield from malformed("binding.condition", path, name, names.label_key(name, noun=noun, unit=unit))
 
 
 def check_taint(
@@ -220,8 +219,7 @@ def check_device(device: Device, path: str, context: SliceContext) -> Iterator[F
     """Check one device."""
     release = context.release
     old = context.stored.get(device.name)
-    for told in names.dns_label(device.name):
-        yield invalid("device.name", f"{path}.name", device.name, told)
+    yield from malformed("device.name", f"{path}.name", device.name, names.dns_label(device.name))
     yield from _check_number_of_entries(device, path, release)
     yield from _check_attributes(device.attributes, f"{path}.attributes", release)
     if release.number < 37 or old is None or not _same_capacity(old, device):
@@ -238,7 +236,7 @@ def check_device(device: Device, path: str, context: SliceContext) -> Iterator[F
             lambda taint, at: check_taint(taint, at, release),
             size_rule="taints.size",
             limit=max_taints(release),
-            goes_on=release.number < 35,
+            checks_all=release.number < 35,
             covered=False,
         )
     yield from check_consumption(device.consumes_counters, f"{path}.consumesCounters", release)

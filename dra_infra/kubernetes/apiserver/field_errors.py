@@ -108,6 +108,14 @@ def invalid(rule: str, path: str, value: object, detail: str, **engine: Any) -> 
     )
 
 
+def malformed(
+    rule: str, path: str, value: object, texts: Iterable[str], **engine: Any
+) -> Iterator[FieldError]:
+    """A value has not the format that it must have; one error for each text of `names` about it."""
+    for told in texts:
+        yield invalid(rule, path, value, told, **engine)
+
+
 def forbidden(rule: str, path: str, detail: str) -> FieldError:
     """A value may not be set here."""
     return FieldError(rule=rule, path=path, kind=ErrorKind.FORBIDDEN, detail=detail)
@@ -118,9 +126,9 @@ def internal(rule: str, path: str, detail: str) -> FieldError:
     return FieldError(rule=rule, path=path, kind=ErrorKind.INTERNAL, detail=detail)
 
 
-def not_found(rule: str, path: str, value: object) -> FieldError:
+def not_found(rule: str, path: str, value: object, detail: str = "") -> FieldError:
     """A value names what is not there."""
-    return FieldError(rule=rule, path=path, kind=ErrorKind.NOT_FOUND, value=printed(value))
+    return FieldError(rule=rule, path=path, kind=ErrorKind.NOT_FOUND, value=printed(value), detail=detail)
 
 
 def too_long(rule: str, path: str, limit: int, *, unit: str = "bytes", **engine: Any) -> FieldError:
@@ -187,7 +195,7 @@ def check_items(
     *,
     size_rule: str,
     limit: int = MAX_ITEMS,
-    goes_on: bool = False,
+    checks_all: bool = False,
     covered: bool = True,
 ) -> Iterator[FieldError]:
     """Check a list: too many items, else each item.
@@ -198,13 +206,13 @@ def check_items(
         check: What to check of an item at its path; None when only the size is looked at.
         size_rule: Rule of the list's size.
         limit: Most items; below zero for none.
-        goes_on: Whether items of a list that is too long are checked too, as up to 1.34.
+        checks_all: Whether items of a list that is too long are checked too, as up to 1.34.
         covered: Whether the generated rules know the size as well.
     """
     items = items or ()
     if 0 <= limit < len(items):
         yield too_many(size_rule, path, len(items), limit, origin="maxItems", covered=covered)
-        if not goes_on:
+        if not checks_all:
             return
     if check is not None:
         for index, item in enumerate(items):
@@ -220,16 +228,16 @@ def check_keyed_items(
     size_rule: str,
     unique_rule: str,
     limit: int = MAX_ITEMS,
-    goes_on: bool = False,
+    checks_all: bool = False,
     below: str = "",
     shown: Callable[[Item], Any] | None = None,
     covered: bool = True,
 ) -> Iterator[FieldError]:
     """Check a list as `check_items` does, and then, unless it is too long, that no *key* is there twice."""
     yield from check_items(
-        items, path, check, size_rule=size_rule, limit=limit, goes_on=goes_on, covered=covered
+        items, path, check, size_rule=size_rule, limit=limit, checks_all=checks_all, covered=covered
     )
-    if goes_on or not 0 <= limit < len(items or ()):
+    if checks_all or not 0 <= limit < len(items or ()):
         yield from check_unique(items, path, key, rule=unique_rule, below=below, shown=shown, covered=covered)
 
 

@@ -35,6 +35,7 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     check_keyed_items,
     invalid,
     itself,
+    malformed,
     not_supported,
     required,
     too_long,
@@ -208,8 +209,7 @@ def check_generated_attribute(
     if len(parts) == 1 or (len(parts) == 2 and parts[1]):
         if names.size(parts[-1]) > MAX_IDENTIFIER:
             yield too_long(rule, path, MAX_IDENTIFIER, origin=_FULLY_QUALIFIED)
-        for told in names.c_identifier(parts[-1]):
-            yield invalid(rule, path, parts[-1], told, origin=_FULLY_QUALIFIED)
+        yield from malformed(rule, path, parts[-1], names.c_identifier(parts[-1]), origin=_FULLY_QUALIFIED)
     if len(parts) == 1:
         yield invalid(
             rule,
@@ -256,8 +256,7 @@ def _check_extended_resource(name: str, path: str) -> Iterator[FieldError]:
         yield invalid(rule, path, name, 'must not have "kubernetes.io/" domain', origin=_EXTENDED_RESOURCE)
     if name.startswith("requests."):
         yield invalid(rule, path, name, 'must not have "requests." prefix', origin=_EXTENDED_RESOURCE)
-    for told in names.label_key(f"requests.{name}"):
-        yield invalid(rule, path, name, told, origin=_EXTENDED_RESOURCE)
+    yield from malformed(rule, path, name, names.label_key(f"requests.{name}"), origin=_EXTENDED_RESOURCE)
 
 
 def _shown(item: Record) -> Printed:

@@ -29,6 +29,7 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     check_unique,
     invalid,
     itself,
+    malformed,
     not_supported,
     required,
 )
@@ -123,7 +124,7 @@ def _check_consumption(each: DeviceCounterConsumption, path: str) -> Iterator[Fi
     yield from check_keyed_items(
         groups,
         at,
-        _check_group,
+        lambda group, place: _check_label(group, place, rule="groups.name"),
         itself,
         size_rule="groups.size",
         unique_rule="groups.duplicate",
@@ -132,17 +133,15 @@ def _check_consumption(each: DeviceCounterConsumption, path: str) -> Iterator[Fi
     )
 
 
-def _check_group(group: str, path: str) -> Iterator[FieldError]:
-    for told in names.dns_label(group, "bytes"):
-        yield invalid("groups.name", path, group, told, origin=_SHORT_NAME)
+def _check_label(name: str, path: str, *, rule: str) -> Iterator[FieldError]:
+    return malformed(rule, path, name, names.dns_label(name, "bytes"), origin=_SHORT_NAME)
 
 
 def _check_name(name: str, path: str, *, stem: str) -> Iterator[FieldError]:
     if not name:
         yield required(f"{stem}-required", path)
-        return
-    for told in names.dns_label(name, "bytes"):
-        yield invalid(stem, path, name, told, origin=_SHORT_NAME)
+    else:
+        yield from _check_label(name, path, rule=stem)
 
 
 def _check_counters(
@@ -152,8 +151,7 @@ def _check_counters(
         yield required("counters.required", path)
     for name in counters or ():
         if name not in (old or {}):
-            for told in names.dns_label(name, "bytes"):
-                yield invalid("counters.name", path, name, told, origin=_SHORT_NAME)
+            yield from _check_label(name, path, rule="counters.name")
 
 
 def _check_mapping(mapping: NodeAllocatableMapping, path: str) -> Iterator[FieldError]:

@@ -18,6 +18,7 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     forbidden,
     invalid,
     label_wording,
+    malformed,
     required,
     too_long,
 )
@@ -88,11 +89,9 @@ def check_labels(labels: Mapping[str, str] | None, path: str, release: Release) 
     """Check labels; findings about keys and values alike are at the path of the whole map."""
     noun, unit = label_wording(release)
     for key, value in (labels or {}).items():
-        for told in names.label_key(key, noun=noun, unit=unit):
-            yield invalid("metadata.label-key", path, key, told)
+        yield from malformed("metadata.label-key", path, key, names.label_key(key, noun=noun, unit=unit))
         if value not in (UNKNOWN, SECRET):
-            for told in names.label_value(value, unit):
-                yield invalid("metadata.label-value", path, value, told)
+            yield from malformed("metadata.label-value", path, value, names.label_value(value, unit))
 
 
 def check_annotations(
@@ -125,8 +124,7 @@ def _check_name(metadata: ObjectMeta, release: Release, kind: str) -> Iterator[F
     if not name:
         yield required("metadata.name-required", "metadata.name", "name or generateName is required")
         return
-    for told in names.dns_subdomain(name, unit):
-        yield invalid("metadata.name-format", "metadata.name", name, told)
+    yield from malformed("metadata.name-format", "metadata.name", name, names.dns_subdomain(name, unit))
 
 
 def _check_finalizers(finalizers: Sequence[str], path: str, release: Release) -> Iterator[FieldError]:
@@ -143,10 +141,12 @@ def _check_finalizers(finalizers: Sequence[str], path: str, release: Release) ->
 
 
 def _check_owners(owners: Sequence[OwnerReference], path: str, release: Release) -> Iterator[FieldError]:
-    check_owner = _check_owner if release.number >= 37 else _check_owner_before_37
     controller = ""
     for index, owner in enumerate(owners):
-        yield from check_owner(owner, f"{path}[{index}]" if release.number >= 37 else path)
+        if release.number >= 37:
+            yield from _check_owner(owner, f"{path}[{index}]")
+        else:
+            yield from _check_owner_before_37(owner, path)
         if owner.controller:
             named = f"{owner.kind}/{owner.name}"
             if controller:

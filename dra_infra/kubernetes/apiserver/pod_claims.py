@@ -11,12 +11,12 @@ from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.pods import ContainerResourceClaim, PodClaims, PodResourceClaim
 from dra_infra.kubernetes.apiserver.field_errors import (
-    ErrorKind,
     FieldError,
     duplicate,
     forbidden,
     invalid,
-    printed,
+    malformed,
+    not_found,
     required,
 )
 
@@ -70,8 +70,7 @@ def _check_target(entry: PodResourceClaim, path: str) -> Iterator[FieldError]:
         yield invalid("pod.claim-one-of", path, shown, told)
     for field, name in (("resourceClaimName", claim), ("resourceClaimTemplateName", template)):
         if name is not None and name not in (UNKNOWN, SECRET):
-            for told in names.dns_subdomain(name):
-                yield invalid("pod.claim-reference", f"{path}.{field}", name, told)
+            yield from malformed("pod.claim-reference", f"{path}.{field}", name, names.dns_subdomain(name))
 
 
 def _check_uses(
@@ -97,12 +96,6 @@ def _check_uses(
                 yield duplicate("container.claim-duplicate", at, use.name)
             seen.add(key)
         if use.name not in known:
-            yield _not_found(at, use.name, known)
-
-
-def _not_found(path: str, name: str, known: Sequence[str]) -> FieldError:
-    told = "must be one of the names in pod.spec.resourceClaims"
-    told += f": {', '.join(known)}" if known else " which is empty"
-    return FieldError(
-        rule="container.claim-unknown", path=path, kind=ErrorKind.NOT_FOUND, value=printed(name), detail=told
-    )
+            told = "must be one of the names in pod.spec.resourceClaims"
+            told += f": {', '.join(known)}" if known else " which is empty"
+            yield not_found("container.claim-unknown", at, use.name, told)

@@ -71,7 +71,7 @@ def _check_selector(
             yield invalid("taint-rule.class", f"{path}.deviceClassName", selector.device_class_name, told)
     if selector.driver is not None:
         yield from check_driver_name(
-            selector.driver, f"{path}.driver", rule="taint-rule.driver", goes_on=release.number < 35
+            selector.driver, f"{path}.driver", rule="taint-rule.driver", checks_missing=release.number < 35
         )
     if selector.pool is not None:
         yield from check_pool_name(selector.pool, f"{path}.pool", rule="taint-rule.pool")

@@ -29,6 +29,7 @@ from dra_infra.kubernetes.apiserver.field_errors import (
     Printed,
     check_keyed_items,
     invalid,
+    malformed,
     required,
     too_long,
 )
@@ -42,7 +43,9 @@ def check_slice(
     spec: ResourceSliceSpec, release: Release, *, old: ResourceSliceSpec | None = None
 ) -> Iterator[FieldError]:
     """Check the spec of a slice, which may be put in the place of the *old* one."""
-    yield from check_driver_name(spec.driver, "spec.driver", rule="slice.driver", goes_on=release.number < 35)
+    yield from check_driver_name(
+        spec.driver, "spec.driver", rule="slice.driver", checks_missing=release.number < 35
+    )
     yield from _check_pool(spec.pool, "spec.pool")
     if old is not None:
         yield from _check_unchanged(spec, old)
@@ -65,8 +68,7 @@ def check_pool_name(name: str, path: str, *, rule: str) -> Iterator[FieldError]:
     if names.size(name) > MAX_POOL_NAME:
         yield too_long(f"{rule}-length", path, MAX_POOL_NAME)
     for part in name.split("/"):
-        for told in names.dns_subdomain(part):
-            yield invalid(f"{rule}-format", path, part, told)
+        yield from malformed(f"{rule}-format", path, part, names.dns_subdomain(part))
 
 
 def _check_pool(pool: ResourcePool, path: str) -> Iterator[FieldError]:
@@ -164,7 +166,7 @@ def _check_devices(
         size_rule="slice.devices-size",
         unique_rule="slice.devices-duplicate",
         limit=max_devices(spec, release),
-        goes_on=is_old,
+        checks_all=is_old,
         below=".name" if is_old else "",
         covered=False,
     )

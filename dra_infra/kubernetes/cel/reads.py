@@ -249,27 +249,27 @@ class Place:
         return self.by_step.get(name, self.otherwise)
 
 
-class Third:
+class PathOfThree:
     """A path of three parts, with the room for a fourth that all paths made from it share."""
 
-    __slots__ = ("fourth", "name", "place")
+    __slots__ = ("longer", "name", "place")
 
     def __init__(self, place: Place) -> None:
         self.place = place
         self.name = ""
-        self.fourth = Fourth(self)
+        self.longer = PathOfFour(self)
 
 
-class Fourth:
+class PathOfFour:
     """A path of four parts."""
 
-    __slots__ = ("third",)
+    __slots__ = ("shorter",)
 
-    def __init__(self, third: Third) -> None:
-        self.third = third
+    def __init__(self, shorter: PathOfThree) -> None:
+        self.shorter = shorter
 
 
-Path: TypeAlias = Place | Third | Fourth | None
+Path: TypeAlias = Place | PathOfThree | PathOfFour | None
 """None stands for all that is not part of a device."""
 
 
@@ -295,16 +295,16 @@ ROOTS: Final[dict[str, Path]] = {
 
 def append(path: Path, part: str) -> Path:
     """A path with one more part; none of more than four leads anywhere."""
-    if path is None or path.__class__ is Fourth:
+    if path is None or path.__class__ is PathOfFour:
         return None
-    if isinstance(path, Third):
+    if isinstance(path, PathOfThree):
         path.name = part
-        return path.fourth
+        return path.longer
     if isinstance(path, Place):
         place = path.step(part)
         if path is _DEVICE or place is None:
             return place
-        return Third(place)
+        return PathOfThree(place)
     return None
 
 
@@ -312,17 +312,17 @@ def size_at(path: Path) -> Size | None:
     """The range of sizes at the end of a path, None where the server knows of none."""
     if isinstance(path, Place):
         return path.size
-    if isinstance(path, Third):
+    if isinstance(path, PathOfThree):
         return path.place.size
-    if isinstance(path, Fourth):
-        place = path.third.place.step(path.third.name)
+    if isinstance(path, PathOfFour):
+        place = path.shorter.place.step(path.shorter.name)
         return place.size if place else None
     return None
 
 
 def size_of_elements(path: Path) -> Size | None:
     """The range of sizes of what the value at a path holds."""
-    if isinstance(path, Third):
+    if isinstance(path, PathOfThree):
         place = path.place.step("@items")
     elif isinstance(path, Place) and path is not _DEVICE:
         place = path.step("@items")
