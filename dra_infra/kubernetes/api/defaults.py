@@ -41,8 +41,8 @@ def with_defaults(record: AnyRecord, *, version: str = "v1") -> AnyRecord:
         spec = changed_only(inner, devices=claim_with_defaults(inner.devices, version=version))
         return changed_only(record, spec=changed_only(record.spec, spec=spec))
     if isinstance(record, ResourceSlice) and record.spec.devices:
-        devices = each_changed(record.spec.devices, _device)
-        return changed_only(record, spec=changed_only(record.spec, devices=devices))
+        published = each_changed(record.spec.devices, _device)
+        return changed_only(record, spec=changed_only(record.spec, devices=published))
     return record
 
 

@@ -37,7 +37,7 @@ def _matches_term(term: Mapping[str, Any], node: Node) -> bool:
 def matches_label(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     """Checks that labels meet one requirement; an operator that is not known is met by none."""
     value = labels.get(str(requirement.get("key")))
-    values = _values(requirement)
+    values = read_texts(requirement.get("values"))
     match requirement.get("operator"):
         case "In":
             return value is not None and value in values
@@ -56,7 +56,7 @@ def matches_label(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> 
 
 
 def _matches_field(requirement: Mapping[str, Any], name: str) -> bool:
-    values = _values(requirement)
+    values = read_texts(requirement.get("values"))
     if requirement.get("key") != _NAME_FIELD or len(values) != 1:
         return False
     match requirement.get("operator"):
@@ -72,11 +72,6 @@ def _compares(value: str | None, values: Sequence[str], *, above: bool) -> bool:
     if value is None or len(values) != 1 or not (_INT64.fullmatch(value) and _INT64.fullmatch(values[0])):
         return False
     return int(value) > int(values[0]) if above else int(value) < int(values[0])
-
-
-def _values(requirement: Mapping[str, Any]) -> list[str]:
-    values = requirement.get("values")
-    return [str(value) for value in values] if isinstance(values, list) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +95,7 @@ class LabelSelector:
             (str(key), "In", (str(wanted),)) for key, wanted in mapping(value.get("matchLabels")).items()
         )
         expressions = (
-            (str(each.get("key")), str(each.get("operator")), _texts(each.get("values")))
+            (str(each.get("key")), str(each.get("operator")), read_texts(each.get("values")))
             for each in mappings(value.get("matchExpressions"))
         )
         return cls((*sorted(exact), *expressions))
@@ -134,7 +129,8 @@ class LabelSelector:
         return LabelSelector((*self.requirements, *extra))
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def read_texts(value: Any) -> tuple[str, ...]:
+    """The items of a list of a manifest as texts; none of what is no list."""
     return tuple(str(item) for item in value) if isinstance(value, list) else ()
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.scheduler.label_selectors import LabelSelector, Namespaces
+from dra_infra.kubernetes.scheduler.label_selectors import LabelSelector, Namespaces, read_texts
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -211,7 +211,9 @@ def _read_term(term: Mapping[str, Any], namespace: str, labels: Mapping[str, str
     return AffinityTerm(
         topology_key=str(term.get("topologyKey") or ""),
         selector=LabelSelector.read(term.get("labelSelector")).narrowed(
-            labels, like=_keys(term.get("matchLabelKeys")), unlike=_keys(term.get("mismatchLabelKeys"))
+            labels,
+            like=read_texts(term.get("matchLabelKeys")),
+            unlike=read_texts(term.get("mismatchLabelKeys")),
         ),
         namespaces=written if written or selector is not None else frozenset((namespace,)),
         namespace_selector=LabelSelector.read(selector),
@@ -223,7 +225,7 @@ def _read_spread(constraint: Mapping[str, Any], labels: Mapping[str, str]) -> Sp
         topology_key=str(constraint.get("topologyKey") or ""),
         max_skew=_number(constraint.get("maxSkew")),
         selector=LabelSelector.read(constraint.get("labelSelector")).narrowed(
-            labels, like=_keys(constraint.get("matchLabelKeys"))
+            labels, like=read_texts(constraint.get("matchLabelKeys"))
         ),
         min_domains=_number(constraint.get("minDomains")),
         honors_affinity=constraint.get("nodeAffinityPolicy", "Honor") == "Honor",
@@ -233,7 +235,3 @@ def _read_spread(constraint: Mapping[str, Any], labels: Mapping[str, str]) -> Sp
 
 def _number(value: Any) -> int:
     return int(value) if isinstance(value, (int, float)) else 1
-
-
-def _keys(value: Any) -> tuple[str, ...]:
-    return tuple(str(item) for item in value) if isinstance(value, list) else ()

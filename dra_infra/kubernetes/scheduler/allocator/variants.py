@@ -165,13 +165,9 @@ class Variant:
         return quirk in self.quirks
 
 
-def _is_passed_on(gate: str, number: int) -> bool:
-    return gate in _SINCE and number >= _SINCE[gate]
-
-
 def asked_features(release: Release) -> frozenset[str]:
     """The gates of *release* that its scheduler passes on to the allocator."""
-    asked = frozenset(gate for gate in release.gates if _is_passed_on(gate, release.number))
+    asked = frozenset(gate for gate, since in _SINCE.items() if release.number >= since) & release.gates
     if release.number >= 35 and not asked >= _BINDING:
         # From 1.35 on the two gates are one feature; before, each is one.
         asked -= _BINDING
