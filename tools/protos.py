@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-PROTOCOL: Final = Path("dra_infra/plugin/protocol")
+FOLDERS: Final = (Path("dra_infra/plugin/protocol"), Path("tests/unit/plugin/protocol"))
+"""What the plugin speaks, and the older versions of it, which tests speak: the plugin answers them with the messages of the newer."""
 
 _COMMON_POOL: Final = "_descriptor_pool.Default()"
 _VERSION_CHECK: Final = re.compile(
@@ -29,16 +30,16 @@ _HEADS: Final = {
 }
 
 
-def generate() -> dict[str, str]:
-    """Names of files in the folder of the protocol, with the text they have to have."""
+def generate() -> dict[Path, str]:
+    """Files of the protocol below the repository, with the text they have to have."""
     with tempfile.TemporaryDirectory() as folder:
-        protos = sorted(str(PROTOCOL / file.name) for file in (ROOT / PROTOCOL).glob("*.proto"))
+        protos = sorted(str(each / file.name) for each in FOLDERS for file in (ROOT / each).glob("*.proto"))
         protoc = [sys.executable, "-m", "grpc_tools.protoc", "-I."]
         subprocess.run(
             [*protoc, f"--python_out={folder}", f"--pyi_out={folder}", *protos], cwd=ROOT, check=True
         )
-        written = sorted((Path(folder) / PROTOCOL).iterdir())
-        return {file.name: _HEADS[file.suffix] + _ours(file.read_text()) for file in written}
+        written = sorted(file for each in FOLDERS for file in (Path(folder) / each).iterdir())
+        return {file.relative_to(folder): _HEADS[file.suffix] + _ours(file.read_text()) for file in written}
 
 
 def _ours(text: str) -> str:
@@ -50,4 +51,4 @@ def _ours(text: str) -> str:
 
 if __name__ == "__main__":
     for name, content in generate().items():
-        (ROOT / PROTOCOL / name).write_text(content)
+        (ROOT / name).write_text(content)

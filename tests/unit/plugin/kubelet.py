@@ -11,7 +11,8 @@ from typing import Any
 import grpc
 
 from dra_infra.plugin.claims import Claim
-from dra_infra.plugin.protocol import dra_v1_pb2, dra_v1beta1_pb2, health_v1_pb2, registration_pb2
+from dra_infra.plugin.protocol import dra_v1_pb2, health_v1_pb2, registration_pb2
+from tests.unit.plugin.protocol import dra_v1beta1_pb2
 
 NODE = {
     "v1": ("k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin", dra_v1_pb2),

@@ -6,13 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from dra_infra.plugin.protocol import (
-    dra_v1_pb2,
-    dra_v1beta1_pb2,
-    health_v1_pb2,
-    health_v1alpha1_pb2,
-    registration_pb2,
-)
+from dra_infra.plugin.protocol import dra_v1_pb2, health_v1_pb2, registration_pb2
+from tests.unit.plugin.protocol import dra_v1beta1_pb2, health_v1alpha1_pb2
 from tools import protos
 
 CLAIM = {"namespace": 1, "uid": 2, "name": 3}
@@ -112,7 +107,7 @@ def test_both_versions_of_a_message_are_the_same_bytes_where_no_share_is():
 
 def test_what_is_committed_is_what_make_protos_writes():
     for name, text in protos.generate().items():
-        assert (protos.ROOT / protos.PROTOCOL / name).read_text() == text, f"run: make protos ({name})"
+        assert (protos.ROOT / name).read_text() == text, f"run: make protos ({name})"
 
 
 def test_messages_live_beside_those_of_pulumi_and_beside_others_of_the_same_names():
