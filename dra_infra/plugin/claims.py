@@ -93,8 +93,8 @@ class Claim:
     uid: str
     namespace: str
     name: str
-    devices: tuple[ClaimDevice, ...]
     pod_claim_name: str = ""
+    devices: tuple[ClaimDevice, ...]
 
     def __str__(self) -> str:
         return f"ResourceClaim {self.namespace}/{self.name}"

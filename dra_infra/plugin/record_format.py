@@ -11,10 +11,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable
+from dataclasses import fields
+from functools import cache
+from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
-from dra_infra.plugin.claims import Claim, ClaimDevice, DeviceNode, Edits, Hook, Mount, Record
+from pydantic.alias_generators import to_camel
+
+from dra_infra.plugin.claims import ClaimDevice, Record, State
 from dra_infra.plugin.disk import LARGEST, MOST_PARTS, may_be_parsed
 
 FORMAT: Final = 1
@@ -78,160 +82,62 @@ def _checksum(plain: object) -> str:
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(record: Record) -> dict[str, Any]:
-    claim = record.claim
-    return {
-        "claim": {
-            "uid": claim.uid,
-            "namespace": claim.namespace,
-            "name": claim.name,
-            "podClaimName": claim.pod_claim_name,
-            "devices": [
-                {
-                    "pool": each.pool,
-                    "device": each.device,
-                    "request": each.request,
-                    "subrequest": each.subrequest,
-                    "shareId": each.share_id,
-                    "adminAccess": each.admin_access,
-                    "configs": list(each.configs),
-                    **({"named": list(each.named)} if each.named else {}),
-                    "capacity": dict(each.capacity),
-                }
-                for each in claim.devices
-            ],
-        },
-        "state": record.state,
-        "preparation": record.preparation,
-        "bootId": record.boot_id,
-        "edits": [
-            {
-                "env": list(each.env),
-                "deviceNodes": [
-                    {
-                        "path": node.path,
-                        "hostPath": node.host_path,
-                        "type": node.type,
-                        "major": node.major,
-                        "minor": node.minor,
-                        "fileMode": node.file_mode,
-                        "permissions": node.permissions,
-                        "uid": node.uid,
-                        "gid": node.gid,
-                    }
-                    for node in each.device_nodes
-                ],
-                "mounts": [
-                    {
-                        "hostPath": mount.host_path,
-                        "containerPath": mount.container_path,
-                        "options": list(mount.options),
-                    }
-                    for mount in each.mounts
-                ],
-                "hooks": [
-                    {
-                        "name": hook.name,
-                        "path": hook.path,
-                        "arguments": list(hook.arguments),
-                        "env": list(hook.env),
-                    }
-                    for hook in each.hooks
-                ],
-                "additionalGids": list(each.additional_gids),
-            }
-            for each in record.edits
-        ],
-    }
+def _plain(value: Any) -> Any:
+    """A record, or a part of one, as JSON data: the fields in their order."""
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    plain = {key: _plain(getattr(value, name)) for name, key, _ in _fields(type(value))}
+    if isinstance(value, ClaimDevice):
+        plain["capacity"] = dict(value.capacity)
+        if not value.named:
+            del plain["named"]
+    return plain
 
 
 def _record(plain: Any) -> Record:
-    claim = plain["claim"]
-    state = _typed(plain["state"], str)
     # One text in memory for all devices that have the same config.
-    texts: dict[str, str] = {}
-    record = Record(
-        claim=Claim(
-            uid=_typed(claim["uid"], str),
-            namespace=_typed(claim["namespace"], str),
-            name=_typed(claim["name"], str),
-            pod_claim_name=_typed(claim["podClaimName"], str),
-            devices=tuple(
-                ClaimDevice(
-                    pool=_typed(each["pool"], str),
-                    device=_typed(each["device"], str),
-                    request=_typed(each["request"], str),
-                    subrequest=_typed(each["subrequest"], str),
-                    share_id=_typed(each["shareId"], str),
-                    admin_access=_typed(each["adminAccess"], bool),
-                    configs=tuple(texts.setdefault(config, config) for config in _texts(each["configs"])),
-                    named=tuple(_typed(named, bool) for named in _typed(each.get("named", []), list)),
-                    capacity=tuple(
-                        sorted(
-                            (name, _typed(amount, str))
-                            for name, amount in _typed(each["capacity"], dict).items()
-                        )
-                    ),
-                )
-                for each in _typed(claim["devices"], list)
-            ),
-        ),
-        state="completed" if state == "completed" else "started",
-        preparation=_typed(plain["preparation"], str),
-        boot_id=_typed(plain["bootId"], str),
-        edits=tuple(_edits(each) for each in _typed(plain["edits"], list)),
-    )
-    if record.state != state or len(record.edits) != (
-        len(record.claim.devices) if state == "completed" else 0
-    ):
-        raise ValueError(state)
+    record: Record = _reader(Record)(plain, {})
+    if len(record.edits) != (len(record.claim.devices) if record.state == "completed" else 0):
+        raise ValueError(record.state)
     return record
 
 
-def _edits(plain: Mapping[str, Any]) -> Edits:
-    return Edits(
-        env=_texts(plain["env"]),
-        device_nodes=tuple(
-            DeviceNode(
-                path=_typed(node["path"], str),
-                host_path=_typed(node["hostPath"], str),
-                type=_typed(node["type"], str),
-                major=_typed(node["major"], int),
-                minor=_typed(node["minor"], int),
-                file_mode=_number(node["fileMode"]),
-                permissions=_typed(node["permissions"], str),
-                uid=_number(node["uid"]),
-                gid=_number(node["gid"]),
-            )
-            for node in _typed(plain["deviceNodes"], list)
-        ),
-        mounts=tuple(
-            Mount(
-                host_path=_typed(mount["hostPath"], str),
-                container_path=_typed(mount["containerPath"], str),
-                options=_texts(mount["options"]),
-            )
-            for mount in _typed(plain["mounts"], list)
-        ),
-        hooks=tuple(
-            Hook(
-                name=_typed(hook["name"], str),
-                path=_typed(hook["path"], str),
-                arguments=_texts(hook["arguments"]),
-                env=_texts(hook["env"]),
-            )
-            for hook in _typed(plain["hooks"], list)
-        ),
-        additional_gids=tuple(_typed(group, int) for group in _typed(plain["additionalGids"], list)),
-    )
+_Reader = Callable[[Any, dict[str, str]], Any]
+"""Makes a value of JSON data, and of the texts that were met before; raises where the data are of another form."""
 
 
-def _number(value: Any) -> int | None:
-    return None if value is None else _typed(value, int)
+@cache
+def _reader(of: Any) -> _Reader:
+    """What reads a value of the type of a field."""
+    if of is str:
+        return lambda plain, texts: texts.setdefault(_typed(plain, str), plain)
+    if of in (int, bool):
+        return lambda plain, _: _typed(plain, of)
+    if of == int | None:
+        return lambda plain, _: None if plain is None else _typed(plain, int)
+    if get_origin(of) is tuple:
+        item = _reader(get_args(of)[0])
+        return lambda plain, texts: tuple([item(each, texts) for each in _typed(plain, list)])
+    if of is State:
+        return lambda plain, _: get_args(State)[get_args(State).index(plain)]
+    parts = [(name, key, _reader(type_)) for name, key, type_ in _fields(of)]
+
+    def read(plain: Any, texts: dict[str, str]) -> Any:
+        if of is ClaimDevice:
+            amounts = sorted(map(list, _typed(plain["capacity"], dict).items()))
+            plain = {**plain, "named": plain.get("named", []), "capacity": amounts}
+        return of(**{name: reader(plain[key], texts) for name, key, reader in parts})
+
+    return read
 
 
-def _texts(values: Sequence[Any]) -> tuple[str, ...]:
-    return tuple(_typed(each, str) for each in _typed(values, list))
+@cache
+def _fields(of: type) -> tuple[tuple[str, str, Any], ...]:
+    """Name, key in a file, and type of each field of a record."""
+    hints = get_type_hints(of)
+    return tuple((each.name, to_camel(each.name), hints[each.name]) for each in fields(of))
 
 
 def _typed(value: Any, of: type[_Kind]) -> _Kind:
