@@ -9,20 +9,12 @@ from typing import cast
 
 from dra_infra.cli.printing import EXIT_NO_ANSWER, print_problems, write_json, write_lines, write_output
 from dra_infra.errors import ForgeError
-from dra_infra.forge import (
-    Destination,
-    Mask,
-    Message,
-    Outcome,
-    Session,
-    destination_of,
-    keep_one,
-    look,
-    read_message,
-)
-from dra_infra.forge.comments import Account, Forge
-from dra_infra.forge.forges import HEADERS, GitHub, GitLab
+from dra_infra.forge.comments import Outcome, keep_one, look
+from dra_infra.forge.destinations import Destination, destination_of
+from dra_infra.forge.forges import HEADERS, Account, Forge, GitHub, GitLab
+from dra_infra.forge.messages import Mask, Message, read_message
 from dra_infra.forge.pull_requests import Verdict, check_commit, find_pull_request, set_verdict
+from dra_infra.forge.session import Session
 from dra_infra.output.wording import count_of
 
 

@@ -6,44 +6,15 @@ It is never doubled for long.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
+from dra_infra.forge.forges import Account, Comment, Forge
 from dra_infra.forge.messages import Message
 from dra_infra.forge.refusals import not_an_answer
-from dra_infra.forge.session import OutcomeNotKnownError, Session
+from dra_infra.forge.session import OutcomeNotKnownError
 
 Action = Literal["created", "updated", "unchanged", "would-create", "would-update"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Comment:
-    """A comment as the forge has it; identifiers grow with time, so the lowest is the oldest."""
-
-    identifier: int
-    body: str
-    author: str = ""
-    by_program: bool = False
-    url: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Account:
-    """The account whose comments are ours.
-
-    Args:
-        login: Name of the account; empty when the API does not tell it. Installation tokens of GitHub, such as a
-            workflow's own, may not ask; then the comments of programs count, and those of people never.
-    """
-
-    login: str = ""
-
-    def wrote(self, comment: Comment) -> bool:
-        """True where *comment* may be changed by us: anybody can write our marker into a comment of their own."""
-        if not self.login:
-            return comment.by_program
-        return comment.author.casefold() in (self.login.casefold(), f"{self.login}[bot]".casefold())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,31 +25,6 @@ class Outcome:
     identifier: int = 0
     url: str = ""
     removed: tuple[int, ...] = ()
-
-
-class Forge(Protocol):
-    """Operations of both APIs on the comments of one pull request."""
-
-    session: Session
-
-    def account(self) -> Account:
-        """Find the account of the token."""
-
-    def comments(self) -> Iterator[Comment]:
-        """All comments, over all pages."""
-
-    def create(self, body: str, *, attempt: int) -> Comment:
-        """A new comment.
-
-        Raises:
-            OutcomeNotKnownError: It may be there or not.
-        """
-
-    def update(self, identifier: int, body: str) -> Comment | None:
-        """The comment with a new text; None when it is not there any more."""
-
-    def delete(self, identifier: int) -> bool:
-        """Delete a comment; true where this deleted it."""
 
 
 def look(forge: Forge, message: Message, *, account: Account | None = None) -> Outcome:

@@ -6,13 +6,14 @@ Lists are read over all pages.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 from requests.utils import parse_header_links
 
-from dra_infra.forge.comments import Account, Comment
 from dra_infra.forge.refusals import FIRST_PAUSE, not_an_answer
 from dra_infra.forge.session import OutcomeNotKnownError, Session
 
@@ -74,22 +75,123 @@ def _has_more(headers: Mapping[str, str], count: int) -> bool:
     return any(link.get("rel") == "next" for link in links) or count >= PER_PAGE
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comment:
+    """A comment as the forge has it; identifiers grow with time, so the lowest is the oldest."""
+
+    identifier: int
+    body: str
+    author: str = ""
+    by_program: bool = False
+    url: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Account:
+    """The account whose comments are ours.
+
+    Args:
+        login: Name of the account; empty when the API does not tell it. Installation tokens of GitHub, such as a
+            workflow's own, may not ask; then the comments of programs count, and those of people never.
+    """
+
+    login: str = ""
+
+    def wrote(self, comment: Comment) -> bool:
+        """True where *comment* may be changed by us: anybody can write our marker into a comment of their own."""
+        if not self.login:
+            return comment.by_program
+        return comment.author.casefold() in (self.login.casefold(), f"{self.login}[bot]".casefold())
+
+
+class Forge(ABC):
+    """Comments of one pull request or merge request.
+
+    Args:
+        session: Asks the forge.
+        thread: Path of the comments.
+        one: Path of one of them, without its number.
+    """
+
+    _word: ClassVar[str]
+    _verb_of_update: ClassVar[str]
+    _gone: ClassVar[tuple[int, ...]]
+    """Answers for a comment that is not there any more."""
+
+    def __init__(self, session: Session, *, thread: str, one: str) -> None:
+        self.session = session
+        self._thread = thread
+        self._one = one
+
+    @abstractmethod
+    def account(self) -> Account:
+        """Find the account of the token."""
+
+    @abstractmethod
+    def comments(self) -> Iterator[Comment]:
+        """All comments, over all pages, the oldest first."""
+
+    @abstractmethod
+    def _comment(self, item: Mapping[str, Any]) -> Comment:
+        """The comment that an item of an answer is."""
+
+    def create(self, body: str, *, attempt: int) -> Comment:
+        """A new comment.
+
+        Raises:
+            OutcomeNotKnownError: It may be there or not.
+        """
+        _, made, _ = self.session.request(
+            "POST",
+            self._thread,
+            doing=f"write a {self._word}",
+            body={"body": body},
+            repeatable=False,
+            attempt=attempt,
+        )
+        if not isinstance(made, dict) or not is_identifier(made.get("id")):
+            raise OutcomeNotKnownError(FIRST_PAUSE, accepted=True)
+        return self._comment(made)
+
+    def update(self, identifier: int, body: str) -> Comment | None:
+        """The comment with a new text; None when it was deleted."""
+        doing = f"change its {self._word}"
+        status, _, _ = self.session.request(
+            self._verb_of_update,
+            f"{self._one}/{identifier}",
+            doing=doing,
+            body={"body": body},
+            expected=self._gone,
+        )
+        return None if status in self._gone else Comment(identifier=identifier, body=body)
+
+    def delete(self, identifier: int) -> bool:
+        """Delete a comment; false where somebody else was faster, or has to do it."""
+        refused = (403, *self._gone)
+        status, _, _ = self.session.request(
+            "DELETE", f"{self._one}/{identifier}", doing=f"delete its {self._word}", expected=refused
+        )
+        return status not in refused
+
+
 HEADERS: Final = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
 """https://docs.github.com/en/rest/issues/comments: comments of a pull request are those of its issue."""
 
 _INSTALLATION: Final = "ghs_"
 """Prefixes of the tokens of apps, a workflow's own among them; they belong to no user."""
 
-_GONE: Final = (404, 410)
 
-
-class GitHub:
+class GitHub(Forge):
     """One pull request."""
 
+    _word = "comment"
+    _verb_of_update = "PATCH"
+    _gone = (404, 410)
+
     def __init__(self, session: Session) -> None:
-        self.session = session
-        self._repository = f"/repos/{session.destination.repository}"
-        self._thread = f"{self._repository}/issues/{session.destination.number}/comments"
+        issues = f"/repos/{session.destination.repository}/issues"
+        thread = f"{issues}/{session.destination.number}/comments"
+        super().__init__(session, thread=thread, one=f"{issues}/comments")
 
     def account(self) -> Account:
         """The user of the token; without a name when the token is one of an app, which GitHub then refuses."""
@@ -101,57 +203,30 @@ class GitHub:
 
     def comments(self) -> Iterator[Comment]:
         """All comments, the oldest first."""
-        return map(_github_comment, items_of(self.session, self._thread, doing="read the comments"))
+        return map(self._comment, items_of(self.session, self._thread, doing="read the comments"))
 
-    def create(self, body: str, *, attempt: int) -> Comment:
-        """A new comment."""
-        _, made, _ = self.session.request(
-            "POST",
-            self._thread,
-            doing="write a comment",
-            body={"body": body},
-            repeatable=False,
-            attempt=attempt,
+    def _comment(self, item: Mapping[str, Any]) -> Comment:
+        return Comment(
+            identifier=item["id"],
+            body=text_at(item, "body"),
+            author=text_at(item, "user", "login"),
+            by_program=text_at(item, "user", "type") == "Bot",
+            url=text_at(item, "html_url"),
         )
-        if not isinstance(made, dict) or not is_identifier(made.get("id")):
-            raise OutcomeNotKnownError(FIRST_PAUSE, accepted=True)
-        return _github_comment(made)
-
-    def update(self, identifier: int, body: str) -> Comment | None:
-        """The comment with a new text; None when it was deleted."""
-        path = f"{self._repository}/issues/comments/{identifier}"
-        status, _, _ = self.session.request(
-            "PATCH", path, doing="change its comment", body={"body": body}, expected=_GONE
-        )
-        return None if status in _GONE else Comment(identifier=identifier, body=body)
-
-    def delete(self, identifier: int) -> bool:
-        """Delete a comment; false where somebody else was faster, or has to do it."""
-        path = f"{self._repository}/issues/comments/{identifier}"
-        status, _, _ = self.session.request(
-            "DELETE", path, doing="delete its comment", expected=(403, *_GONE)
-        )
-        return status not in (403, *_GONE)
 
 
-def _github_comment(item: Mapping[str, Any]) -> Comment:
-    return Comment(
-        identifier=item["id"],
-        body=text_at(item, "body"),
-        author=text_at(item, "user", "login"),
-        by_program=text_at(item, "user", "type") == "Bot",
-        url=text_at(item, "html_url"),
-    )
-
-
-class GitLab:
+class GitLab(Forge):
     """One merge request. https://docs.gitlab.com/api/notes/#merge-requests."""
 
+    _word = "note"
+    _verb_of_update = "PUT"
+    _gone = (404,)
+
     def __init__(self, session: Session) -> None:
-        self.session = session
         where = session.destination
         # A path is one part of the address: its slashes are escaped.
-        self._notes = f"/projects/{quote(where.repository, safe='')}/merge_requests/{where.number}/notes"
+        notes = f"/projects/{quote(where.repository, safe='')}/merge_requests/{where.number}/notes"
+        super().__init__(session, thread=notes, one=notes)
 
     def account(self) -> Account:
         """The user of the token; tokens of projects and groups have a user of their own."""
@@ -165,35 +240,11 @@ class GitLab:
 
     def comments(self) -> Iterator[Comment]:
         """All notes that people and programs wrote; those of the system are left out."""
-        path = f"{self._notes}?sort=asc&order_by=created_at"
+        path = f"{self._thread}?sort=asc&order_by=created_at"
         items = items_of(self.session, path, doing="read the notes")
-        return (_gitlab_comment(item) for item in items if item.get("system") is not True)
+        return (self._comment(item) for item in items if item.get("system") is not True)
 
-    def create(self, body: str, *, attempt: int) -> Comment:
-        """A new note."""
-        _, made, _ = self.session.request(
-            "POST", self._notes, doing="write a note", body={"body": body}, repeatable=False, attempt=attempt
+    def _comment(self, item: Mapping[str, Any]) -> Comment:
+        return Comment(
+            identifier=item["id"], body=text_at(item, "body"), author=text_at(item, "author", "username")
         )
-        if not isinstance(made, dict) or not is_identifier(made.get("id")):
-            raise OutcomeNotKnownError(FIRST_PAUSE, accepted=True)
-        return _gitlab_comment(made)
-
-    def update(self, identifier: int, body: str) -> Comment | None:
-        """The note with a new text; None when it was deleted."""
-        path = f"{self._notes}/{identifier}"
-        status, _, _ = self.session.request(
-            "PUT", path, doing="change its note", body={"body": body}, expected=(404,)
-        )
-        return None if status == 404 else Comment(identifier=identifier, body=body)
-
-    def delete(self, identifier: int) -> bool:
-        """Delete a note; false where somebody else was faster, or has to do it."""
-        path = f"{self._notes}/{identifier}"
-        status, _, _ = self.session.request("DELETE", path, doing="delete its note", expected=(403, 404))
-        return status not in (403, 404)
-
-
-def _gitlab_comment(item: Mapping[str, Any]) -> Comment:
-    return Comment(
-        identifier=item["id"], body=text_at(item, "body"), author=text_at(item, "author", "username")
-    )

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from dra_infra.forge import Destination, Mask, Message, Session
-from dra_infra.forge.comments import Forge
-from dra_infra.forge.forges import HEADERS, GitHub, GitLab
+from dra_infra.forge.destinations import Destination
+from dra_infra.forge.forges import HEADERS, Forge, GitHub, GitLab
+from dra_infra.forge.messages import Mask, Message
+from dra_infra.forge.session import Session
 from dra_infra.review.markdown_report import marker_of
 from tests.unit.forge.local_forge import LocalForge, serving
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from dra_infra.errors import ForgeError, Problem
-from dra_infra.forge import forges, keep_one, look
+from dra_infra.forge import forges
+from dra_infra.forge.comments import keep_one, look
 from tests.unit.forge.conftest import MARKER, TOKEN, Time, connect, message
 from tests.unit.forge.local_forge import LocalForge, Reply, serving
 

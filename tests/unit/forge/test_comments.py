@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from dra_infra.errors import ForgeError
-from dra_infra.forge import keep_one, look
-from dra_infra.forge.comments import Account
+from dra_infra.forge.comments import keep_one, look
+from dra_infra.forge.forges import Account
 from tests.unit.forge.conftest import BOT_TOKEN, MARKER, TOKEN, Time, connect, message
 from tests.unit.forge.local_forge import Asked, LocalForge, Reply
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import ForgeError, Problem
-from dra_infra.forge import Destination, destination_of
+from dra_infra.forge.destinations import Destination, destination_of
 
 GITHUB = {
     "GITHUB_ACTIONS": "true",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import ForgeError
-from dra_infra.forge import Mask, read_message
+from dra_infra.forge.messages import Mask, read_message
 from dra_infra.review.markdown_report import marker_of
 from tests.unit.forge.conftest import MARKER
 

@@ -36,10 +36,11 @@ from dra_infra.cluster.evidence import gather
 from dra_infra.cluster.reading import Reader
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import ProblemsError
-from dra_infra.forge import Destination, Mask, Message
-from dra_infra.forge import Session as ForgeSession
 from dra_infra.forge.comments import keep_one
+from dra_infra.forge.destinations import Destination
 from dra_infra.forge.forges import HEADERS, GitHub, GitLab
+from dra_infra.forge.messages import Mask, Message
+from dra_infra.forge.session import Session as ForgeSession
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.placement.scheduling import place
