@@ -40,7 +40,25 @@ class Inventory:
     health: Mapping[str, Health] = field(default_factory=dict)
 
 
-class BackEnd(Protocol):
+class Devices(Protocol):
+    """The part of a back end that makes devices ready; one call at a time."""
+
+    def prepare(self, claim: Claim) -> Sequence[Edits]:
+        """Make the devices ready, and say what each changes in a container, in the claim's order.
+
+        Again is no error, and answers the same: a crash may have come between.
+        """
+        ...
+
+    def release(self, claim: Claim) -> None:
+        """Undo what `prepare` did, or a part of it, or nothing.
+
+        Of a claim that was not restored only the UID and names of devices are known.
+        """
+        ...
+
+
+class BackEnd(Devices, Protocol):
     """Devices of one driver on one node. Its methods raise `PluginError` where they cannot do what they are asked.
 
     `prepare` and `release` are called one at a time, the others at any time and from any thread.
@@ -62,32 +80,6 @@ class BackEnd(Protocol):
         """
         ...
 
-    def prepare(self, claim: Claim) -> Sequence[Edits]:
-        """Make the devices ready, and say what each changes in a container, in the claim's order.
-
-        Again is no error, and answers the same: a crash may have come between.
-        """
-        ...
-
-    def release(self, claim: Claim) -> None:
-        """Undo what `prepare` did, or a part of it, or nothing.
-
-        Of a claim that was not restored only the UID and names of devices are known.
-        """
-        ...
-
     def close(self) -> None:
         """Stop watching; what is prepared stays so."""
-        ...
-
-
-class Devices(Protocol):
-    """The part of `BackEnd` that prepares."""
-
-    def prepare(self, claim: Claim) -> Sequence[Edits]:
-        """As `BackEnd.prepare`."""
-        ...
-
-    def release(self, claim: Claim) -> None:
-        """As `BackEnd.release`."""
         ...

@@ -9,12 +9,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Final, Protocol
+from typing import Final
 
 from dra_infra.plugin.back_end import BackEnd
 from dra_infra.plugin.claims import Claim, ClaimReference
-from dra_infra.plugin.observing import NullObserver, Observer
+from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.preparations import Preparations
+from dra_infra.plugin.publishing.publisher import Publisher
 from dra_infra.plugin.service.health import HealthService
 from dra_infra.plugin.service.node import NodeService
 from dra_infra.plugin.service.serving import Pool, Server
@@ -28,23 +29,6 @@ LINGER: Final = 2.0
 
 GRACE: Final = 20.0
 """Seconds for calls in flight: a pod has 30 to end, if nobody said otherwise."""
-
-
-class Publisher(Protocol):
-    """Keeps the node's slices on the API server."""
-
-    def start(self, *, on_name_taken: Callable[[bool], None]) -> None:
-        """Begin; returns when the first try was made, or sooner. What fails is tried again, and told to the observer.
-
-        Args:
-            on_name_taken: Is told, from any thread, whether another driver of the name has slices on the node, until it has none,
-                or has kept them for too long.
-        """
-        ...
-
-    def stop(self) -> None:
-        """End; the slices stay."""
-        ...
 
 
 class Driver:
@@ -75,7 +59,7 @@ class Driver:
         self._preparations = preparations
         self._publisher = publisher
         self._sockets = sockets
-        self._observer: Observer = observer or NullObserver()
+        self._observer = observer or Observer()
         self._linger = linger
         self._grace = grace
         self._health = HealthService(inventory=back_end.inventory, pool=node, observer=self._observer)

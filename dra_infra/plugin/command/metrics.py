@@ -20,7 +20,7 @@ from dra_infra.codes import CODES
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.command.open_port import OpenPort, Shared, not_usable
 from dra_infra.plugin.command.settings import Address
-from dra_infra.plugin.observing import DeviceState, Operation
+from dra_infra.plugin.observing import DeviceState, Observer, Operation
 
 BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds: a claim takes a few milliseconds, one that makes MIG devices some seconds."""
@@ -32,7 +32,7 @@ _DEVICE_STATES: Final = ("healthy", "unhealthy", "unknown")
 _FILES: Final = {".json": "prepared", ".releasing": "releasing", ".unreadable": "unreadable"}
 
 
-class Metrics:
+class Metrics(Observer):
     """An observer that counts.
 
     Args:
@@ -92,9 +92,6 @@ class Metrics:
             PluginError: `plugin-address-not-usable`.
         """
         return MetricsServer(address, self.text)
-
-    def began(self, operation: Operation) -> None:
-        """As `Observer.began`."""
 
     def ended(self, operation: Operation, *, seconds: float, error: PluginError | None) -> None:
         """As `Observer.ended`."""

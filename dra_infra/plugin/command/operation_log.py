@@ -14,7 +14,7 @@ _LONGEST: Final = 300
 """Characters of a name in a line; the kubelet's have at most 253."""
 
 
-class OperationLog:
+class OperationLog(Observer):
     """An observer that writes a line of each thing, where the operation's id and claim stand in all lines of it."""
 
     def began(self, operation: Operation) -> None:
@@ -78,7 +78,7 @@ def _fields(operation: Operation) -> dict[str, str]:
     }
 
 
-class Observers:
+class Observers(Observer):
     """Tells each of them, in their order; one that fails keeps nothing from the others, nor from the work."""
 
     def __init__(self, *observers: Observer) -> None:

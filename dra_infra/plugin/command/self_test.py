@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from dra_infra.client.kinds import CLAIMS, NODES, SLICES, Kind
 from dra_infra.client.kubeconfig import find_account
@@ -56,31 +56,7 @@ _OF_NODES: Final = "system:node:"
 """Accounts of kubelets: they are let read claims one by one, of pods that run on their node."""
 
 
-class Server(Protocol):
-    """The part of `Api` that the checks use."""
-
-    def minor(self) -> int:
-        """As `Api.minor`."""
-        ...
-
-    def version(self, kind: Kind) -> str:
-        """As `Api.version`."""
-        ...
-
-    def get(self, kind: Kind, name: str, namespace: str = "") -> dict[str, Any] | None:
-        """As `Api.get`."""
-        ...
-
-    def list(self, kind: Kind, *, field_selector: str = "") -> tuple[list[dict[str, Any]], str]:
-        """As `Api.list`."""
-        ...
-
-    def create(self, kind: Kind, manifest: Mapping[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
-        """As `Api.create`."""
-        ...
-
-
-def check_server(server: Server, *, driver: str, node: str, inventory: Inventory) -> Iterator[Finding]:
+def check_server(server: Api, *, driver: str, node: str, inventory: Inventory) -> Iterator[Finding]:
     """Check that claims can be read and slices be published, those of *inventory* above all."""
     reached = list(attempt("API server", lambda: _try_server(server)))
     yield from reached
@@ -100,15 +76,15 @@ def check_server(server: Server, *, driver: str, node: str, inventory: Inventory
     yield from attempt("right to delete slices", lambda: _try_right(server, "delete", SLICES))
 
 
-def _try_server(server: Server) -> str:
+def _try_server(server: Api) -> str:
     return f"Kubernetes 1.{server.minor()}, {SLICES.api_version(server.version(SLICES))}"
 
 
-def _try_claims(server: Server) -> str:
+def _try_claims(server: Api) -> str:
     return _try_right(server, "get", CLAIMS)
 
 
-def _try_node(server: Server, node: str) -> str:
+def _try_node(server: Api, node: str) -> str:
     if server.get(NODES, node) is None:
         message = f"there is no node {node}"
         hint = "--node-name is the name in kubectl get nodes; the kubelet makes the node when it starts"
@@ -116,13 +92,13 @@ def _try_node(server: Server, node: str) -> str:
     return node
 
 
-def _try_slices(server: Server, *, driver: str, node: str) -> str:
+def _try_slices(server: Api, *, driver: str, node: str) -> str:
     found, _ = server.list(SLICES, field_selector=f"spec.nodeName={node}")
     ours = sum(text(mapping(each.get("spec")).get("driver")) == driver for each in found)
     return f"{len(found)} there, {ours} of {driver}"
 
 
-def _try_publishing(server: Server, inventory: Inventory, *, driver: str, node: str) -> str:
+def _try_publishing(server: Api, inventory: Inventory, *, driver: str, node: str) -> str:
     specs = lay_out(inventory, driver=driver, node=node, minor=server.minor())
     for spec in specs:
         pool = {**spec["pool"], "generation": 1, "resourceSliceCount": len(specs)}
@@ -134,7 +110,7 @@ def _try_publishing(server: Server, inventory: Inventory, *, driver: str, node: 
     return "in a dry run"
 
 
-def _try_right(server: Server, verb: str, kind: Kind) -> str:
+def _try_right(server: Api, verb: str, kind: Kind) -> str:
     attributes = {"verb": verb, "group": kind.group, "resource": kind.plural}
     said = server.create(_REVIEW, {"spec": {"resourceAttributes": attributes}})
     if mapping(said.get("status")).get("allowed") is True:

@@ -178,15 +178,6 @@ class Publisher:
         if not self._thread.is_alive():
             self._publisher_lock.release()
 
-    def withdraw(self) -> None:
-        """End, and delete the slices: the node's devices are not given out any more.
-
-        Raises:
-            ApiError: Some may be left.
-        """
-        self.stop()
-        self._writer.withdraw()
-
     def _run(self) -> None:
         failures = 0
         while self._wake.wait():

@@ -201,16 +201,6 @@ class SliceWriter:
         for item in changes.last:
             self._delete(item)
 
-    def withdraw(self) -> None:
-        """Delete all that are ours.
-
-        Raises:
-            ApiError: Some may be left.
-        """
-        items, _ = self._api.list(SLICES, field_selector=self._selector)
-        for item in filter(_is_ours, items):
-            self._api.delete(SLICES, item)
-
     def _delete(self, item: Item) -> None:
         self._watch.deleting(item)
         self._api.delete(SLICES, item)

@@ -18,7 +18,7 @@ from dra_infra.kubernetes.api.resource_slice import (
 )
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.claims import Claim, Edits
-from dra_infra.plugin.observing import DeviceState, NullObserver
+from dra_infra.plugin.observing import DeviceState, Observer
 
 DRIVER = "gpu.example.com"
 NODE = "node-1"
@@ -84,7 +84,7 @@ class BackEnd:
         pass
 
 
-class Remembering(NullObserver):
+class Remembering(Observer):
     """Remembers what it was told about publishing."""
 
     def __init__(self) -> None:

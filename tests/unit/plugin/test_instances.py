@@ -13,7 +13,7 @@ import pytest
 from dra_infra.errors import PluginError
 from dra_infra.plugin.command import instance
 from dra_infra.plugin.command.instance import InstanceLock, Paths, refuse_others
-from dra_infra.plugin.observing import NullObserver
+from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.service.serving import Pool, Server
 from dra_infra.plugin.service.sockets import Registration, Sockets
 from tests.unit.plugin.faults import codes
@@ -40,7 +40,7 @@ def registered(root: Path) -> Iterator[Callable[[str, str], None]]:
     running = []
 
     def register(name: str, driver: str) -> None:
-        handlers = Registration(driver=driver, endpoint=root / "x", observer=NullObserver()).handlers()
+        handlers = Registration(driver=driver, endpoint=root / "x", observer=Observer()).handlers()
         path = root / "plugins_registry" / name
         server = Server([path], handlers, pool=Pool(1, "other"))
         server.start()

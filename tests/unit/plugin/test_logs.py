@@ -17,7 +17,7 @@ from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.claims import ClaimReference
 from dra_infra.plugin.command import logs
 from dra_infra.plugin.command.operation_log import Observers, OperationLog
-from dra_infra.plugin.observing import NullObserver, Operation
+from dra_infra.plugin.observing import Observer, Operation
 
 CLAIM = ClaimReference(namespace="ml", name="train", uid="00000001-0000-4000-8000-0000000000ab")
 PROBLEM = Problem(path="device gpu-0", code="device-held", message="is prepared for b", hint="wait")
@@ -162,7 +162,7 @@ def test_a_name_cannot_forge_a_line(log_format: str):
 def test_each_observer_is_told_although_another_fails():
     stream = start()
 
-    class Failing(NullObserver):
+    class Failing(Observer):
         def registered(self, *, registered: bool, text: str) -> None:
             raise RuntimeError(text)
 

@@ -13,7 +13,7 @@ from dra_infra.errors import PluginError
 from dra_infra.plugin.command import probes
 from dra_infra.plugin.command.probes import ProbeServer, ask_itself
 from dra_infra.plugin.command.settings import Address
-from dra_infra.plugin.observing import NullObserver
+from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.protocol import grpc_health_v1_pb2 as messages
 from dra_infra.plugin.service.serving import Pool, Server
 from dra_infra.plugin.service.sockets import Registration
@@ -92,7 +92,7 @@ def test_an_address_that_is_taken_is_told(folder: Path):
 @pytest.fixture
 def sockets(folder: Path) -> Iterator[tuple[Path, Path]]:
     registration, service = folder / "reg.sock", folder / "dra sock"
-    handlers = Registration(driver=DRIVER, endpoint=service, observer=NullObserver()).handlers()
+    handlers = Registration(driver=DRIVER, endpoint=service, observer=Observer()).handlers()
     server = Server((registration, service), handlers, pool=Pool(1, "service"))
     server.start()
     for each in (registration, service):

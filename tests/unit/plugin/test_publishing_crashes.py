@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from dra_infra.client.kinds import Kind
 from dra_infra.errors import PluginError
 from dra_infra.plugin.back_end import Inventory
-from dra_infra.plugin.observing import NullObserver
+from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.publishing.publisher import Publisher
 from tests.unit.plugin.api_server import Store
 from tests.unit.plugin.publishing import NODE, BackEnd, counters, device, inventory, names_of, pool_of
@@ -126,7 +126,7 @@ class Publishing(RuleBasedStateMachine):
             self.api,  # type: ignore[arg-type]  (the part of it that publishing uses)
             back_end=self.back_end,
             node=NODE,
-            observer=NullObserver(),
+            observer=Observer(),
         )
 
     @rule(chosen=INVENTORIES)

@@ -8,13 +8,13 @@ from typing import Any
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.claims import Claim, ClaimReference
-from dra_infra.plugin.observing import NullObserver, Operation
+from dra_infra.plugin.observing import Observer, Operation
 from dra_infra.plugin.service.node import NodeService
 from dra_infra.plugin.service.serving import Pool, Server
 from tests.unit.plugin.faults import Node
 
 
-class Notes(NullObserver):
+class Notes(Observer):
     """An observer that remembers."""
 
     def __init__(self) -> None:

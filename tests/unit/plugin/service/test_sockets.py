@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import PluginError
-from dra_infra.plugin.observing import NullObserver
+from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.service.serving import Pool, Server
 from dra_infra.plugin.service.sockets import LONGEST, Registration, Sockets
 from tests.unit.plugin.faults import codes
@@ -69,7 +69,7 @@ def test_the_longest_path_is_one_that_can_be_served_and_called(folder: Path):
     assert fits.registration.name.endswith(f"-{UID}-reg.sock")
     assert UID not in longer.registration.name
     fits.registry.mkdir()
-    registration = Registration(driver="gpu.example.com", endpoint=fits.service, observer=NullObserver())
+    registration = Registration(driver="gpu.example.com", endpoint=fits.service, observer=Observer())
     server = Server([fits.registration], registration.handlers(), pool=Pool(1, "test"))
     server.start()
     server.show(fits.registration)
