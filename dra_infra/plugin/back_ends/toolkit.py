@@ -12,10 +12,12 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
+
+from pydantic.alias_generators import to_camel
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.back_ends.driver_files import DriverRoot
@@ -25,20 +27,8 @@ _Kind = TypeVar("_Kind")
 
 _SPEC: Final = ("cdiVersion", "kind", "annotations", "devices", "containerEdits")
 _DEVICE: Final = ("name", "annotations", "containerEdits")
-_EDITS: Final = ("env", "deviceNodes", "mounts", "hooks", "additionalGids")
-_NODE: Final = (
-    "path",
-    "hostPath",
-    "type",
-    "major",
-    "minor",
-    "fileMode",
-    "permissions",
-    "uid",
-    "gid",
-)
-_MOUNT: Final = ("hostPath", "containerPath", "options")
-_HOOK: Final = ("hookName", "path", "args", "env")
+_KEYS: Final = {(Hook, "name"): "hookName", (Hook, "arguments"): "args"}
+"""Fields of a spec that are not called as ours are."""
 
 
 class UnreadableError(ValueError):
@@ -73,77 +63,45 @@ def read_spec(content: bytes | str) -> VendorSpec:
     for number, plain in enumerate(_typed(spec.get("devices"), list, "devices")):
         device = _fields(plain, _DEVICE, f"devices[{number}]")
         name = _typed(device.get("name"), str, f"devices[{number}].name")
-        devices[name] = _edits(device.get("containerEdits"), f"device {name}")
-    return VendorSpec(common=_edits(spec.get("containerEdits") or {}, "containerEdits"), devices=devices)
+        devices[name] = _read(Edits, device.get("containerEdits"), f"device {name}")
+    common = _read(Edits, spec.get("containerEdits") or {}, "containerEdits")
+    return VendorSpec(common=common, devices=devices)
 
 
-def _edits(plain: Any, where: str) -> Edits:
-    edits = _fields(plain, _EDITS, where)
-    return Edits(
-        env=_texts(edits.get("env"), f"{where}.env"),
-        device_nodes=tuple(
-            _node(each, f"{where}.deviceNodes") for each in _listed(edits.get("deviceNodes"), where)
-        ),
-        mounts=tuple(_mount(each, f"{where}.mounts") for each in _listed(edits.get("mounts"), where)),
-        hooks=tuple(_hook(each, f"{where}.hooks") for each in _listed(edits.get("hooks"), where)),
-        additional_gids=tuple(
-            _typed(each, int, f"{where}.additionalGids")
-            for each in _listed(edits.get("additionalGids"), where)
-        ),
+def _read(of: Any, plain: Any, where: str) -> Any:
+    """Edits, or a part of them. What is missing has its default, and a list that is missing has nothing."""
+    types = get_type_hints(of)
+    known = {_KEYS.get((of, name)) or to_camel(name): name for name in types}
+    values = _fields(plain, known, where)
+    defaults = {
+        each.name: each.default
+        for each in fields(of)
+        if each.default is not MISSING and get_origin(types[each.name]) is not tuple
+    }
+    return of(
+        **{
+            name: _value(types[name], values.get(key, defaults.get(name)), f"{where}.{key}")
+            for key, name in known.items()
+        }
     )
 
 
-def _node(plain: Any, where: str) -> DeviceNode:
-    node = _fields(plain, _NODE, where)
-    numbers = {name: node.get(name) for name in ("fileMode", "uid", "gid")}
-    for name, number in numbers.items():
-        if number is not None:
-            _typed(number, int, f"{where}.{name}")
-    return DeviceNode(
-        path=_typed(node.get("path"), str, f"{where}.path"),
-        host_path=_typed(node.get("hostPath", ""), str, f"{where}.hostPath"),
-        type=_typed(node.get("type", ""), str, f"{where}.type"),
-        major=_typed(node.get("major", 0), int, f"{where}.major"),
-        minor=_typed(node.get("minor", 0), int, f"{where}.minor"),
-        permissions=_typed(node.get("permissions", ""), str, f"{where}.permissions"),
-        file_mode=numbers["fileMode"],
-        uid=numbers["uid"],
-        gid=numbers["gid"],
-    )
+def _value(of: Any, plain: Any, where: str) -> Any:
+    if is_dataclass(of):
+        return _read(of, plain, where)
+    if get_origin(of) is tuple:
+        listed = [] if plain is None else _typed(plain, list, where)
+        return tuple(_value(get_args(of)[0], each, where) for each in listed)
+    if of == int | None:
+        return None if plain is None else _typed(plain, int, where)
+    return _typed(plain, of, where)
 
 
-def _mount(plain: Any, where: str) -> Mount:
-    mount = _fields(plain, _MOUNT, where)
-    return Mount(
-        host_path=_typed(mount.get("hostPath"), str, f"{where}.hostPath"),
-        container_path=_typed(mount.get("containerPath"), str, f"{where}.containerPath"),
-        options=_texts(mount.get("options"), f"{where}.options"),
-    )
-
-
-def _hook(plain: Any, where: str) -> Hook:
-    hook = _fields(plain, _HOOK, where)
-    return Hook(
-        name=_typed(hook.get("hookName"), str, f"{where}.hookName"),
-        path=_typed(hook.get("path"), str, f"{where}.path"),
-        arguments=_texts(hook.get("args"), f"{where}.args"),
-        env=_texts(hook.get("env"), f"{where}.env"),
-    )
-
-
-def _fields(plain: Any, known: tuple[str, ...], where: str) -> Mapping[str, Any]:
-    fields = _typed(plain, dict, where)
-    if unknown := sorted(set(fields) - set(known)):
+def _fields(plain: Any, known: Iterable[str], where: str) -> Mapping[str, Any]:
+    there = _typed(plain, dict, where)
+    if unknown := sorted(set(there) - set(known)):
         raise UnreadableError(f"{where} has {', '.join(map(repr, unknown))}, which would be lost")
-    return fields
-
-
-def _texts(plain: Any, where: str) -> tuple[str, ...]:
-    return tuple(_typed(each, str, where) for each in _listed(plain, where))
-
-
-def _listed(plain: Any, where: str) -> list[Any]:
-    return [] if plain is None else _typed(plain, list, where)
+    return there
 
 
 def _typed(plain: Any, of: type[_Kind], where: str) -> _Kind:
