@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.client.kubeconfig import Account, ExecPlugin, text_of
+from dra_infra.client.kubeconfig import Account, ExecPlugin
+from dra_infra.client.objects import text
 from dra_infra.client.refusals import bad_credentials
 
 _SECONDS: Final = 60.0
@@ -78,9 +79,9 @@ class Credentials:
         if user.plugin is not None:
             if self._said is None:
                 self._said = _run(user.plugin, self._account)
-            token = text_of(self._said.get("token"))
-            certificate = text_of(self._said.get("clientCertificateData")) or certificate
-            key = text_of(self._said.get("clientKeyData")) or key
+            token = text(self._said.get("token"))
+            certificate = text(self._said.get("clientCertificateData")) or certificate
+            key = text(self._said.get("clientKeyData")) or key
         elif user.token_file is not None:
             token = self._read(user.token_file, "").strip()
             if not token:

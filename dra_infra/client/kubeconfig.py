@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import yaml
 
+from dra_infra.client.objects import text
 from dra_infra.client.refusals import bad_kubeconfig, no_kubeconfig, unknown_context
 
 _EXEC_GROUP: Final = "client.authentication.k8s.io/"
@@ -54,7 +55,7 @@ class ExecPlugin:
         Raises:
             ClusterError: `kubeconfig-unreadable`.
         """
-        version, command = text_of(plugin.get("apiVersion")), text_of(plugin.get("command"))
+        version, command = text(plugin.get("apiVersion")), text(plugin.get("command"))
         if not command or version not in {f"{_EXEC_GROUP}{each}" for each in _EXEC_VERSIONS}:
             raise bad_kubeconfig(
                 file, f"its exec plugin has no command or another version than v1: {version!r}"
@@ -66,11 +67,11 @@ class ExecPlugin:
             api_version=version,
             command=(command, *(str(each) for each in arguments)),
             environment={
-                text_of(each.get("name")): text_of(each.get("value"))
+                text(each.get("name")): text(each.get("value"))
                 for each in variables
                 if isinstance(each, Mapping)
             },
-            install_hint=text_of(plugin.get("installHint")),
+            install_hint=text(plugin.get("installHint")),
             needs_cluster=plugin.get("provideClusterInfo") is True,
         )
 
@@ -118,11 +119,6 @@ class Account:
     server_name: str = ""
     proxy: str = field(default="", repr=False)
     user: User = field(default_factory=User)
-
-
-def text_of(value: Any) -> str:
-    """*value* where it is a text, else an empty one."""
-    return value if isinstance(value, str) else ""
 
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -201,7 +197,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def _merge(document: Mapping[str, Any], file: Path, merged: _Merged) -> None:
-    merged.current = merged.current or text_of(document.get("current-context"))
+    merged.current = merged.current or text(document.get("current-context"))
     for section, key in _SECTIONS.items():
         listed = document.get(section) or []
         if not isinstance(listed, list):
@@ -220,26 +216,26 @@ def _choose(merged: _Merged, context: str, file: Path, *, can_choose: bool) -> A
     if context not in contexts:
         raise unknown_context(context, sorted(contexts), file, can_choose=can_choose)
     chosen, _ = contexts[context]
-    name = text_of(chosen.get("cluster"))
+    name = text(chosen.get("cluster"))
     if name not in merged.entries["clusters"]:
         raise bad_kubeconfig(file, f"context {context!r} names cluster {name!r}, which is not in it")
     cluster, folder = merged.entries["clusters"][name]
-    server = text_of(cluster.get("server")).rstrip("/")
+    server = text(cluster.get("server")).rstrip("/")
     if not server.startswith(("https://", "http://")):
         raise bad_kubeconfig(file, f"cluster {name!r} has no address of a server")
-    user_name = text_of(chosen.get("user"))
+    user_name = text(chosen.get("user"))
     if user_name and user_name not in merged.entries["users"]:
         raise bad_kubeconfig(file, f"context {context!r} names user {user_name!r}, which is not in it")
     user, users_folder = merged.entries["users"].get(user_name, ({}, folder))
     return Account(
         name=context,
         server=server,
-        namespace=text_of(chosen.get("namespace")) or "default",
+        namespace=text(chosen.get("namespace")) or "default",
         ca=_content(cluster, "certificate-authority", folder, file),
         ca_file=_named_file(cluster, "certificate-authority", folder),
         insecure=cluster.get("insecure-skip-tls-verify") is True,
-        server_name=text_of(cluster.get("tls-server-name")),
-        proxy=text_of(cluster.get("proxy-url")),
+        server_name=text(cluster.get("tls-server-name")),
+        proxy=text(cluster.get("proxy-url")),
         user=_user(user, users_folder, file),
     )
 
@@ -249,17 +245,17 @@ def _user(user: Mapping[str, Any], folder: Path, file: Path) -> User:
         raise bad_kubeconfig(
             file, "its user has an auth-provider, which Kubernetes took out in 1.26: use an exec plugin"
         )
-    token_file = text_of(user.get("tokenFile"))
+    token_file = text(user.get("tokenFile"))
     plugin = user.get("exec")
     return User(
-        token=text_of(user.get("token")),
+        token=text(user.get("token")),
         token_file=folder / token_file if token_file else None,
         certificate=_content(user, "client-certificate", folder, file),
         certificate_file=_named_file(user, "client-certificate", folder),
         key=_content(user, "client-key", folder, file),
         key_file=_named_file(user, "client-key", folder),
-        username=text_of(user.get("username")),
-        password=text_of(user.get("password")),
+        username=text(user.get("username")),
+        password=text(user.get("password")),
         plugin=ExecPlugin.read(plugin, folder, file) if isinstance(plugin, Mapping) else None,
     )
 
@@ -271,7 +267,7 @@ def _content(entry: Mapping[str, Any], key: str, folder: Path, file: Path) -> st
     try:
         named = _named_file(entry, key, folder)
         if named is None:
-            return base64.b64decode(text_of(entry.get(f"{key}-data")), validate=True).decode()
+            return base64.b64decode(text(entry.get(f"{key}-data")), validate=True).decode()
         return _read_pem(named)
     except OSError as error:
         raise bad_kubeconfig(file, f"{key} {entry.get(key)}: {error.strerror or error}") from error
@@ -281,8 +277,8 @@ def _content(entry: Mapping[str, Any], key: str, folder: Path, file: Path) -> st
 
 def _named_file(entry: Mapping[str, Any], key: str, folder: Path) -> Path | None:
     """The file that an entry names; what is in the kubeconfig itself goes before it."""
-    name = text_of(entry.get(key))
-    return folder / name if name and not text_of(entry.get(f"{key}-data")) else None
+    name = text(entry.get(key))
+    return folder / name if name and not text(entry.get(f"{key}-data")) else None
 
 
 def _read_pem(file: Path) -> str:

@@ -50,6 +50,11 @@ def full_name(item: Manifest) -> str:
     return f"{namespace}/{name_of(item)}" if namespace else name_of(item)
 
 
+def key_of(item: Manifest) -> tuple[str, str]:
+    """Namespace and name of an object, which tell it from the others of its kind."""
+    return namespace_of(item), name_of(item)
+
+
 def labels_of(item: Manifest) -> Manifest:
     """The labels of an object."""
     return mapping(mapping(item.get("metadata")).get("labels"))
@@ -61,11 +66,7 @@ WAITING: Final = ("Pending", "")
 
 def claims_of(pod: Manifest) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the claims that a pod has, and of the templates whose claims were not made yet."""
-    status = mapping(pod.get("status"))
-    made = {
-        text(each.get("name")): text(each.get("resourceClaimName"))
-        for each in mappings(status.get("resourceClaimStatuses"))
-    }
+    status, made = mapping(pod.get("status")), made_claims(pod)
     names, missing = [], []
     for entry in mappings(mapping(pod.get("spec")).get("resourceClaims")):
         name = text(entry.get("resourceClaimName")) or made.get(text(entry.get("name")), "")
@@ -75,6 +76,14 @@ def claims_of(pod: Manifest) -> tuple[tuple[str, ...], tuple[str, ...]]:
             missing.append(f"template {text(entry.get('resourceClaimTemplateName'))}")
     extended = text(mapping(status.get("extendedResourceClaimStatus")).get("resourceClaimName"))
     return (*names, *([extended] if extended else ())), tuple(missing)
+
+
+def made_claims(pod: Manifest) -> dict[str, str]:
+    """Names of the claims that were made of a pod's templates, by the pod's name for them."""
+    return {
+        text(each.get("name")): text(each.get("resourceClaimName"))
+        for each in mappings(mapping(pod.get("status")).get("resourceClaimStatuses"))
+    }
 
 
 def requests_of(claim: Manifest) -> dict[str, str]:

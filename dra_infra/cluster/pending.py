@@ -13,6 +13,7 @@ from dra_infra.client.objects import (
     WAITING,
     claims_of,
     full_name,
+    made_claims,
     name_of,
     namespace_of,
     reasons_of,
@@ -350,10 +351,7 @@ class _Claims:
         self.elsewhere: list[tuple[str, AllocationResult]] = []
         self.causes: list[Problem] = []
         self._ref, self._release, self._scene = ref, release, scene
-        self._made = {
-            text(each.get("name")): text(each.get("resourceClaimName"))
-            for each in mappings(mapping(pod.get("status")).get("resourceClaimStatuses"))
-        }
+        self._made = made_claims(pod)
 
     def read(self, entry: PodClaimEntry) -> None:
         """One entry of the pod; the template stands for a claim that is not made yet."""

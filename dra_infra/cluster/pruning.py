@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.output.secrets import SecretMask
 
 Fields = Mapping[str, Any]
@@ -155,7 +156,7 @@ def prune(item: Mapping[str, Any], mask: SecretMask) -> dict[str, Any] | None:
         return None
     fields = _KEPT.get(kind, _WORKLOAD)
     kept = _keep(item, {"apiVersion": True, "kind": True, "metadata": _METADATA, **fields})
-    annotations = _mapping(_mapping(item.get("metadata")).get("annotations"))
+    annotations = mapping(mapping(item.get("metadata")).get("annotations"))
     known = {name: text for name, text in annotations.items() if name.startswith(_KEPT_ANNOTATIONS)}
     if known:
         kept["metadata"]["annotations"] = known
@@ -180,7 +181,7 @@ def _keep(value: Any, fields: Fields) -> Any:
 
 
 def _keep_why_it_waits(item: Mapping[str, Any], kept: dict[str, Any]) -> None:
-    conditions = _mapping(item.get("status")).get("conditions")
+    conditions = mapping(item.get("status")).get("conditions")
     waits = [
         _keep(each, _SAID)
         for each in (conditions if isinstance(conditions, list) else ())
@@ -205,8 +206,4 @@ def _replace(value: Any, name: str, change: Callable[[Any], Any]) -> Any:
 
 
 def _runs(item: Mapping[str, Any]) -> bool:
-    return bool(_mapping(item.get("spec")).get("replicas") or _mapping(item.get("status")).get("replicas"))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return bool(mapping(item.get("spec")).get("replicas") or mapping(item.get("status")).get("replicas"))

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dra_infra.client.kinds import RESOURCE_GROUP, Kind
 from dra_infra.client.kubeconfig import find_account
-from dra_infra.client.objects import is_object
+from dra_infra.client.objects import is_object, key_of
 from dra_infra.client.refusals import shorten, strange_answer
 from dra_infra.client.session import Session
 from dra_infra.errors import Problem
@@ -134,7 +134,7 @@ class Reader:
             items.extend(_as_objects(found, kind, version, names_only=names_only))
         return Listing(
             kind=kind,
-            items=tuple(sorted(items, key=_place)),
+            items=tuple(sorted(items, key=key_of)),
             version=version if versions else "",
             resource_versions=versions,
             problems=tuple(problems),
@@ -220,12 +220,6 @@ def _as_objects(
         if names_only:
             item = {"metadata": item.get("metadata")}  # noqa: PLW2901  (a server may send whole objects all the same)
         yield as_object(item, kind, version)
-
-
-def _place(item: Mapping[str, Any]) -> tuple[str, str]:
-    metadata = item.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
-    return str(metadata.get("namespace") or ""), str(metadata.get("name"))
 
 
 def _forbidden(kind: Kind, namespace: str, said: str) -> Problem:

@@ -17,21 +17,9 @@ from typing import Any, Final
 import yaml
 
 from dra_infra.documents.json_texts import are_lines, read_lines
-from dra_infra.documents.yaml_events import MAX_DEPTH, MAX_NODES, RefusedYamlError, read_documents
+from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import Place, Problem, ProblemsError
 from dra_infra.output.escaping import block, has_command
-
-__all__ = [
-    "MAX_BYTES",
-    "MAX_DEPTH",
-    "MAX_NODES",
-    "iterate_manifests",
-    "objects_in",
-    "order_keys",
-    "read_manifests",
-    "write_manifest",
-    "write_manifests",
-]
 
 _TOP_KEYS: Final = ("apiVersion", "kind", "metadata", "spec")
 _METADATA_KEYS: Final = ("name", "generateName", "namespace", "labels", "annotations")

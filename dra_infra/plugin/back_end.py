@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from dra_infra.kubernetes.api.resource_slice import CounterSet, Device
-from dra_infra.plugin.claims import Claim, Edits
+from dra_infra.plugin.claims import Claim, ClaimReference, Edits
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,4 +82,26 @@ class BackEnd(Devices, Protocol):
 
     def close(self) -> None:
         """Stop watching; what is prepared stays so."""
+        ...
+
+
+class Bound(Protocol):
+    """Binding of a device to a claim: it is done, or never will be."""
+
+    @property
+    def state(self) -> Literal["met", "failed"]:
+        """Ready (met), or never to be ready (failed)."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """Message for a person."""
+        ...
+
+
+class Bindings(Protocol):
+    """The part of a back end that devices with binding conditions need."""
+
+    def binding(self, claim: ClaimReference, device: str) -> Bound | None:
+        """Binding of a device to a claim; None while that is not decided. `BackEnd.watch` tells when it may be."""
         ...

@@ -22,6 +22,9 @@ LARGEST: Final = 8 * 1024 * 1024
 MOST_PARTS: Final = 200_000
 """Objects and lists of JSON that is parsed: an object of seven bytes takes 200 in memory, of which the plugin's pod has 256 MiB."""
 
+LOOK: Final = "see the folder's permissions and its mount"
+"""Hint for whoever does not know more."""
+
 _HINTS: Final = {
     errno.ENOSPC: "make room on the file system; what was prepared before stays prepared",
     errno.EDQUOT: "raise the quota; what was prepared before stays prepared",
@@ -214,9 +217,14 @@ def explain_os_errors(what: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise PluginError.of(
-            path=str(path),
-            code="plugin-folder-not-usable",
-            message=f"{what}: {error.strerror or error}",
-            hint=_HINTS.get(error.errno or 0, "see the folder's permissions and its mount"),
-        ) from error
+        raise not_usable(path, what, error) from error
+
+
+def not_usable(path: Path | str, what: str, error: OSError, hint: str = "") -> PluginError:
+    """The error for what a file system refuses; without a *hint* of the caller's it is that for the system's reason."""
+    return PluginError.of(
+        path=str(path),
+        code="plugin-folder-not-usable",
+        message=f"{what}: {error.strerror or error}",
+        hint=hint or _HINTS.get(error.errno or 0, LOOK),
+    )

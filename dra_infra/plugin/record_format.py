@@ -88,7 +88,7 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
-    plain = {key: _plain(getattr(value, name)) for name, key, _ in _fields(type(value))}
+    plain = {key: _plain(getattr(value, name)) for name, key, _ in _fields(value.__class__)}
     if isinstance(value, ClaimDevice):
         plain["capacity"] = dict(value.capacity)
         if not value.named:

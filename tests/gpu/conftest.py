@@ -39,7 +39,6 @@ def smi_list() -> str:
 def back_end(request: pytest.FixtureRequest) -> Iterator[NvmlBackEnd]:
     """The back end as a node has it: with nvidia-ctk where that is installed, and without."""
     made = NvmlBackEnd(
-        node="node-1",
         driver_root=os.environ.get("NVIDIA_DRIVER_ROOT", "/"),
         toolkit=None if request.param == "toolkit" else "",
     )

@@ -17,7 +17,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 from dra_infra.client.kinds import CLAIMS
 from dra_infra.client.objects import name_of, namespace_of, text, uid_of
@@ -27,7 +27,7 @@ from dra_infra.plugin.api_server.client import Api, EventType
 from dra_infra.plugin.api_server.informer import Informer
 from dra_infra.plugin.api_server.refusals import ApiError, retry_after_of
 from dra_infra.plugin.api_server.requests import backoff
-from dra_infra.plugin.back_end import BackEnd
+from dra_infra.plugin.back_end import BackEnd, Bindings, Bound
 from dra_infra.plugin.claims import ClaimReference
 from dra_infra.plugin.failures import as_plugin_error
 from dra_infra.plugin.observing import Observer
@@ -40,20 +40,6 @@ _LONGEST: Final = 1024
 """Characters of a message that are written; the server takes 32,768."""
 
 _KEYS: Final = ("driver", "pool", "device", "shareID")
-
-
-class Bound(Protocol):
-    """Binding of a device to a claim: it is done, or never will be."""
-
-    @property
-    def state(self) -> Literal["met", "failed"]:
-        """Ready (met), or never to be ready (failed)."""
-        ...
-
-    @property
-    def message(self) -> str:
-        """Message for a person."""
-        ...
 
 
 def results_of(claim: Item, *, driver: str, pool: str) -> list[Item]:
@@ -125,14 +111,6 @@ def _key(item: Item) -> tuple[str, ...]:
 
 _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
-
-
-class Bindings(Protocol):
-    """The part of a back end that devices with binding conditions need."""
-
-    def binding(self, claim: ClaimReference, device: str) -> Bound | None:
-        """Binding of a device to a claim; None while that is not decided. `BackEnd.watch` tells when it may be."""
-        ...
 
 
 class Binder:

@@ -121,7 +121,6 @@ class NvmlBackEnd:
     NVML is started by the first question, and a question that fails starts it anew: claims are released without it.
 
     Args:
-        node: Its name, for messages.
         driver: Name under which they are published.
         driver_root: Folder of the driver's files as this process sees it.
         driver_root_on_host: The same folder on the node; None where it has the same path.
@@ -134,7 +133,6 @@ class NvmlBackEnd:
     def __init__(
         self,
         *,
-        node: str,
         driver: str = DRIVER,
         driver_root: str = "/",
         driver_root_on_host: str | None = None,
@@ -143,7 +141,6 @@ class NvmlBackEnd:
         noticed: Callable[[Sequence[Problem]], None] | None = None,
         system: Path = Path("/"),
     ) -> None:
-        self._node = node
         self._driver = driver
         self._nvml = Nvml(driver_root, pynvml=pynvml, system=system)
         root = DriverRoot(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,7 +75,7 @@ class SimulatedBackEnd:
         disk: Disk | None = None,
     ) -> None:
         self._node = simulate_node(fleet, node=node, driver=driver)
-        self._hardware = Hardware(folder, boot_id or _BOOT_ID.read_text().strip(), disk)
+        self.hardware = Hardware(folder, boot_id or _BOOT_ID.read_text().strip(), disk)
         self._commands_path = commands
         self._commands = WatchedCommands(commands, noticed, self._judge)
         self._mig_delay = mig_delay
@@ -135,13 +135,13 @@ class SimulatedBackEnd:
             if not each.admin_access
         }
         refuse_partial_partitions(self._node, claim, wanted)
-        refuse_conflicts(self._node, self._hardware, claim, wanted)
+        refuse_conflicts(self._node, self.hardware, claim, wanted)
         for device, config in wanted.items():
-            self._hardware.take(Use(device, claim.uid), config_text(config))
+            self.hardware.take(Use(device, claim.uid), config_text(config))
             self._set_up(device, config)
         # Late, so that there is something to undo.
         disturb_preparing(commands, claim, self._commands.ended.wait)
-        marker = self._hardware.write_marker(claim.uid, marker_of(self._node, claim, configs))
+        marker = self.hardware.write_marker(claim.uid, marker_of(self._node, claim, configs))
         self._notify_passed_through()
         return edits_of(self._node, claim, configs, str(marker))
 
@@ -152,48 +152,31 @@ class SimulatedBackEnd:
             PluginError: `plugin-folder-not-usable`.
         """
         self._tidy_once()
-        others = self._hardware.holders(but=claim.uid)
-        for use in self._hardware.uses_of(claim.uid):
+        others = self.hardware.holders(but=claim.uid)
+        for use in self.hardware.uses_of(claim.uid):
             if use.device not in others:
-                self._hardware.reset(use.device)
-                self._hardware.destroy(use.device)
-            self._hardware.give_back(use)
-        self._hardware.remove_marker(claim.uid)
+                self.hardware.reset(use.device)
+                self.hardware.destroy(use.device)
+            self.hardware.give_back(use)
+        self.hardware.remove_marker(claim.uid)
         self._notify_passed_through()
-
-    @property
-    def state_folder(self) -> Path:
-        """Folder of the hardware's state, of this boot."""
-        return self._hardware.path
-
-    def uses(self) -> frozenset[Use]:
-        """Devices in use, by claim."""
-        return self._hardware.uses()
-
-    def sharing(self) -> Mapping[str, Mapping[str, Any]]:
-        """Slices of time and MPS as they are set now, by the device's name."""
-        return self._hardware.sharing()
-
-    def mig_devices(self) -> Mapping[str, Mapping[str, Any]]:
-        """MIG devices that were made on demand and are there now, by name."""
-        return self._hardware.made()
 
     def _tidy_once(self) -> None:
         # Not at the start: then another instance may be writing. Whoever prepares or releases is alone.
         if not self._tidy:
-            self._hardware.tidy()
+            self.hardware.tidy()
             self._tidy = True
 
     def _set_up(self, device: str, config: EffectiveConfig) -> None:
-        if self._node.is_made(device) and device not in self._hardware.made():
+        if self._node.is_made(device) and device not in self.hardware.made():
             self._commands.ended.wait(self._mig_delay)
-            self._hardware.make(device, self._mig(device))
+            self.hardware.make(device, self._mig(device))
         if config.strategy == "MPS":
-            self._hardware.share(device, {"computeMode": "EXCLUSIVE_PROCESS", **config.mps})
+            self.hardware.share(device, {"computeMode": "EXCLUSIVE_PROCESS", **config.mps})
         elif config.strategy == "TimeSlicing" and self._node.type_of(device) == "gpu":
             number = _INTERVALS.index(config.interval)
             slices = {"computeMode": "DEFAULT", "interval": config.interval, "timeSlice": number}
-            self._hardware.share(device, slices)
+            self.hardware.share(device, slices)
 
     def _mig(self, device: str) -> dict[str, Any]:
         return {
@@ -207,9 +190,7 @@ class SimulatedBackEnd:
         if not self._node.passes_through:
             return frozenset()
         node = self._node
-        used = {
-            (node.gpu_of(use.device), node.type_of(use.device) == "vfio") for use in self._hardware.uses()
-        }
+        used = {(node.gpu_of(use.device), node.type_of(use.device) == "vfio") for use in self.hardware.uses()}
         return frozenset(
             name for name in node.devices if (node.gpu_of(name), node.type_of(name) != "vfio") in used
         )

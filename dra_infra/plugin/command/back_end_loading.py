@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Final, cast
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.kubernetes.api.names import is_dns_subdomain
-from dra_infra.plugin.back_end import BackEnd
+from dra_infra.plugin.back_end import BackEnd, Bindings
 from dra_infra.plugin.command.instance import Paths
 from dra_infra.plugin.command.settings import Settings
 
@@ -37,7 +38,26 @@ def driver_name(settings: Settings) -> str:
     return simulate_node(settings.fleet, node=settings.node_name).driver
 
 
-def make_back_end(settings: Settings, paths: Paths, noticed: Callable[[Sequence[Problem]], None]) -> BackEnd:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadedBackEnd:
+    """A back end, and what only some of them have besides.
+
+    Args:
+        back_end: It.
+        bindings: Says when its devices with binding conditions are ready: only simulated ones have any.
+        whole_names_only: As of `ClaimReader`.
+        try_edits: Finds out what a container would get; raises `PluginError`.
+    """
+
+    back_end: BackEnd
+    bindings: Bindings | None = None
+    whole_names_only: bool = False
+    try_edits: Callable[[], str] | None = None
+
+
+def make_back_end(
+    settings: Settings, paths: Paths, noticed: Callable[[Sequence[Problem]], None]
+) -> LoadedBackEnd:
     """Make the back end that the settings name.
 
     Args:
@@ -50,21 +70,21 @@ def make_back_end(settings: Settings, paths: Paths, noticed: Callable[[Sequence[
         PluginError: What the back end says.
     """
     if ":" in settings.back_end:
-        return load(settings.back_end, driver=settings.driver)
+        return LoadedBackEnd(back_end=load(settings.back_end, driver=settings.driver))
     if settings.back_end == "nvml":
         from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
 
-        return NvmlBackEnd(
-            node=settings.node_name,
+        gpus = NvmlBackEnd(
             driver=driver_name(settings),
             driver_root=str(settings.driver_root),
             driver_root_on_host=str(settings.driver_root_on_host or settings.driver_root),
             toolkit=str(settings.toolkit) if settings.toolkit else None,
             noticed=noticed,
         )
+        return LoadedBackEnd(back_end=gpus, try_edits=gpus.try_edits)
     from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
 
-    return SimulatedBackEnd(
+    simulated = SimulatedBackEnd(
         settings.fleet,
         node=settings.node_name,
         folder=paths.simulation,
@@ -73,6 +93,7 @@ def make_back_end(settings: Settings, paths: Paths, noticed: Callable[[Sequence[
         noticed=noticed,
         mig_delay=settings.mig_delay,
     )
+    return LoadedBackEnd(back_end=simulated, bindings=simulated, whole_names_only=simulated.whole_names_only)
 
 
 _MEMBERS: Final = ("inventory", "watch", "prepare", "release", "close")

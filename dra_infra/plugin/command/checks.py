@@ -35,7 +35,7 @@ from dra_infra.plugin.command.settings import Address, Settings
 from dra_infra.plugin.disk import TEMPORARY, Folder
 from dra_infra.plugin.protocol import registration_pb2 as messages
 from dra_infra.plugin.service.serving import Pool, Server
-from dra_infra.plugin.service.sockets import SERVICE, Sockets
+from dra_infra.plugin.service.sockets import Sockets, registration_handler
 
 SECONDS: Final = 5.0
 """The kubelet looks once a second, and a busy one takes longer."""
@@ -64,19 +64,8 @@ def ask_kubelet(sockets: Sockets, *, seconds: float = SECONDS) -> str:
     ) -> messages.RegistrationStatusResponse:
         return messages.RegistrationStatusResponse()
 
-    methods = {
-        "GetInfo": grpc.unary_unary_rpc_method_handler(
-            get_info, messages.InfoRequest.FromString, messages.PluginInfo.SerializeToString
-        ),
-        "NotifyRegistrationStatus": grpc.unary_unary_rpc_method_handler(
-            notify,
-            messages.RegistrationStatus.FromString,
-            messages.RegistrationStatusResponse.SerializeToString,
-        ),
-    }
     path = sockets.registry / f"check-{secrets.token_hex(4)}-reg.sock"
-    handlers = (grpc.method_handlers_generic_handler(SERVICE, methods),)
-    server = Server([path], handlers, pool=Pool(2, "check"))
+    server = Server([path], [registration_handler(get_info, notify)], pool=Pool(2, "check"))
     try:
         server.start()
         server.show(path)

@@ -17,7 +17,7 @@ import grpc
 from dra_infra.errors import PluginError
 from dra_infra.plugin.command.probes import ask_registration
 from dra_infra.plugin.command.settings import Settings
-from dra_infra.plugin.disk import explain_os_errors
+from dra_infra.plugin.disk import explain_os_errors, not_usable
 from dra_infra.plugin.locks import open_lock, try_lock
 from dra_infra.plugin.service.sockets import Sockets
 
@@ -98,12 +98,7 @@ def _make(folder: Path, mode: int, *, parents: bool = False) -> None:
     try:
         folder.mkdir(mode=mode, parents=parents, exist_ok=True)
     except OSError as error:
-        raise PluginError.of(
-            path=str(folder),
-            code="plugin-folder-not-usable",
-            message=f"cannot be made: {error.strerror or error}",
-            hint=KUBELETS,
-        ) from error
+        raise not_usable(folder, "cannot be made", error, KUBELETS) from error
 
 
 INSTANCES_FILE: Final = "instances"

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from dra_infra.client.kubeconfig import find_account
 from dra_infra.plugin.api_server import reconciling
@@ -20,7 +20,7 @@ from dra_infra.plugin.api_server.reconciling import Reconciler
 from dra_infra.plugin.back_end import BackEnd
 from dra_infra.plugin.cdi import CdiFolder
 from dra_infra.plugin.checkpoint import Checkpoint
-from dra_infra.plugin.command.back_end_loading import driver_name, make_back_end
+from dra_infra.plugin.command.back_end_loading import LoadedBackEnd, driver_name, make_back_end
 from dra_infra.plugin.command.instance import InstanceLock, Paths, refuse_others
 from dra_infra.plugin.command.logs import log
 from dra_infra.plugin.command.operation_log import Observers, OperationLog
@@ -35,7 +35,6 @@ from dra_infra.plugin.service.device_metadata import WithMetadata
 from dra_infra.release import VERSION
 
 if TYPE_CHECKING:
-    from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
     from dra_infra.plugin.command.metrics import Metrics
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -60,8 +59,10 @@ class Plugin:
         self._instance_lock = InstanceLock(self.paths.state)
         self._metrics = self._make_metrics(driver)
         self.observer = Observers(OperationLog(), *filter(None, [self._metrics]))
-        hardware = make_back_end(settings, self.paths, self.observer.noticed)
-        self.back_end = self._with_metadata(hardware)
+        loaded = make_back_end(settings, self.paths, self.observer.noticed)
+        self.back_end: BackEnd = loaded.back_end
+        if settings.metadata_files:
+            self.back_end = WithMetadata(self.back_end, self.paths.metadata)
         self.api = Api(find_account(settings.kubeconfig, None, environment, can_choose=False), environment)
         self.preparations = Preparations(
             driver=driver,
@@ -79,12 +80,8 @@ class Plugin:
             observer=self.observer,
             lock=self.paths.publisher_lock,
         )
-        simulated = _simulated(settings, hardware)
         reader = ClaimReader(
-            self.api,
-            driver=driver,
-            node=settings.node_name,
-            whole_names_only=bool(simulated and simulated.whole_names_only),
+            self.api, driver=driver, node=settings.node_name, whole_names_only=loaded.whole_names_only
         )
         self._reconciler = Reconciler(
             self.api,
@@ -102,7 +99,7 @@ class Plugin:
             sockets=self.paths.sockets,
             observer=self.observer,
         )
-        self._binder = self._make_binder(simulated)
+        self._binder = self._make_binder(loaded)
         self._running = ExitStack()
 
     def start(self) -> None:
@@ -159,19 +156,14 @@ class Plugin:
             return "the kubelet did not register the plugin yet"
         return self.api.contact.lost()
 
-    def _with_metadata(self, back_end: BackEnd) -> BackEnd:
-        if not self._settings.metadata_files:
-            return back_end
-        return WithMetadata(back_end, self.paths.metadata)
-
-    def _make_binder(self, back_end: SimulatedBackEnd | None) -> Binder | None:
-        """Make what writes binding conditions: only simulated devices have any."""
-        if back_end is None:
+    def _make_binder(self, loaded: LoadedBackEnd) -> Binder | None:
+        """Make what writes binding conditions, where devices may have any."""
+        if loaded.bindings is None:
             return None
         return Binder(
             self.api,
-            back_end=back_end,
-            bindings=back_end,
+            back_end=loaded.back_end,
+            bindings=loaded.bindings,
             node=self._settings.node_name,
             observer=self.observer,
         )
@@ -198,8 +190,3 @@ class Plugin:
             server = ProbeServer(self._settings.health_address, checks, folder=folder)
             running.callback(server.stop)
             log("info", "probes are answered", port=server.port)
-
-
-def _simulated(settings: Settings, back_end: BackEnd) -> SimulatedBackEnd | None:
-    """*back_end* where it is the one that simulates; its module is loaded for that one alone."""
-    return cast("SimulatedBackEnd", back_end) if settings.back_end == "sim" else None

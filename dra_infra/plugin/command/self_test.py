@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import Final, TypeVar
 
 from dra_infra.client.kinds import CLAIMS, NODES, SLICES, Kind
 from dra_infra.client.kubeconfig import find_account
@@ -21,7 +21,7 @@ from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.back_end import BackEnd, Inventory
-from dra_infra.plugin.command.back_end_loading import driver_name, make_back_end
+from dra_infra.plugin.command.back_end_loading import LoadedBackEnd, driver_name, make_back_end
 from dra_infra.plugin.command.checks import (
     Finding,
     ask_kubelet,
@@ -35,9 +35,6 @@ from dra_infra.plugin.command.settings import Settings
 from dra_infra.plugin.disk import explain_os_errors
 from dra_infra.plugin.failures import as_plugin_error
 from dra_infra.plugin.publishing.pools import lay_out
-
-if TYPE_CHECKING:
-    from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
 
 _REVIEW: Final = Kind(
     name="SelfSubjectAccessReview",
@@ -164,13 +161,13 @@ def _check_devices(settings: Settings, paths: Paths) -> Generator[Finding, None,
     warnings: list[Problem] = []
     inventories: list[Inventory] = []
     with ExitStack() as closing:
-        back_end, problems = _made("devices", lambda: _opened(settings, paths, closing, warnings.extend))
+        loaded, problems = _made("devices", lambda: _opened(settings, paths, closing, warnings.extend))
         yield from problems
-        if back_end:
-            yield from attempt("devices", lambda: _count(back_end, inventories.append))
+        if loaded:
+            yield from attempt("devices", lambda: _count(loaded.back_end, inventories.append))
             # Else it would say the same.
-            if inventories:
-                yield from _check_edits(settings, back_end)
+            if inventories and loaded.try_edits:
+                yield from attempt("what containers get", loaded.try_edits)
     for each in warnings:
         yield Finding(what="devices", problem=each)
     return inventories[0] if inventories else _NOTHING
@@ -178,25 +175,20 @@ def _check_devices(settings: Settings, paths: Paths) -> Generator[Finding, None,
 
 def _opened(
     settings: Settings, paths: Paths, closing: ExitStack, noticed: Callable[[Sequence[Problem]], None]
-) -> BackEnd:
+) -> LoadedBackEnd:
     # Simulated hardware may be at work where the plugin keeps it; a container has no other folder to write to. That
     # the plugin's own cannot be written to is found with the folders.
     aside = paths.state if os.access(paths.state, os.W_OK) else None
     with explain_os_errors("no temporary folder can be made", paths.state):
         folder = closing.enter_context(TemporaryDirectory(dir=aside))
-    back_end = make_back_end(settings, replace(paths, state=Path(folder)), noticed)
-    closing.callback(_close, back_end)
-    return back_end
+    loaded = make_back_end(settings, replace(paths, state=Path(folder)), noticed)
+    closing.callback(_close, loaded.back_end)
+    return loaded
 
 
 def _close(back_end: BackEnd) -> None:
     with as_plugin_error("the back end"):
         back_end.close()
-
-
-def _check_edits(settings: Settings, back_end: BackEnd) -> Iterator[Finding]:
-    if settings.back_end == "nvml":
-        yield from attempt("what containers get", cast("NvmlBackEnd", back_end).try_edits)
 
 
 def _check_machine(paths: Paths) -> Iterator[Finding]:

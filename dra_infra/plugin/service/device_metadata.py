@@ -21,7 +21,7 @@ from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.back_end import BackEnd, Inventory
 from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Mount, check_uid
-from dra_infra.plugin.disk import Folder
+from dra_infra.plugin.disk import LOOK, Folder, not_usable
 
 VERSIONS: Final = ("metadata.resource.k8s.io/v1beta1", "metadata.resource.k8s.io/v1alpha1")
 """Newest first: a reader takes the first that it knows. Kubernetes 1.37 has both, 1.36 the second."""
@@ -180,9 +180,5 @@ def _explain_os_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise PluginError.of(
-            path=str(error.filename or path),
-            code="plugin-folder-not-usable",
-            message=f"cannot be used for the metadata of devices: {error.strerror or error}",
-            hint="see the folder's permissions and its mount",
-        ) from error
+        what = "cannot be used for the metadata of devices"
+        raise not_usable(error.filename or path, what, error, LOOK) from error

@@ -15,7 +15,7 @@ import socket
 import stat
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,7 @@ from typing import Any, Final
 import grpc
 
 from dra_infra.errors import PluginError
+from dra_infra.plugin.disk import not_usable
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.protocol import registration_pb2 as messages
 
@@ -33,6 +34,10 @@ TEMPORARY: Final = re.compile(r"\.[0-9a-f]{6}")
 """Name under which a socket is made; the kubelet passes over names with a dot in front. Shorter than all others."""
 
 _SECOND_LOOK: Final = 0.05
+
+_KUBELETS: Final = (
+    "give the kubelet's folder (its --root-dir), mounted at the same path, and start the kubelet first"
+)
 
 
 class Sockets:
@@ -90,12 +95,8 @@ class Sockets:
             for path in set(self._dead()) - kept:
                 path.unlink(missing_ok=True)
         except OSError as error:
-            raise PluginError.of(
-                path=str(error.filename or self.folder),
-                code="plugin-folder-not-usable",
-                message=f"cannot be used for sockets: {error.strerror or error}",
-                hint="give the kubelet's folder (its --root-dir), mounted at the same path, and start the kubelet first",
-            ) from error
+            place = error.filename or self.folder
+            raise not_usable(place, "cannot be used for sockets", error, _KUBELETS) from error
 
     def _dead(self) -> Iterator[Path]:
         registration = re.compile(re.escape(self.driver) + r"(-[-0-9A-Za-z_]{11}|-[-0-9a-f]{36})?-reg\.sock")
@@ -142,10 +143,28 @@ def _first_that_fits(folder: Path, names: Sequence[str]) -> Path:
     )
 
 
-SERVICE: Final = "pluginregistration.Registration"
+_SERVICE: Final = "pluginregistration.Registration"
 
 VERSIONS: Final = ("v1.DRAPlugin", "v1beta1.DRAPlugin", "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth")
 """The kubelet takes the first that it knows, in our order (validateSupportedServices of pkg/kubelet/cm/dra/plugin)."""
+
+
+def registration_handler(
+    get_info: Callable[..., messages.PluginInfo],
+    notify: Callable[..., messages.RegistrationStatusResponse],
+) -> grpc.GenericRpcHandler[Any, Any]:
+    """The service Registration with these methods."""
+    methods = {
+        "GetInfo": grpc.unary_unary_rpc_method_handler(
+            get_info, messages.InfoRequest.FromString, messages.PluginInfo.SerializeToString
+        ),
+        "NotifyRegistrationStatus": grpc.unary_unary_rpc_method_handler(
+            notify,
+            messages.RegistrationStatus.FromString,
+            messages.RegistrationStatusResponse.SerializeToString,
+        ),
+    }
+    return grpc.method_handlers_generic_handler(_SERVICE, methods)
 
 
 class Registration:
@@ -165,19 +184,7 @@ class Registration:
 
     def handlers(self) -> tuple[grpc.GenericRpcHandler[Any, Any], ...]:
         """The service, for a server."""
-        methods = {
-            "GetInfo": grpc.unary_unary_rpc_method_handler(
-                self._get_info,
-                messages.InfoRequest.FromString,
-                messages.PluginInfo.SerializeToString,
-            ),
-            "NotifyRegistrationStatus": grpc.unary_unary_rpc_method_handler(
-                self._notify,
-                messages.RegistrationStatus.FromString,
-                messages.RegistrationStatusResponse.SerializeToString,
-            ),
-        }
-        return (grpc.method_handlers_generic_handler(SERVICE, methods),)
+        return (registration_handler(self._get_info, self._notify),)
 
     def _get_info(
         self, _request: messages.InfoRequest, _context: grpc.ServicerContext

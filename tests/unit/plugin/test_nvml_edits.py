@@ -17,6 +17,7 @@ from dra_infra.plugin.back_ends.toolkit import Toolkit, find_toolkit
 from dra_infra.plugin.cdi import make_spec
 from dra_infra.plugin.claims import Claim, DeviceNode, Edits, Record
 from dra_infra.plugin.command import self_test
+from dra_infra.plugin.command.back_end_loading import LoadedBackEnd
 from dra_infra.plugin.command.checks import Finding
 from dra_infra.plugin.command.settings import Settings
 from tests.unit.plugin.driver_tree import LIBRARIES, VERSION, make_tree
@@ -54,9 +55,7 @@ def fake() -> FakeNvml:
 
 @pytest.fixture
 def plugin(fake: FakeNvml, root: Path) -> Iterator[NvmlBackEnd]:
-    made = NvmlBackEnd(
-        node="node-1", pynvml=fake, driver_root=str(root), driver_root_on_host="/run/driver", system=root
-    )
+    made = NvmlBackEnd(pynvml=fake, driver_root=str(root), driver_root_on_host="/run/driver", system=root)
     yield made
     made.close()
 
@@ -120,7 +119,7 @@ def make_toolkit(place: Path, says: Any, *, code: int = 0, error: str = "") -> s
 
 def with_toolkit(fake: FakeNvml, root: Path, says: Any, **more: Any) -> NvmlBackEnd:
     program = make_toolkit(root.parent / "bin/nvidia-ctk", says, **more)
-    return NvmlBackEnd(node="node-1", pynvml=fake, system=root, toolkit=program)
+    return NvmlBackEnd(pynvml=fake, system=root, toolkit=program)
 
 
 def test_without_the_toolkit_the_drivers_files_are_found(plugin: NvmlBackEnd):
@@ -198,7 +197,7 @@ def make_proc_unreadable(root: Path) -> None:
 
 def test_without_device_files_in_the_drivers_folder_those_of_the_node_are_taken(fake: FakeNvml, root: Path):
     (root / "dev").rename(root.parent / "dev")
-    plugin = NvmlBackEnd(node="node-1", pynvml=fake, driver_root=str(root), toolkit="", system=root.parent)
+    plugin = NvmlBackEnd(pynvml=fake, driver_root=str(root), toolkit="", system=root.parent)
     [found] = edits(plugin, claim_of(1, "gpu-1"))
     plugin.close()
     assert found.device_nodes[0] == DeviceNode(path="/dev/nvidiactl")
@@ -256,9 +255,7 @@ def test_paths_of_the_drivers_folder_become_those_of_the_node(fake: FakeNvml, ro
     said["containerEdits"]["mounts"][0]["hostPath"] = f"{root}/{LIBRARIES}/libcuda.so.{VERSION}"
     said["containerEdits"]["deviceNodes"] = [{"path": "/dev/nvidiactl", "hostPath": f"{root}/dev/nvidiactl"}]
     program = make_toolkit(root / "usr/bin/nvidia-ctk", said)
-    plugin = NvmlBackEnd(
-        node="node-1", pynvml=fake, driver_root=str(root), driver_root_on_host="/", system=root
-    )
+    plugin = NvmlBackEnd(pynvml=fake, driver_root=str(root), driver_root_on_host="/", system=root)
     assert plugin.edits_from == program, "found in the driver's folder"
     [found] = edits(plugin, claim_of(1, "gpu-1"))
     plugin.close()
@@ -270,7 +267,7 @@ def test_paths_of_the_drivers_folder_become_those_of_the_node(fake: FakeNvml, ro
 def test_the_toolkit_is_told_that_device_files_are_not_in_the_drivers_folder(fake: FakeNvml, root: Path):
     (root / "dev").rename(root.parent / "dev")
     program = make_toolkit(root / "usr/bin/nvidia-ctk", spec())
-    plugin = NvmlBackEnd(node="node-1", pynvml=fake, driver_root=str(root), system=root.parent)
+    plugin = NvmlBackEnd(pynvml=fake, driver_root=str(root), system=root.parent)
     edits(plugin, claim_of(1, "gpu-1"))
     plugin.close()
     assert f"--driver-root={root} --dev-root={root.parent}\n" in Path(f"{program}.calls").read_text()
@@ -281,9 +278,7 @@ def test_hooks_are_those_beside_the_toolkit_at_their_path_on_the_node(fake: Fake
     program = make_toolkit(folder / "nvidia-ctk.real", spec())
     make_toolkit(folder / "nvidia-ctk", "", code=1)
     (folder / "nvidia-cdi-hook").touch()
-    plugin = NvmlBackEnd(
-        node="node-1", pynvml=fake, driver_root=str(root), driver_root_on_host="/", system=root
-    )
+    plugin = NvmlBackEnd(pynvml=fake, driver_root=str(root), driver_root_on_host="/", system=root)
     assert plugin.edits_from == program, "beside it is a script, and an image without a shell cannot run it"
     edits(plugin, claim_of(1, "gpu-1"))
     plugin.close()
@@ -336,7 +331,7 @@ def test_a_toolkit_that_fails_is_told_in_its_own_words(fake: FakeNvml, root: Pat
     plugin.close()
     assert "ends with 3: level=error msg=no driver" in caught.value.problems[0].message
     assert "--toolkit /dev/null" in caught.value.problems[0].hint
-    gone = NvmlBackEnd(node="node-1", pynvml=fake, system=root, toolkit=str(root / "none"))
+    gone = NvmlBackEnd(pynvml=fake, system=root, toolkit=str(root / "none"))
     with pytest.raises(PluginError) as caught:
         gone.prepare(claim_of(1, "gpu-1"))
     gone.close()
@@ -369,7 +364,7 @@ def test_a_spec_is_made_anew_when_it_is_old_or_its_files_are_gone(root: Path):
 
 def test_the_toolkit_can_be_left_alone(fake: FakeNvml, root: Path):
     make_toolkit(root / "usr/bin/nvidia-ctk", "", code=1)
-    plugin = NvmlBackEnd(node="node-1", pynvml=fake, driver_root=str(root), toolkit="/dev/null", system=root)
+    plugin = NvmlBackEnd(pynvml=fake, driver_root=str(root), toolkit="/dev/null", system=root)
     [found] = edits(plugin, claim_of(1, "gpu-1"))
     plugin.close()
     assert any(each.container_path.endswith("/libcuda.so.1") for each in found.mounts)
@@ -383,7 +378,9 @@ def test_the_toolkit_is_looked_for_on_path_first(root: Path, monkeypatch):
 
 
 def checked(plugin: NvmlBackEnd, folder: Path, monkeypatch) -> list[Finding]:
-    monkeypatch.setattr(self_test, "make_back_end", lambda *_: plugin)
+    monkeypatch.setattr(
+        self_test, "make_back_end", lambda *_: LoadedBackEnd(back_end=plugin, try_edits=plugin.try_edits)
+    )
     settings = Settings(back_end="nvml", node_name="node-1", kubelet_root=folder, cdi_folder=folder / "cdi")
     return [each for each in self_test.check(settings, {}) if each.what in ("devices", "what containers get")]
 

@@ -24,7 +24,7 @@ class Watched:
 
     def __init__(self, fake: FakeNvml, system: Path, **more: Any) -> None:
         self.fake = fake
-        self.back_end = NvmlBackEnd(node="node-1", pynvml=fake, system=system, toolkit="", **more)
+        self.back_end = NvmlBackEnd(pynvml=fake, system=system, toolkit="", **more)
         self.changes = threading.Semaphore(0)
         self.back_end.watch(self.changes.release)
         self.first = self.back_end.inventory()

@@ -33,7 +33,7 @@ SMALL = FakeProfile(shape="1_SLICE", id=19, memory_mib=9984, multiprocessors=16)
 
 
 def back_end(fake: FakeNvml, system: Path, **more) -> NvmlBackEnd:
-    return NvmlBackEnd(node="node-1", pynvml=fake, system=system, toolkit="", **more)
+    return NvmlBackEnd(pynvml=fake, system=system, toolkit="", **more)
 
 
 def inventory(fake: FakeNvml, system: Path, **more) -> tuple[Device, ...]:

@@ -14,7 +14,7 @@ from tests.unit.plugin.faults import claim_of
 
 
 def told(fake: FakeNvml, system: Path, **more) -> Problem:
-    plugin = NvmlBackEnd(node="node-1", pynvml=fake, system=system, toolkit="", **more)
+    plugin = NvmlBackEnd(pynvml=fake, system=system, toolkit="", **more)
     with pytest.raises(PluginError) as caught:
         plugin.inventory()
     [problem] = caught.value.problems
@@ -102,7 +102,7 @@ def test_a_library_is_found_by_links_that_start_at_the_root_of_the_node(tmp_path
 def test_nvml_is_asked_again_after_it_failed_and_claims_are_released_without_it(tmp_path: Path):
     fake = FakeNvml(FakeGpu(minor=0, uuid="GPU-0"))
     fake.fail("nvmlInitWithFlags", pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
-    plugin = NvmlBackEnd(node="node-1", pynvml=fake, system=tmp_path, toolkit="")
+    plugin = NvmlBackEnd(pynvml=fake, system=tmp_path, toolkit="")
     with pytest.raises(PluginError):
         plugin.prepare(claim_of(1, "gpu-0"))
     plugin.release(claim_of(1, "gpu-0"))
@@ -118,7 +118,7 @@ def test_the_real_bindings_on_a_machine_without_a_driver_say_what_was_tried():
     program = (
         "from dra_infra.errors import PluginError\n"
         "from dra_infra.plugin.back_ends.nvml import NvmlBackEnd\n"
-        "plugin = NvmlBackEnd(node='node-1')\n"
+        "plugin = NvmlBackEnd()\n"
         "try:\n    plugin.inventory()\n"
         "except PluginError as error:\n    print(error.problems[0].code, error.problems[0].message)\n"
         "plugin.close()\n"

@@ -42,7 +42,7 @@ def fake() -> FakeNvml:
 @pytest.fixture
 def plugin(fake: FakeNvml, tmp_path: Path) -> Iterator[NvmlBackEnd]:
     root = make_tree(tmp_path / "root")
-    made = NvmlBackEnd(node="node-1", pynvml=fake, driver_root=str(root), toolkit="", system=root)
+    made = NvmlBackEnd(pynvml=fake, driver_root=str(root), toolkit="", system=root)
     yield made
     made.close()
 
@@ -135,7 +135,7 @@ def test_whatever_fails_only_explained_errors_come_out(function: str, fake: Fake
     root = make_tree(tmp_path / "root")
     for error, late in itertools.product(KINDS_OF_ERRORS, (False, True)):
         fake.failing.clear()
-        plugin = NvmlBackEnd(node="node-1", pynvml=fake, driver_root=str(root), toolkit="", system=root)
+        plugin = NvmlBackEnd(pynvml=fake, driver_root=str(root), toolkit="", system=root)
         if late:
             plugin.inventory()
         fake.fail(function, error)

@@ -48,15 +48,15 @@ class SimulatedMachine(Node):
         pass
 
     def ready(self) -> dict[str, set[str]]:
-        uses = self.simulated.uses()
+        uses = self.simulated.hardware.uses()
         there = {use.device for use in uses}
-        assert set(self.simulated.mig_devices()) == {name for name in there if "mig" in name}
-        folder = self.simulated.state_folder
+        assert set(self.simulated.hardware.made()) == {name for name in there if "mig" in name}
+        folder = self.simulated.hardware.path
         assert [each.name for each in folder.parent.iterdir()] == [f"boot-{self.boot}"]
         files = {each.name for each in folder.rglob("*.json")}
         assert files == {f"{use.uid}.json" for use in uses}
         # Slices of time are as the only config here has them: the driver's default.
-        assert set(self.simulated.sharing()) == {name for name in there if "mig" not in name}
+        assert set(self.simulated.hardware.sharing()) == {name for name in there if "mig" not in name}
         return {use.uid: {each.device for each in uses if each.uid == use.uid} for use in uses}
 
 

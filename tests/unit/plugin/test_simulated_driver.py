@@ -84,7 +84,7 @@ def test_every_device_is_prepared_and_released_and_no_variable_hides_another(tmp
         assert told["claim"]["uid"] == claim.uid
         assert [each["name"] for each in told["devices"]] == [device.name]
         back_end.release(claim)
-    assert not [each for each in back_end.state_folder.rglob("*") if each.is_file()]
+    assert not [each for each in back_end.hardware.path.rglob("*") if each.is_file()]
 
 
 @pytest.mark.parametrize("fleet", FLEETS)

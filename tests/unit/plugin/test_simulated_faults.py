@@ -111,7 +111,7 @@ def test_a_device_that_is_gone_is_neither_offered_nor_prepared(told: Told):
         told.back_end.prepare(claim_of(2, "gpu-1"))
     assert codes(caught.value) == ["device-not-allocatable"]
     told.back_end.release(claim_of(1, "gpu-1"))
-    assert not told.back_end.uses()
+    assert not told.back_end.hardware.uses()
 
 
 def test_preparing_fails_with_the_text_that_was_given_and_what_was_done_is_undone(tmp_path: Path):
@@ -123,9 +123,9 @@ def test_preparing_fails_with_the_text_that_was_given_and_what_was_done_is_undon
     assert codes(caught.value) == ["sim-told-to-fail"]
     assert caught.value.problems[0].path == "ResourceClaim ml/claim-1"
     assert caught.value.problems[0].message == "the GPU does not answer"
-    assert list(told.back_end.mig_devices()) == [device]
+    assert list(told.back_end.hardware.made()) == [device]
     told.back_end.release(claim_of(1, device))
-    assert not told.back_end.mig_devices()
+    assert not told.back_end.hardware.made()
     told.back_end.prepare(claim_of(2, device))
 
 

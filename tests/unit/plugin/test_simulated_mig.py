@@ -59,8 +59,8 @@ def test_devices_are_given_exactly_where_they_fit_beside_those_that_are_there(
                 told = codes(error)
                 back_end.release(claim_of(number, device))
             assert told == ([] if apart and fits else ["device-held"])
-            assert set(back_end.mig_devices()) == {each for each in held if "mig" in each}
-            assert {use.uid for use in back_end.uses()} == {uid_of(each) for each in held.values()}
+            assert set(back_end.hardware.made()) == {each for each in held if "mig" in each}
+            assert {use.uid for use in back_end.hardware.uses()} == {uid_of(each) for each in held.values()}
             if data.draw(st.booleans()):
                 gone = data.draw(st.sampled_from(sorted(held)))
                 back_end.release(claim_of(held.pop(gone), gone))

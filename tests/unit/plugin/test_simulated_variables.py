@@ -60,9 +60,9 @@ def test_a_slice_of_time_is_seen_in_the_container_and_reset_at_the_end(tmp_path:
     back_end = simulated(tmp_path)
     claim = claim_with(slicing("Short"), slicing("Long"))
     assert variables(back_end, claim)["GPU_DEVICE_0_TIMESLICE_INTERVAL"] == "Long"
-    assert back_end.sharing()["gpu-0"]["timeSlice"] == 3
+    assert back_end.hardware.sharing()["gpu-0"]["timeSlice"] == 3
     back_end.release(claim)
-    assert not back_end.sharing()
+    assert not back_end.hardware.sharing()
 
 
 def test_mig_devices_are_made_and_removed_and_exclude_what_overlaps(tmp_path: Path):
@@ -70,7 +70,9 @@ def test_mig_devices_are_made_and_removed_and_exclude_what_overlaps(tmp_path: Pa
     first = claim_of(1, "gpu-0-mig-3g40gb-9-0")
     found = variables(back_end, first)
     assert found["GPU_DEVICE_0_MIG_3G40GB_9_0_PROFILE"] == "3g.40gb"
-    assert back_end.mig_devices()["gpu-0-mig-3g40gb-9-0"]["uuid"] == found["GPU_DEVICE_0_MIG_3G40GB_9_0_UUID"]
+    assert (
+        back_end.hardware.made()["gpu-0-mig-3g40gb-9-0"]["uuid"] == found["GPU_DEVICE_0_MIG_3G40GB_9_0_UUID"]
+    )
     back_end.prepare(claim_of(2, "gpu-0-mig-3g40gb-9-4"))
     for other in ("gpu-0-mig-1g10gb-19-2", "gpu-0"):
         with pytest.raises(PluginError) as caught:
@@ -78,7 +80,7 @@ def test_mig_devices_are_made_and_removed_and_exclude_what_overlaps(tmp_path: Pa
         assert codes(caught.value) == ["device-held"]
         assert uid_of(1) in str(caught.value)
     back_end.release(first)
-    assert list(back_end.mig_devices()) == ["gpu-0-mig-3g40gb-9-4"]
+    assert list(back_end.hardware.made()) == ["gpu-0-mig-3g40gb-9-4"]
     back_end.prepare(claim_of(3, "gpu-0-mig-1g10gb-19-2"))
 
 
@@ -91,9 +93,9 @@ def test_limits_of_mps_are_seen_and_the_compute_mode_is_reset(tmp_path: Path):
     assert found["CUDA_MPS_PIPE_DIRECTORY"].endswith("/nvidia-mps")
     assert found["GPU_DEVICE_0_ACTIVE_THREAD_PERCENTAGE"] == "50"
     assert found["GPU_DEVICE_0_PINNED_DEVICE_MEMORY_LIMIT"] == "1536M"
-    assert back_end.sharing()["gpu-0"]["computeMode"] == "EXCLUSIVE_PROCESS"
+    assert back_end.hardware.sharing()["gpu-0"]["computeMode"] == "EXCLUSIVE_PROCESS"
     back_end.release(claim)
-    assert not back_end.sharing()
+    assert not back_end.hardware.sharing()
 
 
 def test_parts_of_the_example_driver_are_seen(tmp_path: Path):
@@ -153,10 +155,10 @@ def test_a_device_for_admin_access_is_only_looked_at(tmp_path: Path):
     back_end.prepare(claim_of(1, "gpu-0"))
     watching = claim_of(2, "gpu-0", "gpu-0-mig-1g10gb-19-0", admin=True)
     assert variables(back_end, watching)["DRA_ADMIN_ACCESS"] == "true"
-    assert [use.uid for use in back_end.uses()] == [uid_of(1)]
-    assert not back_end.mig_devices()
+    assert [use.uid for use in back_end.hardware.uses()] == [uid_of(1)]
+    assert not back_end.hardware.made()
     back_end.release(watching)
-    assert [use.uid for use in back_end.uses()] == [uid_of(1)]
+    assert [use.uid for use in back_end.hardware.uses()] == [uid_of(1)]
 
 
 def shared_claim(number: int, *configs: str) -> Claim:
@@ -175,9 +177,9 @@ def test_claims_that_share_a_device_have_one_config_and_the_last_one_resets_it(t
     # Another text of the same meaning.
     back_end.prepare(shared_claim(3, " " + slicing("Long")))
     back_end.release(shared_claim(1, slicing("Long")))
-    assert back_end.sharing()["gpu-0"]["interval"] == "Long"
+    assert back_end.hardware.sharing()["gpu-0"]["interval"] == "Long"
     back_end.release(shared_claim(3))
-    assert not back_end.sharing()
+    assert not back_end.hardware.sharing()
 
 
 @pytest.mark.parametrize("fleet", ["hgx-h100 driver=0.5 shares=unlimited", "hgx-h100 dynamic-mig"])
@@ -195,15 +197,15 @@ def test_a_claim_of_which_nothing_but_the_uid_is_known_is_released(tmp_path: Pat
     back_end = simulated(tmp_path, "hgx-h100 dynamic-mig")
     back_end.prepare(claim_of(1, "gpu-0-mig-1g10gb-19-0"))
     back_end.release(Claim(uid=uid_of(1), namespace="", name="", devices=()))
-    assert not back_end.uses()
-    assert not back_end.mig_devices()
+    assert not back_end.hardware.uses()
+    assert not back_end.hardware.made()
 
 
 def test_a_reboot_forgets_mig_devices_and_uses(tmp_path: Path):
     simulated(tmp_path, "hgx-h100 dynamic-mig").prepare(claim_of(1, "gpu-0-mig-1g10gb-19-0"))
     later = SimulatedBackEnd("hgx-h100 dynamic-mig", node=NODE, folder=tmp_path / "sim", boot_id="boot-2")
-    assert not later.uses()
-    assert not later.mig_devices()
+    assert not later.hardware.uses()
+    assert not later.hardware.made()
     assert [each.name for each in (tmp_path / "sim").iterdir()] == ["boot-2"]
 
 
@@ -225,10 +227,10 @@ def test_whole_gpus_of_a_claim_are_one_partition_of_the_fabric_manager(
     back_end = simulated(tmp_path, "hgx-h100 driver=0.5 fabric-partitions")
     if not refused:
         back_end.prepare(claim_of(1, *devices))
-        assert len(back_end.uses()) == len(devices)
+        assert len(back_end.hardware.uses()) == len(devices)
         return
     with pytest.raises(PluginError) as caught:
         back_end.prepare(claim_of(1, *devices))
     assert codes(caught.value) == ["fabric-partition-mismatch"]
     assert "does not match any FM partition" in str(caught.value)
-    assert not back_end.uses()
+    assert not back_end.hardware.uses()
