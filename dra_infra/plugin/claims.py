@@ -39,9 +39,9 @@ def is_uid(text: str) -> bool:
 class ClaimReference:
     """Reference to a claim, as the kubelet gives it: nothing of its allocation."""
 
+    uid: str
     namespace: str
     name: str
-    uid: str
 
     def __str__(self) -> str:
         return f"ResourceClaim {self.namespace}/{self.name}"
@@ -82,7 +82,7 @@ class ClaimDevice:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Claim:
+class Claim(ClaimReference):
     """An allocated claim of this driver.
 
     Args:
@@ -90,14 +90,8 @@ class Claim:
         pod_claim_name: What a pod calls it, where it was made from a template; else empty.
     """
 
-    uid: str
-    namespace: str
-    name: str
     pod_claim_name: str = ""
     devices: tuple[ClaimDevice, ...]
-
-    def __str__(self) -> str:
-        return f"ResourceClaim {self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

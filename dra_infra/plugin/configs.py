@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dra_infra.catalog.config_parameters import Fault, check_parameters
-from dra_infra.catalog.device_configs import ConfigKind, configs_of, is_strict
+from dra_infra.catalog.device_configs import configs_of, is_strict
 from dra_infra.catalog.driver_gates import gate_states, gates_of
 from dra_infra.catalog.drivers import Pins, drivers
 from dra_infra.errors import PluginError, Problem
@@ -250,16 +250,12 @@ class ConfigDecoder:
                     yield _problem(str(claim), config.kind, fault)
         for name, kind in (self._kinds or {}).items():
             texts = {each.written for each in effective if each.kind == name}
-            if _is_single(kind) and len(texts) > 1:
+            if kind.one_per_claim and len(texts) > 1:
                 message = (
                     f"its devices come under {len(texts)} configs of this kind, and at most one is supported"
                 )
                 hint = f"give the claim one {name} without requests, or use several claims"
                 yield _problem(str(claim), name, Fault((), "config-conflict", message, hint))
-
-
-def _is_single(kind: ConfigKind) -> bool:
-    return kind.one_per_claim
 
 
 def _problem(path: str, kind: str, fault: Fault) -> Problem:

@@ -138,7 +138,7 @@ class NvmlBackEnd:
         driver_root_on_host: str | None = None,
         toolkit: str | None = None,
         pynvml: Any = None,
-        noticed: Callable[[Sequence[Problem]], None] | None = None,
+        noticed: Callable[[Sequence[Problem]], None] = lambda _: None,
         system: Path = Path("/"),
     ) -> None:
         self._driver = driver
@@ -247,17 +247,13 @@ class NvmlBackEnd:
                 raise PluginError([replace(each, severity="error") for each in problems])
             self._gpus = gpus
             self._monitor = HealthMonitor(
-                self._nvml, gpus, driver=self._driver, changed=self._changed, noticed=self._notice
+                self._nvml, gpus, driver=self._driver, changed=self._changed, noticed=self._noticed
             )
             self._monitor.start()
             monitor = self._monitor
         if problems:
-            self._notice(problems)
-        return monitor
-
-    def _notice(self, problems: Sequence[Problem]) -> None:
-        if self._noticed:
             self._noticed(problems)
+        return monitor
 
     def _changed(self) -> None:
         for changed in tuple(self._watchers):

@@ -20,7 +20,7 @@ from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.back_end import Health, Inventory
 from dra_infra.plugin.back_ends.sim_commands import EVERY, Commands, DeviceFault, is_for, read_commands
 from dra_infra.plugin.back_ends.sim_node import NVIDIA, SimulatedNode
-from dra_infra.plugin.claims import Claim, ClaimReference
+from dra_infra.plugin.claims import Claim
 
 _NAMED: Final = 3
 """Devices that a hint has."""
@@ -73,10 +73,9 @@ def disturb_preparing(commands: Commands, claim: Claim, wait: Callable[[float], 
     Raises:
         PluginError: `sim-told-to-fail`.
     """
-    reference = ClaimReference(namespace=claim.namespace, name=claim.name, uid=claim.uid)
     names = {"", *(each.device for each in claim.devices)}
     for fault in commands.prepare:
-        if fault.device in names and is_for(fault.claim, reference):
+        if fault.device in names and is_for(fault.claim, claim):
             wait(fault.seconds)
             if fault.error:
                 hint = "dra-infra-plugin sim heal ends it"

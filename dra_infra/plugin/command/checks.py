@@ -28,7 +28,7 @@ from typing import Any, Final
 
 import grpc
 
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError, Problem, ProblemsError
 from dra_infra.plugin.command.instance import KUBELETS
 from dra_infra.plugin.command.open_port import held, not_usable
 from dra_infra.plugin.command.settings import Address, Settings
@@ -203,7 +203,7 @@ def attempt(what: str, work: Callable[[], str]) -> Iterator[Finding]:
     """Yield the finding of *work*, or one for each problem that it raises."""
     try:
         yield Finding(what=what, found=work())
-    except PluginError as error:
+    except ProblemsError as error:
         for problem in error.problems:
             yield Finding(what=what, problem=problem)
 
@@ -236,7 +236,9 @@ def check_folders(*, sockets: Sockets, state: Path, cdi: Path) -> Iterator[Findi
     plugins = sockets.folder.parent if state == sockets.folder else None
     yield from attempt("state folder", lambda: _try_folder(state, below=plugins))
     yield from attempt("CDI folder", lambda: _try_folder(cdi))
-    yield from attempt("folder that the kubelet watches", lambda: _try_registry(sockets.registry))
+    yield from attempt(
+        "folder that the kubelet watches", lambda: _try_folder(sockets.registry, below=sockets.registry)
+    )
     yield from attempt("paths of the sockets", lambda: _try_paths(sockets))
 
 
@@ -244,10 +246,6 @@ def _try_paths(sockets: Sockets) -> str:
     paths = (sockets.service, sockets.registration)
     longest = max(len(bytes(path)) for path in paths)
     return f"{longest} bytes at most"
-
-
-def _try_registry(path: Path) -> str:
-    return _try_folder(path, below=path)
 
 
 def _try_folder(path: Path, *, below: Path | None = None) -> str:

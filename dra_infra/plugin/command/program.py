@@ -134,9 +134,10 @@ def _wait_for(ended: threading.Event) -> None:
 
 def _check(settings: Settings, line: CommandLine, environment: Mapping[str, str]) -> int:
     # Late: as of `Plugin`.
-    from dra_infra.plugin.command.self_test import run_check
+    from dra_infra.plugin.command.checks import show
+    from dra_infra.plugin.command.self_test import check
 
-    return run_check(settings, environment, as_json=line.as_json, write=sys.stdout.write)
+    return show(check(settings, environment), as_json=line.as_json, write=sys.stdout.write)
 
 
 _STANDARD_ERROR: Final = 2

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from dra_infra.client.kinds import CLAIMS, NODES, SLICES, Kind
 from dra_infra.client.kubeconfig import find_account
 from dra_infra.client.objects import text
-from dra_infra.errors import PluginError, Problem, ProblemsError
+from dra_infra.errors import PluginError, Problem
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.api_server.client import Api
@@ -28,7 +28,6 @@ from dra_infra.plugin.command.checks import (
     attempt,
     check_addresses,
     check_folders,
-    show,
 )
 from dra_infra.plugin.command.instance import INSTANCES_FILE, Paths
 from dra_infra.plugin.command.settings import Settings
@@ -60,7 +59,7 @@ def check_server(server: Api, *, driver: str, node: str, inventory: Inventory) -
     if not all(each.holds for each in reached):
         # All that follows would say the same.
         return
-    yield from attempt("right to read claims", lambda: _try_claims(server))
+    yield from attempt("right to read claims", lambda: _try_right(server, "get", CLAIMS))
     yield from attempt("right to read the node", lambda: _try_node(server, node))
     yield from attempt(
         "right to see the node's slices", lambda: _try_slices(server, driver=driver, node=node)
@@ -75,10 +74,6 @@ def check_server(server: Api, *, driver: str, node: str, inventory: Inventory) -
 
 def _try_server(server: Api) -> str:
     return f"Kubernetes 1.{server.minor()}, {SLICES.api_version(server.version(SLICES))}"
-
-
-def _try_claims(server: Api) -> str:
-    return _try_right(server, "get", CLAIMS)
 
 
 def _try_node(server: Api, node: str) -> str:
@@ -126,13 +121,6 @@ def _try_right(server: Api, verb: str, kind: Kind) -> str:
 
 _Kind = TypeVar("_Kind")
 _NOTHING: Final = Inventory(devices=())
-
-
-def run_check(
-    settings: Settings, environment: Mapping[str, str], *, as_json: bool, write: Callable[[str], object]
-) -> int:
-    """Print what `check` finds; 1 where something does not hold."""
-    return show(check(settings, environment), as_json=as_json, write=write)
 
 
 def check(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -217,17 +205,5 @@ def _made(what: str, make: Callable[[], _Kind]) -> tuple[_Kind | None, list[Find
         made.append(make())
         return ""
 
-    findings = list(_tried(what, work))
+    findings = list(attempt(what, work))
     return (made[0], []) if made else (None, findings)
-
-
-def _tried(what: str, work: Callable[[], str]) -> Iterator[Finding]:
-    """`attempt` for work that also raises errors of fleets and clusters."""
-
-    def of_plugin() -> str:
-        try:
-            return work()
-        except ProblemsError as error:
-            raise PluginError(error.problems) from error
-
-    return attempt(what, of_plugin)

@@ -61,45 +61,35 @@ class Kind:
         return f"one of {', '.join(self.choices)}" if self.choices else f"write {self.example}"
 
 
-def one_of(*choices: str) -> Kind:
-    """A word of a few."""
+def _text_if(is_right: Callable[[str], object], wrong: str) -> Callable[[str], str]:
+    """What reads a text as it is, where it is right; of another one *wrong* is said."""
 
     def read(text: str) -> str:
-        if text not in choices:
-            raise ValueError(f"{shortened(text)} is not known")
+        if not is_right(text):
+            raise ValueError(f"{shortened(text)} {wrong}")
         return text
 
+    return read
+
+
+def one_of(*choices: str) -> Kind:
+    """A word of a few."""
+    read = _text_if(choices.__contains__, "is not known")
     return Kind(metavar="|".join(choices), read=read, example=choices[0], choices=choices)
 
 
-def _back_end(text: str) -> str:
-    if text not in _BACK_ENDS and not _OWN.fullmatch(text):
-        raise ValueError(f"{shortened(text)} is not known")
-    return text
+def _is_back_end(text: str) -> bool:
+    return text in _BACK_ENDS or _OWN.fullmatch(text) is not None
+
+
+def _is_driver(text: str) -> bool:
+    return len(text) <= _LONGEST_DRIVER and is_dns_subdomain(text)
 
 
 def _switch(text: str) -> bool:
     if text not in ("on", "off"):
         raise ValueError(f"{shortened(text)} is neither on nor off")
     return text == "on"
-
-
-def _driver(text: str) -> str:
-    if len(text) > _LONGEST_DRIVER or not is_dns_subdomain(text):
-        raise ValueError(f"{shortened(text)} is no name of a driver")
-    return text
-
-
-def _node(text: str) -> str:
-    if not is_dns_subdomain(text):
-        raise ValueError(f"{shortened(text)} is no name of a node")
-    return text
-
-
-def _uid(text: str) -> str:
-    if not is_uid(text):
-        raise ValueError(f"{shortened(text)} is no UID of an API server")
-    return text
 
 
 def _path(text: str) -> Path:
@@ -115,12 +105,6 @@ def _file(text: str) -> Path:
     if "\0" in text:
         raise ValueError("no path has a zero byte")
     return Path(text).expanduser()
-
-
-def _words(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError(f"{shortened(text)} has characters that cannot be seen")
-    return text
 
 
 def _address(text: str) -> Address:
@@ -139,15 +123,32 @@ def _duration(text: str) -> float:
 
 _BACK_ENDS: Final = ("sim", "nvml")
 BACK_END: Final = Kind(
-    metavar="sim|nvml|MODULE:CLASS", read=_back_end, example="sim", choices=(*_BACK_ENDS, "MODULE:CLASS")
+    metavar="sim|nvml|MODULE:CLASS",
+    read=_text_if(_is_back_end, "is not known"),
+    example="sim",
+    choices=(*_BACK_ENDS, "MODULE:CLASS"),
 )
 SWITCH: Final = Kind(metavar="on|off", read=_switch, example="on", choices=("on", "off"))
-DRIVER: Final = Kind(metavar="NAME", read=_driver, example="a name like gpu.example.com")
-NODE: Final = Kind(metavar="NAME", read=_node, example="the Node's metadata.name")
-UID: Final = Kind(metavar="UID", read=_uid, example="the Pod's metadata.uid")
+DRIVER: Final = Kind(
+    metavar="NAME",
+    read=_text_if(_is_driver, "is no name of a driver"),
+    example="a name like gpu.example.com",
+)
+NODE: Final = Kind(
+    metavar="NAME",
+    read=_text_if(is_dns_subdomain, "is no name of a node"),
+    example="the Node's metadata.name",
+)
+UID: Final = Kind(
+    metavar="UID", read=_text_if(is_uid, "is no UID of an API server"), example="the Pod's metadata.uid"
+)
 PATH: Final = Kind(metavar="PATH", read=_path, example="the path from / on")
 FILE: Final = Kind(metavar="FILE", read=_file, example="the path of a file")
-WORDS: Final = Kind(metavar="TEXT", read=_words, example="a text in one line")
+WORDS: Final = Kind(
+    metavar="TEXT",
+    read=_text_if(str.isprintable, "has characters that cannot be seen"),
+    example="a text in one line",
+)
 ADDRESS: Final = Kind(
     metavar="HOST:PORT", read=_address, example="127.0.0.1:8080, or :8080 for all addresses"
 )

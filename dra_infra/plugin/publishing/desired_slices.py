@@ -85,10 +85,8 @@ def _lost(sent: object, kept: object, path: str) -> Iterator[str]:
 def unsafe_devices(spec: Spec, kept: Spec) -> Iterator[str]:
     """Devices that would be given out wrongly without what was lost: parts of one GPU twice, and those that are to be kept away."""
     for device, stored in zip(mappings(spec.get("devices")), mappings(kept.get("devices")), strict=False):
-        taints = mappings(device.get("taints"))
-        keeps_away = any(each.get("effect") in ("NoSchedule", "NoExecute") for each in taints)
         if (device.get("consumesCounters") and not stored.get("consumesCounters")) or (
-            keeps_away and not stored.get("taints")
+            any(_kept_away(device)) and not stored.get("taints")
         ):
             yield text(device.get("name"))
 
@@ -105,10 +103,8 @@ def dropped(driver: str, paths: Iterable[str], held_back: Sequence[str]) -> Prob
     gates = sorted({gate for name, gate in gates_of_fields().items() if name in fields})
     message = f"the API server drops {', '.join(fields)}"
     if held_back:
-        names = ", ".join(held_back[:_NAMED]) + (" ..." if len(held_back) > _NAMED else "")
-        message += (
-            f"; {len(held_back)} devices are not published, for they would be given out wrongly: {names}"
-        )
+        reason = "for they would be given out wrongly"
+        message += f"; {len(held_back)} devices are not published, {reason}: {_first(held_back)}"
     hint = (
         f"turn on {', '.join(gates)} for the API server and the scheduler"
         if gates
@@ -275,12 +271,16 @@ def _kept_away(published: Item) -> Iterator[tuple[str, str]]:
             yield text(taint.get("key")), text(taint.get("effect"))
 
 
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
+
+
 def _withdrawn(driver: str, names: Sequence[str]) -> Problem:
-    listed = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
+    message = "the node's new devices are refused; taken out of the slices that are there"
     return Problem(
         path=f"slices of {driver}",
         code="devices-withdrawn",
-        message=f"the node's new devices are refused; taken out of the slices that are there: {listed}",
+        message=f"{message}: {_first(names)}",
         hint="they are gone, or unhealthy; the others stay as they were published until the new ones are taken",
         severity="warning",
     )

@@ -265,28 +265,18 @@ class NodeService:
             operation = Operation(kind=kind, claim=shortened(references[0]))
             self._observer.began(operation)
             began = time.monotonic()
-            result, error = _attempt(partial(_work_on, references, caller, work))
+            result: _Result | None = None
+            error: PluginError | None = None
+            try:
+                # One claim fails, and the service goes on.
+                with as_plugin_error("the node plugin"):
+                    reference = check_one(references)
+                    caller.check(reference)
+                    result = work(reference, caller)
+            except PluginError as caught:
+                error = caught
             self._observer.ended(operation, seconds=time.monotonic() - began, error=error)
             yield uid, result, explain(error, operation.claim) if error else ""
-
-
-def _work_on(
-    references: tuple[ClaimReference, ...],
-    caller: _Caller,
-    work: Callable[[ClaimReference, _Caller], _Result],
-) -> _Result:
-    reference = check_one(references)
-    caller.check(reference)
-    return work(reference, caller)
-
-
-def _attempt(work: Callable[[], _Result]) -> tuple[_Result | None, PluginError | None]:
-    try:
-        # One claim fails, and the service goes on.
-        with as_plugin_error("the node plugin"):
-            return work(), None
-    except PluginError as error:
-        return None, error
 
 
 def _device(device: ClaimDevice, cdi_id: str, *, shares: bool) -> messages.Device:
