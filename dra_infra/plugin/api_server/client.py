@@ -26,72 +26,6 @@ from dra_infra.plugin.api_server.refusals import ApiError, from_cluster_error, n
 from dra_infra.plugin.api_server.requests import Answer, Contact, RequestSender, read_retry_after
 
 
-class ServerVersions:
-    """Remembers what the server said of itself; safe to use from several threads."""
-
-    def __init__(self, sender: RequestSender) -> None:
-        self._sender = sender
-        self._version = ""
-        self._release: Mapping[str, Any] = {}
-
-    def forget(self) -> None:
-        """Find it out anew: it may be another release since it was away."""
-        self._version, self._release = "", {}
-
-    def version(self, kind: Kind) -> str:
-        """The best version of a kind that the server has; of resource.k8s.io it is asked for once."""
-        if kind.group != RESOURCE_GROUP:
-            return kind.versions[0]
-        # What another thread forgets meanwhile is still an answer.
-        found = self._version
-        if not found:
-            found = self._version = self._find_version(kind)
-        return found
-
-    def minor(self) -> int:
-        """The minor release that the server behaves like, 37 for 1.37, asked for once."""
-        release = self._release
-        if not release:
-            answer = self._sender.send("GET", "/version", request="get /version")
-            release = mapping(answer.body)
-            if answer.status != 200 or not _minor(release):
-                raise from_cluster_error("get /version", ClusterError([_no_version(answer.body)]))
-            self._release = release
-        return _minor(release)
-
-    def is_another(self) -> bool:
-        """Ask for the version again; true where it is another release, and what was known of the last one is forgotten.
-
-        One small question; a server that does not answer it is none that changed.
-        """
-        before = self._release
-        if not before:
-            return False
-        try:
-            answer = self._sender.send("GET", "/version", request="get /version", once=True)
-        except ApiError:
-            return False
-        if answer.status != 200 or mapping(answer.body) == before:
-            return False
-        self.forget()
-        return True
-
-    def _find_version(self, kind: Kind) -> str:
-        for version in kind.versions:
-            path = f"/apis/{RESOURCE_GROUP}/{version}"
-            answer = self._sender.send("GET", path, request=f"get {path}")
-            if answer.status not in (200, 404):
-                request, said = f"get {path}", str(answer.body)
-                raise refused(
-                    request, kind, "get", answer.status, said, answer.reason, retry_after=answer.retry_after
-                )
-            served = {text(each.get("name")) for each in mappings(mapping(answer.body).get("resources"))}
-            # Versions are served that hold other kinds alone.
-            if answer.status == 200 and {"resourceslices", "resourceclaims"} <= served:
-                return version
-        raise not_served(kind)
-
-
 def _minor(release: Mapping[str, Any]) -> int:
     # An emulated one decides what is accepted; clouds write `34+`.
     digits = (text(release.get("emulationMinor")) or text(release.get("minor"))).rstrip("+")
@@ -231,14 +165,52 @@ class Api:
         wait: Callable[[float], bool] | None = None,
     ) -> None:
         self._sender = RequestSender(account, environment, clock=clock, wait=wait)
-        self._versions = ServerVersions(self._sender)
+        self._version = ""
+        self._release: Mapping[str, Any] = {}
         self.contact = self._sender.contact
-        # Parts of this that others do.
         self.close = self._sender.close
-        self.forget = self._versions.forget
-        self.version = self._versions.version
-        self.minor = self._versions.minor
-        self.is_another = self._versions.is_another
+
+    def forget(self) -> None:
+        """Find it out anew: it may be another release since it was away."""
+        self._version, self._release = "", {}
+
+    def version(self, kind: Kind) -> str:
+        """The best version of a kind that the server has; of resource.k8s.io it is asked for once."""
+        if kind.group != RESOURCE_GROUP:
+            return kind.versions[0]
+        # What another thread forgets meanwhile is still an answer.
+        found = self._version
+        if not found:
+            found = self._version = self._find_version(kind)
+        return found
+
+    def minor(self) -> int:
+        """The minor release that the server behaves like, 37 for 1.37, asked for once."""
+        release = self._release
+        if not release:
+            answer = self._sender.send("GET", "/version", request="get /version")
+            release = mapping(answer.body)
+            if answer.status != 200 or not _minor(release):
+                raise from_cluster_error("get /version", ClusterError([_no_version(answer.body)]))
+            self._release = release
+        return _minor(release)
+
+    def is_another(self) -> bool:
+        """Ask for the version again; true where it is another release, and what was known of the last one is forgotten.
+
+        One small question; a server that does not answer it is none that changed.
+        """
+        before = self._release
+        if not before:
+            return False
+        try:
+            answer = self._sender.send("GET", "/version", request="get /version", once=True)
+        except ApiError:
+            return False
+        if answer.status != 200 or mapping(answer.body) == before:
+            return False
+        self.forget()
+        return True
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
         """An object, or None where there is none of that name."""
@@ -344,6 +316,21 @@ class Api:
         answer = self._sender.send("DELETE", self._path(kind, namespace, name), {}, body, request=request)
         if answer.status not in (200, 202, 404):
             raise self._refusal(kind, "delete", request, answer)
+
+    def _find_version(self, kind: Kind) -> str:
+        for version in kind.versions:
+            path = f"/apis/{RESOURCE_GROUP}/{version}"
+            answer = self._sender.send("GET", path, request=f"get {path}")
+            if answer.status not in (200, 404):
+                request, said = f"get {path}", str(answer.body)
+                raise refused(
+                    request, kind, "get", answer.status, said, answer.reason, retry_after=answer.retry_after
+                )
+            served = {text(each.get("name")) for each in mappings(mapping(answer.body).get("resources"))}
+            # Versions are served that hold other kinds alone.
+            if answer.status == 200 and {"resourceslices", "resourceclaims"} <= served:
+                return version
+        raise not_served(kind)
 
     def _path(self, kind: Kind, namespace: str = "", name: str = "") -> str:
         path = kind.path(self.version(kind), namespace)

@@ -16,7 +16,6 @@ from typing import Final
 
 from dra_infra.errors import PluginError, Problem
 from dra_infra.kubernetes.api.device_taints import DeviceTaint
-from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.back_end import Health, Inventory
 from dra_infra.plugin.back_ends.sim_commands import EVERY, Commands, DeviceFault, is_for, read_commands
 from dra_infra.plugin.back_ends.sim_node import NVIDIA, SimulatedNode
@@ -54,7 +53,7 @@ def apply(node: SimulatedNode, commands: Commands, withdrawn: frozenset[str] = f
         if EVERY in commands.binding_conditions or name in commands.binding_conditions:
             changes["binding_conditions"] = [BINDING_CONDITION]
             changes["binding_failure_conditions"] = [BINDING_FAILURE_CONDITION]
-        devices.append(_changed(device, changes))
+        devices.append(device.changed(changes) if changes else device)
     return Inventory(devices=tuple(devices), counters=node.counters, health=health)
 
 
@@ -137,10 +136,6 @@ def _taint(node: SimulatedNode, fault: DeviceFault) -> DeviceTaint | None:
         return DeviceTaint(key=f"{node.driver}/gpu-lost", effect="NoSchedule")
     effect = "None" if fault.xid in IGNORED_XIDS else "NoSchedule"
     return DeviceTaint(key=f"{node.driver}/xid", value=str(fault.xid), effect=effect)
-
-
-def _changed(device: Device, changes: dict[str, object]) -> Device:
-    return device.changed(changes) if changes else device
 
 
 def devices_like(name: str, node: SimulatedNode) -> str:

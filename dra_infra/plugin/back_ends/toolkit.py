@@ -156,9 +156,10 @@ class Toolkit:
         Raises:
             PluginError: `toolkit-failed`, also where the toolkit does not name the device.
         """
-        if uuid in (spec := self._with(uuid)).devices:
-            return joined(spec.common, spec.devices[uuid])
-        raise PluginError([self._failed(f"says nothing of {uuid}")])
+        edits, is_named = self.edits_or_common(uuid)
+        if not is_named:
+            raise PluginError([self._failed(f"says nothing of {uuid}")])
+        return edits
 
     def edits_or_common(self, uuid: str) -> tuple[Edits, bool]:
         """Edits as of `edits`, and True; for a device that is not named those common to all, and False.

@@ -153,7 +153,12 @@ def refuse_others(sockets: Sockets, *, ours_alive: bool) -> None:
     """
     if ours_alive:
         if not sockets.pod_uid:
-            raise _running(sockets)
+            raise PluginError.of(
+                path=str(sockets.folder),
+                code="plugin-already-running",
+                message=f"another instance of the plugin is {sockets.driver} on this node",
+                hint="end it first; in a rolling update give each instance its --pod-uid",
+            )
         # Which of the sockets is its own cannot be told; there was nobody else when it started.
         return
     for path in _registrations(sockets):
@@ -162,7 +167,12 @@ def refuse_others(sockets: Sockets, *, ours_alive: bool) -> None:
         except grpc.RpcError:
             continue
         if name == sockets.driver:
-            raise _of_another(path, sockets.driver)
+            raise PluginError.of(
+                path=str(path),
+                code="driver-name-taken",
+                message=f"somebody else's driver {name} is registered on this node",
+                hint="keep that driver off the node, or choose another name with --driver",
+            )
 
 
 def _registrations(sockets: Sockets) -> list[Path]:
@@ -171,21 +181,3 @@ def _registrations(sockets: Sockets) -> list[Path]:
     except OSError:
         # What is wrong with the folder is told when the sockets are made.
         return []
-
-
-def _running(sockets: Sockets) -> PluginError:
-    return PluginError.of(
-        path=str(sockets.folder),
-        code="plugin-already-running",
-        message=f"another instance of the plugin is {sockets.driver} on this node",
-        hint="end it first; in a rolling update give each instance its --pod-uid",
-    )
-
-
-def _of_another(path: Path, driver: str) -> PluginError:
-    return PluginError.of(
-        path=str(path),
-        code="driver-name-taken",
-        message=f"somebody else's driver {driver} is registered on this node",
-        hint="keep that driver off the node, or choose another name with --driver",
-    )

@@ -17,7 +17,7 @@ from dra_infra.plugin.api_server.binding import Binder
 from dra_infra.plugin.api_server.claim_reading import ClaimReader
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.api_server.reconciling import Reconciler
-from dra_infra.plugin.back_end import BackEnd
+from dra_infra.plugin.back_end import Devices
 from dra_infra.plugin.cdi import CdiFolder
 from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.command.back_end_loading import LoadedBackEnd, driver_name, make_back_end
@@ -60,16 +60,17 @@ class Plugin:
         self._metrics = self._make_metrics(driver)
         self.observer = Observers(OperationLog(), *filter(None, [self._metrics]))
         loaded = make_back_end(settings, self.paths, self.observer.noticed)
-        self.back_end: BackEnd = loaded.back_end
+        self.back_end = loaded.back_end
+        devices: Devices = self.back_end
         if settings.metadata_files:
-            self.back_end = WithMetadata(self.back_end, self.paths.metadata)
+            devices = WithMetadata(self.back_end, self.paths.metadata)
         self.api = Api(find_account(settings.kubeconfig, None, environment, can_choose=False), environment)
         self.preparations = Preparations(
             driver=driver,
             boot_id=_BOOT_ID.read_text().strip(),
             checkpoint=Checkpoint(Folder(self.paths.claims, disk)),
             specs=CdiFolder(Folder(self.paths.cdi, disk, mode=0o644), driver),
-            back_end=self.back_end,
+            back_end=devices,
             lock=PreparationLock(self.paths.preparation_lock),
             notice=self.observer.noticed,
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any, Final
 from dra_infra.errors import PluginError
 from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain
 from dra_infra.kubernetes.api.resource_slice import Device
-from dra_infra.plugin.back_end import BackEnd, Inventory
+from dra_infra.plugin.back_end import BackEnd
 from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Mount, check_uid
 from dra_infra.plugin.disk import LOOK, Folder, not_usable
 
@@ -32,7 +32,7 @@ _FILE: Final = "metadata.json"
 
 
 class WithMetadata:
-    """A back end that adds metadata files to the claims of the back end that it wraps.
+    """Devices of a back end, whose claims get metadata files besides.
 
     Args:
         back_end: Whose devices they are.
@@ -43,37 +43,20 @@ class WithMetadata:
         self._back_end = back_end
         self._folder = folder
 
-    @property
-    def driver(self) -> str:
-        """Delegates to the wrapped back end."""
-        return self._back_end.driver
-
-    def inventory(self) -> Inventory:
-        """Delegates to the wrapped back end."""
-        return self._back_end.inventory()
-
-    def watch(self, changed: Callable[[], None]) -> None:
-        """Delegates to the wrapped back end."""
-        self._back_end.watch(changed)
-
-    def close(self) -> None:
-        """Delegates to the wrapped back end."""
-        self._back_end.close()
-
     def prepare(self, claim: Claim) -> Sequence[Edits]:
         """Prepare with the wrapped back end; the first device of each request mounts the request's file into the container.
 
         Raises:
             PluginError: `plugin-folder-not-usable`, `invalid-claim-name`, and the other's.
         """
-        edits = list(self._back_end.prepare(claim))
+        edits, driver = list(self._back_end.prepare(claim)), self._back_end.driver
         known = {each.name: each for each in self._back_end.inventory().devices}
         for request, places in _by_request(claim).items():
             devices = [claim.devices[place] for place in places]
             text = "".join(
-                as_go_writes(_document(version, claim, self.driver, devices, known)) for version in VERSIONS
+                as_go_writes(_document(version, claim, driver, devices, known)) for version in VERSIONS
             )
-            inside = path_in_container(claim, request, self.driver)
+            inside = path_in_container(claim, request, driver)
             mount = Mount(host_path=str(self._write(claim, request, text)), container_path=inside)
             first = edits[places[0]]
             edits[places[0]] = replace(first, mounts=(*first.mounts, mount))

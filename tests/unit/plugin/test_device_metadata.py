@@ -190,10 +190,10 @@ def preparations(folder: Path, back_end: WithMetadata, boot: str = "1") -> Prepa
     for name in ("claims", "cdi"):
         (folder / name).mkdir(exist_ok=True)
     return Preparations(
-        driver=back_end.driver,
+        driver=Lamps.driver,
         boot_id=boot,
         checkpoint=Checkpoint(Folder(folder / "claims")),
-        specs=CdiFolder(Folder(folder / "cdi"), back_end.driver),
+        specs=CdiFolder(Folder(folder / "cdi"), Lamps.driver),
         back_end=back_end,
         lock=PreparationLock(folder / "lock"),
     )
