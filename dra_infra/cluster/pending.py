@@ -6,7 +6,7 @@ This is what can be said before anybody looks at devices, and the questions that
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.client.objects import (
@@ -279,14 +279,9 @@ def _ask_claim(manifest: Manifest, ref: ObjectRef, around: ClusterContext, scene
         causes = tuple(claim_states(manifest, ref, scene))
         return Asking(subject=str(ref), causes=causes, settled=f"it has {_devices(result)}")
     if waiting:
-        found = _ask_pod(min(waiting, key=full_name), ref_of(min(waiting, key=full_name)), around, scene)
-        return Asking(
-            subject=f"{ref} of {found.subject}",
-            question=found.question,
-            causes=found.causes,
-            settled=found.settled,
-            unmodelled=found.unmodelled,
-        )
+        first = min(waiting, key=full_name)
+        found = _ask_pod(first, ref_of(first), around, scene)
+        return replace(found, subject=f"{ref} of {found.subject}")
     claim, causes_ = read_claim(manifest, ref, around.release)
     idle = Problem(
         path=str(ref),

@@ -84,10 +84,6 @@ _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
 _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s"\[\]{}:,]+', re.DOTALL)
 
 
-class _NotJsonDataError(ValueError):
-    """A value that Python's reader takes and Go's does not."""
-
-
 class _DuplicateKeyError(ValueError):
     """A key that one object has twice."""
 
@@ -207,7 +203,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(name: str) -> Any:
-    raise _NotJsonDataError(f"the number {name} is not JSON data")
+    raise ValueError(f"the number {name} is not JSON data")
 
 
 def _integer(digits: str) -> int | float:
@@ -217,7 +213,7 @@ def _integer(digits: str) -> int | float:
 def _float(digits: str) -> int | float:
     value = float(digits)
     if value in (float("inf"), float("-inf")):
-        raise _NotJsonDataError(f"the number {digits[:40]} is too large")
+        raise ValueError(f"the number {digits[:40]} is too large")
     return number_as_sent(value)
 
 

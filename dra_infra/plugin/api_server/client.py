@@ -171,7 +171,7 @@ class Api:
         self.close = self._sender.close
 
     def forget(self) -> None:
-        """Find it out anew: it may be another release since it was away."""
+        """Forget its version and release: it may be another one since it was away."""
         self._version, self._release = "", {}
 
     def version(self, kind: Kind) -> str:
@@ -320,12 +320,10 @@ class Api:
     def _find_version(self, kind: Kind) -> str:
         for version in kind.versions:
             path = f"/apis/{RESOURCE_GROUP}/{version}"
-            answer = self._sender.send("GET", path, request=f"get {path}")
+            request = f"get {path}"
+            answer = self._sender.send("GET", path, request=request)
             if answer.status not in (200, 404):
-                request, said = f"get {path}", str(answer.body)
-                raise refused(
-                    request, kind, "get", answer.status, said, answer.reason, retry_after=answer.retry_after
-                )
+                raise self._refusal(kind, "get", request, answer)
             served = {text(each.get("name")) for each in mappings(mapping(answer.body).get("resources"))}
             # Versions are served that hold other kinds alone.
             if answer.status == 200 and {"resourceslices", "resourceclaims"} <= served:

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from dra_infra.client.kinds import CLAIMS, NODES, SLICES, Kind
 from dra_infra.client.kubeconfig import find_account
 from dra_infra.client.objects import text
-from dra_infra.errors import PluginError, Problem
+from dra_infra.errors import PluginError, Problem, ProblemsError
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.api_server.client import Api
@@ -199,11 +199,7 @@ def _count(back_end: BackEnd, keep: Callable[[Inventory], None]) -> str:
 
 
 def _made(what: str, make: Callable[[], _Kind]) -> tuple[_Kind | None, list[Finding]]:
-    made: list[_Kind] = []
-
-    def work() -> str:
-        made.append(make())
-        return ""
-
-    findings = list(attempt(what, work))
-    return (made[0], []) if made else (None, findings)
+    try:
+        return make(), []
+    except ProblemsError as error:
+        return None, [Finding(what=what, problem=each) for each in error.problems]
