@@ -94,23 +94,13 @@ def read_message(file: Path, *, forge: str, mask: Mask) -> Message:
     Raises:
         ForgeError: With codes `file-unreadable`, `not-utf-8`, `comment-without-marker`, `comment-too-long`.
     """
-    path = str(file)
+    path, hint = str(file), "write it with `dra-infra review --markdown`"
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise _error(
-            path,
-            "file-unreadable",
-            f"cannot be read: {error.strerror}",
-            "write it with `dra-infra review --markdown`",
-        ) from None
+        raise _error(path, "file-unreadable", f"cannot be read: {error.strerror}", hint) from None
     except UnicodeDecodeError as error:
-        raise _error(
-            path,
-            "not-utf-8",
-            f"byte {error.start} is not UTF-8",
-            "write it with `dra-infra review --markdown`",
-        ) from None
+        raise _error(path, "not-utf-8", f"byte {error.start} is not UTF-8", hint) from None
     first, _, rest = text.lstrip().partition("\n")
     if not _MARKER.fullmatch(first.strip()):
         raise _error(

@@ -118,14 +118,9 @@ def find_listeners(port: int) -> Listeners:
 
 def has_open(process: int, file: Path) -> bool:
     """True where a process is known to have a file open."""
-    try:
-        wanted = file.stat()
-        handles = list((_PROC / str(process) / "fd").iterdir())
-    except OSError:
-        return False
-    for each in handles:
+    for each in _handles(process):
         with suppress(OSError):
-            if os.path.samestat(each.stat(), wanted):
+            if os.path.samestat(each.stat(), file.stat()):
                 return True
     return False
 
@@ -146,11 +141,15 @@ def _processes() -> Iterator[int]:
 
 
 def _open_files(process: int) -> Iterator[str]:
+    for each in _handles(process):
+        with suppress(OSError):
+            yield str(each.readlink())
+
+
+def _handles(process: int) -> Iterator[Path]:
     # It may end meanwhile, or be somebody else's.
     with suppress(OSError):
-        for each in (_PROC / str(process) / "fd").iterdir():
-            with suppress(OSError):
-                yield str(each.readlink())
+        yield from (_PROC / str(process) / "fd").iterdir()
 
 
 def _name(process: int) -> str:
