@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +23,7 @@ from dra_infra.specs.arguments import (
     check_namespace,
     check_resource_name,
     is_text,
+    unknown_argument,
     wrong_type,
 )
 from dra_infra.target import ClusterTarget, check_target
@@ -49,7 +49,7 @@ def reports_unknown_arguments(init: _Init) -> _Init:
         given = [*args, *([kwargs.pop("name")] if "name" in kwargs else [])]
         unknown = [argument for argument in kwargs if argument not in parameters]
         label = label_of(self, given[0]) if given else type(self).__name__
-        problems = [_unknown_argument(label, argument, known) for argument in unknown]
+        problems = [unknown_argument(argument, known).below(label) for argument in unknown]
         if len(given) != 1:
             problems.append(
                 Problem(
@@ -239,13 +239,3 @@ def _without_outputs(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _without_outputs(item) for key, item in value.items()}
     return [_without_outputs(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def _unknown_argument(label: str, name: str, known: Sequence[str]) -> Problem:
-    near = difflib.get_close_matches(name, known, n=1)
-    return Problem(
-        path=f"{label}.{name}",
-        code="unknown-argument",
-        message=f"there is no argument {name!r}",
-        hint=f"did you mean {near[0]!r}?" if near else f"arguments are {', '.join(known)}",
-    )

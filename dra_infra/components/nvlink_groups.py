@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar, Unpack
 
 import pulumi
@@ -30,7 +30,6 @@ from dra_infra.specs.compute_domains import (
 from dra_infra.specs.nvlink_groups import (
     GROUP_LABEL,
     NvlinkPlan,
-    WorkloadView,
     affinity_term,
     check_workload,
     plan_group,
@@ -168,7 +167,7 @@ class NvlinkGroup(DeviceClaimComponent):
         template = pod_specs.read_template(pod_spec, path)
         if self.channel_template is not None:
             try:
-                template = self._tied(template, pod_specs.view_workload(pod_spec, path) if path else None)
+                template = self._tied(template, pod_specs.read_pod_numbers(pod_spec, path) if path else None)
             except InvalidSpecError as error:
                 self._report([problem.below("attach") for problem in error.problems])
         attached = super().attach(template, containers, request=request)
@@ -185,9 +184,9 @@ class NvlinkGroup(DeviceClaimComponent):
             self._report([wrong_type("attach.pod_spec", pod_spec, "a workload or a pod template", hint)])
         return super().attach(pod_spec, containers, request=request)
 
-    def _tied(self, template: Any, view: WorkloadView | None) -> Any:
+    def _tied(self, template: Any, written: Mapping[str, Any] | None) -> Any:
         """A pod template whose pods find each other on one NVLink domain."""
-        if view is not None and (problems := check_workload(view, self._plan)):
+        if written is not None and (problems := check_workload(written, self._plan)):
             raise InvalidSpecError(problems)
         template = pod_specs.add_label(template, GROUP_LABEL, self._group)
         return pod_specs.add_pod_affinity(template, affinity_term(self._group))

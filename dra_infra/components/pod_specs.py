@@ -14,8 +14,8 @@ import pulumi
 
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.specs.arguments import PLAIN_HINT, wrong_type
-from dra_infra.specs.attachments import ContainerView, PodView
-from dra_infra.specs.nvlink_groups import WorkloadView
+from dra_infra.specs.attachments import ContainerView
+from dra_infra.specs.nvlink_groups import POD_NUMBERS
 
 
 def camel(field: str) -> str:
@@ -80,8 +80,8 @@ def pod_spec_of(value: Any) -> tuple[Any, bool]:
     return value, False
 
 
-def view_pod(pod: Any) -> PodView:
-    """The containers of *pod*, as attaching reads them.
+def view_pod(pod: Any) -> list[ContainerView]:
+    """The containers of *pod*, init containers first, as attaching reads them.
 
     Raises:
         InvalidSpecError: With code `wrong-type` when containers, or a part of them that decides the structure, is a
@@ -97,7 +97,7 @@ def view_pod(pod: Any) -> PodView:
         problems.append(_is_output("pod_spec.resource_claims"))
     if problems:
         raise InvalidSpecError(problems)
-    return PodView(containers=tuple(views))
+    return views
 
 
 def find_entry(pod: Any, name: str) -> Any:
@@ -219,15 +219,9 @@ def template_path(value: Any) -> tuple[str, ...] | None:
     )
 
 
-def view_workload(value: Any, path: Sequence[str]) -> WorkloadView:
-    """The numbers of pods that the holder of the pod template at *path* writes."""
-    holder = path[:-1]
-    return WorkloadView(
-        replicas=read_template(value, (*holder, "replicas")),
-        parallelism=read_template(value, (*holder, "parallelism")),
-        completions=read_template(value, (*holder, "completions")),
-        completion_mode=read_template(value, (*holder, "completion_mode")),
-    )
+def read_pod_numbers(value: Any, path: Sequence[str]) -> dict[str, Any]:
+    """The numbers of pods that the holder of the pod template at *path* writes; None for each that it does not."""
+    return {name: read_template(value, (*path[:-1], name)) for name in POD_NUMBERS}
 
 
 def add_label(template: Any, key: str, label: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 
 
@@ -17,6 +18,11 @@ def join_words(words: Iterable[object], *, most: int = 4) -> str:
     if len(shown) > most:
         shown = [*shown[:most], f"{len(shown) - most:,} more"]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else ""
+
+
+def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """The known name that a misspelt one is most like, by its first 80 characters; empty where none is near."""
+    return next(iter(difflib.get_close_matches(name[:80], list(known), n=1, cutoff=cutoff)), "")
 
 
 def compress_names(names: Sequence[str], *, most: int = 6) -> str:

@@ -6,13 +6,15 @@ Types and counts are checked whatever the arguments are for. Formats and limits 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
+from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.kubernetes.apiserver.metadata import MAX_ANNOTATIONS
 from dra_infra.output.escaping import literal
+from dra_infra.output.wording import nearest
 
 PLAIN_HINT: Final = "this decides the structure: give a plain value, not a Pulumi Output"
 """What to do about a Pulumi Output where the value must be known while the program runs."""
@@ -22,6 +24,20 @@ def wrong_type(path: str, value: object, expected: str, hint: str = "") -> Probl
     """*value* is not *expected*; code `wrong-type`."""
     shown = "a Pulumi Output" if is_output(value) else f"{shorten(value)} ({type(value).__name__})"
     return Problem(path=path, code="wrong-type", message=f"{shown} is not {expected}", hint=hint)
+
+
+def wrong_plain_type(path: str, value: object, expected: str, hint: str = "") -> Problem:
+    """The same for a value that must be known while the program runs: of a Pulumi Output the hint says that."""
+    return wrong_type(path, value, expected, PLAIN_HINT if is_output(value) else hint)
+
+
+def unknown_argument(name: object, known: Iterable[str]) -> Problem:
+    """There is no argument of that name; code `unknown-argument`."""
+    shown = str(name)[:80]
+    near = nearest(shown, known)
+    hint = f"did you mean {near!r}?" if near else f"arguments are {', '.join(known)}"
+    message = f"there is no argument {shown!r}"
+    return Problem(path=shown, code="unknown-argument", message=message, hint=hint)
 
 
 def is_list(value: object) -> bool:
@@ -73,6 +89,35 @@ def check_driver(release: object, gates: object) -> Iterator[Problem]:
                 yield wrong_type("driver_gates", name, "the name of a gate", hint)
             elif not isinstance(on, bool):
                 yield wrong_type(f"driver_gates[{name!r}]", on, "True or False", hint)
+
+
+def check_driver_name(driver: object) -> Iterator[Problem]:
+    """The name of a DRA driver, at `driver`: `wrong-type`, `invalid-name`."""
+    if not isinstance(driver, str):
+        yield wrong_type("driver", driver, "a string", 'write driver="gpu.nvidia.com"')
+    elif not names.is_driver_name(driver):
+        message = f"{shorten(driver)} is not the name of a DRA driver"
+        hint = 'driver names are DNS subdomains of at most 63 bytes, such as "gpu.nvidia.com"'
+        yield Problem(path="driver", code="invalid-name", message=message, hint=hint)
+
+
+def check_positive(
+    path: str, value: object, expected: str, *, hint: str, hint_below: str
+) -> Iterator[Problem]:
+    """A number from 1 on: `wrong-type`, for which *hint* is, and `count-below-one`."""
+    # bool is an int in Python, and True devices are never meant.
+    if not isinstance(value, int) or isinstance(value, bool):
+        yield wrong_plain_type(path, value, expected, hint)
+    elif value < 1:
+        yield Problem(path=path, code="count-below-one", message=f"{value} is below 1", hint=hint_below)
+
+
+def check_total(path: str, devices: int) -> Iterator[Problem]:
+    """The devices of one claim are not more than the scheduler allocates: `too-many-devices`."""
+    if devices > MAX_RESULTS:
+        message = f"{devices} devices are asked for, a claim holds at most {MAX_RESULTS}"
+        hint = "the scheduler refuses such a claim (AllocationResultsMaxSize): use several claims or pods"
+        yield Problem(path=path, code="too-many-devices", message=message, hint=hint)
 
 
 def check_namespace(namespace: object) -> Iterator[Problem]:

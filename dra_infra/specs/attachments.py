@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.output.wording import nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,15 +21,8 @@ class ContainerView:
     init: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodView:
-    """The containers of a pod spec, init containers first."""
-
-    containers: tuple[ContainerView, ...]
-
-
 def choose_containers(
-    pod: PodView,
+    pod: Sequence[ContainerView],
     *,
     entry: str,
     requests: Sequence[str],
@@ -39,7 +32,7 @@ def choose_containers(
     """The names of the containers that get the claim, in the order of the pod.
 
     Args:
-        pod: The pod spec as seen.
+        pod: The containers of the pod spec, init containers first.
         entry: Name of the pod's entry for the claim.
         requests: Names of the claim's requests.
         containers: Names of containers and init containers; None when the pod has only one container.
@@ -52,21 +45,13 @@ def choose_containers(
     problems: list[Problem] = []
     wanted = _wanted_names(pod, containers, problems)
     if request is not None and request not in requests:
-        problems.append(
-            Problem(
-                path="request",
-                code="unknown-request",
-                message=f"{request!r} is not a request of this claim",
-                hint=f"its requests are {', '.join(map(repr, requests))}",
-            )
-        )
-    known = {container.name: container for container in pod.containers}
+        message = f"{request!r} is not a request of this claim"
+        hint = f"its requests are {', '.join(map(repr, requests))}"
+        problems.append(Problem(path="request", code="unknown-request", message=message, hint=hint))
+    known = {container.name: container for container in pod}
+    is_listed = containers is not None and not isinstance(containers, str)
     for index, name in enumerate(wanted):
-        path = (
-            f"containers[{index}]"
-            if containers is not None and not isinstance(containers, str)
-            else "containers"
-        )
+        path = f"containers[{index}]" if is_listed else "containers"
         container = known.get(name)
         if container is None:
             problems.append(_unknown_container(path, name, list(known)))
@@ -74,12 +59,11 @@ def choose_containers(
             problems += _check_double_use(path, container, entry, request)
     if problems:
         raise InvalidSpecError(problems)
-    chosen = set(wanted)
-    return tuple(container.name for container in pod.containers if container.name in chosen)
+    return tuple(container.name for container in pod if container.name in wanted)
 
 
 def _wanted_names(
-    pod: PodView, containers: str | Sequence[str] | None, problems: list[Problem]
+    pod: Sequence[ContainerView], containers: str | Sequence[str] | None, problems: list[Problem]
 ) -> tuple[str, ...]:
     if isinstance(containers, str):
         return (containers,)
@@ -87,62 +71,44 @@ def _wanted_names(
     if isinstance(given, Sequence):
         return tuple(str(name) for name in given)
     if given is not None:
-        problems.append(
-            Problem(
-                path="containers",
-                code="wrong-type",
-                message=f"{type(given).__name__} is not a list of names",
-                hint='name the containers plainly: containers=["train"]',
-            )
-        )
+        message = f"{type(given).__name__} is not a list of names"
+        hint = 'name the containers plainly: containers=["train"]'
+        problems.append(Problem(path="containers", code="wrong-type", message=message, hint=hint))
         return ()
-    regular = [container.name for container in pod.containers if not container.init]
+    regular = [container.name for container in pod if not container.init]
     if len(regular) == 1:
         return (regular[0],)
     named = ", ".join(map(repr, regular)) or "none"
-    problems.append(
-        Problem(
-            path="containers",
-            code="containers-not-named",
-            message=f"the pod has {len(regular)} containers ({named}), and none is named",
-            hint=f"name those that use the devices: containers=[{named if regular else ''}]",
-        )
-    )
+    message = f"the pod has {len(regular)} containers ({named}), and none is named"
+    hint = f"name those that use the devices: containers=[{named if regular else ''}]"
+    problems.append(Problem(path="containers", code="containers-not-named", message=message, hint=hint))
     return ()
 
 
 def _unknown_container(path: str, name: str, known: Sequence[str]) -> Problem:
-    near = difflib.get_close_matches(name, known, n=1)
-    listed = ", ".join(map(repr, known)) or "none"
+    near = nearest(name, known)
+    hint = (
+        f"did you mean {near!r}?" if near else f"its containers are {', '.join(map(repr, known)) or 'none'}"
+    )
     return Problem(
-        path=path,
-        code="unknown-container",
-        message=f"the pod has no container {name!r}",
-        hint=f"did you mean {near[0]!r}?" if near else f"its containers are {listed}",
+        path=path, code="unknown-container", message=f"the pod has no container {name!r}", hint=hint
     )
 
 
-def _check_double_use(path: str, container: ContainerView, entry: str, request: str | None) -> list[Problem]:
+def _check_double_use(
+    path: str, container: ContainerView, entry: str, request: str | None
+) -> Iterator[Problem]:
     if container.claims is None:
-        return [
-            Problem(
-                path=path,
-                code="wrong-type",
-                message=f"resources.claims of container {container.name!r} is a Pulumi Output",
-                hint="give the list itself; names inside it may be Outputs",
-            )
-        ]
+        message = f"resources.claims of container {container.name!r} is a Pulumi Output"
+        hint = "give the list itself; names inside it may be Outputs"
+        yield Problem(path=path, code="wrong-type", message=message, hint=hint)
+        return
     # The server refuses the same entry twice, and a whole claim beside one of its requests, in either order
     # (validatePodResourceClaims in pkg/apis/core/validation/validation.go).
     for used, used_request in container.claims:
         if used == entry and (request is None or used_request is None or used_request == request):
-            return [
-                Problem(
-                    path=path,
-                    code="claim-attached-twice",
-                    message=f"container {container.name!r} already uses {entry!r}"
-                    + (f" (request {used_request!r})" if used_request else ""),
-                    hint="attach a claim once per container, or each request of it once",
-                )
-            ]
-    return []
+            said = f" (request {used_request!r})" if used_request else ""
+            message = f"container {container.name!r} already uses {entry!r}{said}"
+            hint = "attach a claim once per container, or each request of it once"
+            yield Problem(path=path, code="claim-attached-twice", message=message, hint=hint)
+            return

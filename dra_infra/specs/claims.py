@@ -13,11 +13,11 @@ from dra_infra.catalog.drivers import DeviceType, Pins, newest
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS
-from dra_infra.kubernetes.api.limits import MAX_ITEMS, MAX_RESULTS
+from dra_infra.kubernetes.api.limits import MAX_ITEMS
 from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceConstraint, ResourceClaimSpec
 from dra_infra.kubernetes.api.resource_claim import DeviceRequest as RequestRecord
 from dra_infra.selectors.attributes import Attribute
-from dra_infra.specs.arguments import is_list, shorten, too_many, wrong_type
+from dra_infra.specs.arguments import check_total, is_list, shorten, too_many, wrong_type
 from dra_infra.specs.config_checks import check_claim_configs
 from dra_infra.specs.config_matching import ConfiguredRequest, compile_claim_configs
 from dra_infra.specs.device_configs import DeviceConfig
@@ -122,26 +122,22 @@ def compile_constraints(
             hint = "write dra.MatchAttribute(dra.gpu.product)"
             problems.append(wrong_type(path, constraint, "a constraint", hint))
             continue
-        name = attribute_name(constraint.attribute)
+        attribute = constraint.attribute
+        name: object = attribute.qualified_name if isinstance(attribute, Attribute) else attribute
         parts = names.split_qualified_name(name) if isinstance(name, str) else None
         # Up to 1.34 the server took capitals in the domain; no driver has any.
         if parts is None or not parts[0] or parts[0] != parts[0].lower():
+            message = f"{shorten(name)} is not an attribute name with its domain"
+            hint = 'write "gpu.nvidia.com/productName", or dra.gpu.product'
             problems.append(
-                Problem(
-                    path=f"{path}.attribute",
-                    code="invalid-attribute-name",
-                    message=f"{shorten(name)} is not an attribute name with its domain",
-                    hint='write "gpu.nvidia.com/productName", or dra.gpu.product',
-                )
+                Problem(path=f"{path}.attribute", code="invalid-attribute-name", message=message, hint=hint)
             )
-        wanted = constraint.requests
-        found = _check_requests(wanted, path, known)
-        problems += found
-        if found:
+        if found := list(_check_requests(constraint.requests, path, known)):
+            problems += found
             continue
         records.append(
             DeviceConstraint(
-                requests=list(wanted) or None,
+                requests=list(constraint.requests) or None,
                 match_attribute=str(name) if isinstance(constraint, MatchAttribute) else None,
                 distinct_attribute=str(name) if isinstance(constraint, DistinctAttribute) else None,
             )
@@ -149,48 +145,26 @@ def compile_constraints(
     return problems, records
 
 
-def _check_requests(requests: object, path: str, known: Sequence[str]) -> list[Problem]:
+def _check_requests(requests: object, path: str, known: Sequence[str]) -> Iterator[Problem]:
     """Checks the names of requests in a constraint."""
+    path = f"{path}.requests"
     if not isinstance(requests, Sequence) or not is_list(requests):
-        hint = f"write requests={list(known[:2])!r}"
-        return [wrong_type(f"{path}.requests", requests, "a list of names", hint)]
-    problems = [
-        _unknown_request(f"{path}.requests[{position}]", wanted, known)
-        for position, wanted in enumerate(requests)
-        if not isinstance(wanted, str) or wanted not in known
-    ]
+        yield wrong_type(path, requests, "a list of names", f"write requests={list(known[:2])!r}")
+        return
     if len(requests) > MAX_ITEMS:
-        problems.append(
-            too_many(f"{path}.requests", len(requests), MAX_ITEMS, "leave requests out for all of them")
-        )
-    seen: set[str] = set()
-    for position, wanted in enumerate(each for each in requests if isinstance(each, str)):
-        if wanted in seen:
+        yield too_many(path, len(requests), MAX_ITEMS, "leave requests out for all of them")
+    for position, wanted in enumerate(requests):
+        if not isinstance(wanted, str) or wanted not in known:
+            message = f"{shorten(wanted)} is not a request of this claim"
+            hint = f"its requests are {', '.join(map(repr, known))}"
+            yield Problem(path=f"{path}[{position}]", code="unknown-request", message=message, hint=hint)
+    texts = [each for each in requests if isinstance(each, str)]
+    for position, wanted in enumerate(texts):
+        if wanted in texts[:position]:
             message = f"{shorten(wanted)} is named twice"
-            problems.append(
-                Problem(
-                    path=f"{path}.requests[{position}]",
-                    code="duplicate-item",
-                    message=message,
-                    hint="leave it out",
-                )
+            yield Problem(
+                path=f"{path}[{position}]", code="duplicate-item", message=message, hint="leave it out"
             )
-        seen.add(wanted)
-    return problems
-
-
-def attribute_name(attribute: object) -> object:
-    """The name with its domain behind `attribute=`."""
-    return attribute.qualified_name if isinstance(attribute, Attribute) else attribute
-
-
-def _unknown_request(path: str, wanted: object, known: Sequence[str]) -> Problem:
-    return Problem(
-        path=path,
-        code="unknown-request",
-        message=f"{shorten(wanted)} is not a request of this claim",
-        hint=f"its requests are {', '.join(map(repr, known))}",
-    )
 
 
 SHORTHAND_REQUEST: Final = "gpu"
@@ -241,7 +215,15 @@ def compile_claim(
         if record is not None:
             records.append(record)
     problems += check_names(requests, "requests")
-    problems += _check_total(records, shorthand=shorthand)
+    problems += check_total(
+        "count" if shorthand else "requests",
+        sum(
+            record.exactly.count
+            if record.exactly
+            else max((each.count for each in record.first_available or ()), default=0)
+            for record in records
+        ),
+    )
     if is_list(constraints) and len(constraints) > MAX_ITEMS:
         problems.append(too_many("constraints", len(constraints), MAX_ITEMS, "split the claim"))
     found, compiled = compile_constraints(constraints, _names(requests))
@@ -301,22 +283,3 @@ def _devices_of(class_: object, pins: Pins) -> tuple[DeviceType, ...] | None:
         found = tuple(each for each in pins.devices if (each.driver, each.name) == class_.selects)
         return found or None
     return pins.devices_of(str(class_name_of(class_)))
-
-
-def _check_total(records: Sequence[RequestRecord], *, shorthand: bool) -> list[Problem]:
-    total = sum(
-        record.exactly.count
-        if record.exactly
-        else max((each.count for each in record.first_available or ()), default=0)
-        for record in records
-    )
-    if total <= MAX_RESULTS:
-        return []
-    return [
-        Problem(
-            path="count" if shorthand else "requests",
-            code="too-many-devices",
-            message=f"{total} devices are asked for, a claim holds at most {MAX_RESULTS}",
-            hint="the scheduler refuses such a claim (AllocationResultsMaxSize): use several claims or pods",
-        )
-    ]

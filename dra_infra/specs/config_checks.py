@@ -10,7 +10,6 @@ fit the device, the last one counts, a claim's after a class's, and counts whole
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,9 +18,9 @@ from dra_infra.catalog.config_parameters import Fault, check_parameters
 from dra_infra.catalog.device_configs import ConfigField, ConfigKind, configs_of
 from dra_infra.catalog.drivers import DeviceType, Pins
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.limits import MAX_ITEMS
-from dra_infra.specs.arguments import shorten, too_many, wrong_type
+from dra_infra.output.wording import nearest
+from dra_infra.specs.arguments import check_driver_name, shorten, too_many, wrong_type
 from dra_infra.specs.config_matching import (
     ConfiguredRequest,
     check_class_devices,
@@ -271,14 +270,10 @@ def check_class_configs(
     problems, listed = _check_list(configs, pins, gates)
     for index, config in listed:
         if config.requests:
-            problems.append(
-                Problem(
-                    path=f"configs[{index}].requests",
-                    code="field-not-allowed",
-                    message="a config of a class is for every request through the class",
-                    hint="leave requests out, or give the config to the claim",
-                )
-            )
+            message = "a config of a class is for every request through the class"
+            hint = "leave requests out, or give the config to the claim"
+            path = f"configs[{index}].requests"
+            problems.append(Problem(path=path, code="field-not-allowed", message=message, hint=hint))
         kind = kind_of(config, pins)
         if kind is not None and devices is not None:
             misfit = check_class_devices(config, kind, devices)
@@ -324,16 +319,9 @@ def _check_list(
 
 def _check_one(config: DeviceConfig, pins: Pins, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
     driver: object = config.driver
+    yield from check_driver_name(driver)
     if not isinstance(driver, str):
-        yield wrong_type("driver", driver, "a string", 'write driver="gpu.nvidia.com"')
         return
-    if not names.is_driver_name(driver):
-        yield Problem(
-            path="driver",
-            code="invalid-name",
-            message=f"{shorten(driver)} is not the name of a DRA driver",
-            hint='driver names are DNS subdomains of at most 63 bytes, such as "gpu.nvidia.com"',
-        )
     sharing = getattr(config, "sharing", None)
     if sharing is not None and not isinstance(sharing, config.strategies):
         wanted = " or ".join(f"dra.{strategy.__name__}(...)" for strategy in config.strategies)
@@ -372,12 +360,8 @@ def _check_names(config: DeviceConfig, known: Sequence[str]) -> Iterator[Problem
         if not isinstance(name, str):
             yield wrong_type(path, name, "the name of a request")
         elif name in wanted[:index]:
-            yield Problem(
-                path=path,
-                code="duplicate-item",
-                message=f"{shorten(name)} is named twice",
-                hint="leave it out",
-            )
+            message = f"{shorten(name)} is named twice"
+            yield Problem(path=path, code="duplicate-item", message=message, hint="leave it out")
         elif name in known:
             continue
         elif leaves := [each for each in known if each.startswith(f"{name}/")]:
@@ -392,12 +376,7 @@ def _check_names(config: DeviceConfig, known: Sequence[str]) -> Iterator[Problem
                 hint=f"write requests=[{', '.join(map(repr, leaves))}], or leave requests out",
             )
         else:
-            near = difflib.get_close_matches(str(name)[:80], known, n=1)
-            yield Problem(
-                path=path,
-                code="unknown-request",
-                message=f"{shorten(name)} is not a request of this claim",
-                hint=f"did you mean {near[0]!r}?"
-                if near
-                else f"its requests are {', '.join(map(repr, known))}",
-            )
+            near = nearest(name, known)
+            hint = f"did you mean {near!r}?" if near else f"its requests are {', '.join(map(repr, known))}"
+            message = f"{shorten(name)} is not a request of this claim"
+            yield Problem(path=path, code="unknown-request", message=message, hint=hint)

@@ -21,7 +21,7 @@ from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import DeviceClassConfiguration, OpaqueDeviceConfiguration
 from dra_infra.kubernetes.api.resource_claim import DeviceClaimConfiguration
 from dra_infra.program_objects import UNKNOWN
-from dra_infra.specs.arguments import is_output, is_text
+from dra_infra.specs.arguments import is_output, is_text, wrong_type
 from dra_infra.specs.device_configs import DeviceConfig, OpaqueConfig
 
 
@@ -142,6 +142,13 @@ def _known(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_known(each) for each in value]
     return UNKNOWN if is_output(value) else value
+
+
+def check_json(path: str, value: object, expected: str) -> Iterator[Problem]:
+    """Checks that a value is JSON, with Outputs in it, so that the API server or Helm can be given it: `wrong-type`."""
+    if odd := find_odd(value):
+        fields, found = odd
+        yield wrong_type(path + "".join(f"[{key!r:.80}]" for key in fields), found, expected)
 
 
 _LARGEST: Final = 2**63

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from dra_infra.catalog.drivers import DeviceType, Pins, newest
 from dra_infra.errors import InvalidSpecError, Problem
@@ -10,7 +10,7 @@ from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_class import CELDeviceSelector, DeviceClassSpec, DeviceSelector
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import driver as driver_is
-from dra_infra.specs.arguments import is_list, shorten, wrong_type
+from dra_infra.specs.arguments import check_driver_name, is_list, shorten, wrong_type
 from dra_infra.specs.config_checks import check_class_configs
 from dra_infra.specs.config_matching import compile_class_configs
 from dra_infra.specs.device_configs import DeviceConfig
@@ -47,21 +47,12 @@ def compile_class(
     Raises:
         InvalidSpecError: With codes `invalid-name`, `wrong-type`, and those of the selector and the configs.
     """
-    problems: list[Problem] = []
-    if not isinstance(driver, str):
-        problems.append(wrong_type("driver", driver, "a string", 'write driver="gpu.nvidia.com"'))
-    elif not names.is_driver_name(driver):
-        problems.append(
-            Problem(
-                path="driver",
-                code="invalid-name",
-                message=f"{shorten(driver)} is not the name of a DRA driver",
-                hint='driver names are DNS subdomains of at most 63 bytes, such as "gpu.nvidia.com"',
-            )
-        )
     found, selectors = compile_selectors(select)
-    problems += found
-    problems += _check_extended_resource(extended_resource_name)
+    problems = [
+        *check_driver_name(driver),
+        *found,
+        *_check_extended_resource(extended_resource_name),
+    ]
     if not problems and not (is_list(configs) and not configs):
         pins = pins or newest()
         devices = [each for each in pins.devices if each.driver == driver and _is_selected(each)]
@@ -83,22 +74,14 @@ def compile_class(
     return spec
 
 
-def _check_extended_resource(name: object) -> list[Problem]:
+def _check_extended_resource(name: object) -> Iterator[Problem]:
     path = "extended_resource_name"
-    if name is None:
-        return []
-    if not isinstance(name, str):
-        return [wrong_type(path, name, "a string")]
-    if names.is_extended_resource_name(name):
-        return []
-    return [
-        Problem(
-            path=path,
-            code="invalid-extended-resource",
-            message=f"{shorten(name)} cannot be the name of an extended resource",
-            hint='write a domain of your own and a name: extended_resource_name="example.com/h100"',
-        )
-    ]
+    if name is not None and not isinstance(name, str):
+        yield wrong_type(path, name, "a string")
+    elif isinstance(name, str) and not names.is_extended_resource_name(name):
+        message = f"{shorten(name)} cannot be the name of an extended resource"
+        hint = 'write a domain of your own and a name: extended_resource_name="example.com/h100"'
+        yield Problem(path=path, code="invalid-extended-resource", message=message, hint=hint)
 
 
 def _is_selected(device: DeviceType) -> bool:

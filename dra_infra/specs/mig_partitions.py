@@ -26,7 +26,7 @@ from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.cel.check import check_expression
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
-from dra_infra.specs.arguments import PLAIN_HINT, is_output, wrong_type
+from dra_infra.specs.arguments import check_positive, wrong_plain_type
 from dra_infra.specs.claims import check_gate, check_gates
 from dra_infra.specs.mig_profiles import (
     MIG_REQUEST,
@@ -46,19 +46,13 @@ from dra_infra.target import ClusterTarget
 _MIB: Final = 2**20
 
 
-def check_size(memory: object, compute: object) -> list[Problem]:
+def check_size(memory: object, compute: object) -> Iterator[Problem]:
     """Checks an amount of memory and a number of compute slices: `wrong-type`, `count-below-one`."""
-    problems = []
     if memory is not None and (not isinstance(memory, str) or _mib(memory) is None):
-        hint = PLAIN_HINT if is_output(memory) else 'write memory="20Gi"'
-        problems.append(wrong_type("memory", memory, "an amount of memory", hint))
-    if compute is not None and (not isinstance(compute, int) or isinstance(compute, bool)):
-        hint = PLAIN_HINT if is_output(compute) else "write compute=2"
-        problems.append(wrong_type("compute", compute, "a number of compute slices", hint))
-    elif isinstance(compute, int) and compute < 1:
-        message, hint = f"{compute} is below 1", "leave it out where any will do"
-        problems.append(Problem(path="compute", code="count-below-one", message=message, hint=hint))
-    return problems
+        yield wrong_plain_type("memory", memory, "an amount of memory", 'write memory="20Gi"')
+    if compute is not None:
+        said, below = "a number of compute slices", "leave it out where any will do"
+        yield from check_positive("compute", compute, said, hint="write compute=2", hint_below=below)
 
 
 @lru_cache(maxsize=1024)
@@ -200,14 +194,9 @@ def check_placement(asked: Sequence[AskedProfile], products: tuple[str, ...], pa
     if any(placements_of(every, product) is not None for product in common):
         return []
     one = common[0] if len(common) == 1 else "GPU"
-    return [
-        Problem(
-            path=path,
-            code="mig-not-placeable",
-            message=f"{_said(wanted)} does not fit one {one}",
-            hint=f"{_what_fits(wanted, common)}leave same_gpu out to take several GPUs of a node",
-        )
-    ]
+    message = f"{_said(wanted)} does not fit one {one}"
+    hint = f"{_what_fits(wanted, common)}leave same_gpu out to take several GPUs of a node"
+    return [Problem(path=path, code="mig-not-placeable", message=message, hint=hint)]
 
 
 def _what_fits(wanted: Counter[str], products: Sequence[str]) -> str:

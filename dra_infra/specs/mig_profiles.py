@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +15,10 @@ from dra_infra.catalog.mig import find_mig_profile, mig_products, mig_profiles_o
 from dra_infra.catalog.vocabulary import mig_profiles
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.api.limits import MAX_RESULTS
+from dra_infra.output.wording import nearest
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
-from dra_infra.specs.arguments import PLAIN_HINT, is_list, is_output, wrong_type
+from dra_infra.specs.arguments import check_positive, check_total, is_list, wrong_plain_type
 from dra_infra.specs.products import read_products
 
 
@@ -59,26 +58,19 @@ def check_profile(profile: str, products: tuple[str, ...], path: str, *, one_gpu
     if products_of(profile, products) or (not one_gpu and _is_without_details(profile)):
         return []
     known = list(dict.fromkeys(each.name for product in products for each in mig_profiles_of(product)))
-    near = difflib.get_close_matches(profile.lower()[:40], known, n=1, cutoff=0.5)
+    near = nearest(profile.lower()[:40], known, cutoff=0.5)
     if profile in mig_profiles():
         # Well written, of another GPU: what has as much compute is meant.
-        near = [each for each in known if each.partition(".")[0] == profile.partition(".")[0]]
-    hint = f"did you mean {near[0]!r}? " if near else ""
+        near = next((each for each in known if each.partition(".")[0] == profile.partition(".")[0]), "")
+    hint = f"did you mean {near!r}? " if near else ""
     if one_gpu:
         hint += f"{one_gpu} has {', '.join(known)}"
     elif not near:
         hint = 'name the GPU, gpu="H100" for example, and the profiles that it has are listed here'
     shown = repr(profile[:40])
-    return [
-        Problem(
-            path=path,
-            code="mig-profile-not-known",
-            message=f"{one_gpu} has no MIG profile {shown}"
-            if one_gpu
-            else f"no GPU that is known here has a MIG profile {shown}",
-            hint=hint.strip(),
-        )
-    ]
+    who = f"{one_gpu} has no" if one_gpu else "no GPU that is known here has a"
+    message = f"{who} MIG profile {shown}"
+    return [Problem(path=path, code="mig-profile-not-known", message=message, hint=hint.strip())]
 
 
 @lru_cache(maxsize=4096)
@@ -205,7 +197,7 @@ def check_wish(wish: MigWish) -> Iterator[Problem]:
     for name in ("same_gpu", "dynamic"):
         value = getattr(wish, name)
         if not isinstance(value, bool) and not (name == "dynamic" and value is None):
-            yield wrong_type(name, value, "True or False", PLAIN_HINT if is_output(value) else "")
+            yield wrong_plain_type(name, value, "True or False")
     if wish.count is not None:
         yield from _check_count(wish.count, "count")
 
@@ -214,11 +206,11 @@ def read_profiles(wish: MigWish) -> tuple[list[Problem], list[AskedProfile]]:
     """The profiles that are named, and what is wrong with how: as `check_wish`, `invalid-name`."""
     if wish.profiles is None:
         number = wish.count if isinstance(wish.count, int) else 1
-        return _check_type(wish.profile, "profile"), [
-            AskedProfile("profile", MIG_REQUEST, wish.profile, number)
-        ]
+        asked = [AskedProfile("profile", MIG_REQUEST, wish.profile, number)]
+        return list(_check_type(wish.profile, "profile")), asked
     problems: list[Problem] = []
     asked = []
+    example = 'write profiles=["3g.40gb", "1g.10gb"]'
     if isinstance(wish.profiles, Mapping):
         for index, (key, value) in enumerate(wish.profiles.items()):
             path = f"profiles[{key!r}]"
@@ -233,50 +225,32 @@ def read_profiles(wish: MigWish) -> tuple[list[Problem], list[AskedProfile]]:
             problems += _check_type(profile, path)
             asked.append(AskedProfile(path, f"{MIG_REQUEST}-{index}", profile, 1))
     else:
-        hint = PLAIN_HINT if is_output(wish.profiles) else 'write profiles=["3g.40gb", "1g.10gb"]'
-        return [wrong_type("profiles", wish.profiles, "a list or mapping of MIG profiles", hint)], []
+        return [wrong_plain_type("profiles", wish.profiles, "a list or mapping of MIG profiles", example)], []
     if not asked:
-        message, hint = "no MIG device is asked for", 'write profiles=["3g.40gb", "1g.10gb"]'
-        problems.append(Problem(path="profiles", code="missing-argument", message=message, hint=hint))
-    total = 0 if problems else sum(each.number for each in asked)
-    if total > MAX_RESULTS:
-        problems.append(_too_many("profiles", total))
+        message = "no MIG device is asked for"
+        problems.append(Problem(path="profiles", code="missing-argument", message=message, hint=example))
+    if not problems:
+        problems += check_total("profiles", sum(each.number for each in asked))
     return problems, asked
 
 
-def _check_type(profile: object, path: str) -> list[Problem]:
-    if isinstance(profile, str):
-        return []
-    hint = PLAIN_HINT if is_output(profile) else 'write "1g.10gb"'
-    return [wrong_type(path, profile, "the name of a MIG profile", hint)]
+def _check_type(profile: object, path: str) -> Iterator[Problem]:
+    if not isinstance(profile, str):
+        yield wrong_plain_type(path, profile, "the name of a MIG profile", 'write "1g.10gb"')
 
 
-def _check_request(name: object, path: str) -> list[Problem]:
-    if isinstance(name, str) and names.is_dns_label(name):
-        return []
-    message = f"{name!r:.80} cannot be the name of a request: it is not a DNS label"
-    hint = 'write profiles={"train": "3g.40gb"}: lower-case letters, digits and \'-\', at most 63'
-    return [Problem(path=path, code="invalid-name", message=message, hint=hint)]
+def _check_request(name: object, path: str) -> Iterator[Problem]:
+    if not isinstance(name, str) or not names.is_dns_label(name):
+        message = f"{name!r:.80} cannot be the name of a request: it is not a DNS label"
+        hint = 'write profiles={"train": "3g.40gb"}: lower-case letters, digits and \'-\', at most 63'
+        yield Problem(path=path, code="invalid-name", message=message, hint=hint)
 
 
 def _check_count(count: object, path: str) -> Iterator[Problem]:
-    # bool is an int in Python, and True devices is never meant.
-    if not isinstance(count, int) or isinstance(count, bool):
-        yield wrong_type(path, count, "a number", PLAIN_HINT if is_output(count) else "write a plain int")
-    elif count < 1:
-        message, hint = f"{count} is below 1", "ask for 1 or more devices"
-        yield Problem(path=path, code="count-below-one", message=message, hint=hint)
-    elif count > MAX_RESULTS:
-        yield _too_many(path, count)
-
-
-def _too_many(path: str, total: int) -> Problem:
-    return Problem(
-        path=path,
-        code="too-many-devices",
-        message=f"{total} devices are asked for, a claim holds at most {MAX_RESULTS}",
-        hint="the scheduler refuses such a claim (AllocationResultsMaxSize): use several claims or pods",
-    )
+    hint, hint_below = "write a plain int", "ask for 1 or more devices"
+    yield from check_positive(path, count, "a number", hint=hint, hint_below=hint_below)
+    if isinstance(count, int):
+        yield from check_total(path, count)
 
 
 def _excluded(path: str, other: str, hint: str) -> Problem:

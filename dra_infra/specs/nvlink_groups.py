@@ -18,7 +18,7 @@ from dra_infra.catalog.gpus import System
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
-from dra_infra.specs.arguments import PLAIN_HINT, is_output, wrong_type
+from dra_infra.specs.arguments import PLAIN_HINT, check_positive, is_output, wrong_type
 from dra_infra.specs.compute_domains import CLIQUE_LABEL
 from dra_infra.specs.nvlink_targets import (
     PARTITION_GATE,
@@ -166,13 +166,8 @@ def _plan_rack(target: NvlinkTarget, rack: System, gpus: int, gpus_per_pod: int 
 
 
 def _check_number(path: str, value: object) -> Iterator[Problem]:
-    # bool is an int in Python, and True GPUs are never meant.
-    if not isinstance(value, int) or isinstance(value, bool):
-        yield wrong_type(path, value, "an int", PLAIN_HINT if is_output(value) else f"write {path}=4")
-    elif value < 1:
-        yield Problem(
-            path=path, code="count-below-one", message=f"{value} is below 1", hint=f"write {path}=4"
-        )
+    hint = f"write {path}=4"
+    return check_positive(path, value, "an int", hint=hint, hint_below=hint)
 
 
 def _read_gates(line: str, gates: object) -> tuple[Mapping[str, bool], list[Problem]]:
@@ -191,26 +186,20 @@ GROUP_LABEL: Final = "dra-infra/nvlink-group"
 """Label of the pods of a group, by which they find each other."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadView:
-    """Numbers of pods that a workload writes; None where it writes none."""
-
-    replicas: object = None
-    parallelism: object = None
-    completions: object = None
-    completion_mode: object = None
+POD_NUMBERS: Final = ("replicas", "parallelism", "completions", "completion_mode")
+"""Fields of a workload that say how many pods it runs at a time."""
 
 
-def check_workload(view: WorkloadView, plan: NvlinkPlan) -> list[Problem]:
+def check_workload(written: Mapping[str, Any], plan: NvlinkPlan) -> list[Problem]:
     """Checks that a workload runs the pods of the group, all at once: `nvlink-group-shape`, `wrong-type`.
 
     A workload that is scaled to 0 is right too. Paths are fields of the workload, in snake_case.
+
+    Args:
+        written: What the workload has in `POD_NUMBERS`; None where it writes nothing.
+        plan: The group.
     """
-    given = {
-        name: getattr(view, name)
-        for name in ("replicas", "parallelism", "completions", "completion_mode")
-        if getattr(view, name) is not None
-    }
+    given = {name: value for name, value in written.items() if value is not None}
     problems = [
         wrong_type(name, value, "a plain value", PLAIN_HINT)
         for name, value in given.items()

@@ -5,7 +5,6 @@ A refusal says of a group that cannot be promised the reason, and the nearest th
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +12,8 @@ from typing import Final
 from dra_infra.catalog.gpus import System, find_products, systems, systems_with
 from dra_infra.catalog.records import gpu_products
 from dra_infra.errors import Problem
-from dra_infra.specs.arguments import PLAIN_HINT, is_output, wrong_type
+from dra_infra.output.wording import nearest
+from dra_infra.specs.arguments import wrong_plain_type
 from dra_infra.specs.products import read_products
 
 _MOST_NAMED = 3
@@ -134,12 +134,11 @@ def _read_system(on: object) -> tuple[list[Problem], dict[str, System]]:
     if on is None:
         return [], {}
     if not isinstance(on, str):
-        hint = PLAIN_HINT if is_output(on) else 'write on="hgx-h100"'
-        return [wrong_type("on", on, "the name of a system", hint)], {}
+        return [wrong_plain_type("on", on, "the name of a system", 'write on="hgx-h100"')], {}
     if on in systems():
         return [], {on: systems()[on]}
-    near = difflib.get_close_matches(on.lower()[:80], systems(), n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(systems())}"
+    near = nearest(on.lower(), systems())
+    hint = f"did you mean {near!r}?" if near else f"known are {', '.join(systems())}"
     message = f"{on[:80]!r} is no system that is known here"
     return [Problem(path="on", code="unknown-system", message=message, hint=hint)], {}
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
 from dra_infra.specs.arguments import shorten, wrong_type
-
-_HASH_LENGTH = 8
 
 
 def hash_spec(spec: Mapping[str, Any]) -> str:
@@ -25,7 +23,7 @@ def hash_spec(spec: Mapping[str, Any]) -> str:
     Frozen: another byte here would rename, and so roll over, every claim of every user.
     """
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def name_by_content(name: str, spec: Mapping[str, Any]) -> str:
@@ -33,39 +31,27 @@ def name_by_content(name: str, spec: Mapping[str, Any]) -> str:
     return f"{name}-{hash_spec(spec)}"
 
 
-def check_component_name(name: object) -> list[Problem]:
+def check_component_name(name: object) -> Iterator[Problem]:
     """A claim's component name becomes the entry in pods and the stem of the object's name: a DNS label.
 
     The entry is a DNS label of at most 63 bytes upstream (ValidateDNS1123Label on `spec.resourceClaims[].name`).
     """
     if not isinstance(name, str):
-        return [wrong_type("name", name, "a string", 'write a name such as "trainer"')]
-    if names.is_dns_label(name):
-        return []
-    return [
-        Problem(
-            path="name",
-            code="invalid-name",
-            message=f"{shorten(name)} is not a DNS label",
-            hint=f"pods carry this name: use lower-case letters, digits and '-', such as {_suggest(name)!r}",
-        )
-    ]
+        yield wrong_type("name", name, "a string", 'write a name such as "trainer"')
+    elif not names.is_dns_label(name):
+        message = f"{shorten(name)} is not a DNS label"
+        hint = f"pods carry this name: use lower-case letters, digits and '-', such as {_suggest(name)!r}"
+        yield Problem(path="name", code="invalid-name", message=message, hint=hint)
 
 
-def check_object_name(name: object, *, path: str = "object_name") -> list[Problem]:
+def check_object_name(name: object, *, path: str = "object_name") -> Iterator[Problem]:
     """The explicit name of an object: a DNS subdomain of at most 253 bytes."""
     if not isinstance(name, str):
-        return [wrong_type(path, name, "a string")]
-    if names.is_dns_subdomain(name):
-        return []
-    return [
-        Problem(
-            path=path,
-            code="invalid-name",
-            message=f"{shorten(name)} is not a DNS subdomain name",
-            hint=f"use lower-case letters, digits, '-' and '.', such as {_suggest(name)!r}",
-        )
-    ]
+        yield wrong_type(path, name, "a string")
+    elif not names.is_dns_subdomain(name):
+        message = f"{shorten(name)} is not a DNS subdomain name"
+        hint = f"use lower-case letters, digits, '-' and '.', such as {_suggest(name)!r}"
+        yield Problem(path=path, code="invalid-name", message=message, hint=hint)
 
 
 def _suggest(name: str) -> str:

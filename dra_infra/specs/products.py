@@ -5,16 +5,16 @@ No driver publishes what GPUs can do, and the compute capability tells.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection
 
 from dra_infra.catalog.gpus import capabilities as known_capabilities
 from dra_infra.catalog.gpus import find_products, nearest_product
 from dra_infra.errors import Problem, SelectorError
 from dra_infra.kubernetes.api.semver import Semver
+from dra_infra.output.wording import nearest
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
-from dra_infra.specs.arguments import PLAIN_HINT, is_output, wrong_type
+from dra_infra.specs.arguments import wrong_plain_type
 
 
 def read_products(written: object, *, example: str) -> tuple[list[Problem], tuple[str, ...]]:
@@ -28,8 +28,7 @@ def read_products(written: object, *, example: str) -> tuple[list[Problem], tupl
         Problems with codes `wrong-type` and `product-not-known` at `gpu`; NVML names, none where there are problems.
     """
     if not isinstance(written, str):
-        hint = PLAIN_HINT if is_output(written) else f'write gpu="{example}"'
-        return [wrong_type("gpu", written, "the name of a GPU", hint)], ()
+        return [wrong_plain_type("gpu", written, "the name of a GPU", f'write gpu="{example}"')], ()
     found = find_products(written)
     if found:
         return [], found
@@ -68,7 +67,12 @@ def with_capabilities(capabilities: Collection[str] | str) -> Selector:
                 hint='write with_capabilities({"tensor-cores"})',
             )
         if name not in known:
-            raise _unknown(name)
+            near = nearest(name.lower().replace("_", "-").replace(" ", "-"), known)
+            raise SelectorError(
+                f"with_capabilities: {name[:80]!r} is not known",
+                code="selector-invalid-value",
+                hint=f"did you mean {near!r}?" if near else f"known are {', '.join(known)}",
+            )
     if not names:
         raise SelectorError(
             "with_capabilities() names no capability",
@@ -76,14 +80,3 @@ def with_capabilities(capabilities: Collection[str] | str) -> Selector:
             hint=f"name one or more of {', '.join(known)}",
         )
     return gpu.compute_capability >= max((known[str(name)].since for name in names), key=Semver.parse)
-
-
-def _unknown(name: str) -> SelectorError:
-    known = known_capabilities()
-    written = name.lower().replace("_", "-").replace(" ", "-")
-    near = difflib.get_close_matches(written[:80], known, n=1)
-    return SelectorError(
-        f"with_capabilities: {name[:80]!r} is not known",
-        code="selector-invalid-value",
-        hint=f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}",
-    )

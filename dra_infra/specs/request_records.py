@@ -17,13 +17,7 @@ from dra_infra.kubernetes.apiserver import claims
 from dra_infra.program_objects import UNKNOWN
 from dra_infra.selectors.attributes import Attribute
 from dra_infra.selectors.selector import Selector
-from dra_infra.specs.arguments import (
-    is_list,
-    is_output,
-    shorten,
-    too_many,
-    wrong_type,
-)
+from dra_infra.specs.arguments import is_list, is_output, shorten, too_many, wrong_type
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.requests import Alternative, ClassRef, DeviceRequest, NamedClass, Toleration
 from dra_infra.target import ClusterTarget
@@ -36,8 +30,7 @@ _LARGEST: Final = 2**63 - 1
 
 def check_toleration(toleration: Toleration) -> list[Problem]:
     """Find `wrong-type`, `unsupported-value`, `invalid-label` and `invalid-toleration`."""
-    wrong = list(_check_types(toleration))
-    if wrong:
+    if wrong := list(_check_types(toleration)):
         return wrong
     errors = claims.check_toleration(_record_of(toleration), "", ClusterTarget().releases[-1])
     # One rule may have several things to say of a key.
@@ -136,7 +129,7 @@ def compile_request(request: DeviceRequest) -> tuple[list[Problem], RequestRecor
 
     A class whose name is not a plain string stands as `UNKNOWN` in the record.
     """
-    problems = _check_name(request.name)
+    problems = list(_check_name(request.name))
     if not is_list(request.first_available):
         hint = "write first_available=[dra.Alternative(...), ...]"
         return [*problems, wrong_type("first_available", request.first_available, "a list", hint)], None
@@ -178,25 +171,18 @@ def class_name_of(device_class: object) -> Any:
     return device_class.object_name if isinstance(device_class, NamedClass) else device_class
 
 
-def check_names(requests: Sequence[object], path: str) -> list[Problem]:
+def check_names(requests: Sequence[object], path: str) -> Iterator[Problem]:
     """Checks that no two of *requests*, or of alternatives, have one name: `duplicate-request`."""
     seen: dict[str, int] = {}
-    problems = []
     for index, request in enumerate(requests):
         name = getattr(request, "name", None)
         if not isinstance(name, str):
             continue
         if name in seen:
-            problems.append(
-                Problem(
-                    path=f"{path}[{index}].name",
-                    code="duplicate-request",
-                    message=f"{name!r} is already the name of {path}[{seen[name]}]",
-                    hint="give each request a name of its own",
-                )
-            )
+            message = f"{name!r} is already the name of {path}[{seen[name]}]"
+            hint = "give each request a name of its own"
+            yield Problem(path=f"{path}[{index}].name", code="duplicate-request", message=message, hint=hint)
         seen.setdefault(name, index)
-    return problems
 
 
 def _compile_alternatives(request: DeviceRequest) -> tuple[list[Problem], list[DeviceSubRequest]]:
@@ -215,12 +201,9 @@ def _compile_alternatives(request: DeviceRequest) -> tuple[list[Problem], list[D
     is_admin = _is_given(request.admin_access)
     if is_admin or not (isinstance(count, int) and count == 1):
         name = "admin_access" if is_admin else "count"
+        message = f"{name} is given beside {path}"
         hint = "leave it out: admin access goes with one class" if is_admin else "say it in each alternative"
-        problems.append(
-            Problem(
-                path=name, code="shorthand-with-requests", message=f"{name} is given beside {path}", hint=hint
-            )
-        )
+        problems.append(Problem(path=name, code="shorthand-with-requests", message=message, hint=hint))
     if len(request.first_available) > MAX_FIRST_AVAILABLE:
         hint = "leave out the alternatives that are least likely to be had"
         problems.append(too_many(path, len(request.first_available), MAX_FIRST_AVAILABLE, hint))
@@ -276,61 +259,41 @@ def _is_given(value: object) -> bool:
         return True
 
 
-def _check_name(name: object) -> list[Problem]:
+def _check_name(name: object) -> Iterator[Problem]:
     if not isinstance(name, str):
-        return [wrong_type("name", name, "a string")]
-    if names.is_dns_label(name):
-        return []
-    return [
-        Problem(
-            path="name",
-            code="invalid-name",
-            message=f"{name!r} is not a DNS label",
-            hint="use lower-case letters, digits and '-', at most 63",
-        )
-    ]
+        yield wrong_type("name", name, "a string")
+    elif not names.is_dns_label(name):
+        hint = "use lower-case letters, digits and '-', at most 63"
+        yield Problem(path="name", code="invalid-name", message=f"{name!r} is not a DNS label", hint=hint)
 
 
-def _check_class(device_class: object) -> list[Problem]:
-    if device_class is None:
-        return [
-            Problem(
-                path="device_class",
-                code="missing-argument",
-                message="no class is named",
-                hint='write device_class=h100 with a GpuDeviceClass, or device_class=dra.class_ref("gpu.nvidia.com")',
-            )
-        ]
-    if not isinstance(device_class, (str, NamedClass)):
-        hint = 'give a GpuDeviceClass, dra.class_ref("name"), or the name as a string'
-        return [wrong_type("device_class", device_class, "a device class", hint)]
+def _check_class(device_class: object) -> Iterator[Problem]:
     name = class_name_of(device_class)
-    if not isinstance(name, str) and not is_output(name):
-        return [wrong_type("device_class", name, "the name of a class")]
-    # A class that is a component of the program has been checked where it was made.
-    is_own = not isinstance(device_class, (str, ClassRef))
-    return [] if is_own or not isinstance(name, str) else check_object_name(name, path="device_class")
+    if device_class is None:
+        hint = (
+            'write device_class=h100 with a GpuDeviceClass, or device_class=dra.class_ref("gpu.nvidia.com")'
+        )
+        yield Problem(path="device_class", code="missing-argument", message="no class is named", hint=hint)
+    elif not isinstance(device_class, (str, NamedClass)):
+        hint = 'give a GpuDeviceClass, dra.class_ref("name"), or the name as a string'
+        yield wrong_type("device_class", device_class, "a device class", hint)
+    elif not isinstance(name, str) and not is_output(name):
+        yield wrong_type("device_class", name, "the name of a class")
+    elif isinstance(name, str) and isinstance(device_class, (str, ClassRef)):
+        # A class that is a component of the program has been checked where it was made.
+        yield from check_object_name(name, path="device_class")
 
 
-def _check_count(count: object) -> list[Problem]:
+def _check_count(count: object) -> Iterator[Problem]:
     if isinstance(count, str) and count == "all":
-        return []
+        return
     # bool is an int in Python, and True devices is never meant.
     if not isinstance(count, int) or isinstance(count, bool):
-        hint = (
-            "counts decide the structure: give a plain int, not a Pulumi Output" if is_output(count) else ""
-        )
-        return [wrong_type("count", count, 'an int or "all"', hint)]
-    if count < 1:
-        return [
-            Problem(
-                path="count",
-                code="count-below-one",
-                message=f"{count} is below 1",
-                hint='ask for 1 or more devices, or count="all" for every matching device of a node',
-            )
-        ]
-    return []
+        hint = "counts decide the structure: give a plain int, not a Pulumi Output"
+        yield wrong_type("count", count, 'an int or "all"', hint if is_output(count) else "")
+    elif count < 1:
+        hint = 'ask for 1 or more devices, or count="all" for every matching device of a node'
+        yield Problem(path="count", code="count-below-one", message=f"{count} is below 1", hint=hint)
 
 
 def _compile_tolerations(tolerations: object) -> tuple[list[Problem], list[DeviceToleration]]:
@@ -339,14 +302,9 @@ def _compile_tolerations(tolerations: object) -> tuple[list[Problem], list[Devic
         return [wrong_type("tolerations", tolerations, "a list of tolerations", example)], []
     problems: list[Problem] = []
     if len(tolerations) > MAX_TOLERATIONS:
-        problems.append(
-            Problem(
-                path="tolerations",
-                code="too-many-tolerations",
-                message=f"{len(tolerations)} tolerations, the API allows {MAX_TOLERATIONS} per request without checking it",
-                hint="leave the key out to tolerate all taints: dra.Toleration()",
-            )
-        )
+        message = f"{len(tolerations)} tolerations, the API allows {MAX_TOLERATIONS} per request without checking it"
+        hint = "leave the key out to tolerate all taints: dra.Toleration()"
+        problems.append(Problem(path="tolerations", code="too-many-tolerations", message=message, hint=hint))
     records = []
     for index, each in enumerate(tolerations):
         path = f"tolerations[{index}]"

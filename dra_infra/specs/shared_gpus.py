@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -92,76 +92,47 @@ def compile_shared_gpu(
     )
 
 
-def _check_consumers(consumers: int | None, across: str) -> list[Problem]:
+def _check_consumers(consumers: int | None, across: str) -> Iterator[Problem]:
     if consumers is None:
-        return []
+        return
     if not _is_number(consumers):
-        return [wrong_type("consumers", consumers, "a number of pods from 1 on")]
-    if across != "pods":
-        return [
-            Problem(
-                path="consumers",
-                code="sharing-conflict",
-                message="pods are counted, and each pod gets a GPU of its own",
-                hint='write across="pods", or leave consumers out',
-            )
-        ]
-    if consumers <= MAX_RESERVED:
-        return []
-    return [
-        Problem(
-            path="consumers",
-            code="too-many-consumers",
-            message=f"{consumers} pods, a claim serves at most {MAX_RESERVED} at a time",
-            hint="make several SharedGpu components, or let each pod take a part: memory= or shares=",
-        )
-    ]
+        yield wrong_type("consumers", consumers, "a number of pods from 1 on")
+    elif across != "pods":
+        message = "pods are counted, and each pod gets a GPU of its own"
+        hint = 'write across="pods", or leave consumers out'
+        yield Problem(path="consumers", code="sharing-conflict", message=message, hint=hint)
+    elif consumers > MAX_RESERVED:
+        message = f"{consumers} pods, a claim serves at most {MAX_RESERVED} at a time"
+        hint = "make several SharedGpu components, or let each pod take a part: memory= or shares="
+        yield Problem(path="consumers", code="too-many-consumers", message=message, hint=hint)
 
 
 def _check_parts(
     argument: str, across: str, sharing: object, pins: Pins, gates: Mapping[str, bool] | None
-) -> list[Problem]:
-    problems = []
+) -> Iterator[Problem]:
     if across == "pods":
-        problems.append(
-            Problem(
-                path="across",
-                code="sharing-conflict",
-                message=f'each pod takes a part of the GPU by {argument}=, and across="pods" gives all of them one part',
-                hint=f"leave across out, or {argument}",
-            )
+        message = (
+            f'each pod takes a part of the GPU by {argument}=, and across="pods" gives all of them one part'
         )
+        hint = f"leave across out, or {argument}"
+        yield Problem(path="across", code="sharing-conflict", message=message, hint=hint)
     if isinstance(sharing, Mps):
-        problems.append(
-            Problem(
-                path="sharing",
-                code="sharing-conflict",
-                message="the driver refuses MPS where claims take parts of a GPU: one control daemon serves one claim",
-                hint=f"leave sharing out, or {argument}",
-            )
+        message = (
+            "the driver refuses MPS where claims take parts of a GPU: one control daemon serves one claim"
         )
+        hint = f"leave sharing out, or {argument}"
+        yield Problem(path="sharing", code="sharing-conflict", message=message, hint=hint)
     line = pins.releases[NVIDIA_DRIVER].line
     if _PARTS not in gates_of(line):
         first = next(each.line for each in drivers()[NVIDIA_DRIVER].releases if _PARTS in gates_of(each.line))
-        problems.append(
-            Problem(
-                path=argument,
-                code="config-needs-gate",
-                message=f"release {line} of the driver gives a GPU to one claim only",
-                hint=f'write driver_release="{first}" where that is installed, with its gate {_PARTS} and the chart value '
-                "consumableShares",
-            )
-        )
+        message = f"release {line} of the driver gives a GPU to one claim only"
+        hint = f'write driver_release="{first}" where that is installed, with its gate {_PARTS} and the chart value '
+        hint += "consumableShares"
+        yield Problem(path=argument, code="config-needs-gate", message=message, hint=hint)
     elif gates is not None and not gate_states(line, gates)[_PARTS]:
-        problems.append(
-            Problem(
-                path=argument,
-                code="config-needs-gate",
-                message=f"the driver's gate {_PARTS} is off, so a GPU belongs to one claim",
-                hint=f"turn {_PARTS} on and set the chart value consumableShares",
-            )
-        )
-    return problems
+        message = f"the driver's gate {_PARTS} is off, so a GPU belongs to one claim"
+        hint = f"turn {_PARTS} on and set the chart value consumableShares"
+        yield Problem(path=argument, code="config-needs-gate", message=message, hint=hint)
 
 
 def _is_number(value: object) -> bool:

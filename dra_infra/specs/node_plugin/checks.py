@@ -5,7 +5,6 @@ What runs as root on every node should be an image that somebody looked at, and 
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import Any, Final
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
+from dra_infra.output.wording import nearest
 from dra_infra.release import VERSION
 from dra_infra.specs.arguments import (
     PLAIN_HINT,
@@ -24,12 +24,14 @@ from dra_infra.specs.arguments import (
     is_output,
     is_text,
     shorten,
+    unknown_argument,
+    wrong_plain_type,
     wrong_type,
 )
-from dra_infra.specs.config_matching import find_odd
+from dra_infra.specs.config_matching import check_json
 from dra_infra.specs.node_plugin.daemon_set import PREFIX
 from dra_infra.specs.object_names import check_object_name
-from dra_infra.specs.platform.namespaces import ENFORCE
+from dra_infra.specs.platform.namespaces import check_pod_security
 
 _NO_REGISTRY: Final = "localhost/"
 
@@ -81,9 +83,6 @@ BY_ARGUMENT: Final[Mapping[str, str]] = {
 OTHERS: Final = ("log_format", "metadata_files", "mig_delay", "sim_commands", "toolkit")
 """Settings that `settings=` takes."""
 
-FIXED: Final = ("node_name", "pod_uid", "kubeconfig", "state_folder", "driver_root")
-"""Settings that follow from being a pod of a DaemonSet, whose folders are mounted."""
-
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PATH: Final = re.compile(r"(/[A-Za-z0-9._-]+)+/?|/")
 _LARGEST_PORT: Final = 65535
@@ -97,18 +96,13 @@ def check_arguments(arguments: Mapping[str, Any]) -> Iterator[Problem]:
     """
     for name, value in arguments.items():
         if name not in _CHECKS:
-            near = difflib.get_close_matches(str(name)[:80], list(_CHECKS), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"arguments are {', '.join(_CHECKS)}"
-            message = f"there is no argument {str(name)[:80]!r}"
-            yield Problem(path=str(name)[:80], code="unknown-argument", message=message, hint=hint)
+            yield unknown_argument(name, _CHECKS)
         elif value is not None:
             yield from _CHECKS[name](name, value)
     ports = [arguments.get("metrics_port"), arguments.get("health_port")]
     if ports[0] is not None and ports[0] == ports[1]:
-        message, hint = (
-            f"metrics and health are both served at {shorten(ports[0])}",
-            "give each a port of its own",
-        )
+        message = f"metrics and health are both served at {shorten(ports[0])}"
+        hint = "give each a port of its own"
         yield Problem(path="health_port", code="value-set-twice", message=message, hint=hint)
 
 
@@ -116,10 +110,8 @@ def check_name(name: object, *, path: str) -> Iterator[Problem]:
     """The name of the objects, which is the value of a label too: `wrong-type`, `invalid-name`."""
     yield from check_object_name(name, path=path)
     if isinstance(name, str) and names.is_dns_subdomain(name) and len(name) > names.LABEL_LENGTH:
-        message, hint = (
-            f"{shorten(name)} has {len(name)} characters",
-            "pods carry it in a label: use at most 63",
-        )
+        message = f"{shorten(name)} has {len(name)} characters"
+        hint = "pods carry it in a label: use at most 63"
         yield Problem(path=path, code="invalid-name", message=message, hint=hint)
 
 
@@ -135,7 +127,7 @@ def _text(name: str, value: object) -> Iterator[Problem]:
 
 def _texts(name: str, value: object) -> Iterator[Problem]:
     if not is_list(value):
-        yield wrong_type(name, value, "a list of names", PLAIN_HINT if is_output(value) else "")
+        yield wrong_plain_type(name, value, "a list of names")
         return
     names_given: Sequence[object] = value  # type: ignore[assignment]  # a list, as was just asked
     for index, each in enumerate(names_given):
@@ -144,8 +136,7 @@ def _texts(name: str, value: object) -> Iterator[Problem]:
 
 def _namespaces(name: str, value: object) -> Iterator[Problem]:
     if not is_list(value):
-        hint = 'write metrics_namespaces=["monitoring"]'
-        yield wrong_type(name, value, "a list of namespaces", PLAIN_HINT if is_output(value) else hint)
+        yield wrong_plain_type(name, value, "a list of namespaces", 'write metrics_namespaces=["monitoring"]')
         return
     given: Sequence[object] = value  # type: ignore[assignment]  # a list, as was just asked
     for index, each in enumerate(given):
@@ -155,12 +146,12 @@ def _namespaces(name: str, value: object) -> Iterator[Problem]:
 
 def _flag(name: str, value: object) -> Iterator[Problem]:
     if not isinstance(value, bool):
-        yield wrong_type(name, value, "True or False", PLAIN_HINT if is_output(value) else "")
+        yield wrong_plain_type(name, value, "True or False")
 
 
 def _port(name: str, value: object) -> Iterator[Problem]:
     if isinstance(value, bool) or not isinstance(value, int):
-        yield wrong_type(name, value, "a port", PLAIN_HINT if is_output(value) else "")
+        yield wrong_plain_type(name, value, "a port")
     elif not 0 < value <= _LARGEST_PORT:
         hint = f"write a number from 1 to {_LARGEST_PORT}"
         yield Problem(path=name, code="unsupported-value", message=f"{shorten(value)} is no port", hint=hint)
@@ -180,8 +171,8 @@ def _level(name: str, value: object) -> Iterator[Problem]:
     if not isinstance(value, str):
         yield wrong_type(name, value, "a level", PLAIN_HINT)
     elif value not in LEVELS:
-        near = difflib.get_close_matches(value.lower()[:80], LEVELS, n=1)
-        hint = f'did you mean "{near[0]}"?' if near else f"levels are {', '.join(LEVELS)}"
+        near = nearest(value.lower(), LEVELS)
+        hint = f'did you mean "{near}"?' if near else f"levels are {', '.join(LEVELS)}"
         yield Problem(path=name, code="unsupported-value", message=f"{shorten(value)} is no level", hint=hint)
 
 
@@ -196,26 +187,12 @@ def _labels(name: str, value: object) -> Iterator[Problem]:
     if is_output(value):
         yield wrong_type(name, value, "a mapping of strings", "its values may be Outputs, it may not")
     else:
-        yield from check_labels(value, name)
-
-
-def _annotations(name: str, value: object) -> Iterator[Problem]:
-    if is_output(value):
-        yield wrong_type(name, value, "a mapping of strings", "its values may be Outputs, it may not")
-    else:
-        yield from check_annotations(value, name)
+        yield from (check_annotations if name == "annotations" else check_labels)(value, name)
 
 
 def _namespace_labels(name: str, value: object) -> Iterator[Problem]:
     yield from _labels(name, value)
-    level = value.get(ENFORCE, "privileged") if isinstance(value, Mapping) else "privileged"
-    if not is_output(level) and level != "privileged":
-        yield Problem(
-            path=name,
-            code="namespace-refused",
-            message=f"{ENFORCE}={shorten(level)} keeps the pods out: they mount host paths",
-            hint=f"leave {ENFORCE} out: it is set to privileged",
-        )
+    yield from check_pod_security(name, value, why="they mount host paths")
 
 
 def _tolerations(name: str, value: object) -> Iterator[Problem]:
@@ -223,7 +200,7 @@ def _tolerations(name: str, value: object) -> Iterator[Problem]:
         hint = 'write tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}]'
         yield wrong_type(name, value, "a list of tolerations", hint)
     else:
-        yield from _plain(name, value)
+        yield from check_json(name, value, "a value of a pod")
 
 
 def _resources(name: str, value: object) -> Iterator[Problem]:
@@ -232,14 +209,7 @@ def _resources(name: str, value: object) -> Iterator[Problem]:
             name, value, "a mapping, as in a container", 'write resources={"limits": {"memory": "256Mi"}}'
         )
     else:
-        yield from _plain(name, value)
-
-
-def _plain(name: str, value: object) -> Iterator[Problem]:
-    """Checks that a value is JSON, with Outputs in it, so that the API server can be given it."""
-    if odd := find_odd(value):
-        fields, found = odd
-        yield wrong_type(name + "".join(f"[{key!r:.80}]" for key in fields), found, "a value of a pod")
+        yield from check_json(name, value, "a value of a pod")
 
 
 def _settings(name: str, value: object) -> Iterator[Problem]:
@@ -253,8 +223,8 @@ def _settings(name: str, value: object) -> Iterator[Problem]:
             message, hint = f"{key} has an argument", f"write {BY_ARGUMENT[key]}= and leave it out here"
             yield Problem(path=path, code="value-set-twice", message=message, hint=hint)
         else:
-            near = difflib.get_close_matches(key[:80], [*OTHERS, *BY_ARGUMENT], n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"settings are {', '.join(OTHERS)}"
+            near = nearest(key, [*OTHERS, *BY_ARGUMENT])
+            hint = f"did you mean {near!r}?" if near else f"settings are {', '.join(OTHERS)}"
             message = f"{shorten(key)} is no setting of a plugin in a pod"
             yield Problem(path=path, code="unknown-argument", message=message, hint=hint)
 
@@ -290,7 +260,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], Iterator[Problem]]]] = {
     "create_namespace": _flag,
     "namespace_labels": _namespace_labels,
     "labels": _labels,
-    "annotations": _annotations,
+    "annotations": _labels,
     "node_selector": _labels,
     "tolerations": _tolerations,
     "priority_class_name": _text,

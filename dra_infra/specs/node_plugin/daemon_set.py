@@ -5,16 +5,16 @@ Its hardware is the back end, the fleet, the driver's name, and the classes that
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 
 from dra_infra.catalog.drivers import ShippedClass, drivers
 from dra_infra.catalog.fleet_terms import read_terms
 from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.errors import FleetError, Problem
 from dra_infra.kubernetes.api import names
+from dra_infra.output.wording import nearest
 from dra_infra.specs.arguments import PLAIN_HINT, shorten, wrong_type
 
 BACK_ENDS: Final = ("sim", "nvml")
@@ -55,12 +55,8 @@ def choose_hardware(arguments: Mapping[str, Any]) -> tuple[Hardware | None, list
     problems = [*_check_back_end(back_end), *_check_driver(named)]
     known = isinstance(back_end, str) and back_end in BACK_ENDS
     if back_end == "nvml" and fleet is not None:
-        hint = 'leave it out, or write back_end="sim"'
-        problems.append(
-            Problem(
-                path="fleet", code="field-not-allowed", message="nvml has the GPUs of the node", hint=hint
-            )
-        )
+        message, hint = "nvml has the GPUs of the node", 'leave it out, or write back_end="sim"'
+        problems.append(Problem(path="fleet", code="field-not-allowed", message=message, hint=hint))
     group, wrong = _read_fleet(fleet) if back_end != "nvml" else (None, [])
     problems += wrong
     if problems or not known:
@@ -89,61 +85,40 @@ def _read_fleet(fleet: object) -> tuple[NodeGroup | None, list[Problem]]:
     try:
         groups = read_terms(fleet)
     except FleetError as error:
-        return None, [
-            Problem(path="fleet", code=each.code, message=each.message, hint=each.hint)
-            for each in error.problems
-        ]
+        return None, [replace(each, path="fleet") for each in error.problems]
     if len(groups) > 1 or groups[0].count > 1:
-        return None, [
-            Problem(
-                path="fleet",
-                code="fleet-count",
-                message=f"{shorten(fleet)} is more than one node, and the plugin makes one of each node that it runs on",
-                hint="name one fleet without a count; for others write another NodePlugin with another node_selector",
-            )
-        ]
+        message = (
+            f"{shorten(fleet)} is more than one node, and the plugin makes one of each node that it runs on"
+        )
+        hint = (
+            "name one fleet without a count; for others write another NodePlugin with another node_selector"
+        )
+        return None, [Problem(path="fleet", code="fleet-count", message=message, hint=hint)]
     return groups[0], []
 
 
-def _check_back_end(back_end: object) -> list[Problem]:
+def _check_back_end(back_end: object) -> Iterator[Problem]:
     known = ", ".join(f'"{name}"' for name in BACK_ENDS)
     if back_end is None:
-        message, hint = (
-            "the back end is not named",
-            'write back_end="sim" for pretended devices, "nvml" for real GPUs',
-        )
-        return [Problem(path="back_end", code="missing-argument", message=message, hint=hint)]
-    if not isinstance(back_end, str):
-        return [wrong_type("back_end", back_end, f"one of {known}", PLAIN_HINT)]
-    if back_end in BACK_ENDS:
-        return []
-    near = difflib.get_close_matches(back_end.lower()[:80], BACK_ENDS, n=1)
-    hint = f'did you mean "{near[0]}"?' if near else f"known are {known}"
-    return [
-        Problem(
-            path="back_end",
-            code="unsupported-value",
-            message=f"{shorten(back_end)} is no back end",
-            hint=hint,
-        )
-    ]
+        hint = 'write back_end="sim" for pretended devices, "nvml" for real GPUs'
+        message = "the back end is not named"
+        yield Problem(path="back_end", code="missing-argument", message=message, hint=hint)
+    elif not isinstance(back_end, str):
+        yield wrong_type("back_end", back_end, f"one of {known}", PLAIN_HINT)
+    elif back_end not in BACK_ENDS:
+        near = nearest(back_end.lower(), BACK_ENDS)
+        hint = f'did you mean "{near}"?' if near else f"known are {known}"
+        message = f"{shorten(back_end)} is no back end"
+        yield Problem(path="back_end", code="unsupported-value", message=message, hint=hint)
 
 
-def _check_driver(driver: object) -> list[Problem]:
-    if driver is None:
-        return []
-    if not isinstance(driver, str):
-        return [wrong_type("driver", driver, "the name of a driver", PLAIN_HINT)]
-    if names.is_driver_name(driver):
-        return []
-    return [
-        Problem(
-            path="driver",
-            code="invalid-name",
-            message=f"{shorten(driver)} is not the name of a driver",
-            hint="use at most 63 lower-case letters, digits, '-' and '.', such as gpu.example.com",
-        )
-    ]
+def _check_driver(driver: object) -> Iterator[Problem]:
+    if driver is not None and not isinstance(driver, str):
+        yield wrong_type("driver", driver, "the name of a driver", PLAIN_HINT)
+    elif driver is not None and not names.is_driver_name(driver):
+        message = f"{shorten(driver)} is not the name of a driver"
+        hint = "use at most 63 lower-case letters, digits, '-' and '.', such as gpu.example.com"
+        yield Problem(path="driver", code="invalid-name", message=message, hint=hint)
 
 
 PREFIX: Final = "DRA_INFRA_PLUGIN_"
@@ -225,32 +200,32 @@ def selector(name: str) -> dict[str, str]:
     return {"app.kubernetes.io/name": "dra-infra-plugin", "app.kubernetes.io/instance": name}
 
 
-class _Mount:
-    """A folder of the node in the container, at the same place: the kubelet and the runtime are told paths."""
+class _Mount(NamedTuple):
+    """A folder of the node, and its entry in `volumeMounts` of the container, which is told the paths of the kubelet."""
 
-    def __init__(
-        self, name: str, host: str, type_: str, *, inside: str = "", read_only: bool = False
-    ) -> None:
-        self.name, self.host, self.type = name, host, type_
-        self.inside, self.read_only = inside or host, read_only
-
-    def written(self) -> dict[str, Any]:
-        """The entry of a container's `volumeMounts`."""
-        mount: dict[str, Any] = {"name": self.name, "mountPath": self.inside}
-        # What the operator mounts after the plugin started has to be seen.
-        return {**mount, "readOnly": True, "mountPropagation": "HostToContainer"} if self.read_only else mount
+    name: str
+    host: str
+    type: str
+    inside: Mapping[str, Any]
 
 
 def _mounts(arguments: Mapping[str, Any], hardware: Hardware) -> list[_Mount]:
     kubelet = str(arguments.get("kubelet_root", "/var/lib/kubelet")).rstrip("/")
+    own = {
+        "registry": f"{kubelet}/plugins_registry",
+        "state": f"{kubelet}/plugins/{hardware.driver}",
+        "cdi": str(arguments.get("cdi_folder", "/var/run/cdi")),
+    }
     found = [
-        _Mount("registry", f"{kubelet}/plugins_registry", "DirectoryOrCreate"),
-        _Mount("state", f"{kubelet}/plugins/{hardware.driver}", "DirectoryOrCreate"),
-        _Mount("cdi", str(arguments.get("cdi_folder", "/var/run/cdi")), "DirectoryOrCreate"),
+        _Mount(name, host, "DirectoryOrCreate", {"name": name, "mountPath": host})
+        for name, host in own.items()
     ]
     if hardware.back_end == "nvml":
         root = str(arguments.get("nvidia_driver_root", "/"))
-        found.append(_Mount("driver-root", root, "Directory", inside=DRIVER_ROOT, read_only=True))
+        inside = {"name": "driver-root", "mountPath": DRIVER_ROOT, "readOnly": True}
+        # What the operator mounts after the plugin started has to be seen.
+        inside["mountPropagation"] = "HostToContainer"
+        found.append(_Mount("driver-root", root, "Directory", inside))
     return found
 
 
@@ -284,7 +259,7 @@ def _container(arguments: Mapping[str, Any], hardware: Hardware, image: Any) -> 
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
             *({"name": name, "mountPath": place} for name, place in _scratch(hardware).items()),
-            *(each.written() for each in _mounts(arguments, hardware)),
+            *(dict(each.inside) for each in _mounts(arguments, hardware)),
         ],
     }
     return {key: value for key, value in container.items() if value is not None}

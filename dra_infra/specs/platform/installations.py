@@ -5,8 +5,7 @@ Arguments must be what they must be before anything is made of them.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,8 +13,8 @@ from dra_infra.catalog.charts import Product
 from dra_infra.catalog.drivers import ShippedClass, drivers
 from dra_infra.catalog.platforms import chart_rules
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.specs.arguments import is_list, is_output, wrong_type
-from dra_infra.specs.config_matching import find_odd
+from dra_infra.specs.arguments import is_list, is_output, unknown_argument, wrong_type
+from dra_infra.specs.config_matching import check_json
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.platform import driver_rules
 from dra_infra.specs.platform.driver_rules import check_gpu_cluster, check_kernel_driver, check_kubernetes
@@ -54,39 +53,31 @@ def check_shapes(
     problems: list[Problem] = []
     for name, value in arguments.items():
         if name not in known:
-            near = difflib.get_close_matches(str(name)[:80], known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"arguments are {', '.join(known)}"
-            message = f"there is no argument {str(name)[:80]!r}"
-            problems.append(Problem(path=str(name), code="unknown-argument", message=message, hint=hint))
+            problems.append(unknown_argument(name, known))
         elif value is not None and is_output(value):
             if name in PLAIN:
                 hint = "it decides what is made or checked; values inside may be Outputs"
                 problems.append(wrong_type(name, value, "a plain value", hint))
         elif value is not None:
-            problems += _check_shape(name, value) or _check_plain(name, value)
-    wrong = {problem.path.partition("[")[0] for problem in problems}
-    return {name: value for name, value in arguments.items() if name not in wrong}, problems
+            # Values must be JSON, with Outputs in them, so that Helm can be given them.
+            wrong = list(_check_shape(name, value))
+            problems += wrong or check_json(name, value, "a value of a chart")
+    refused = {problem.path.partition("[")[0] for problem in problems}
+    return {name: value for name, value in arguments.items() if str(name)[:80] not in refused}, problems
 
 
-def _check_plain(name: str, value: object) -> list[Problem]:
-    """Checks that values are JSON, with Outputs in them, so that helm can be given them."""
-    odd = find_odd(value)
-    if odd is None:
-        return []
-    fields, found = odd
-    return [wrong_type(name + "".join(f"[{key!r:.80}]" for key in fields), found, "a value of a chart")]
-
-
-def _check_shape(name: str, value: object) -> list[Problem]:
+def _check_shape(name: str, value: object) -> Iterator[Problem]:
     if name == "release_name":
-        return check_object_name(value, path="release_name")
-    if name == "crds":
+        yield from check_object_name(value, path="release_name")
+    elif name == "crds":
         paths = value if is_list(value) else [value]
-        right = all(isinstance(each, str) and each for each in paths)  # type: ignore[attr-defined]
-        return [] if right else [wrong_type("crds", value, "a path, an address, or a list of them")]
-    types, said = _SHAPES.get(name, ((object,), ""))
-    fits = isinstance(value, types) and (bool in types or object in types or not isinstance(value, bool))
-    return [] if fits else [wrong_type(name, value, said)]
+        if not all(isinstance(each, str) and each for each in paths):  # type: ignore[attr-defined]
+            yield wrong_type("crds", value, "a path, an address, or a list of them")
+    else:
+        types, said = _SHAPES.get(name, ((object,), ""))
+        fits = isinstance(value, types) and (bool in types or object in types or not isinstance(value, bool))
+        if not fits:
+            yield wrong_type(name, value, said)
 
 
 DRIVER: Final[Product] = "NVIDIA DRA driver"

@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import Problem, ProblemsError
-from dra_infra.kubernetes.api import names
-from dra_infra.specs.arguments import check_labels, is_output, shorten, wrong_type
+from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.specs.arguments import check_labels, check_namespace, is_output, shorten, wrong_type
 from dra_infra.specs.platform.values import Values
 
-ENFORCE: Final = "pod-security.kubernetes.io/enforce"
+_ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 PRIVILEGED: Final[Mapping[str, str]] = {
     f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("enforce", "audit", "warn")
 }
@@ -43,53 +43,29 @@ def choose_namespace(
     name = arguments.get("namespace")
     name = otherwise if name is None else name
     made, labels = arguments.get("create_namespace", True), arguments.get("namespace_labels")
-    problems = []
-    if not is_output(name):
-        problems += _check_name(name)
+    problems = [*check_namespace(name), *check_labels(labels, "namespace_labels")]
+    problems += check_pod_security("namespace_labels", labels, why="they mount host paths and are privileged")
     if made is not None and not isinstance(made, bool):
         problems.append(wrong_type("create_namespace", made, "True or False"))
-    problems += check_labels(labels, "namespace_labels")
     if (
         name == "default"
         and values.get("allowDefaultNamespace") is not True
         and values.release.knows("allowDefaultNamespace")
     ):
-        problems.append(
-            Problem(
-                path="namespace",
-                code="namespace-refused",
-                message="the chart fails in the namespace default",
-                hint="leave namespace= out, or write allow_default_namespace=True",
-            )
-        )
-    given = labels if isinstance(labels, Mapping) else {}
-    level = given.get(ENFORCE, "privileged")
-    if not is_output(level) and level != "privileged":
-        problems.append(
-            Problem(
-                path="namespace_labels",
-                code="namespace-refused",
-                message=f"{ENFORCE}={shorten(level)} keeps the pods out: they mount host paths and are privileged",
-                hint=f"leave {ENFORCE} out: it is set to privileged",
-            )
-        )
+        message = "the chart fails in the namespace default"
+        hint = "leave namespace= out, or write allow_default_namespace=True"
+        problems.append(Problem(path="namespace", code="namespace-refused", message=message, hint=hint))
     makes = made is not False and name not in ALWAYS_THERE
-    return ReleaseNamespace(name, {**PRIVILEGED, **given} if makes else None), problems
+    return ReleaseNamespace(name, {**PRIVILEGED, **mapping(labels)} if makes else None), problems
 
 
-def _check_name(name: object) -> list[Problem]:
-    if not isinstance(name, str):
-        return [wrong_type("namespace", name, "a string")]
-    if names.is_dns_label(name):
-        return []
-    return [
-        Problem(
-            path="namespace",
-            code="invalid-name",
-            message=f"{shorten(name)} is not the name of a namespace",
-            hint="use at most 63 lower-case letters, digits and '-'",
-        )
-    ]
+def check_pod_security(path: str, labels: object, *, why: str) -> Iterator[Problem]:
+    """Checks that labels of a Namespace let pods of a driver in, who need it for *why*: `namespace-refused`."""
+    level = mapping(labels).get(_ENFORCE, "privileged")
+    if not is_output(level) and level != "privileged":
+        message = f"{_ENFORCE}={shorten(level)} keeps the pods out: {why}"
+        hint = f"leave {_ENFORCE} out: it is set to privileged"
+        yield Problem(path=path, code="namespace-refused", message=message, hint=hint)
 
 
 _KIND = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")

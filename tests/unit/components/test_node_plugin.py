@@ -11,7 +11,7 @@ from dra_infra.errors import ProgramError
 from dra_infra.plugin.command.settings import all_settings
 from dra_infra.program.synth import synth_function
 from dra_infra.program_objects import Program
-from dra_infra.specs.node_plugin.checks import _CHECKS, BY_ARGUMENT, FIXED, IMAGE, OTHERS
+from dra_infra.specs.node_plugin.checks import _CHECKS, BY_ARGUMENT, IMAGE, OTHERS
 from tests.unit.components.family import registered, run
 
 
@@ -52,7 +52,9 @@ def test_every_argument_is_checked():
 
 def test_every_setting_of_the_plugin_has_an_argument_or_follows():
     every = {each.name for each in all_settings()}
-    assert {*BY_ARGUMENT, *OTHERS, *FIXED} == every
+    # These follow from being a pod of a DaemonSet, whose folders are mounted.
+    fixed = {"node_name", "pod_uid", "kubeconfig", "state_folder", "driver_root"}
+    assert {*BY_ARGUMENT, *OTHERS, *fixed} == every
     assert set(BY_ARGUMENT.values()) <= set(_CHECKS)
 
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.errors import InvalidSpecError
-from dra_infra.specs.attachments import ContainerView, PodView, choose_containers
+from dra_infra.specs.attachments import ContainerView, choose_containers
 
-ONE = PodView(containers=(ContainerView(name="train"),))
-TWO = PodView(containers=(ContainerView(name="train"), ContainerView(name="side")))
+ONE = (ContainerView(name="train"),)
+TWO = (ContainerView(name="train"), ContainerView(name="side"))
 
 
-def choose(pod: PodView, **arguments: object) -> tuple[str, ...]:
+def choose(pod: tuple[ContainerView, ...], **arguments: object) -> tuple[str, ...]:
     return choose_containers(pod, entry="trainer", requests=["gpu"], **arguments)  # type: ignore[arg-type]
 
 
@@ -23,7 +23,7 @@ def test_the_only_container_need_not_be_named():
 
 
 def test_init_containers_do_not_count_as_the_only_container():
-    pod = PodView(containers=(ContainerView(name="fetch", init=True), ContainerView(name="train")))
+    pod = (ContainerView(name="fetch", init=True), ContainerView(name="train"))
     assert choose(pod) == ("train",)
     assert choose(pod, containers=["fetch"]) == ("fetch",)
 
@@ -64,7 +64,7 @@ def test_a_request_that_the_claim_does_not_have_is_refused():
 def test_a_container_uses_a_claim_once_or_each_of_its_requests_once(
     used: str | None, wanted: str | None, refused: bool
 ):
-    pod = PodView(containers=(ContainerView(name="train", claims=(("trainer", used),)),))
+    pod = (ContainerView(name="train", claims=(("trainer", used),)),)
     if not refused:
         assert choose(pod, request=wanted) == ("train",)
         return
@@ -74,5 +74,5 @@ def test_a_container_uses_a_claim_once_or_each_of_its_requests_once(
 
 
 def test_two_claims_may_be_used_by_one_container():
-    pod = PodView(containers=(ContainerView(name="train", claims=(("nic", None),)),))
+    pod = (ContainerView(name="train", claims=(("nic", None),)),)
     assert choose(pod) == ("train",)

@@ -23,7 +23,7 @@ from dra_infra.specs.compute_domains import (
     check_template_names,
     compile_compute_domain,
 )
-from dra_infra.specs.nvlink_groups import WorkloadView, check_workload, plan_group
+from dra_infra.specs.nvlink_groups import check_workload, plan_group
 from dra_infra.specs.requests import DeviceRequest
 from dra_infra.target import ClusterTarget
 
@@ -313,12 +313,12 @@ RACK = plan_group(72, on="gb200-nvl72", line="0.5")
 @pytest.mark.parametrize(
     "view",
     [
-        WorkloadView(parallelism=18),
-        WorkloadView(parallelism=18, completions=18),
-        WorkloadView(parallelism=18.0, completions=18, completion_mode="Indexed"),
-        WorkloadView(replicas=18),
-        WorkloadView(replicas=0),
-        WorkloadView(parallelism=0),
+        {"parallelism": 18},
+        {"parallelism": 18, "completions": 18},
+        {"parallelism": 18.0, "completions": 18, "completion_mode": "Indexed"},
+        {"replicas": 18},
+        {"replicas": 0},
+        {"parallelism": 0},
     ],
 )
 def test_a_workload_that_runs_the_whole_group_is_taken(view):
@@ -328,18 +328,18 @@ def test_a_workload_that_runs_the_whole_group_is_taken(view):
 @pytest.mark.parametrize(
     ("view", "path", "code", "hint"),
     [
-        (WorkloadView(replicas=16), "replicas", "nvlink-group-shape", "write replicas=18, or gpus=64"),
-        (WorkloadView(parallelism=1, completions=18), "parallelism", "nvlink-group-shape", "parallelism=18"),
-        (WorkloadView(completions=18), "parallelism", "nvlink-group-shape", "parallelism=18"),
-        (WorkloadView(parallelism=18, completions=36), "completions", "nvlink-group-shape", "completions=18"),
+        ({"replicas": 16}, "replicas", "nvlink-group-shape", "write replicas=18, or gpus=64"),
+        ({"parallelism": 1, "completions": 18}, "parallelism", "nvlink-group-shape", "parallelism=18"),
+        ({"completions": 18}, "parallelism", "nvlink-group-shape", "parallelism=18"),
+        ({"parallelism": 18, "completions": 36}, "completions", "nvlink-group-shape", "completions=18"),
         (
-            WorkloadView(parallelism=18, completion_mode="Indexed"),
+            {"parallelism": 18, "completion_mode": "Indexed"},
             "completions",
             "nvlink-group-shape",
             "completions=18",
         ),
-        (WorkloadView(), "", "nvlink-group-shape", "parallelism=18, completions=18 in a Job"),
-        (WorkloadView(replicas="18"), "replicas", "wrong-type", "plain value"),
+        ({}, "", "nvlink-group-shape", "parallelism=18, completions=18 in a Job"),
+        ({"replicas": "18"}, "replicas", "wrong-type", "plain value"),
     ],
 )
 def test_a_workload_of_another_size_is_refused(view, path, code, hint):

@@ -38,4 +38,4 @@ def test_names_that_pods_cannot_carry_are_refused_with_one_that_they_can(name: s
 
 
 def test_a_dns_label_is_taken():
-    assert check_component_name("trainer-2") == []
+    assert not list(check_component_name("trainer-2"))
