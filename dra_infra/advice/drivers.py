@@ -17,14 +17,20 @@ from dra_infra.advice.claims import Context, Leaf, class_selectors, leaves_of
 from dra_infra.advice.findings import Finding
 from dra_infra.advice.reach import reach_of_class
 from dra_infra.advice.references import Checked
-from dra_infra.catalog.device_configs import lines_with
-from dra_infra.catalog.drivers import DeviceType, Pins, drivers
+from dra_infra.catalog.drivers import DeviceType, Pins
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassConfiguration
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.pods import find_pod_templates
 from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceClaimConfiguration, ResourceClaim
 from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.specs.compute_domains import API_VERSION, KIND, check_template_names
+from dra_infra.specs.compute_domains import (
+    DRIVER,
+    check_allocation_mode,
+    check_template_names,
+    is_compute_domain,
+    requires_nodes,
+)
 from dra_infra.specs.config_checks import check_claim_configs, check_class_configs
 from dra_infra.specs.config_matching import ConfiguredRequest
 from dra_infra.specs.device_configs import OpaqueConfig
@@ -120,10 +126,6 @@ def _placed(problems: Sequence[Problem], path: str) -> Iterator[Problem]:
 MOST_NODES: Final = 18
 """Nodes of one IMEX domain unless the controller is told otherwise (MAX_NODES_PER_IMEX_DOMAIN), which is one rack."""
 
-_DRIVER: Final = "compute-domain.nvidia.com"
-_LAST_WITH_NUM_NODES: Final = "25.12"
-"""The CRD of that line and of older ones requires `numNodes`; from 0.4 on it only feeds the status."""
-
 
 def advise_compute_domains(objects: Sequence[Mapping[str, Any]], pins: Pins) -> Iterator[tuple[int, Problem]]:
     """Advice on the ComputeDomains of an input, and on pods that use several.
@@ -133,12 +135,12 @@ def advise_compute_domains(objects: Sequence[Mapping[str, Any]], pins: Pins) -> 
         `compute-domain-nodes`, `compute-domain-option`, `compute-domain-twice`, and those of `check_template_names`.
     """
     yield from check_template_names(objects)
-    line = pins.releases[_DRIVER].line
+    line = pins.releases[DRIVER].line
     domains: dict[tuple[str, str], str] = {}
     for index, each in enumerate(objects):
         if is_compute_domain(each):
-            spec, metadata = _mapping(each.get("spec")), _mapping(each.get("metadata"))
-            template = _mapping(_mapping(spec.get("channel")).get("resourceClaimTemplate")).get("name")
+            spec, metadata = mapping(each.get("spec")), mapping(each.get("metadata"))
+            template = mapping(mapping(spec.get("channel")).get("resourceClaimTemplate")).get("name")
             domains[str(metadata.get("namespace") or "default"), str(template)] = str(metadata.get("name"))
             yield from ((index, problem) for problem in _check(spec, line))
     for index, each in enumerate(objects):
@@ -162,43 +164,25 @@ def advise_compute_domains(objects: Sequence[Mapping[str, Any]], pins: Pins) -> 
                 )
 
 
-def is_compute_domain(manifest: Mapping[str, Any]) -> bool:
-    """True for a ComputeDomain."""
-    return manifest.get("kind") == KIND and manifest.get("apiVersion") == API_VERSION
-
-
 def _check(spec: Mapping[str, Any], line: str) -> Iterator[Problem]:
-    order = list(drivers()[_DRIVER].by_line)
-    is_required = order.index(line) <= order.index(_LAST_WITH_NUM_NODES)
     nodes = spec.get("numNodes")
-    if nodes is None and is_required:
-        yield Problem(
-            path="spec.numNodes",
-            code="missing-field",
-            message=f"the CRD of driver {line} requires it",
-            hint="write numNodes: 18, the number of nodes that join",
-        )
+    if nodes is None and requires_nodes(line):
+        message = f"the CRD of driver {line} requires it"
+        hint = "write numNodes: 18, the number of nodes that join"
+        yield Problem(path="spec.numNodes", code="missing-field", message=message, hint=hint)
     if isinstance(nodes, int) and nodes > MOST_NODES:
         yield Finding(
             "compute-domain-nodes",
             f"{nodes} nodes are more than the {MOST_NODES} of an IMEX domain, which is one rack",
             "use a ComputeDomain for each rack",
         ).at("spec.numNodes")
-    elif isinstance(nodes, int) and nodes > 0 and not is_required:
+    elif isinstance(nodes, int) and nodes > 0 and not requires_nodes(line):
         yield Finding(
             "compute-domain-nodes",
             f"driver {line} does not wait for {nodes} nodes: from 0.4 on the number only feeds the status, unless the "
             "gate IMEXDaemonsWithDNSNames is off",
             "write numNodes: 0, or leave it out",
         ).at("spec.numNodes")
-    since = lines_with(_DRIVER, "ComputeDomainChannelConfig", "allocationMode")
-    if _mapping(spec.get("channel")).get("allocationMode") is not None and line not in since:
-        yield Finding(
-            "compute-domain-option",
-            f"a ComputeDomain of driver {line} has no allocationMode, and always a single channel",
-            f"leave it out, or use driver {since[0]} or newer",
-        ).at("spec.channel.allocationMode")
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    if mapping(spec.get("channel")).get("allocationMode") is not None:
+        for problem in check_allocation_mode("spec.channel.allocationMode", line):
+            yield replace(problem, severity="warning")

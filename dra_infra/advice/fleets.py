@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dra_infra.advice.claims import Leaf, class_selectors, leaves_of
-from dra_infra.advice.drivers import is_compute_domain
 from dra_infra.advice.findings import Finding, Place, listed
 from dra_infra.advice.references import KnownObjects
 from dra_infra.advice.study import study
@@ -25,7 +24,7 @@ from dra_infra.kubernetes.cel.device_view import DeviceView
 from dra_infra.kubernetes.cel.environment import Environment
 from dra_infra.kubernetes.cel.evaluate import MATCH, compile_expression
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.specs.compute_domains import CLIQUE_LABEL
+from dra_infra.specs.compute_domains import CLIQUE_LABEL, is_compute_domain
 
 MOST_COUNTER_SETS: Final = 8
 """ResourceSliceMaxCounterSets of resource/v1 types.go: from Kubernetes 1.35 on, all of a node are in one slice."""

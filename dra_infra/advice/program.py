@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from dra_infra.advice.objects import check_objects, check_on_fleet
-from dra_infra.catalog.charts import Product, charts
+from dra_infra.catalog.charts import chart_name_of, charts
 from dra_infra.catalog.device_configs import configs_of
 from dra_infra.catalog.drivers import drivers
 from dra_infra.errors import Place, Problem, in_reading_order
+from dra_infra.kubernetes.api.manifests import value_at
 from dra_infra.kubernetes.api.pods import find_holders
 from dra_infra.program_objects import Program, ProgramObject, ProgramRelease
 from dra_infra.target import ClusterTarget
@@ -84,7 +84,6 @@ IMPLICIT: Final = f"deviceclass.resource.kubernetes.io/{DRIVER}"
 
 _CLAIMS: Final = {"ResourceClaim": ("spec",), "ResourceClaimTemplate": ("spec", "spec")}
 _CONTAINERS: Final = ("initContainers", "containers")
-_VERSION: Final = re.compile(r"(-v?\d[^/]*)?(\.tgz)?/?$")
 
 
 def check_installed(program: Program) -> Iterator[tuple[int, Problem]]:
@@ -94,10 +93,14 @@ def check_installed(program: Program) -> Iterator[tuple[int, Problem]]:
     """
     if not program.releases:
         return
-    releases = {product: each for each in program.releases if (product := _product_of(each.chart))}
+    releases = {
+        charts()[name].product: each
+        for each in program.releases
+        if (name := chart_name_of(each.chart)) in charts()
+    }
     driver, operator = releases.get("NVIDIA DRA driver"), releases.get("GPU Operator")
-    webhook = driver is not None and _at(driver.values, "webhook", "enabled") is True
-    cluster = operator is not None and _at(operator.values, "gpuCluster", "deployCR") is True
+    webhook = driver is not None and value_at(driver.values, "webhook", "enabled") is True
+    cluster = operator is not None and value_at(operator.values, "gpuCluster", "deployCR") is True
     unserved = cluster and driver is None and not any(map(_gives_extended, program.objects))
     for index, each in enumerate(program.objects):
         if webhook and each.ref.kind in _CLAIMS:
@@ -111,10 +114,10 @@ def _check_configs(each: ProgramObject) -> Iterator[Problem]:
     known = configs_of(DRIVER, list(drivers()[DRIVER].by_line)[-1])
     refused = {name for name, kind in known.kinds.items() if not kind.webhook} if known else set()
     steps = (*_CLAIMS[each.ref.kind], "devices", "config")
-    configs = _at(each.manifest, *steps)
+    configs = value_at(each.manifest, *steps)
     for index, config in enumerate(configs if isinstance(configs, Sequence) else ()):
-        kind = _at(config, "opaque", "parameters", "kind")
-        if _at(config, "opaque", "driver") == DRIVER and kind in refused:
+        kind = value_at(config, "opaque", "parameters", "kind")
+        if value_at(config, "opaque", "driver") == DRIVER and kind in refused:
             yield Problem(
                 path=f"{'.'.join(steps)}[{index}].opaque.parameters.kind",
                 code="config-refused-by-webhook",
@@ -127,10 +130,12 @@ def _check_pods(each: ProgramObject, operator: ProgramRelease) -> Iterator[Probl
     """Source: the classes that a GPUCluster makes have no `extendedResourceName` (GPU Operator 26.7)."""
     for above, holder in find_holders(each.manifest):
         for field in _CONTAINERS:
-            found = _at(holder, "spec", field)
+            found = value_at(holder, "spec", field)
             for index, container in enumerate(found if isinstance(found, Sequence) else ()):
                 asked = [
-                    kind for kind in ("limits", "requests") if _at(container, "resources", kind, EXTENDED)
+                    kind
+                    for kind in ("limits", "requests")
+                    if value_at(container, "resources", kind, EXTENDED)
                 ]
                 if not asked:
                     continue
@@ -145,16 +150,5 @@ def _check_pods(each: ProgramObject, operator: ProgramRelease) -> Iterator[Probl
 
 
 def _gives_extended(each: ProgramObject) -> bool:
-    return each.ref.kind == "DeviceClass" and _at(each.manifest, "spec", "extendedResourceName") == EXTENDED
-
-
-def _product_of(chart: str) -> Product | None:
-    """The product that a chart installs, by its name: of an address or a path, that is the last part."""
-    found = charts().get(_VERSION.sub("", chart).rpartition("/")[2])
-    return found.product if found else None
-
-
-def _at(value: Any, *steps: str) -> Any:
-    for step in steps:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return value
+    named = value_at(each.manifest, "spec", "extendedResourceName")
+    return each.ref.kind == "DeviceClass" and named == EXTENDED

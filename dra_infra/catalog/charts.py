@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dra_infra.catalog.records import Fact
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.errors import Problem
+from dra_infra.output.wording import nearest
 
 Product = Literal["NVIDIA DRA driver", "GPU Operator", "DRA example driver"]
 
@@ -134,6 +135,11 @@ def chart_of(product: Product, version: str) -> KnownChart | None:
         if chart.product == product and bare in chart.versions:
             return KnownChart(name, chart)
     return None
+
+
+def chart_name_of(written: str) -> str:
+    """The name of a chart that is written as a name, an address or a path, with or without a version."""
+    return re.sub(r"(-v?\d[^/]*)?(\.tgz)?/?$", "", written.strip()).rpartition("/")[2]
 
 
 def bare_version(version: str) -> str:
@@ -265,15 +271,14 @@ def nearest_values(path: str, types: Mapping[str, str]) -> list[str]:
     if _letters(path) in alike:
         return [alike[_letters(path)]]
     siblings = {_letters(_last(each)): each for each in known if each.rpartition(".")[0] == above}
-    close = difflib.get_close_matches(_letters(name)[:80], siblings, n=1, cutoff=0.7)
-    if close:
-        return [siblings[close[0]]]
+    if close := nearest(_letters(name), siblings, cutoff=0.7):
+        return [siblings[close]]
     same_name = [each for each in known if _letters(_last(each)) == _letters(name)]
     if same_name:
         return sorted(difflib.get_close_matches(path[:80], same_name, n=3, cutoff=0.0))
     elsewhere = set(alike) - set(map(_letters, above_path(path)))
-    close = difflib.get_close_matches(_letters(path)[:80], sorted(elsewhere), n=1, cutoff=0.75)
-    return [alike[each] for each in close]
+    close = nearest(_letters(path), sorted(elsewhere), cutoff=0.75)
+    return [alike[close]] if close else []
 
 
 def _fits(value: object, types: str) -> bool:
@@ -313,13 +318,13 @@ def _not_known(name: str, version: str) -> Problem:
     chart = charts().get(name)
     known = [each for each, entry in chart.versions.items() if entry.keys] if chart else []
     owner = next((other for other, each in charts().items() if version in each.versions), name)
-    near = difflib.get_close_matches(name[:80], charts(), n=1)
+    near = nearest(name, charts())
     if owner != name and (chart is None or version not in chart.versions):
         hint = f"{version} is a version of the chart {owner}"
     elif known:
         hint = f"their keys and types are not checked; known are the values of {', '.join(known)}"
     elif near:
-        hint = f"did you mean the chart {near[0]}?"
+        hint = f"did you mean the chart {near}?"
     else:
         hint = f"known charts are {', '.join(charts())}"
     return Problem(

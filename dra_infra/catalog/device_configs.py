@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dra_infra.catalog.drivers import drivers
+from dra_infra.catalog.drivers import Driver, drivers
 from dra_infra.catalog.records import Fact
 from dra_infra.catalog.vocabulary import read_data
 
@@ -100,18 +100,13 @@ def configs_of(driver: str, line: str) -> DriverConfigs | None:
     every = _every().get(driver)
     if every is None:
         return None
-    order = list(drivers()[driver].by_line)
-    if line not in order:
-        raise KeyError(line)
-    return every.model_copy(update={"kinds": dict(_kept(every.kinds, line, order))})
+    return every.model_copy(update={"kinds": dict(_kept(every.kinds, line, drivers()[driver]))})
 
 
 @cache
 def is_strict(driver: str, line: str) -> bool:
     """The release line refuses a config with a field that it does not know; others drop the field silently."""
-    since = _every()[driver].strict_since
-    order = list(drivers()[driver].by_line)
-    return not since or order.index(line) >= order.index(since)
+    return drivers()[driver].has(line, since=_every()[driver].strict_since)
 
 
 def lines_with(driver: str, kind: str, *fields: str) -> tuple[str, ...]:
@@ -130,17 +125,14 @@ def _every() -> Mapping[str, DriverConfigs]:
     return {driver: DriverConfigs.model_validate(entry) for driver, entry in written.items()}
 
 
-def _kept(entries: Mapping[str, Any], line: str, order: list[str]) -> Iterator[tuple[str, Any]]:
+def _kept(entries: Mapping[str, Any], line: str, driver: Driver) -> Iterator[tuple[str, Any]]:
     """The entries that *line* has, with those of their fields that it has."""
     for name, entry in entries.items():
-        if entry.since and order.index(line) < order.index(entry.since):
-            continue
-        if entry.until and order.index(line) > order.index(entry.until):
-            continue
-        changes: dict[str, Any] = {"fields": dict(_kept(entry.fields, line, order))}
-        if isinstance(entry, ConfigField) and entry.required_until:
-            changes["required"] = order.index(line) <= order.index(entry.required_until)
-        yield name, entry.model_copy(update=changes)
+        if driver.has(line, since=entry.since, until=entry.until):
+            changes: dict[str, Any] = {"fields": dict(_kept(entry.fields, line, driver))}
+            if isinstance(entry, ConfigField) and entry.required_until:
+                changes["required"] = driver.has(line, until=entry.required_until)
+            yield name, entry.model_copy(update=changes)
 
 
 def _has(configs: DriverConfigs | None, kind: str, fields: tuple[str, ...]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Literal
@@ -14,6 +13,7 @@ from dra_infra.catalog.records import Fact
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.gates import GATES
+from dra_infra.output.wording import nearest
 
 _DRIVER = "gpu.nvidia.com"
 _ALL = {"AllAlpha": "alpha", "AllBeta": "beta"}
@@ -131,13 +131,9 @@ def check_gates(line: str, gates: Mapping[str, bool]) -> list[Problem]:
         if name not in known:
             problems.append(_unknown(name, line))
         elif not isinstance(value, bool):
+            message = f"{value!r:.80} is neither true nor false"
             problems.append(
-                Problem(
-                    path=name,
-                    code="wrong-type",
-                    message=f"{value!r:.80} is neither true nor false",
-                    hint=f"write {name}: true",
-                )
+                Problem(path=name, code="wrong-type", message=message, hint=f"write {name}: true")
             )
     said = {name: value for name, value in gates.items() if name in known and isinstance(value, bool)}
     return [*problems, *_conflicts(line, said)]
@@ -164,24 +160,20 @@ def _conflicts(line: str, gates: Mapping[str, bool]) -> Iterator[Problem]:
 
 def _unknown(name: str, line: str) -> Problem:
     every = _file().gates
-    near = difflib.get_close_matches(name[:80], gates_of(line), n=1)
     by_case = {each.lower(): each for each in gates_of(line)}
+    near = by_case.get(name.lower()) or nearest(name, gates_of(line))
     if not by_case:
         hint = "it has none at all, and time-slicing and MPS are always on"
     elif name in every:
         hint = f"driver {every[name].since} is the first that has it"
-    elif name.lower() in by_case or near:
-        hint = f"did you mean {by_case.get(name.lower()) or near[0]}?"
+    elif near:
+        hint = f"did you mean {near}?"
     elif name in GATES:
         hint = "it is a gate of Kubernetes: the cluster sets it, and the driver does not know it"
     else:
         hint = f"its gates are {', '.join(each for each in gates_of(line) if each not in _ALL)}"
-    return Problem(
-        path=name,
-        code="unknown-driver-gate",
-        message=f"driver {line} has no feature gate {name[:80]}",
-        hint=hint,
-    )
+    message = f"driver {line} has no feature gate {name[:80]}"
+    return Problem(path=name, code="unknown-driver-gate", message=message, hint=hint)
 
 
 @cache
@@ -190,9 +182,4 @@ def _file() -> _GateFile:
 
 
 def _covers(entry: DriverGate | GateRule, line: str) -> bool:
-    order = list(drivers()[_DRIVER].by_line)
-    if line not in order:
-        raise KeyError(line)
-    return order.index(line) >= order.index(entry.since) and (
-        not entry.until or order.index(line) <= order.index(entry.until)
-    )
+    return drivers()[_DRIVER].has(line, since=entry.since, until=entry.until)

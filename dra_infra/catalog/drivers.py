@@ -106,6 +106,19 @@ class Driver:
         """The newest release line."""
         return self.releases[-1]
 
+    def has(self, line: str, *, since: str = "", until: str = "") -> bool:
+        """True for what a release line has of what came with *since* and went after *until*; empty bounds are none.
+
+        Raises:
+            KeyError: *line* is no release line of the driver.
+        """
+        order = list(self.by_line)
+        if line not in order:
+            raise KeyError(line)
+        return (not since or order.index(line) >= order.index(since)) and (
+            not until or order.index(line) <= order.index(until)
+        )
+
 
 class _Entry(NamedTuple):
     type: Literal["string", "int", "bool", "version", "quantity"] = "quantity"

@@ -68,8 +68,13 @@ class IgnoredValues(_Record):
 
 
 class ChartRules(Fact):
-    """Rules of a product's charts for values, beyond keys and types; paths are those of the values."""
+    """Rules of a product's charts for values, beyond keys and types; paths are those of the values.
 
+    Args:
+        arguments: Arguments of the component that installs it, each with the paths that it writes.
+    """
+
+    arguments: Mapping[str, tuple[str, ...]]
     defaults: Mapping[str, Any]
     choices: Mapping[str, tuple[str, ...]] = {}
     rules: tuple[ValueRule, ...] = ()

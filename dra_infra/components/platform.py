@@ -24,8 +24,14 @@ from dra_infra.components.platform_charts import (
     InstalledClasses,
 )
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.specs.node_plugin.plan import NodePluginPlan, compile_node_plugin, read_node_plugin
-from dra_infra.specs.platform.platform import PARTS, PlatformPlan, compile_platform, read_part
+from dra_infra.specs.node_plugin.plan import NodePluginPlan, compile_node_plugin
+from dra_infra.specs.platform.platform import (
+    PARTS,
+    PlatformPlan,
+    compile_platform,
+    read_node_plugin,
+    read_part,
+)
 from dra_infra.target import ClusterTarget
 
 PlatformName = Literal["aks", "gke", "eks", "kubeadm", "kind"]

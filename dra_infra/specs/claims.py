@@ -83,23 +83,22 @@ def check_gate(path: str, what: str, gate: str, target: ClusterTarget) -> Iterat
     release = target.releases[0]
     if target.kubernetes is None or release.enabled(gate):
         return
-    newer = next(
-        (
-            minor
-            for minor in SUPPORTED_MINORS
-            if minor > release.minor and (state := GATES[gate].get(minor)) and state.default
-        ),
-        "",
-    )
+    newer = first_minor_with(gate, after=release.minor)
     on = f"gates={{{gate!r}: True}} where the cluster has it on"
+    move = f'target=dra.ClusterTarget(kubernetes="{newer}") or newer, ' if newer else ""
     yield Problem(
         path=path,
         code="needs-newer-kubernetes",
         message=f"{what} is cleared without a word by Kubernetes {release.minor}: the gate {gate} is off",
-        hint=f'set target=dra.ClusterTarget(kubernetes="{newer}") or newer, {on}, or leave it out'
-        if newer
-        else f"set {on}, or leave it out",
+        hint=f"set {move}{on}, or leave it out",
     )
+
+
+def first_minor_with(gate: str, *, after: str = "") -> str:
+    """The oldest minor after *after* that has a gate on by default; empty where none has."""
+    states = GATES[gate]
+    minors = (minor for minor in SUPPORTED_MINORS if minor in states and states[minor].default)
+    return next((minor for minor in minors if minor > after), "")
 
 
 def compile_constraints(

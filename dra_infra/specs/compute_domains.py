@@ -8,15 +8,15 @@ v25.3.2 to v0.4.1, and main at 95932046 before v0.5.0.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from dra_infra.catalog.device_configs import lines_with
 from dra_infra.catalog.driver_gates import gate_states, gates_of
 from dra_infra.catalog.drivers import drivers
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.manifests import value_at
+from dra_infra.output.wording import nearest
 from dra_infra.program_objects import SECRET, UNKNOWN
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.claims import compile_claim
@@ -32,10 +32,8 @@ CLIQUE_LABEL: Final = "nvidia.com/gpu.clique"
 CHANNEL_REQUEST: Final = "channel"
 """Name of the one request in the template that the controller makes."""
 
-_DRIVER: Final = "compute-domain.nvidia.com"
+DRIVER: Final = "compute-domain.nvidia.com"
 _CHANNEL_CLASS: Final = "compute-domain-default-channel.nvidia.com"
-_LAST_WITH_NUM_NODES: Final = "25.12"
-"""The CRD of that line and of older ones requires `numNodes`; from 0.4 on it is deprecated, and 0 by default."""
 
 _DNS_NAMES: Final = "IMEXDaemonsWithDNSNames"
 _HOST_MANAGED: Final = "HostManagedIMEXDaemon"
@@ -61,13 +59,16 @@ def compile_compute_domain(
         gates: Feature gates that the driver is given; None where they are not known.
         allocation_mode: `Single` channel or `All`; None leaves it to the server, whose default is `Single`.
     """
-    order = list(drivers()[_DRIVER].by_line)
-    is_required = order.index(line) <= order.index(_LAST_WITH_NUM_NODES)
     waits = not gate_states(line, gates or {}).get(_DNS_NAMES, False)
     channel: dict[str, Any] = {"resourceClaimTemplate": {"name": channel_template}}
     if allocation_mode is not None:
         channel["allocationMode"] = allocation_mode
-    return {"numNodes": nodes if is_required or waits else 0, "channel": channel}
+    return {"numNodes": nodes if requires_nodes(line) or waits else 0, "channel": channel}
+
+
+def requires_nodes(line: str) -> bool:
+    """The CRD of a release line requires `numNodes`; from 0.4 on it is deprecated, and 0 by default."""
+    return drivers()[DRIVER].has(line, until="25.12")
 
 
 def check_options(
@@ -88,43 +89,35 @@ def check_options(
     if problems:
         return problems
     if allocation_mode is not None:
-        since = lines_with(_DRIVER, "ComputeDomainChannelConfig", "allocationMode")
-        if line not in since:
-            problems.append(
-                _option(
-                    "allocation_mode",
-                    f"a ComputeDomain of driver {line} has no allocationMode, and always a single channel",
-                    f"leave it out, or use driver {since[0]} or newer",
-                )
-            )
-    if imex_mode != "hostManaged":
-        return problems
+        problems += check_allocation_mode("allocation_mode", line)
+    if imex_mode == "hostManaged":
+        problems += _check_host_managed(allocation_mode, line, gates)
+    return problems
+
+
+def check_allocation_mode(path: str, line: str) -> Iterator[Problem]:
+    """Checks that a release line has the field `allocationMode` of ComputeDomains: `compute-domain-option`."""
+    since = lines_with(DRIVER, "ComputeDomainChannelConfig", "allocationMode")
+    if line not in since:
+        message = f"a ComputeDomain of driver {line} has no allocationMode, and always a single channel"
+        yield _option(path, message, f"leave it out, or use driver {since[0]} or newer")
+
+
+def _check_host_managed(
+    allocation_mode: object, line: str, gates: Mapping[str, bool] | None
+) -> Iterator[Problem]:
     if _HOST_MANAGED not in gates_of(line):
-        first = next(each for each in drivers()[_DRIVER].by_line if _HOST_MANAGED in gates_of(each))
-        problems.append(
-            _option(
-                "imex_mode",
-                f"driver {line} always runs the IMEX daemons itself",
-                f"leave it out, or use driver {first} or newer",
-            )
-        )
+        first = next(each for each in drivers()[DRIVER].by_line if _HOST_MANAGED in gates_of(each))
+        message = f"driver {line} always runs the IMEX daemons itself"
+        yield _option("imex_mode", message, f"leave it out, or use driver {first} or newer")
     elif gates is not None and not gate_states(line, gates)[_HOST_MANAGED]:
-        problems.append(
-            _option(
-                "imex_mode",
-                f"driver {line} does not start with hostManaged and without its gate {_HOST_MANAGED}",
-                f'write driver_gates={{"{_HOST_MANAGED}": True}}, as in the chart',
-            )
+        message = f"driver {line} does not start with hostManaged and without its gate {_HOST_MANAGED}"
+        yield _option(
+            "imex_mode", message, f'write driver_gates={{"{_HOST_MANAGED}": True}}, as in the chart'
         )
     if allocation_mode == "All":
-        problems.append(
-            _option(
-                "allocation_mode",
-                "where the host runs the IMEX daemon, every ComputeDomain has the one channel 0: All is not to be had",
-                "leave allocation_mode out",
-            )
-        )
-    return problems
+        message = "where the host runs the IMEX daemon, every ComputeDomain has the one channel 0: All is not to be had"
+        yield _option("allocation_mode", message, "leave allocation_mode out")
 
 
 def channel_template(compute_domain: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -141,16 +134,12 @@ def channel_template(compute_domain: Mapping[str, Any]) -> dict[str, Any] | None
     name = _template_name(compute_domain)
     if name is None:
         return None
-    mode: Literal["Single", "All"] = (
-        "All" if compute_domain["spec"]["channel"].get("allocationMode") == "All" else "Single"
+    is_all = compute_domain["spec"]["channel"].get("allocationMode") == "All"
+    config = ComputeDomainChannelConfig(
+        domain_id=UNKNOWN, allocation_mode="All" if is_all else "Single", requests=[CHANNEL_REQUEST]
     )
-    spec = compile_claim(
-        [DeviceRequest(CHANNEL_REQUEST, device_class=_CHANNEL_CLASS)],
-        configs=[
-            ComputeDomainChannelConfig(domain_id=UNKNOWN, allocation_mode=mode, requests=[CHANNEL_REQUEST])
-        ],
-    )
-    namespace = mapping(compute_domain.get("metadata")).get("namespace")
+    spec = compile_claim([DeviceRequest(CHANNEL_REQUEST, device_class=_CHANNEL_CLASS)], configs=[config])
+    namespace = value_at(compute_domain, "metadata", "namespace")
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     return {
         "apiVersion": "resource.k8s.io/v1",
@@ -169,53 +158,47 @@ def check_template_names(objects: Sequence[Mapping[str, Any]]) -> Iterator[tuple
         Pairs of an object's position and a problem whose path begins inside the object.
     """
     own = {
-        (_namespace(each), str(mapping(each.get("metadata")).get("name")))
+        (_namespace(each), str(value_at(each, "metadata", "name")))
         for each in objects
         if each.get("kind") == "ResourceClaimTemplate"
     }
     for index, each in enumerate(objects):
         name = _template_name(each)
         if name is not None and (_namespace(each), name) in own:
-            problem = Problem(
-                path="spec.channel.resourceClaimTemplate.name",
-                code="channel-template-taken",
-                message=f"ResourceClaimTemplate {name!r} is in the input too, and the driver's controller makes it",
-                hint="delete that template, or give one of the two another name",
+            path = "spec.channel.resourceClaimTemplate.name"
+            message = (
+                f"ResourceClaimTemplate {name!r} is in the input too, and the driver's controller makes it"
             )
-            yield index, problem
+            hint = "delete that template, or give one of the two another name"
+            yield index, Problem(path=path, code="channel-template-taken", message=message, hint=hint)
+
+
+def is_compute_domain(manifest: Mapping[str, Any]) -> bool:
+    """True for a ComputeDomain."""
+    return manifest.get("kind") == KIND and manifest.get("apiVersion") == API_VERSION
 
 
 def _template_name(manifest: Mapping[str, Any]) -> str | None:
     """The template that a ComputeDomain names; None for other objects, and where it is not told."""
-    if manifest.get("kind") != KIND or manifest.get("apiVersion") != API_VERSION:
+    if not is_compute_domain(manifest):
         return None
-    value: object = manifest.get("spec")
-    for step in ("channel", "resourceClaimTemplate", "name"):
-        value = mapping(value).get(step)
+    value = value_at(manifest, "spec", "channel", "resourceClaimTemplate", "name")
     return value if isinstance(value, str) and value not in ("", UNKNOWN, SECRET) else None
 
 
 def _namespace(manifest: Mapping[str, Any]) -> str:
-    return str(mapping(manifest.get("metadata")).get("namespace") or "default")
+    return str(value_at(manifest, "metadata", "namespace") or "default")
 
 
-def _check_choice(path: str, value: object, choices: Collection[str]) -> list[Problem]:
-    if value is None:
-        return []
-    if not isinstance(value, str):
-        return [wrong_type(path, value, f"one of {', '.join(choices)}", "give a plain string")]
-    if value in choices:
-        return []
-    near = difflib.get_close_matches(value.lower()[:80], {each.lower(): each for each in choices}, n=1)
-    meant = next((each for each in choices if near and each.lower() == near[0]), "")
-    return [
-        Problem(
-            path=path,
-            code="unsupported-value",
-            message=f"{value[:80]!r} is none of {', '.join(choices)}",
-            hint=f"did you mean {meant!r}?" if meant else f'write {path}="{next(iter(choices))}"',
-        )
-    ]
+def _check_choice(path: str, value: object, choices: Collection[str]) -> Iterator[Problem]:
+    if value is not None and not isinstance(value, str):
+        yield wrong_type(path, value, f"one of {', '.join(choices)}", "give a plain string")
+    elif value is not None and value not in choices:
+        spelled = {each.lower(): each for each in choices}
+        meant = spelled.get(nearest(value.lower(), spelled))
+        message = f"{value[:80]!r} is none of {', '.join(choices)}"
+        hint = f"did you mean {meant!r}?" if meant else f'write {path}="{next(iter(choices))}"'
+        yield Problem(path=path, code="unsupported-value", message=message, hint=hint)
 
 
 def _option(path: str, message: str, hint: str) -> Problem:

@@ -25,6 +25,13 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 
+def value_at(value: Any, *steps: str) -> Any:
+    """What stands below *value* at these keys, None where something on the way is no object or lacks the key."""
+    for step in steps:
+        value = mapping(value).get(step)
+    return value
+
+
 def mappings(value: Any) -> list[Mapping[str, Any]]:
     """The mappings in a list; none when *value* is no list."""
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

@@ -14,7 +14,6 @@ from dra_infra.kubernetes.api.device_class import (
     DeviceSelector,
 )
 from dra_infra.kubernetes.api.metadata import ObjectMeta
-from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.node_plugin import daemon_set, rights
 from dra_infra.specs.node_plugin.checks import IMAGE, check_arguments, check_name
 from dra_infra.specs.node_plugin.daemon_set import Hardware, choose_hardware
@@ -95,18 +94,6 @@ def compile_node_plugin(
             ),
         },
     )
-
-
-def read_node_plugin(value: object) -> tuple[dict[str, Any] | None, list[Problem]]:
-    """The arguments of the plugin of a platform: a mapping of them, or its back end; None and False leave it out."""
-    if value is None or value is False:
-        return None, []
-    if isinstance(value, str):
-        return {"back_end": value}, []
-    if isinstance(value, Mapping):
-        return {str(key): each for key, each in value.items() if each is not None}, []
-    hint = 'write node_plugin="sim", or node_plugin={"back_end": "sim", "fleet": ...}'
-    return None, [wrong_type("node_plugin", value, "a back end, or a mapping of arguments", hint)]
 
 
 def _check_back_end_only(arguments: Mapping[str, Any], hardware: Hardware) -> list[Problem]:

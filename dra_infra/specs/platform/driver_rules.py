@@ -15,8 +15,8 @@ from dra_infra.catalog.driver_gates import check_gates, driver_needs, gate_state
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.platforms import matrix
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS
 from dra_infra.specs.arguments import is_output, shorten
+from dra_infra.specs.claims import first_minor_with
 from dra_infra.specs.platform.releases import ChosenRelease, choose_release, is_older, numbers
 from dra_infra.specs.platform.values import Values
 from dra_infra.target import ClusterTarget
@@ -98,21 +98,16 @@ def check_gates_on_kubernetes(
     An error where the target names its minor, else a warning that names the minors. Paths are left to the caller, who
     gets the name of the gate beside each problem.
     """
-    order = list(drivers()["gpu.nvidia.com"].by_line)
-    states = gate_states(line, gates)
+    driver, states = drivers()["gpu.nvidia.com"], gate_states(line, gates)
     for name, gate in gates_of(line).items():
         # Some lean on it from a later line on.
-        leans = gate.kubernetes and order.index(line) >= order.index(gate.kubernetes_since or line)
+        leans = gate.kubernetes and driver.has(line, since=gate.kubernetes_since)
         if not states[name] or not leans:
             continue
         off = [release.minor for release in target.releases if not release.enabled(gate.kubernetes)]
         if not off:
             continue
-        newer = [
-            minor
-            for minor in SUPPORTED_MINORS
-            if (state := GATES[gate.kubernetes].get(minor)) and state.default
-        ]
+        newer = first_minor_with(gate.kubernetes)
         here = f"target=dra.ClusterTarget(kubernetes=..., gates={{'{gate.kubernetes}': True}}) where the cluster has it on"
         yield (
             name,
@@ -120,7 +115,7 @@ def check_gates_on_kubernetes(
                 path="",
                 code="needs-newer-kubernetes",
                 message=f"{name} leans on the gate {gate.kubernetes}, which Kubernetes {' and '.join(off)} has off",
-                hint=(f"it is on by default from {newer[0]} on; " if newer else "") + f"write {here}",
+                hint=(f"it is on by default from {newer} on; " if newer else "") + f"write {here}",
                 severity="error" if target.kubernetes else "warning",
             ),
         )
@@ -234,11 +229,11 @@ def check_image(values: Values) -> Iterator[Problem]:
     tag = values.get("image.tag")
     two = numbers(tag)[:2] if isinstance(tag, str) and tag else ()
     if two and release.line and two != numbers(release.line):
-        yield _image(values.where("image.tag"), f"the tag {shorten(tag)}", release)
+        yield _foreign_image(values.where("image.tag"), f"the tag {shorten(tag)}", release)
     repository = values.get("image.repository")
     last = repository.rpartition("/")[2] if isinstance(repository, str) else ""
     if last in images.values() and last != images[release.name]:
-        yield _image(values.where("image.repository"), f"the image {shorten(repository)}", release)
+        yield _foreign_image(values.where("image.repository"), f"the image {shorten(repository)}", release)
 
 
 def check_upgrade(values: Values, installed: object, *, with_crds: bool) -> Iterator[Problem]:
@@ -257,12 +252,9 @@ def check_upgrade(values: Values, installed: object, *, with_crds: bool) -> Iter
     if before.line == release.line:
         return
     if release.name != old and list(charts()).index(old) > list(charts()).index(release.name):
-        yield Problem(
-            path="version",
-            code="chart-upgrade",
-            message=f"there is no way back from {before.version} to {release.version}: it cannot read the checkpoint of the newer one",
-            hint=f"stay with a version from {matrix().driver.renamed} on",
-        )
+        message = f"there is no way back from {before.version} to {release.version}: it cannot read the checkpoint of the newer one"
+        hint = f"stay with a version from {matrix().driver.renamed} on"
+        yield Problem(path="version", code="chart-upgrade", message=message, hint=hint)
         return
     if (
         release.name != old
@@ -294,24 +286,16 @@ def namespace_of(values: Values) -> str:
 
 def keeps_to_control_plane(release: ChosenRelease) -> bool:
     """True where the chart by default requires control plane nodes for the controller."""
-    order = list(drivers()["gpu.nvidia.com"].by_line)
+    driver = drivers()["gpu.nvidia.com"]
     last = matrix().driver.controller_on_control_plane_until
-    return release.line in order and order.index(release.line) <= order.index(last)
+    return release.line in driver.by_line and driver.has(release.line, until=last)
 
 
 def _gate_off(path: str, what: str, gate: str, then: str) -> Problem:
-    return Problem(
-        path=path,
-        code="driver-gate-off",
-        message=f"{what} needs the driver's gate {gate}, else {then}",
-        hint=f"write gates={{'{gate}': True}}",
-    )
+    message = f"{what} needs the driver's gate {gate}, else {then}"
+    return Problem(path=path, code="driver-gate-off", message=message, hint=f"write gates={{'{gate}': True}}")
 
 
-def _image(path: str, what: str, release: ChosenRelease) -> Problem:
-    return Problem(
-        path=path,
-        code="version-matrix",
-        message=f"{what} is not of {release.name} {release.version}",
-        hint="leave it out: the chart names its own image",
-    )
+def _foreign_image(path: str, what: str, release: ChosenRelease) -> Problem:
+    message = f"{what} is not of {release.name} {release.version}"
+    return _mismatch(message, "leave it out: the chart names its own image", path=path)

@@ -22,11 +22,9 @@ from dra_infra.specs.platform.namespaces import ReleaseNamespace, choose_namespa
 from dra_infra.specs.platform.releases import ChosenRelease, check_chart_name, choose_release, newest_of_line
 from dra_infra.specs.platform.values import (
     DRIVER_EXTRA,
-    EXAMPLE,
-    OPERATOR,
     PLAIN,
     SHARED,
-    Setting,
+    Settings,
     Values,
     check_value_rules,
     driver_settings,
@@ -183,7 +181,7 @@ def compile_operator(
 
     return _compile(
         release,
-        OPERATOR,
+        chart_rules(GPU_OPERATOR).arguments,
         arguments,
         target=target,
         extra=(),
@@ -215,7 +213,7 @@ def compile_example_driver(
     release, problems = _choose(EXAMPLE_DRIVER, arguments, "")
     return _compile(
         release,
-        EXAMPLE,
+        chart_rules(EXAMPLE_DRIVER).arguments,
         arguments,
         target=target,
         extra=(),
@@ -249,7 +247,7 @@ def _choose(product: Product, arguments: Mapping[str, Any], line: str) -> tuple[
 
 def _compile(
     release: ChosenRelease,
-    settings: Mapping[str, Setting],
+    settings: Settings,
     arguments: Mapping[str, Any],
     *,
     target: ClusterTarget,

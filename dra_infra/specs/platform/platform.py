@@ -5,13 +5,14 @@ It is also checked for what cannot stand beside our plugin on one cluster.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dra_infra.catalog.platforms import Platform, platforms
 from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.kubernetes.api.manifests import value_at
+from dra_infra.output.wording import nearest
 from dra_infra.specs.arguments import is_output, shorten, wrong_type
 from dra_infra.specs.node_plugin.plan import NodePluginPlan
 from dra_infra.specs.platform.compatibility import (
@@ -115,16 +116,31 @@ class PlatformPlan:
 
 def read_part(path: str, value: object) -> tuple[dict[str, Any] | None, list[Problem]]:
     """The arguments of a part: a mapping of them, a version, True for the newest; None and False leave it out."""
-    if value is None or value is False:
-        return None, []
     if value is True:
         return {}, []
+    hint = f'write {path}={{"version": ...}}, or {path}=True for the newest'
+    said = "a mapping of arguments, a version, True or False"
+    return read_arguments(path, value, named_by="version", expected=said, hint=hint)
+
+
+def read_node_plugin(value: object) -> tuple[dict[str, Any] | None, list[Problem]]:
+    """The arguments of the plugin of a platform: a mapping of them, or its back end; None and False leave it out."""
+    hint = 'write node_plugin="sim", or node_plugin={"back_end": "sim", "fleet": ...}'
+    said = "a back end, or a mapping of arguments"
+    return read_arguments("node_plugin", value, named_by="back_end", expected=said, hint=hint)
+
+
+def read_arguments(
+    path: str, value: object, *, named_by: str, expected: str, hint: str
+) -> tuple[dict[str, Any] | None, list[Problem]]:
+    """Arguments that are given as a mapping, or as a text that stands for the one *named_by*; None and False for none."""
+    if value is None or value is False:
+        return None, []
     if isinstance(value, str):
-        return {"version": value}, []
+        return {named_by: value}, []
     if isinstance(value, Mapping):
         return {str(key): each for key, each in value.items() if each is not None}, []
-    hint = f'write {path}={{"version": ...}}, or {path}=True for the newest'
-    return None, [wrong_type(path, value, "a mapping of arguments, a version, True or False", hint)]
+    return None, [wrong_type(path, value, expected, hint)]
 
 
 def compile_platform(
@@ -202,16 +218,10 @@ def _for_operator(profile: Platform | None, driver: Mapping[str, Any] | None) ->
     base = dict(profile.operator) if profile else {}
     if profile and profile.kernel_driver == "nodes":
         base["driver"] = False
-    if driver is not None and _gives_out_gpus(driver):
+    is_off = driver and False in (driver.get("gpus"), value_at(driver.get("values"), *GPUS.split(".")))
+    if driver is not None and not is_off:
         base["device_plugin"] = False
     return base
-
-
-def _gives_out_gpus(driver: Mapping[str, Any]) -> bool:
-    below: Any = driver.get("values")
-    for key in GPUS.split("."):
-        below = below.get(key) if isinstance(below, Mapping) else None
-    return driver.get("gpus") is not False and below is not False
 
 
 def _node_labels(profile: Platform | None, found: Mapping[str, Installation]) -> dict[str, Any]:
@@ -254,29 +264,19 @@ def _share_namespaces(found: Mapping[str, Installation]) -> dict[str, Installati
     return shared
 
 
+def _check_any(parts: Mapping[str, Mapping[str, Any] | None]) -> Iterator[Problem]:
+    if all(each is None for each in parts.values()):
+        hint = 'write driver=True, operator=True, example=True or node_plugin="sim"'
+        yield Problem(path="driver", code="missing-argument", message="nothing is installed", hint=hint)
+
+
 def _unknown_platform(platform: object) -> Problem:
-    near = difflib.get_close_matches(str(platform).lower()[:80], platforms(), n=1)
     known = ", ".join(f'"{name}"' for name in platforms())
     if platform is None:
-        hint = f"write platform= one of {known}"
-        return Problem(
-            path="platform", code="missing-argument", message="the platform is not named", hint=hint
-        )
-    return Problem(
-        path="platform",
-        code="unsupported-value",
-        message=f"{shorten(platform)} is not a platform that is known here",
-        hint=(f'did you mean "{near[0]}"? ' if near else "")
-        + f'known are {known}; "kubeadm" has no settings of its own',
-    )
-
-
-def _check_any(parts: Mapping[str, Mapping[str, Any] | None]) -> Iterator[Problem]:
-    if any(each is not None for each in parts.values()):
-        return
-    yield Problem(
-        path="driver",
-        code="missing-argument",
-        message="nothing is installed",
-        hint='write driver=True, operator=True, example=True or node_plugin="sim"',
-    )
+        message, hint = "the platform is not named", f"write platform= one of {known}"
+        return Problem(path="platform", code="missing-argument", message=message, hint=hint)
+    near = nearest(str(platform).lower(), platforms())
+    message = f"{shorten(platform)} is not a platform that is known here"
+    hint = f'known are {known}; "kubeadm" has no settings of its own'
+    hint = f'did you mean "{near}"? {hint}' if near else hint
+    return Problem(path="platform", code="unsupported-value", message=message, hint=hint)

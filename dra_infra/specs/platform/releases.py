@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-from dra_infra.catalog.charts import Chart, Product, bare_version, chart_of, charts, value_types
+from dra_infra.catalog.charts import (
+    Chart,
+    Product,
+    bare_version,
+    chart_name_of,
+    chart_of,
+    charts,
+    value_types,
+)
 from dra_infra.errors import Problem
+from dra_infra.output.wording import nearest
 from dra_infra.specs.arguments import shorten
 
 _VERSION = re.compile(r"v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?", re.ASCII)
 
 
-class _Fields(NamedTuple):
+@dataclass(frozen=True)
+class ChosenRelease:
+    """A version of a chart; `line` is that of the DRA driver it installs, of the operator its first two numbers."""
+
     product: Product
     name: str
     chart: Chart
     version: str
     line: str
-
-
-class ChosenRelease(_Fields):
-    """A version of a chart; `line` is that of the DRA driver it installs, of the operator its first two numbers."""
 
     @cached_property
     def types(self) -> Mapping[str, str]:
@@ -65,12 +73,8 @@ def choose_release(product: Product, version: object, *, otherwise: str = "") ->
     if version is None:
         version = otherwise or list(own.values())[-1].newest
     if not isinstance(version, str):
-        return Problem(
-            path="version",
-            code="wrong-type",
-            message=f"{shorten(version)} is not a version",
-            hint=_listed(own),
-        )
+        message = f"{shorten(version)} is not a version"
+        return Problem(path="version", code="wrong-type", message=message, hint=_listed(own))
     bare = bare_version(version)
     known = chart_of(product, bare)
     if known:
@@ -86,23 +90,13 @@ def choose_release(product: Product, version: object, *, otherwise: str = "") ->
     return _unknown(f"there is no version {shorten(bare)} of the {product}", bare, own)
 
 
-def check_chart_name(chosen: ChosenRelease, chart: object) -> list[Problem]:
+def check_chart_name(chosen: ChosenRelease, chart: object) -> Iterator[Problem]:
     """A chart that the user names is not that of another version: `unknown-chart-version`."""
-    if not isinstance(chart, str):
-        return []
-    last = re.sub(r"(-v?\d[^/]*)?(\.tgz)?/?$", "", chart.strip()).rpartition("/")[2]
-    if last not in charts() or last == chosen.name:
-        return []
-    versions = ", ".join(charts()[last].versions)
-    message = f"{chosen.version} is a version of the chart {chosen.name}, not of {last}"
-    return [
-        Problem(
-            path="chart",
-            code="unknown-chart-version",
-            message=message,
-            hint=f"leave chart= out, or write a version of {last}: {versions}",
-        )
-    ]
+    last = chart_name_of(chart) if isinstance(chart, str) else ""
+    if last in charts() and last != chosen.name:
+        message = f"{chosen.version} is a version of the chart {chosen.name}, not of {last}"
+        hint = f"leave chart= out, or write a version of {last}: {', '.join(charts()[last].versions)}"
+        yield Problem(path="chart", code="unknown-chart-version", message=message, hint=hint)
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -133,8 +127,8 @@ def _two(version: str) -> tuple[int, ...]:
 
 def _unknown(message: str, version: str, own: Mapping[str, Chart]) -> Problem:
     every = [each for chart in own.values() for each in chart.versions]
-    near = difflib.get_close_matches(version[:40], every, n=1)
-    hint = f"did you mean {near[0]}? {_listed(own)}" if near else _listed(own)
+    near = nearest(version[:40], every)
+    hint = f"did you mean {near}? {_listed(own)}" if near else _listed(own)
     return Problem(path="version", code="unknown-chart-version", message=message, hint=hint)
 
 

@@ -1,19 +1,19 @@
 """Helm values of a release: written by arguments, by the user beside them, or else defaults.
 
-Settings say which argument writes which values of a chart. What charts refuse of values whose keys and types are
-right are rules kept as data (`chart_rules.yaml`).
+Which argument writes which values of a chart, and what charts refuse of values whose keys and types are right, is kept
+as data (`chart_rules.yaml`).
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from dra_infra.catalog.charts import check_values
-from dra_infra.catalog.platforms import ANY, ChartRules, matrix
+from dra_infra.catalog.platforms import ANY, ChartRules, chart_rules, matrix
 from dra_infra.errors import Problem
+from dra_infra.output.wording import nearest
 from dra_infra.specs.arguments import is_list, is_output, shorten
 from dra_infra.specs.platform.releases import ChosenRelease
 
@@ -41,21 +41,6 @@ PLAIN: Final = frozenset(
 """Arguments that decide what is made or checked: no Pulumi Outputs, though their leaves may be."""
 
 
-class Setting(NamedTuple):
-    """The paths of the values that an argument writes, and how it writes them."""
-
-    paths: tuple[str, ...]
-    write: Callable[[Any], Any] | None = None
-
-    def written(self, value: Any) -> Any:
-        """The value of the chart."""
-        return self.write(value) if self.write else value
-
-
-def _to(*paths: str, write: Callable[[Any], Any] | None = None) -> Setting:
-    return Setting(paths, write)
-
-
 def _secrets(names: Any) -> Any:
     """Names of Secrets as references to them."""
     return [{"name": each} if isinstance(each, str) else each for each in names] if is_list(names) else names
@@ -74,95 +59,30 @@ def _eviction(label: Any) -> Any:
     return [{"name": matrix().driver.eviction_variable, "value": label}]
 
 
-_DRIVER: Final[Mapping[str, Setting]] = {
-    "gpus": _to("resources.gpus.enabled"),
-    "compute_domains": _to("resources.computeDomains.enabled"),
-    "gpu_resources_enabled_override": _to("gpuResourcesEnabledOverride"),
-    "nvidia_driver_root": _to("nvidiaDriverRoot"),
-    "gates": _to("featureGates"),
-    "consumable_shares": _to("consumableShares"),
-    "imex_mode": _to("resources.computeDomains.imex.mode"),
-    "gpu_clique_label": _to("kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled"),
-    "resource_api_version": _to("resourceApiVersion"),
-    "log_verbosity": _to("logVerbosity"),
-    "image_pull_secrets": _to("imagePullSecrets", write=_secrets),
-    "priority_class_name": _to("kubeletPlugin.priorityClassName", "controller.priorityClassName"),
-    "plugin_node_selector": _to("kubeletPlugin.nodeSelector"),
-    "plugin_tolerations": _to("kubeletPlugin.tolerations"),
-    "controller_node_selector": _to("controller.nodeSelector"),
-    "controller_tolerations": _to("controller.tolerations"),
-    "controller_replicas": _to("controller.replicas"),
-    "network_policies": _to("kubeletPlugin.networkPolicy.enabled", "controller.networkPolicy.enabled"),
-    "webhook": _to("webhook.enabled"),
-    "webhook_failure_policy": _to("webhook.failurePolicy"),
-    "webhook_tls_mode": _to("webhook.tls.mode"),
-    "webhook_issuer_type": _to("webhook.tls.certManager.issuerType"),
-    "webhook_issuer_name": _to("webhook.tls.certManager.issuerName"),
-    "webhook_secret_name": _to("webhook.tls.secret.name"),
-    "webhook_ca_bundle": _to("webhook.tls.secret.caBundle"),
-    "name_override": _to("nameOverride"),
-    "allow_default_namespace": _to("allowDefaultNamespace"),
+_AFFINITY: Final = "controller.affinity"
+_SHAPED: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "imagePullSecrets": _secrets,
+    "driver.manager.env": _eviction,
+    _AFFINITY: _affinity,
 }
-
-OPERATOR: Final[Mapping[str, Setting]] = {
-    "device_plugin": _to("devicePlugin.enabled"),
-    "driver": _to("driver.enabled"),
-    "kernel_driver": _to("driver.version"),
-    "kernel_module_type": _to("driver.kernelModuleType"),
-    "nvidia_driver_crd": _to("driver.nvidiaDriverCRD.enabled"),
-    "driver_install_dir": _to("hostPaths.driverInstallDir"),
-    "eviction_label": _to("driver.manager.env", write=_eviction),
-    "toolkit": _to("toolkit.enabled"),
-    "toolkit_install_dir": _to("toolkit.installDir"),
-    "toolkit_env": _to("toolkit.env"),
-    "cdi": _to("cdi.enabled"),
-    "mig_strategy": _to("mig.strategy"),
-    "mig_manager": _to("migManager.enabled"),
-    "mig_config": _to("migManager.config.default"),
-    "gpu_feature_discovery": _to("gfd.enabled"),
-    "node_feature_discovery": _to("nfd.enabled"),
-    "dcgm_exporter": _to("dcgmExporter.enabled"),
-    "service_monitor": _to("dcgmExporter.serviceMonitor.enabled"),
-    "gpu_cluster": _to("gpuCluster.deployCR"),
-    "gates": _to("draDriver.featureGates"),
-    "compute_domains": _to("draDriver.computeDomains.enabled"),
-    "daemonset_tolerations": _to("daemonsets.tolerations"),
-    "operator_node_selector": _to("operator.nodeSelector"),
-    "operator_tolerations": _to("operator.tolerations"),
-    "upgrade_crds": _to("operator.upgradeCRD"),
-}
-
-EXAMPLE: Final[Mapping[str, Setting]] = {
-    "profile": _to("deviceProfile"),
-    "driver_name": _to("driverName"),
-    "devices_per_node": _to("kubeletPlugin.numDevices"),
-    "partitions_per_gpu": _to("kubeletPlugin.gpuPartitions"),
-    "multiple_allocations": _to("gpuAllowMultipleAllocations"),
-    "device_status": _to("gpuDeviceStatus"),
-    "binding_conditions": _to("kubeletPlugin.bindingConditions"),
-    "extended_resource_name": _to("deviceClass.extendedResourceName"),
-    "resource_quota": _to("resourceQuota.enabled"),
-    "webhook": _to("webhook.enabled"),
-    "image_pull_secrets": _to("imagePullSecrets", write=_secrets),
-    "plugin_node_selector": _to("kubeletPlugin.nodeSelector"),
-    "plugin_tolerations": _to("kubeletPlugin.tolerations"),
-    "allow_default_namespace": _to("allowDefaultNamespace"),
-}
+"""Values of another shape than the argument that writes them, by their paths."""
 
 DRIVER_EXTRA: Final = ("upgrade_from", "kernel_driver")
 """Arguments of the DRA driver that are no values either."""
 
+Settings = Mapping[str, tuple[str, ...]]
+"""Arguments, each with the paths of the values that it writes."""
 
-def driver_settings(*, on_control_plane: bool) -> Mapping[str, Setting]:
+
+def driver_settings(*, on_control_plane: bool) -> Settings:
     """Values of the chart for the arguments of the DRA driver.
 
     Args:
         on_control_plane: Whether the chart by default keeps the controller to control plane nodes: a node selector
             would have to hold beside that, so it is written as the affinity instead.
     """
-    if not on_control_plane:
-        return _DRIVER
-    return {**_DRIVER, "controller_node_selector": _to("controller.affinity", write=_affinity)}
+    settings = chart_rules("NVIDIA DRA driver").arguments
+    return {**settings, "controller_node_selector": (_AFFINITY,)} if on_control_plane else settings
 
 
 _MISSING: Final = object()
@@ -204,22 +124,16 @@ class Values:
                 return argument
             if path.startswith(f"{written}."):
                 return f"{argument}.{path[len(written) + 1 :]}"
-        return self._argument_of(path) if _at(self.given, path) is _MISSING else f"values.{path}"
-
-    def _argument_of(self, path: str) -> str:
-
-        tables = {
-            "GPU Operator": OPERATOR,
-            "DRA example driver": EXAMPLE,
-            "NVIDIA DRA driver": driver_settings(on_control_plane=False),
-        }
-        table = tables[self.release.product]
-        return next((name for name, setting in table.items() if path in setting.paths), f"values.{path}")
+        if _at(self.given, path) is _MISSING:
+            for argument, paths in chart_rules(self.release.product).arguments.items():
+                if path in paths:
+                    return argument
+        return f"values.{path}"
 
 
 def join_values(
     release: ChosenRelease,
-    settings: Mapping[str, Setting],
+    settings: Settings,
     arguments: Mapping[str, Any],
     *,
     otherwise: Mapping[str, Any],
@@ -243,16 +157,15 @@ def join_values(
     problems: list[Problem] = []
     typed: dict[str, Any] = {}
     named: dict[str, str] = {}
-    for argument, setting in settings.items():
+    for argument, paths in settings.items():
         value = arguments.get(argument)
         if value is None:
             continue
-        problem = _check_argument(release, argument, setting, value)
-        if problem:
+        if problem := _check_argument(release, argument, paths[0], value):
             problems.append(problem)
             continue
-        for path in setting.paths:
-            _put(typed, path, setting.written(value))
+        for path in paths:
+            _put(typed, path, _shaped(path, value))
             named[path] = argument
     values = arguments.get("values")
     given: Mapping[str, Any] = values if isinstance(values, Mapping) else {}
@@ -261,10 +174,9 @@ def join_values(
     problems += _twice(typed, given, named)
     base: dict[str, Any] = {}
     for argument, value in otherwise.items():
-        setting = settings[argument]
-        known = [path for path in setting.paths if release.knows(path)]
-        for path in known if arguments.get(argument) is None else ():
-            _put(base, path, setting.written(value))
+        for path in settings[argument]:
+            if release.knows(path) and arguments.get(argument) is None:
+                _put(base, path, _shaped(path, value))
     for path, value in follows.items():
         _put(base, path, value)
     return Values(release, over(base, over(typed, given)), given, named, defaults), problems
@@ -280,13 +192,17 @@ def over(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
     return joined
 
 
-def _check_argument(release: ChosenRelease, argument: str, setting: Setting, value: object) -> Problem | None:
+def _shaped(path: str, value: Any) -> Any:
+    """The value of the chart at *path* for that of an argument."""
+    return _SHAPED[path](value) if path in _SHAPED else value
+
+
+def _check_argument(release: ChosenRelease, argument: str, path: str, value: object) -> Problem | None:
     if is_output(value):
         return None
     version = release.version if release.types else release.chart.newest
-    path = setting.paths[0]
     nested: dict[str, Any] = {}
-    _put(nested, path, setting.written(value))
+    _put(nested, path, _shaped(path, value))
     for found in check_values(release.name, version, nested):
         if found.code == "chart-value-type":
             return replace(found, path=argument, code="wrong-type", hint="")
@@ -367,13 +283,13 @@ def _check_choices(values: Values, rules: ChartRules) -> Iterator[Problem]:
         value = values.get(path) if values.is_written(path) else None
         if not isinstance(value, str) or value in choices:
             continue
-        near = difflib.get_close_matches(value[:80], choices, n=1, cutoff=0.5)
+        near = nearest(value, choices, cutoff=0.5)
         every = ", ".join(f'"{choice}"' for choice in choices)
         yield Problem(
             path=values.where(path),
             code="unsupported-value",
             message=f"{shorten(value)} is not a value that {path} can have",
-            hint=f'did you mean "{near[0]}"? it can be {every}' if near else f"it can be {every}",
+            hint=f'did you mean "{near}"? it can be {every}' if near else f"it can be {every}",
         )
 
 

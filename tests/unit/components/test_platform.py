@@ -10,13 +10,14 @@ import pytest
 
 import dra_infra as dra
 from dra_infra.catalog import load_fleet
+from dra_infra.catalog.platforms import chart_rules
 from dra_infra.components.arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs
 from dra_infra.components.report import judged_at_end
 from dra_infra.errors import ProgramError
 from dra_infra.program.surroundings import fields_to_plain
 from dra_infra.program.synth import Monitor, synth_function
 from dra_infra.program_objects import UNKNOWN, Program
-from dra_infra.specs.platform.values import DRIVER_EXTRA, EXAMPLE, OPERATOR, SHARED, driver_settings
+from dra_infra.specs.platform.values import DRIVER_EXTRA, SHARED
 
 RELEASE, NAMESPACE = "kubernetes:helm.sh/v3:Release", "kubernetes:core/v1:Namespace"
 DEFINITION = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
@@ -385,10 +386,10 @@ def test_the_target_of_the_parent_counts():
 
 
 def test_the_arguments_of_components_are_those_of_the_tables():
-    driver = {*driver_settings(on_control_plane=False), *SHARED, *DRIVER_EXTRA}
+    driver = {*chart_rules("NVIDIA DRA driver").arguments, *SHARED, *DRIVER_EXTRA}
     assert set(DraDriverArgs.__annotations__) == driver
-    assert set(GpuOperatorArgs.__annotations__) == {*OPERATOR, *SHARED}
-    assert set(ExampleDriverArgs.__annotations__) == {*EXAMPLE, *SHARED}
+    assert set(GpuOperatorArgs.__annotations__) == {*chart_rules("GPU Operator").arguments, *SHARED}
+    assert set(ExampleDriverArgs.__annotations__) == {*chart_rules("DRA example driver").arguments, *SHARED}
 
 
 @pytest.mark.parametrize("component", [dra.DraDriver, dra.GpuOperator, dra.ExampleDriver])

@@ -13,7 +13,7 @@ from dra_infra.errors import InvalidSpecError
 from dra_infra.specs.platform.installations import compile_driver, compile_example_driver, compile_operator
 from dra_infra.specs.platform.namespaces import read_definitions
 from dra_infra.specs.platform.platform import compile_platform, read_part
-from dra_infra.specs.platform.values import EXAMPLE, OPERATOR, SHARED, driver_settings
+from dra_infra.specs.platform.values import SHARED
 from dra_infra.target import ClusterTarget
 
 TARGET = ClusterTarget(kubernetes="1.36")
@@ -451,11 +451,10 @@ def test_only_crds_are_taken_for_crds():
 
 
 def test_profiles_and_rules_speak_of_arguments_and_values_that_exist():
-    driver = driver_settings(on_control_plane=False)
     for platform in platforms().values():
-        assert set(platform.operator) <= set(OPERATOR)
-        assert set(platform.driver) <= set(driver)
-        assert set(platform.example) <= set(EXAMPLE)
+        assert set(platform.operator) <= set(chart_rules("GPU Operator").arguments)
+        assert set(platform.driver) <= set(chart_rules("NVIDIA DRA driver").arguments)
+        assert set(platform.example) <= set(chart_rules("DRA example driver").arguments)
     for product in COMPILE:
         known = {
             path
@@ -475,12 +474,8 @@ def test_profiles_and_rules_speak_of_arguments_and_values_that_exist():
 
 
 def test_every_value_that_an_argument_writes_is_known_to_a_version():
-    tables = {
-        "NVIDIA DRA driver": driver_settings(on_control_plane=False),
-        "GPU Operator": OPERATOR,
-        "DRA example driver": EXAMPLE,
-    }
-    for product, table in tables.items():
+    for product in COMPILE:
+        table = chart_rules(product).arguments  # type: ignore[arg-type]
         known = {
             path
             for name, chart in charts().items()
@@ -488,7 +483,7 @@ def test_every_value_that_an_argument_writes_is_known_to_a_version():
             for version in chart.versions
             for path in value_types(name, version)
         }
-        assert {path for setting in table.values() for path in setting.paths} <= known
+        assert {path for paths in table.values() for path in paths} <= known
         assert not set(table) & set(SHARED)
 
 
@@ -504,17 +499,13 @@ WRITES = {"string": "x", "bool": True, "int": 2, "list": [], "map": {"a": "b"}}
 @given(st.data())
 def test_values_of_right_arguments_are_never_refused_by_the_chart(data: st.DataObject):
     product, name, version = data.draw(st.sampled_from(VERSIONS))
-    table = {
-        "NVIDIA DRA driver": driver_settings(on_control_plane=False),
-        "GPU Operator": OPERATOR,
-        "DRA example driver": EXAMPLE,
-    }[product]
+    table = chart_rules(product).arguments
     types, choices = value_types(name, version), chart_rules(product).choices
     arguments: dict[str, Any] = {"version": version}
     for argument in data.draw(st.sets(st.sampled_from(sorted(table)))):
-        setting = table[argument]
+        paths = table[argument]
         if argument == "gates":
-            if any(path in types for path in setting.paths) and product == "NVIDIA DRA driver":
+            if any(path in types for path in paths) and product == "NVIDIA DRA driver":
                 line = charts()[name].versions[version].line
                 picked = data.draw(
                     st.dictionaries(
@@ -524,8 +515,8 @@ def test_values_of_right_arguments_are_never_refused_by_the_chart(data: st.DataO
                 if not any(each.severity == "error" for each in check_gates(line, picked)):
                     arguments[argument] = picked
             continue
-        path = setting.paths[0]
-        if all(each in types for each in setting.paths):
+        path = paths[0]
+        if all(each in types for each in paths):
             value: Any = WRITES[types[path].split("|")[-1 if "map" in types[path] else 0]]
             if argument == "eviction_label":
                 value = "x"
