@@ -16,6 +16,7 @@ from dra_infra.advice.selectors import check_absence, check_name, check_reads, c
 from dra_infra.advice.study import study
 from dra_infra.catalog.drivers import Pins
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.device_class import expressions_of
 from dra_infra.kubernetes.api.limits import MAX_RESULTS, MAX_TOLERATIONS
 from dra_infra.kubernetes.api.resource_claim import (
     DeviceClaim,
@@ -54,7 +55,7 @@ class Leaf:
     @property
     def selectors(self) -> tuple[str, ...]:
         """The expressions of its selectors."""
-        return tuple(each.cel.expression for each in self.request.selectors or () if each.cel is not None)
+        return expressions_of(self.request.selectors)
 
 
 def leaves_of(request: DeviceRequest, path: str) -> tuple[Leaf, ...]:
@@ -167,7 +168,7 @@ def class_selectors(name: str, known_objects: KnownObjects, pins: Pins) -> tuple
     """The expressions of a class, of the input before those that drivers ship; None when it is not known."""
     own = known_objects.classes.get(name)
     if own is not None:
-        return tuple(each.cel.expression for each in own.spec.selectors or () if each.cel is not None)
+        return expressions_of(own.spec.selectors)
     shipped = pins.classes.get(name)
     return (shipped.expression,) if shipped is not None else None
 

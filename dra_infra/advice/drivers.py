@@ -19,11 +19,10 @@ from dra_infra.advice.reach import reach_of_class
 from dra_infra.advice.references import Checked
 from dra_infra.catalog.drivers import DeviceType, Pins
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassConfiguration
+from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassConfiguration, expressions_of
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.pods import find_pod_templates
 from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceClaimConfiguration, ResourceClaim
-from dra_infra.kubernetes.cel.environment import Environment
 from dra_infra.specs.compute_domains import (
     DRIVER,
     check_allocation_mode,
@@ -65,28 +64,23 @@ def _advise_claim_configs(claim: DeviceClaim, path: str, context: Context) -> It
 
 
 def _advise_class_configs(record: DeviceClass, context: Context) -> Iterator[Problem]:
-    selectors = [each.cel.expression for each in record.spec.selectors or () if each.cel is not None]
-    known = device_types(tuple(selectors), context.pins, context.environment)
+    known = _device_types(expressions_of(record.spec.selectors), context)
     configs = _opaque(record.spec.config or ())
     yield from _placed(check_class_configs(configs, known, pins=context.pins), "spec")
 
 
-def device_types(
-    selectors: tuple[str, ...], pins: Pins, environment: Environment
-) -> tuple[DeviceType, ...] | None:
+def _device_types(selectors: tuple[str, ...], context: Context) -> tuple[DeviceType, ...] | None:
     """The types of devices that may pass all of these expressions, a class's before a request's.
 
     None where devices of drivers that are not known may be among them, or where no device passes.
     """
-    return reach_of_class(selectors, pins, environment).known or None
+    return reach_of_class(selectors, context.pins, context.environment).known or None
 
 
 def _configured(leaf: Leaf, context: Context) -> ConfiguredRequest:
     name = leaf.request.device_class_name
     before = class_selectors(name, context.known_objects, context.pins)
-    known = None
-    if before is not None:
-        known = device_types((*before, *leaf.selectors), context.pins, context.environment)
+    known = None if before is None else _device_types((*before, *leaf.selectors), context)
     own = context.known_objects.classes.get(name)
     return ConfiguredRequest(
         name=leaf.name,

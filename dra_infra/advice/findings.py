@@ -65,13 +65,6 @@ def show(text: str) -> str:
     return repr(text if len(text) <= 80 else f"{text[:77]}...")
 
 
-def listed(names: list[str], *, most: int = 4) -> str:
-    """`a, b and 3 more`."""
-    if len(names) <= most:
-        return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
-
-
 def _is_choice(text: str, index: int) -> bool:
     """True when a `?` is the operator, and not the mark of `.?name` or `[?"name"]`."""
     before = text[:index].rstrip()[-1:]

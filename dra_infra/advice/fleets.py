@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dra_infra.advice.claims import Leaf, class_selectors, leaves_of
-from dra_infra.advice.findings import Finding, Place, listed
+from dra_infra.advice.findings import Finding, Place
 from dra_infra.advice.references import KnownObjects
 from dra_infra.advice.study import study
 from dra_infra.catalog.drivers import Pins
@@ -24,6 +24,7 @@ from dra_infra.kubernetes.cel.device_view import DeviceView
 from dra_infra.kubernetes.cel.environment import Environment
 from dra_infra.kubernetes.cel.evaluate import MATCH, compile_expression
 from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.output.wording import join_words
 from dra_infra.specs.compute_domains import CLIQUE_LABEL, is_compute_domain
 
 MOST_COUNTER_SETS: Final = 8
@@ -138,8 +139,8 @@ def _check_profiles(
         return
     if not hardware.profiles and not hardware.whole:
         return
-    named = listed(sorted(set().union(*asked)))
-    has = f"it has {listed(sorted(hardware.profiles))}" if hardware.profiles else "its GPUs are whole"
+    named = join_words(sorted(set().union(*asked)))
+    has = f"it has {join_words(sorted(hardware.profiles))}" if hardware.profiles else "its GPUs are whole"
     hint = "partition the nodes (mig_config of GpuOperator), ask for what they have, or turn DynamicMIG on"
     off = sorted(
         product
@@ -147,7 +148,7 @@ def _check_profiles(
         if not partitioned and any(name in product for name in _NEEDS_MIG_MODE)
     )
     if hardware.dynamic and off:
-        hint = f"turn MIG mode on before the driver starts: DynamicMIG does not for {listed(off)}"
+        hint = f"turn MIG mode on before the driver starts: DynamicMIG does not for {join_words(off)}"
     yield Finding(
         "mig-not-in-fleet", f"no MIG device of {fleet.name} has the profile {named}: {has}", hint
     ).at(leaves[0].path)

@@ -8,22 +8,31 @@ mapping it may be any of those, so the field is left out.
 from __future__ import annotations
 
 import copy
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from dra_infra.advice import REFERENCES, KnownObjects, Pins, advise, advise_pods, read_pins
+from dra_infra.advice.claims import Context, advise_claim
 from dra_infra.advice.problems import problem_of, problems_of, unreadable
-from dra_infra.advice.references import names_class
+from dra_infra.advice.references import (
+    REFERENCES,
+    Checked,
+    KnownObjects,
+    advise_pods,
+    check_extended_resource,
+    check_namespace,
+    names_class,
+)
+from dra_infra.advice.selectors import check_selectors
+from dra_infra.catalog.drivers import Pins, newest, read_pins
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.decoding import can_decode, decode
-from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassSpec, expressions_of
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.go_text import quoted
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pods import (
     decode_pod_claims,
@@ -31,10 +40,12 @@ from dra_infra.kubernetes.api.pods import (
     find_pod_templates,
     has_claim_parts,
 )
+from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.apiserver.configurations import environment_of
 from dra_infra.kubernetes.apiserver.field_errors import FieldError
 from dra_infra.kubernetes.apiserver.pod_claims import check_pod_claims
-from dra_infra.kubernetes.apiserver.verdict import Checked, judge
+from dra_infra.kubernetes.apiserver.verdict import judge
+from dra_infra.output.wording import nearest
 from dra_infra.process import collector_paused
 from dra_infra.target import ClusterTarget
 
@@ -162,6 +173,67 @@ def check_objects(
                 yield index, problem
 
 
+def advise(
+    record: Checked,
+    release: Release,
+    known_objects: KnownObjects,
+    *,
+    pins: Pins | None = None,
+    flat: bool = False,
+) -> Iterator[Problem]:
+    """Advice on one object that the server accepts; paths are those of the object.
+
+    Args:
+        record: A DeviceClass, ResourceClaim or ResourceClaimTemplate.
+        release: The API server, which decides what expressions mean.
+        known_objects: What else there is.
+        pins: The driver releases that are meant, the newest unless given.
+        flat: Whether requests are written without `exactly`, as in v1beta1.
+    """
+    for problem in _advise(record, release, known_objects, pins):
+        yield replace(problem, path=problem.path.replace("].exactly.", "].", 1)) if flat else problem
+
+
+def _advise(
+    record: Checked, release: Release, known_objects: KnownObjects, pins: Pins | None
+) -> Iterator[Problem]:
+    context = Context(environment_of(release), known_objects, pins or newest())
+    if isinstance(record, DeviceClass):
+        yield from _advise_class(record, context)
+        return
+    finding = check_namespace(record.metadata.namespace or "", known_objects)
+    if finding is not None:
+        yield finding.at("metadata.namespace")
+    if isinstance(record, ResourceClaim):
+        claim, path = record.spec.devices, "spec.devices"
+    else:
+        claim, path = record.spec.spec.devices, "spec.spec.devices"
+    yield from advise_claim(claim, path, context)
+    yield from _advise_configs(record, context)
+
+
+def _advise_class(record: DeviceClass, context: Context) -> Iterator[Problem]:
+    selectors = record.spec.selectors or ()
+    places = [index for index, each in enumerate(selectors) if each.cel is not None]
+    found, _ = check_selectors(expressions_of(selectors), (), context.pins, context.environment)
+    for index, finding in found:
+        yield finding.at(f"spec.selectors[{places[index]}].cel.expression")
+    yield from _advise_configs(record, context)
+    twice = check_extended_resource(record, context.known_objects, context.pins)
+    if twice is not None:
+        yield twice.at("spec.extendedResourceName")
+
+
+def _advise_configs(record: Checked, context: Context) -> Iterator[Problem]:
+    spec = record.spec.spec if isinstance(record, ResourceClaimTemplate) else record.spec
+    if not (spec.config if isinstance(spec, DeviceClassSpec) else spec.devices.config):
+        return
+    # Few objects have one, and what knows the drivers' parameters takes 0.1 s to load.
+    from dra_infra.advice.drivers import advise_configs
+
+    yield from advise_configs(record, context)
+
+
 def check_on_fleet(
     objects: Sequence[Mapping[str, Any]], fleet: Fleet, target: ClusterTarget, *, driver: str = "newest"
 ) -> Iterator[tuple[int | None, Problem]]:
@@ -198,8 +270,7 @@ def _classes(objects: Sequence[Mapping[str, Any]], release: Release) -> Iterator
 
 def reference_to(manifest: Mapping[str, Any]) -> ObjectRef:
     """Kind, namespace and name of an object that may lack any of them."""
-    metadata = manifest.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = mapping(manifest.get("metadata"))
     name = metadata.get("name") or metadata.get("generateName")
     return ObjectRef(
         kind=str(manifest.get("kind") or "object"),
@@ -308,19 +379,17 @@ def _namespace_labels(objects: Iterable[Mapping[str, Any]]) -> dict[str, Mapping
     labels: dict[str, Mapping[str, str]] = {}
     for manifest in objects:
         if manifest.get("kind") == "Namespace" and manifest.get("apiVersion") == "v1":
-            metadata = manifest.get("metadata")
-            found = metadata.get("labels") if isinstance(metadata, Mapping) else None
-            labels[reference_to(manifest).name] = found if isinstance(found, Mapping) else {}
+            labels[reference_to(manifest).name] = mapping(value_at(manifest, "metadata", "labels"))
     return labels
 
 
 def _unknown_kind(kind: str) -> Problem:
-    near = difflib.get_close_matches(kind, KINDS, n=1)
+    near = nearest(kind, KINDS)
     return Problem(
         path="kind",
         code="unknown-kind",
         message=f"{kind!r} is no kind of {GROUP}",
-        hint=f"did you mean {near[0]!r}?" if near else f"it has {', '.join(KINDS)}",
+        hint=f"did you mean {near!r}?" if near else f"it has {', '.join(KINDS)}",
     )
 
 

@@ -5,7 +5,6 @@ Problems come in the user's reading order, each with a code and with what to do.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +19,7 @@ from dra_infra.kubernetes.apiserver.field_errors import FieldError
 from dra_infra.kubernetes.apiserver.rules import RULES
 from dra_infra.kubernetes.apiserver.verdict import Verdict
 from dra_infra.kubernetes.cel.diagnostics import find_hint
+from dra_infra.output.wording import nearest
 
 _HINTS = {
     "metadata.name-format": "use lower-case letters, digits, '-' and '.'",
@@ -129,37 +129,27 @@ def _last(path: str) -> str:
 
 
 def _spelling(name: str) -> str:
-    near = difflib.get_close_matches(name[:80], sorted(field_names()), n=1, cutoff=0.8)
-    return f"did you mean {near[0]!r}?" if near else "check the spelling against `kubectl explain`"
+    near = nearest(name, sorted(field_names()), cutoff=0.8)
+    return f"did you mean {near!r}?" if near else "check the spelling against `kubectl explain`"
 
 
 def problem_of(error: FieldError) -> Problem:
     """One finding of the server as a problem."""
     rule = RULES[error.rule]
     code = "cel-syntax" if rule.code == "cel-type" and "Syntax error" in error.detail else rule.code
-    hint = _explain(error) if rule.code == "cel-type" else _HINTS.get(error.rule, "")
+    hint = (
+        explain_refusal(error.value, error.detail) if rule.code == "cel-type" else _HINTS.get(error.rule, "")
+    )
     return Problem(path=error.path, code=code, message=error.message, hint=hint)
 
 
-def _explain(error: FieldError) -> str:
-    return explain_refusal(error.value, error.detail)
-
-
 def _dropped(dropped: Dropped, release: Release) -> Problem:
-    hint = f"leave it out, or name the gate if the cluster has it on: {dropped.gate}=true"
-    if dropped.kept:
-        return Problem(
-            path=dropped.path,
-            code="field-ignored",
-            message=f"Kubernetes {release.minor} stores it, and its scheduler ignores it: the gate {dropped.gate} is off",
-            hint=hint,
-            severity="warning",
-        )
+    does = "stores it, and its scheduler ignores it" if dropped.kept else "clears it without a word"
     return Problem(
         path=dropped.path,
-        code="field-dropped",
-        message=f"Kubernetes {release.minor} clears it without a word: the gate {dropped.gate} is off",
-        hint=hint,
+        code="field-ignored" if dropped.kept else "field-dropped",
+        message=f"Kubernetes {release.minor} {does}: the gate {dropped.gate} is off",
+        hint=f"leave it out, or name the gate if the cluster has it on: {dropped.gate}=true",
         severity="warning",
     )
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +15,9 @@ from dra_infra.advice.findings import Finding, show
 from dra_infra.catalog.drivers import Pins, drivers, newest
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, value_at
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
+from dra_infra.output.wording import nearest
 
 if TYPE_CHECKING:
     from dra_infra.kubernetes.api.pods import PodTemplate
@@ -121,9 +121,7 @@ def _key(manifest: Mapping[str, Any]) -> Key:
 
 
 def _text(manifest: Any, *steps: str) -> str:
-    value = manifest
-    for step in steps:
-        value = value.get(step) if isinstance(value, Mapping) else None
+    value = value_at(manifest, *steps)
     return value if isinstance(value, str) else ""
 
 
@@ -201,13 +199,12 @@ def check_extended_resource(record: DeviceClass, known_objects: KnownObjects, pi
 
 def names_class(spec: object) -> bool:
     """True for a pod spec that asks for the devices of a class by its extended resource."""
-    spec = _mapping(spec)
     for list_name in ("initContainers", "containers"):
-        for container in _items(spec.get(list_name)):
-            resources = _mapping(container).get("resources")
+        for container in _items(value_at(spec, list_name)):
+            resources = mapping(container).get("resources")
             # Most containers have none, or ask for processors and memory alone.
             for amounts in ("limits", "requests") if resources else ():
-                for resource in _mapping(_mapping(resources).get(amounts)):
+                for resource in mapping(mapping(resources).get(amounts)):
                     if str(resource).startswith(_IMPLICIT):
                         return True
     return False
@@ -239,9 +236,9 @@ def advise_pods(
 def _check_resources(template: PodTemplate, known_objects: KnownObjects, pins: Pins) -> Iterator[Problem]:
     for list_name in ("initContainers", "containers"):
         for index, container in enumerate(_items(template.spec.get(list_name))):
-            resources = _mapping(_mapping(container).get("resources"))
+            resources = mapping(mapping(container).get("resources"))
             for amounts in ("limits", "requests"):
-                for resource in _mapping(resources.get(amounts)):
+                for resource in mapping(resources.get(amounts)):
                     if not str(resource).startswith(_IMPLICIT):
                         continue
                     finding = check_class_name(str(resource).removeprefix(_IMPLICIT), known_objects, pins)
@@ -254,10 +251,6 @@ def _check_resources(template: PodTemplate, known_objects: KnownObjects, pins: P
 
 def _items(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else ()
-
-
-def _mapping(value: object) -> Mapping[object, object]:
-    return value if type(value) is dict or (value is not None and isinstance(value, Mapping)) else {}
 
 
 def _check_claim(kind: str, name: str, namespace: str, known_objects: KnownObjects) -> Finding | None:
@@ -292,7 +285,4 @@ def _is_name(value: object) -> bool:
 
 
 def _nearest(name: str, known: Collection[str], *, cutoff: float = 0.6) -> str:
-    if len(known) > _MOST_COMPARED:
-        return ""
-    near = difflib.get_close_matches(name[:80], sorted(known), n=1, cutoff=cutoff)
-    return near[0] if near else ""
+    return nearest(name, sorted(known), cutoff=cutoff) if len(known) <= _MOST_COMPARED else ""

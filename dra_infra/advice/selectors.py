@@ -6,19 +6,19 @@ that is meant.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from dra_infra.advice.findings import Finding, Place, clause_with, listed
+from dra_infra.advice.findings import Finding, Place, clause_with
 from dra_infra.advice.reach import Reach, Step, advance, reach_of_class
 from dra_infra.advice.study import Study, find_warnings, study
 from dra_infra.advice.values import check_amounts, check_types
 from dra_infra.catalog.drivers import DeviceType, Pins, Published, Section, drivers
 from dra_infra.catalog.vocabulary import Misnomer, misnomers
 from dra_infra.kubernetes.cel.environment import Environment
+from dra_infra.output.wording import join_words, nearest
 
 STANDARD_DOMAIN: Final = "resource.kubernetes.io"
 STANDARD_NAMES: Final = ("numaNode", "pciBusID", "pcieRoot")
@@ -50,12 +50,12 @@ def check_absence(place: Place, devices: Sequence[DeviceType], pins: Pins) -> Fi
             return _other_release(place, older, device.driver, pins)
     owners = [device for device in pins.devices if device.published(place.section, place.name)]
     own = [device for device in owners if any(device.driver == each.driver for each in devices)]
-    said = listed(sorted({f"{device}s" for device in devices}))
+    said = join_words(sorted({f"{device}s" for device in devices}))
     if own:
         return Finding(
             "attribute-of-other-device",
             f"no {' or '.join(sorted(map(str, devices)))} has the {place.section} {place.name}, only "
-            f"{listed(sorted({f'{device}s' for device in own}))} have it",
+            f"{join_words(sorted({f'{device}s' for device in own}))} have it",
             _own_class(own[0], pins),
         )
     if owners or place.domain == STANDARD_DOMAIN:
@@ -172,8 +172,7 @@ def _misnomer(name: str, entries: Iterable[Misnomer], domain: str = "") -> Misno
 def _nearest(name: str, known: Iterable[str], cutoff: float = 0.7) -> str:
     """The known name that is meant; letters in another case make no difference."""
     by_letters = {each.lower(): each for each in sorted(known)}
-    near = difflib.get_close_matches(name.lower()[:80], by_letters, n=1, cutoff=cutoff)
-    return by_letters[near[0]] if near else ""
+    return by_letters.get(nearest(name.lower(), by_letters, cutoff=cutoff), "")
 
 
 def _write(place: Place, identifier: str) -> str:
@@ -290,7 +289,7 @@ def _who(place: Place, lacking: Sequence[DeviceType | None]) -> str:
     for device in lacking:
         entry = device.published(place.section, place.name) if device is not None else None
         reasons.append(f"{device}s have none {entry.absent}" if entry else f"{device}s have none")
-    return f", and {listed(list(dict.fromkeys(reasons)))}"
+    return f", and {join_words(list(dict.fromkeys(reasons)))}"
 
 
 def _decided(step: Step, by: str) -> Finding:

@@ -6,7 +6,6 @@ sides are of different types is false at best, else an error that ends the pod's
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -14,13 +13,14 @@ from functools import cache, lru_cache
 from typing import Final
 
 from dra_infra.advice.comparisons import TEXT_TESTS, Literal, Test, passes
-from dra_infra.advice.findings import Finding, Place, listed, show
+from dra_infra.advice.findings import Finding, Place, show
 from dra_infra.advice.reach import is_possible
 from dra_infra.advice.study import Study
 from dra_infra.catalog.drivers import DeviceType, Pins, Published
 from dra_infra.catalog.vocabulary import SMALLEST_MEMORY_MIB, product_memory
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.semver import Semver
+from dra_infra.output.wording import join_words, nearest
 
 MEMORY: Final = Place("capacity", "gpu.nvidia.com", "memory")
 _PRODUCT: Final = Place("attribute", "gpu.nvidia.com", "productName")
@@ -105,7 +105,7 @@ def _missed(test: Test, studies: Sequence[Study], devices: Sequence[DeviceType])
     smallest = min(near[name] for name in missing)
     yield Finding(
         "memory-just-missed",
-        f"{test.literals[0].text} leaves out {listed([f'{name} ({_gibibytes(near[name] * _MIB)})' for name in missing])}: "
+        f"{test.literals[0].text} leaves out {join_words([f'{name} ({_gibibytes(near[name] * _MIB)})' for name in missing])}: "
         "cards report a little less than they are sold by",
         f'write {MEMORY.cel}.compareTo(quantity("{smallest * _MIB // 2**30}Gi")) >= 0 to take them too',
     )
@@ -243,8 +243,8 @@ def _known(known: Sequence[str], *, is_product: bool) -> str:
 
 
 def _nearest(text: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(_alike(text), [_alike(each) for each in known], n=1)
-    return next((each for each in known if near and _alike(each) == near[0]), "")
+    near = nearest(_alike(text), map(_alike, known))
+    return next((each for each in known if near and _alike(each) == near), "")
 
 
 def _nearest_part(text: str, known: Sequence[str]) -> str:

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from dra_infra.catalog.records import Fact
+from dra_infra.catalog.records import Entry, Fact
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.errors import Problem
 from dra_infra.output.wording import nearest
@@ -26,11 +26,7 @@ Product = Literal["NVIDIA DRA driver", "GPU Operator", "DRA example driver"]
 _TYPE = r"^(any|string|bool|int|number|list|map)(\|(string|bool|int|number|list|map))*$"
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ChartVersion(_Record):
+class ChartVersion(Entry):
     """One version of a chart; what is not known is empty.
 
     Args:
@@ -52,7 +48,7 @@ class ChartVersion(_Record):
     uncertain: str = ""
 
 
-class UnlistedValue(_Record):
+class UnlistedValue(Entry):
     """A value that templates read and values.yaml does not show; `since` and `until` are the first two numbers."""
 
     type: str = Field(pattern=_TYPE)
@@ -104,7 +100,7 @@ class Chart(Fact):
         return f"{self.app_version_prefix or self.version_prefix}{version}"
 
 
-class _KeyFile(_Record):
+class _KeyFile(Entry):
     """A file of `chart_values/`, as `tools/chart_keys.py` writes it."""
 
     chart: str

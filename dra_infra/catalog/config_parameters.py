@@ -5,7 +5,6 @@ They find ahead what the driver would otherwise say when a pod starts on a node.
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
@@ -28,6 +27,7 @@ from dra_infra.kubernetes.api.limits import MAX_PARAMETERS
 from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
 from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 from dra_infra.output.escaping import literal
+from dra_infra.output.wording import nearest
 
 FAILS: Final = "pods fail when they start"
 """Consequence of a config that the driver refuses, as messages tell it."""
@@ -202,8 +202,8 @@ def _kind_hint(driver: str, kind: object, configs: DriverConfigs) -> str:
         return f"{lines[0]} is the first release that has it; known here are {known}"
     if others := drivers_with(name):
         return f"it is a config of {others[0]}: write driver: {others[0]}"
-    near = difflib.get_close_matches(name[:80], configs.kinds, n=1)
-    return f"write kind: {near[0]}" if near else f"write one of {known}"
+    near = nearest(name, configs.kinds)
+    return f"write kind: {near}" if near else f"write one of {known}"
 
 
 def _check_fields(
@@ -226,7 +226,7 @@ def _unknown_field(at: tuple[str, ...], name: str, known: Mapping[str, ConfigFie
     inside = ".".join((about.kind, *at))
     outcome = f"the driver refuses it, and {FAILS}" if about.strict else "the driver drops it silently"
     by_case = {each.lower(): each for each in known}
-    near = by_case.get(name.lower()) or next(iter(difflib.get_close_matches(name[:80], known, n=1)), "")
+    near = by_case.get(name.lower()) or nearest(name, known)
     if lines := lines_with(about.driver, about.kind, *at, name):
         hint = f"{lines[0]} is the first release that has it"
     elif near:
@@ -288,9 +288,7 @@ def _check_text(at: tuple[str, ...], value: Any, field: ConfigField, about: _Lin
         yield Fault(at, "config-value", f"{literal(value)} is no text", f"give {at[-1]} a text")
     elif value and field.values and value not in field.values:
         by_case = {each.lower(): each for each in field.values}
-        near = by_case.get(value.lower()) or next(
-            iter(difflib.get_close_matches(value[:80], field.values, n=1)), None
-        )
+        near = by_case.get(value.lower()) or nearest(value, field.values) or None
         hint = "" if near else f"it is one of {', '.join(field.values)}"
         yield Fault(
             at, "config-value", f"{literal(value)} is not one of {', '.join(field.values)}", hint, near

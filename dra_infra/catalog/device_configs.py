@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from dra_infra.catalog.drivers import Driver, drivers
-from dra_infra.catalog.records import Fact
+from dra_infra.catalog.records import Entry, Fact
 from dra_infra.catalog.vocabulary import read_data
 
 
-class ConfigField(BaseModel):
+class ConfigField(Entry):
     """A field of a config.
 
     Args:
@@ -36,8 +36,6 @@ class ConfigField(BaseModel):
         fields: Of an object.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     type: Literal["object", "string", "int", "bool", "quantity", "map"]
     since: str = ""
     until: str = ""
@@ -55,7 +53,7 @@ class ConfigField(BaseModel):
     fields: Mapping[str, ConfigField] = {}
 
 
-class ConfigKind(BaseModel):
+class ConfigKind(Entry):
     """A kind of config.
 
     Args:
@@ -64,8 +62,6 @@ class ConfigKind(BaseModel):
         webhook: Whether the driver's webhook takes it in claims.
         one_per_claim: Whether all devices of a claim that it is for must have one and the same.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     devices: tuple[str, ...] = Field(min_length=1)
     since: str = ""

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from dra_infra.catalog.drivers import drivers
-from dra_infra.catalog.records import Fact
+from dra_infra.catalog.records import Entry, Fact
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.gates import GATES
@@ -19,14 +19,12 @@ _DRIVER = "gpu.nvidia.com"
 _ALL = {"AllAlpha": "alpha", "AllBeta": "beta"}
 
 
-class DriverGate(BaseModel):
+class DriverGate(Entry):
     """A gate of the driver.
 
     Args:
         kubernetes: Gate of Kubernetes that the feature leans on, from the line `kubernetes_since` on.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: Literal["alpha", "beta"]
     default: bool
@@ -37,14 +35,12 @@ class DriverGate(BaseModel):
     kubernetes_since: str = ""
 
 
-class GateRule(BaseModel):
+class GateRule(Entry):
     """Two gates of which one needs or excludes the other.
 
     Args:
         enforced: Whether the driver refuses to start; else `fails` says what happens.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     gate: str
     needs: str = ""

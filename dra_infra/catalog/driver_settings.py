@@ -5,7 +5,6 @@ The MIG layout is checked as it is written, and for whether the GPUs can be part
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from dra_infra.catalog.driver_gates import check_gates, gate_states
 from dra_infra.catalog.mig import find_mig_profile, fitting_parts, mig_profiles_of, placements_of
 from dra_infra.catalog.records import FleetKind
 from dra_infra.errors import Problem
+from dra_infra.output.wording import nearest
 
 _EXAMPLE: Final = "write profiles with how many of each a GPU has: mig=3g.40gb*1+1g.10gb*4"
 
@@ -87,8 +87,8 @@ def _check(counts: Mapping[str, int], product: str, refuse: Callable[[str, str],
 
 def _nearest(name: str, product: str) -> str:
     names = [profile.name for profile in mig_profiles_of(product)]
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    start = f"did you mean {near[0]}? " if near else ""
+    near = nearest(name, names, cutoff=0.5)
+    start = f"did you mean {near}? " if near else ""
     return f"{start}It has {', '.join(names)}"
 
 
@@ -101,11 +101,8 @@ Where = Callable[[str], str]
 
 DECIDING_GATES: Final = frozenset(
     {
-        "ConsumableShares",
-        "DRAListTypeAttributes",
-        "DynamicMIG",
-        "FabricManagerPartitioning",
-        "PassthroughSupport",
+        *("ConsumableShares", "DRAListTypeAttributes", "DynamicMIG"),
+        *("FabricManagerPartitioning", "PassthroughSupport"),
     }
 )
 """The gates of the driver that decide what it publishes on healthy hardware."""
@@ -134,13 +131,8 @@ def read_driver_settings(
     problems.extend(_conflicts(kind, devices, on, mig, where))
     compute_domains = written.get("computeDomains", kind.compute_domains)
     if not isinstance(compute_domains, bool):
-        problems.append(
-            refused(
-                where("computeDomains"),
-                f"{str(compute_domains)[:40]!r} is neither true nor false",
-                "write true",
-            )
-        )
+        message = f"{str(compute_domains)[:40]!r} is neither true nor false"
+        problems.append(refused(where("computeDomains"), message, "write true"))
     return {
         "mig": mig if any(mig) else (),
         "gates": on - {"ConsumableShares"},
@@ -160,11 +152,8 @@ def _gates(written: Mapping[str, Any], line: str, where: Where, problems: list[P
     named = {str(name): value for name, value in gates.items()}
     wrong = [each for each in check_gates(line, named) if each.severity == "error"]
     problems.extend(each.below(path) for each in wrong)
-    return (
-        frozenset()
-        if wrong
-        else frozenset(DECIDING_GATES & {name for name, on in gate_states(line, named).items() if on})
-    )
+    on = () if wrong else (name for name, on in gate_states(line, named).items() if on)
+    return DECIDING_GATES.intersection(on)
 
 
 def _conflicts(
@@ -199,32 +188,19 @@ def _shares(written: Mapping[str, Any], *, allowed: bool, where: Where, problems
     said = str(written.get("consumableShares") or "").strip()
     if said in ("", "disabled"):
         return ""
-    path = where("consumableShares")
     number = whole_number(said)
+    wrong: tuple[str, str] | None = None
     if said not in ("memory", "unlimited") and number < 1:
-        problems.append(
-            refused(
-                path,
-                f"{said[:40]!r} is none of memory, unlimited, disabled and a number of shares",
-                "write memory",
-            )
-        )
+        message = f"{said[:40]!r} is none of memory, unlimited, disabled and a number of shares"
+        wrong = message, "write memory"
     elif number == 1:
-        problems.append(
-            refused(
-                path,
-                "the API server refuses devices with one share: the range has no room for a step",
-                "write 2 or more, or leave it out",
-            )
-        )
+        message = "the API server refuses devices with one share: the range has no room for a step"
+        wrong = message, "write 2 or more, or leave it out"
     elif not allowed and not any(each.code == "unknown-driver-gate" for each in problems):
-        problems.append(
-            refused(
-                path,
-                "the driver does not start with consumableShares and without its gate ConsumableShares",
-                "write featureGates: {ConsumableShares: true}, which driver 0.5 has",
-            )
-        )
+        message = "the driver does not start with consumableShares and without its gate ConsumableShares"
+        wrong = message, "write featureGates: {ConsumableShares: true}, which driver 0.5 has"
+    if wrong:
+        problems.append(refused(where("consumableShares"), *wrong))
     return str(number) if number > 0 else said
 
 

@@ -6,7 +6,6 @@ file, `nodeGroups:` with one entry per group.
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,12 +19,13 @@ from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.documents.yaml import MAX_BYTES, read_manifests
 from dra_infra.errors import FleetError, Problem, ProblemsError
 from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.names import is_dns_subdomain, is_label_key, is_label_value
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.record import Record
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint
+from dra_infra.output.wording import nearest
 
 TOP_KEY: Final = "nodeGroups"
 _OWN_KEYS: Final = ("name", "labels", "taints", "allocatable")
@@ -157,8 +157,8 @@ def _read_taints(written: Any, path: str, problems: list[Problem]) -> Iterator[N
 
 
 def _unknown_key(key: Any, known: tuple[str, ...], path: str) -> Problem:
-    near = difflib.get_close_matches(str(key)[:60], known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"keys are {', '.join(known)}"
+    near = nearest(str(key)[:60], known)
+    hint = f"did you mean {near}?" if near else f"keys are {', '.join(known)}"
     return _malformed(path, f"there is no {str(key)[:60]}", hint)
 
 
@@ -215,18 +215,17 @@ def read_fleet_file(path: str) -> Fleet | list[NodeGroup]:
     )
 
 
-def gather_fleet(manifests: Iterable[Mapping[str, Any]], name: str, *, notes: Iterable[str] = ()) -> Fleet:
+def gather_fleet(manifests: Iterable[Mapping[str, Any]], name: str) -> Fleet:
     """A fleet from Nodes, ResourceSlices and DeviceClasses, which may be none.
 
     Args:
         manifests: The objects; others are passed over.
         name: What the fleet is called.
-        notes: What its answers leave out.
 
     Raises:
         FleetError: `fleet-object`.
     """
-    return _as_fleet(_gather(manifests, name), name, notes)
+    return _as_fleet(_gather(manifests, name), name)
 
 
 def _gather(manifests: Iterable[Mapping[str, Any]], path: str) -> _Contents:
@@ -236,7 +235,7 @@ def _gather(manifests: Iterable[Mapping[str, Any]], path: str) -> _Contents:
     return contents
 
 
-def _as_fleet(contents: _Contents, name: str, notes: Iterable[str]) -> Fleet:
+def _as_fleet(contents: _Contents, name: str, notes: Iterable[str] = ()) -> Fleet:
     if contents.problems:
         raise FleetError(contents.problems)
     return Fleet(
@@ -289,14 +288,9 @@ def _take(manifest: Mapping[str, Any], path: str, contents: _Contents) -> None:
     elif kind == "DeviceClass" and version.startswith(_RESOURCE_GROUP):
         _take_record(manifest, path, DeviceClass, contents.classes, contents)
     elif kind == "DeviceTaintRule":
-        contents.problems.append(
-            Problem(
-                path=path,
-                code="fleet-object",
-                message="DeviceTaintRules are not applied to devices yet",
-                hint="write the taint into the device of the ResourceSlice, and leave the rule out",
-            )
-        )
+        message = "DeviceTaintRules are not applied to devices yet"
+        hint = "write the taint into the device of the ResourceSlice, and leave the rule out"
+        contents.problems.append(_malformed(path, message, hint))
     else:
         contents.others[str(kind or "object without kind")[:80]] += 1
 
@@ -328,14 +322,9 @@ def _take_node(manifest: Mapping[str, Any], path: str, contents: _Contents) -> N
     metadata, spec, status = (mapping(manifest.get(key)) for key in ("metadata", "spec", "status"))
     allocatable = mapping(status.get("allocatable") or status.get("capacity"))
     if not allocatable:
-        contents.problems.append(
-            Problem(
-                path=f"{path}.status.allocatable",
-                code="fleet-object",
-                message=f"Node {name} has no allocatable resources, so no pod fits it",
-                hint='write them: {cpu: "64", memory: 512Gi, pods: "110"}',
-            )
-        )
+        message = f"Node {name} has no allocatable resources, so no pod fits it"
+        hint = 'write them: {cpu: "64", memory: 512Gi, pods: "110"}'
+        contents.problems.append(_malformed(f"{path}.status.allocatable", message, hint))
     amounts = {str(key): str(value) for key, value in allocatable.items()}
     contents.problems.extend(malformed_amounts(amounts, f"{path}.status.allocatable"))
     taints = spec.get("taints")
@@ -362,50 +351,32 @@ def _malformed_fleet(manifest: Mapping[str, Any], path: str, error: ValidationEr
         resource = f"{str(manifest.get('kind')).lower()}s"
         if resource.endswith("classs"):
             resource = "deviceclasses"
-        yield Problem(
-            path=f"{path}.apiVersion",
-            code="fleet-object",
-            message=f"{version} is not read here, only resource.k8s.io/v1",
-            hint=f"ask the server for v1: kubectl get {resource}.v1.resource.k8s.io -o yaml",
-        )
+        message = f"{version} is not read here, only resource.k8s.io/v1"
+        hint = f"ask the server for v1: kubectl get {resource}.v1.resource.k8s.io -o yaml"
+        yield _malformed(f"{path}.apiVersion", message, hint)
         return
     for detail in error.errors(include_url=False, include_input=False)[:_SHOWN_ERRORS]:
         where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in detail["loc"])
-        yield Problem(
-            path=f"{path}{where}",
-            code="fleet-object",
-            message=f"{manifest.get('kind')} {_name(manifest) or '(no name)'}: {detail['msg']}",
-            hint="compare with what the API server returns",
-        )
+        message = f"{manifest.get('kind')} {_name(manifest) or '(no name)'}: {detail['msg']}"
+        yield _malformed(f"{path}{where}", message, "compare with what the API server returns")
 
 
 def _missing_names(manifest: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if manifest.get("kind") != "ResourceSlice" or manifest.get("apiVersion") != "resource.k8s.io/v1":
         return
-    spec = mapping(manifest.get("spec"))
-    for where, value in (
-        ("driver", spec.get("driver")),
-        ("pool.name", mapping(spec.get("pool")).get("name")),
-    ):
-        if value in (None, ""):
-            yield Problem(
-                path=f"{path}.spec.{where}",
-                code="fleet-object",
-                message=f"ResourceSlice {_name(manifest) or '(no name)'}: the field is missing",
-                hint="compare with what the API server returns",
-            )
+    for where in ("driver", "pool.name"):
+        if value_at(manifest, "spec", *where.split(".")) in (None, ""):
+            message = f"ResourceSlice {_name(manifest) or '(no name)'}: the field is missing"
+            yield _malformed(f"{path}.spec.{where}", message, "compare with what the API server returns")
 
 
 def _without_own_name(manifest: Mapping[str, Any], path: str, name: str) -> Problem:
     kind = manifest.get("kind")
-    return Problem(
-        path=f"{path}.metadata.name",
-        code="fleet-object",
-        message=f"{kind} {name} is in the file twice" if name else f"a {kind} has no name",
-        hint="keep one of the two" if name else "give it a metadata.name",
-    )
+    message = f"{kind} {name} is in the file twice" if name else f"a {kind} has no name"
+    hint = "keep one of the two" if name else "give it a metadata.name"
+    return _malformed(f"{path}.metadata.name", message, hint)
 
 
 def _name(manifest: Mapping[str, Any]) -> str:
-    name = mapping(manifest.get("metadata")).get("name")
+    name = value_at(manifest, "metadata", "name")
     return name if isinstance(name, str) else ""

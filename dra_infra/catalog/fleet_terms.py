@@ -6,9 +6,9 @@ mapping with the keys of `KEYS`, those of the driver's chart where it has one.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.catalog.driver_settings import Where, read_driver_settings, refused, whole_number
@@ -16,6 +16,7 @@ from dra_infra.catalog.drivers import drivers, read_pins
 from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.catalog.records import FleetKind, fleet_kinds, fleet_names
 from dra_infra.errors import FleetError, InvalidSpecError, Problem
+from dra_infra.output.wording import nearest
 
 MAX_NODES: Final = 100_000
 """Most nodes of a named fleet; Kubernetes itself is tested to 5,000."""
@@ -60,12 +61,12 @@ def read_group(written: Mapping[str, Any], where: Where) -> tuple[NodeGroup | No
 def unknown_kind(name: str, path: str) -> Problem:
     """There is no fleet of that name."""
     names, every = sorted(fleet_kinds()), fleet_names()
-    near = difflib.get_close_matches(name.lower()[:80], every, n=1, cutoff=0.5)
+    near = nearest(name.lower(), every, cutoff=0.5)
     glued = next((name.rpartition(sign) for sign in "x×*" if name.rpartition(sign)[0] in every), None)  # noqa: RUF001
     if glued and glued[2].isdigit():
         hint = f"write {glued[0]} x {glued[2]}"
     elif near:
-        hint = f"did you mean {near[0]}? Known fleets are {', '.join(names)}; a file is named by its path"
+        hint = f"did you mean {near}? Known fleets are {', '.join(names)}; a file is named by its path"
     else:
         hint = f"known fleets are {', '.join(names)}; a file is named by its path, such as fleet.yaml"
     return Problem(path=path, code="fleet-unknown", message=f"there is no fleet {name[:80]!r}", hint=hint)
@@ -109,10 +110,7 @@ def _line(written: Mapping[str, Any], kind: FleetKind, where: Where, problems: l
     try:
         return read_pins(f"{kind.driver}={str(asked).replace(',', ' ')}").releases[kind.driver].line
     except InvalidSpecError as error:
-        problems.extend(
-            Problem(path=where("driver"), code=each.code, message=each.message, hint=each.hint)
-            for each in error.problems
-        )
+        problems.extend(replace(each, path=where("driver")) for each in error.problems)
         return kind.line
 
 
@@ -147,21 +145,11 @@ def _example_values(
     partitions = _whole(written, "gpuPartitions", 0, range(8), where, problems)
     shareable = written.get("gpuAllowMultipleAllocations", False)
     if not isinstance(shareable, bool):
-        problems.append(
-            refused(
-                where("gpuAllowMultipleAllocations"),
-                f"{str(shareable)[:40]!r} is neither true nor false",
-                "write true",
-            )
-        )
+        message = f"{str(shareable)[:40]!r} is neither true nor false"
+        problems.append(refused(where("gpuAllowMultipleAllocations"), message, "write true"))
     elif shareable and partitions and _EXAMPLE_MEMORY_GI % partitions:
-        problems.append(
-            refused(
-                where("gpuPartitions"),
-                f"the API server refuses shareable devices whose memory is no multiple of 1Gi: 80Gi in {partitions}",
-                "write 2, 4 or 5",
-            )
-        )
+        message = f"the API server refuses shareable devices whose memory is no multiple of 1Gi: 80Gi in {partitions}"
+        problems.append(refused(where("gpuPartitions"), message, "write 2, 4 or 5"))
     return {"partitions": partitions, "shareable": shareable}
 
 
@@ -246,7 +234,7 @@ def _read_options(options: list[str], written: dict[str, Any], path: str, name: 
 
 def _unknown_option(option: str, path: str, name: str) -> Problem:
     key, equals, _ = option.partition("=")
-    near = difflib.get_close_matches(f"{key[:40]}=" if equals else key[:40], OPTIONS, n=1, cutoff=0.5)
+    near = nearest(f"{key[:40]}=" if equals else key[:40], OPTIONS, cutoff=0.5)
     if option.isdigit():
         hint = f"write {name} x {option}"
     elif f"{key}=" in OPTIONS:
@@ -254,7 +242,7 @@ def _unknown_option(option: str, path: str, name: str) -> Problem:
     elif key in OPTIONS:
         hint = f"write {key} alone"
     elif near:
-        hint = f"did you mean {near[0]}?"
+        hint = f"did you mean {near}?"
     else:
         hint = f"options are {', '.join(OPTIONS)}; the count is in front of them: {name} x 4"
     return refused(path, f"there is no option {option[:40]!r}", hint)

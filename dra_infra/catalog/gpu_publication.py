@@ -10,6 +10,8 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pydantic.alias_generators import to_camel
+
 from dra_infra.catalog.mig import (
     ENGINES,
     MigProfile,
@@ -29,15 +31,13 @@ from dra_infra.catalog.node_groups import (
     by_name,
     capacity_of,
     mebibytes,
+    shareable_capacity,
 )
 from dra_infra.catalog.records import gpu_products
 from dra_infra.kubernetes.api.resource_slice import (
-    CapacityRequestPolicy,
-    CapacityRequestPolicyRange,
     Counter,
     CounterSet,
     Device,
-    DeviceCapacity,
     DeviceCounterConsumption,
 )
 
@@ -136,23 +136,11 @@ def shared(device: Device, shares: str) -> Device:
         return device
     capacity = dict(device.capacity or {})
     if memory := capacity.get("memory"):
-        all_ = memory.value
-        least = "1Mi" if shares == "memory" else "0"
-        capacity["memory"] = _ranged(
-            all_, default=all_ if shares == "memory" else "0", least=least, step="1Mi"
-        )
+        least, default = ("1Mi", memory.value) if shares == "memory" else ("0", "0")
+        capacity["memory"] = shareable_capacity(memory.value, default=default, least=least, step="1Mi")
         if shares.isdigit():
-            capacity["shares"] = _ranged(shares, default="1", least="1", step="1")
+            capacity["shares"] = shareable_capacity(shares, default="1", least="1", step="1")
     return device.changed({"allow_multiple_allocations": True, "capacity": capacity})
-
-
-def _ranged(value: str, *, default: str, least: str, step: str) -> DeviceCapacity:
-    return DeviceCapacity(
-        value=value,
-        request_policy=CapacityRequestPolicy(
-            default=default, valid_range=CapacityRequestPolicyRange(min=least, max=value, step=step)
-        ),
-    )
 
 
 def _fabric_values(group: NodeGroup, minor: int) -> dict[str, Any]:
@@ -202,7 +190,9 @@ def publish_dynamic_mig(group: NodeGroup, *, separate_counters: bool) -> PoolPat
         separate_counters: Whether counters are in a slice of their own, as from Kubernetes 1.35 on.
     """
     order = sorted(range(group.devices), key=lambda minor: group.kind.invented.pci[minor][0])
-    counters = {minor: _counter_set(group, minor) for minor in order}
+    product = group.kind.gpu
+    whole = _counters({**_totals(product), **_slice_names(range(memory_slices_of(product)))})
+    counters = {minor: CounterSet(name=f"gpu-{minor}-counter-set", counters=whole) for minor in order}
     slices = [
         SlicePattern(_dynamic_devices(group, minor), () if separate_counters else (counters[minor],))
         for minor in order
@@ -268,18 +258,8 @@ def _device_name(group: NodeGroup, minor: int, profile: MigProfile, placement: P
     )
 
 
-def _counter_set(group: NodeGroup, minor: int) -> CounterSet:
-    product = group.kind.gpu
-    amounts = {**_totals(product), **_slice_names(range(memory_slices_of(product)))}
-    return CounterSet(name=_counter_set_name(minor), counters=_counters(amounts))
-
-
 def _consumption(minor: int, amounts: dict[str, str]) -> DeviceCounterConsumption:
-    return DeviceCounterConsumption(counter_set=_counter_set_name(minor), counters=_counters(amounts))
-
-
-def _counter_set_name(minor: int) -> str:
-    return f"gpu-{minor}-counter-set"
+    return DeviceCounterConsumption(counter_set=f"gpu-{minor}-counter-set", counters=_counters(amounts))
 
 
 def _counters(amounts: dict[str, str]) -> dict[str, Counter]:
@@ -310,7 +290,7 @@ def _totals(product: str) -> dict[str, str]:
 
 
 def _numbers(profile: MigProfile, product: str) -> dict[str, int]:
-    engines = {_camel(engine): getattr(profile, engine) or 0 for engine in ENGINES}
+    engines = {to_camel(engine): getattr(profile, engine) or 0 for engine in ENGINES}
     memory = profile.memory_mib
     if memory is None:
         total = gpu_products()[product].memory_mib or 0
@@ -320,11 +300,6 @@ def _numbers(profile: MigProfile, product: str) -> dict[str, int]:
 
 def _printed(numbers: dict[str, int]) -> dict[str, str]:
     return {name: mebibytes(number) if name == "memory" else str(number) for name, number in numbers.items()}
-
-
-def _camel(field: str) -> str:
-    first, *others = field.split("_")
-    return first + "".join(map(str.capitalize, others))
 
 
 def _profile(group: NodeGroup, name: str) -> MigProfile:

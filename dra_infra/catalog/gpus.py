@@ -5,7 +5,6 @@ Systems are boards, servers and racks, each with how "n GPUs joined by NVLink" c
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -15,6 +14,7 @@ from pydantic import Field, model_validator
 
 from dra_infra.catalog.records import Fact, gpu_products
 from dra_infra.catalog.vocabulary import read_data
+from dra_infra.output.wording import nearest
 
 
 class Capability(Fact):
@@ -58,8 +58,7 @@ def nearest_product(text: str) -> str:
     """The known name that a misspelt one is most like, as people write it; empty when none is."""
     written = {_bare(name): name for name in gpu_products()}
     written |= {_bare(short): short for each in gpu_products().values() for short in each.short_names}
-    near = difflib.get_close_matches(_bare(text)[:80], written, n=1)
-    return written[near[0]] if near else ""
+    return written.get(nearest(_bare(text), written), "")
 
 
 @cache

@@ -14,7 +14,14 @@ from dra_infra.catalog.drivers import DeviceType, DriverRelease, drivers
 from dra_infra.catalog.gpus import systems
 from dra_infra.catalog.records import FleetKind, fleet_kinds
 from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import CounterSet, Device, DeviceAttribute, DeviceCapacity
+from dra_infra.kubernetes.api.resource_slice import (
+    CapacityRequestPolicy,
+    CapacityRequestPolicyRange,
+    CounterSet,
+    Device,
+    DeviceAttribute,
+    DeviceCapacity,
+)
 from dra_infra.kubernetes.scheduler.fleet import NodeTaint
 
 
@@ -179,6 +186,13 @@ def capacity_of(
         elif not entry.absent:
             raise LookupError(f"{type_.driver} {type_.name}: no value for {qualified}")
     return capacity
+
+
+def shareable_capacity(value: str, *, default: str, least: str, step: str) -> DeviceCapacity:
+    """A capacity of which several claims take parts: from *least* on, in steps, and *default* where nothing is said."""
+    parts = CapacityRequestPolicyRange(min=least, max=value, step=step)
+    policy = CapacityRequestPolicy(default=default, valid_range=parts)
+    return DeviceCapacity(value=value, request_policy=policy)
 
 
 def short_name(qualified: str, type_: DeviceType) -> str:

@@ -9,21 +9,17 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from dra_infra.catalog.charts import Product
-from dra_infra.catalog.records import Fact
+from dra_infra.catalog.records import Entry, Fact
 from dra_infra.catalog.vocabulary import read_data
 
 ANY = "*"
 """In a rule: any value that is not empty."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class NodeLabel(_Record):
+class NodeLabel(Entry):
     """A label that GPU nodes of a platform need, with the reason."""
 
     value: str
@@ -49,7 +45,7 @@ class Platform(Fact):
     node_labels: Mapping[str, NodeLabel] = {}
 
 
-class ValueRule(_Record):
+class ValueRule(Entry):
     """Values that a chart refuses together: broken when `when` holds and `unless` does not."""
 
     when: Mapping[str, Any] = Field(min_length=1)
@@ -58,7 +54,7 @@ class ValueRule(_Record):
     hint: str
 
 
-class IgnoredValues(_Record):
+class IgnoredValues(Entry):
     """Values below a path that nothing reads unless a condition holds."""
 
     below: str
@@ -106,7 +102,7 @@ class OperatorSupport(Fact):
     kubernetes_newest: str
 
 
-class Matrix(_Record):
+class Matrix(Entry):
     """Versions that go together on one cluster."""
 
     driver: DriverInstallation

@@ -24,6 +24,7 @@ from dra_infra.catalog.node_groups import (
     attributes_of,
     by_name,
     capacity_of,
+    shareable_capacity,
     short_name,
 )
 from dra_infra.catalog.records import gpu_products
@@ -37,7 +38,6 @@ from dra_infra.kubernetes.api.metadata import ObjectMeta
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_slice import (
     CapacityRequestPolicy,
-    CapacityRequestPolicyRange,
     Counter,
     CounterSet,
     Device,
@@ -173,13 +173,7 @@ def _gpu(
 def _amount(name: str, amount: str, group: NodeGroup) -> str | DeviceCapacity:
     if not group.shareable:
         return amount
-    step = _STEPS[name]
-    return DeviceCapacity(
-        value=amount,
-        request_policy=CapacityRequestPolicy(
-            default=amount, valid_range=CapacityRequestPolicyRange(min=step, max=amount, step=step)
-        ),
-    )
+    return shareable_capacity(amount, default=amount, least=_STEPS[name], step=_STEPS[name])
 
 
 def _counters(parts: int) -> dict[str, Counter]:
@@ -198,12 +192,7 @@ def _share(amount: str, parts: int) -> str:
 
 def _nic_slices(group: NodeGroup, type_: DeviceType) -> tuple[SlicePattern, ...]:
     one = CapacityRequestPolicy(default="1", valid_values=["1"])
-    bandwidth = DeviceCapacity(
-        value="100G",
-        request_policy=CapacityRequestPolicy(
-            default="1G", valid_range=CapacityRequestPolicyRange(min="100M", max="100G", step="1M")
-        ),
-    )
+    bandwidth = shareable_capacity("100G", default="1G", least="100M", step="1M")
     capacity = {
         "vfs": DeviceCapacity(value="100", request_policy=one),
         "ingressBandwidth": bandwidth,

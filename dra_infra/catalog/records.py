@@ -12,30 +12,27 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from dra_infra.catalog.vocabulary import read_data
 
-__all__ = [
-    "Fact",
-    "FleetKind",
-    "GpuProduct",
-    "InventedNode",
-    "KernelDriver",
-    "fleet_kinds",
-    "fleet_names",
-    "gpu_products",
-]
 
+class Entry(BaseModel):
+    """A part of a data file, which has no keys but those of its record."""
 
-class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class KernelDriver(_Record):
+class Fact(Entry):
+    """An entry that names where it comes from."""
+
+    source: str = Field(min_length=10)
+
+
+class KernelDriver(Entry):
     """The versions that the driver publishes about the host's kernel driver."""
 
     driver_version: str
     cuda_driver_version: str
 
 
-class InventedNode(_Record):
+class InventedNode(Entry):
     """Facts of a node that a named fleet makes up.
 
     Args:
@@ -55,7 +52,7 @@ class InventedNode(_Record):
     brand: str = ""
 
 
-class FleetKind(_Record):
+class FleetKind(Fact):
     """A fleet that has a name: equal nodes of one kind, whose devices come from one release line of a driver.
 
     Args:
@@ -68,7 +65,6 @@ class FleetKind(_Record):
         compute_domains: Whether the driver's part for ComputeDomains is there, where nothing is said.
     """
 
-    source: str = Field(min_length=10)
     title: str
     also: tuple[str, ...] = ()
     driver: str
@@ -93,14 +89,6 @@ def fleet_names() -> dict[str, str]:
     """Every name that a fleet can be asked for by, with the one that it has."""
     names = {name: name for name in fleet_kinds()}
     return names | {other: name for name, kind in fleet_kinds().items() for other in kind.also}
-
-
-class Fact(BaseModel):
-    """One entry of a data file; every entry names where it comes from."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    source: str = Field(min_length=10)
 
 
 class GpuProduct(Fact):

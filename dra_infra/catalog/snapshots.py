@@ -5,7 +5,6 @@ A snapshot is a cluster as it was read: its fleet, and the objects that run on i
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,9 @@ from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.documents.yaml import iterate_manifests
 from dra_infra.errors import FleetError, Problem, ProblemsError
 from dra_infra.kubernetes.api.limits import MAX_DEVICES
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.output.wording import nearest
 from dra_infra.program_objects import SECRET
 
 
@@ -35,12 +36,8 @@ class Snapshot:
 NAME: Final = "the snapshot"
 _KINDS: Final = frozenset(
     {
-        "DeviceClass",
-        "DeviceTaintRule",
-        "ResourceClaim",
-        "ResourceClaimTemplate",
-        "ResourcePoolStatusRequest",
-        "ResourceSlice",
+        *("DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate"),
+        *("ResourcePoolStatusRequest", "ResourceSlice"),
     }
 )
 _FLEET_KINDS: Final = frozenset({"DeviceClass", "Node", "ResourceSlice"})
@@ -98,8 +95,8 @@ def _name_unknown(objects: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         if str(each.get("apiVersion", "")).startswith("resource.k8s.io/") and each.get("kind") not in _KINDS
     )
     for kind, number in sorted(kinds.items()):
-        near = difflib.get_close_matches(kind[:80], sorted(_KINDS), n=1)
-        meant = f": write {near[0]}" if near else ""
+        near = nearest(kind, sorted(_KINDS))
+        meant = f": write {near}" if near else ""
         yield f"{number} of kind {kind[:80]} left out, which resource.k8s.io does not have{meant}"
 
 
@@ -112,19 +109,14 @@ def _take_hardware(
     """
     for key in sorted(found):
         manifest = _without_secrets(found.pop(key))
-        if _is_hardware(manifest):
+        if manifest.get("kind") in _FLEET_KINDS:
             yield manifest
         else:
             others.append(manifest)
 
 
-def _is_hardware(manifest: Mapping[str, Any]) -> bool:
-    return manifest.get("kind") in _FLEET_KINDS
-
-
 def _identify(manifest: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    metadata = manifest.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = mapping(manifest.get("metadata"))
     group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
     name = metadata.get("name")
     return (

@@ -161,7 +161,7 @@ def take_object_options(
         if args.opts.parent is not component or not type(args.resource).__module__.startswith(_OWN_PACKAGE):
             return None
         opts = _with(args.opts, found, args.type_)
-        return pulumi.ResourceTransformationResult(_forced(args.props) if opts.import_ else args.props, opts)
+        return pulumi.ResourceTransformationResult(forced(args.props) if opts.import_ else args.props, opts)
 
     own.transformations = [*(own.transformations or ()), hand_on]
     return own, found
@@ -178,8 +178,8 @@ def _with(opts: pulumi.ResourceOptions, found: ObjectOptions, type_: str) -> pul
     return result
 
 
-def _forced(props: Any) -> Any:
-    """The properties of an object, with the annotation by which the provider takes it over."""
+def forced(props: Any) -> Any:
+    """An object with the annotation by which the provider takes its fields over from others, instead of failing."""
     metadata = props.get("metadata")
     if not isinstance(metadata, Mapping):
         return props

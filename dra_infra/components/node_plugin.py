@@ -10,7 +10,7 @@ import pulumi
 from dra_infra.components.arguments import NodePluginArgs, takes
 from dra_infra.components.component import Component, reports_unknown_arguments
 from dra_infra.components.kubernetes_object import KubernetesObject
-from dra_infra.components.platform_charts import InstalledClass, InstalledClasses, NamespaceObject
+from dra_infra.components.platform_charts import InstalledClass, InstalledClasses, make_namespace
 from dra_infra.components.report import warn
 from dra_infra.errors import InvalidSpecError
 from dra_infra.specs.node_plugin.plan import NodePluginPlan, compile_node_plugin
@@ -121,8 +121,7 @@ def make_objects(
 
     made: dict[str, pulumi.Resource] = {}
     if plan.namespace_labels is not None:
-        metadata = {"name": plan.namespace, "labels": dict(plan.namespace_labels)}
-        made["Namespace"] = NamespaceObject(name, metadata, options(()))
+        made["Namespace"] = make_namespace(name, plan.namespace, plan.namespace_labels, options(()))
     first = [*before, *made.values()]
     for manifest in plan.guards:
         made[manifest["kind"]] = KubernetesObject(name, manifest, options(first))

@@ -111,11 +111,8 @@ class GpuPlatform(ChartComponent):
             )
         except InvalidSpecError as error:
             problems += error.problems
-        problems += plan.warnings if plan else ()
-        errors = [problem for problem in problems if problem.severity == "error"]
-        self._warn([problem for problem in problems if problem.severity == "warning"])
-        if errors or self._broken or plan is None:
-            self._report(errors)
+        self._tell([*problems, *(plan.warnings if plan else ())])
+        if self._broken or plan is None:
             self.register_outputs({})
             return
         self._install(plan, parts, crds, plugin)

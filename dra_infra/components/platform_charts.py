@@ -11,7 +11,7 @@ import pulumi
 from pulumi.runtime import get_root_directory
 
 from dra_infra.components.component import Component, present
-from dra_infra.components.kubernetes_object import KubernetesObject, provider_version
+from dra_infra.components.kubernetes_object import KubernetesObject, forced, provider_version
 from dra_infra.components.report import warn
 from dra_infra.errors import Problem
 from dra_infra.specs.arguments import is_list
@@ -21,17 +21,13 @@ from dra_infra.specs.requests import ClassRef
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 
-_FORCE = "pulumi.com/patchForce"
-"""Annotation by which the provider takes fields over from other managers, instead of failing with a conflict."""
 
-
-class NamespaceObject(pulumi.CustomResource):
-    """A Namespace, whose type token has the name of its group where its apiVersion has none."""
-
-    def __init__(self, name: str, metadata: Mapping[str, Any], opts: pulumi.ResourceOptions) -> None:
-        opts.version = provider_version()
-        inputs = {"apiVersion": "v1", "kind": "Namespace", "metadata": dict(metadata)}
-        super().__init__("kubernetes:core/v1:Namespace", name, inputs, opts)
+def make_namespace(
+    name: str, called: Any, labels: Mapping[str, Any], opts: pulumi.ResourceOptions
+) -> KubernetesObject:
+    """The child *name* for a Namespace that is *called* so."""
+    metadata = {"name": called, "labels": dict(labels)}
+    return KubernetesObject(name, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, opts)
 
 
 class HelmRelease(pulumi.CustomResource):
@@ -106,9 +102,10 @@ class Definitions:
 class ChartComponent(Component):
     """Base of components that install charts."""
 
-    def _warn(self, problems: Sequence[Problem]) -> None:
-        """Show problems that stop nothing; their paths are arguments of this component."""
-        warn(self, self.label, problems)
+    def _tell(self, problems: Sequence[Problem]) -> None:
+        """Report errors, and show warnings, which stop nothing; their paths are arguments of this component."""
+        warn(self, self.label, [problem for problem in problems if problem.severity == "warning"])
+        self._report([problem for problem in problems if problem.severity == "error"])
 
     def _read_crds(self, arguments: Mapping[str, Any]) -> tuple[Definitions, list[Problem]]:
         """The CRDs that an argument `crds` points at; an address is left to the provider, so that nothing is fetched here."""
@@ -133,7 +130,8 @@ class ChartComponent(Component):
         made: list[pulumi.Resource] = []
         for each in crds.objects:
             options = pulumi.ResourceOptions(parent=self, retain_on_delete=keep or None)
-            made.append(KubernetesObject(f"{name}-{each['metadata']['name']}", _owned(each), options))
+            # Helm may have made it before an import.
+            made.append(KubernetesObject(f"{name}-{each['metadata']['name']}", forced(each), options))
         for number, address in enumerate(crds.addresses):
             from pulumi_kubernetes.yaml.v2 import ConfigFile
 
@@ -161,8 +159,12 @@ class ChartComponent(Component):
         """
         resources: dict[str, pulumi.Resource] = {}
         if installation.namespace.labels is not None:
-            metadata = {"name": installation.namespace.name, "labels": dict(installation.namespace.labels)}
-            resources["Namespace"] = NamespaceObject(name, metadata, pulumi.ResourceOptions(parent=self))
+            resources["Namespace"] = make_namespace(
+                name,
+                installation.namespace.name,
+                installation.namespace.labels,
+                pulumi.ResourceOptions(parent=self),
+            )
         given = arguments.get("release_name")
         release_name = name if given is None else given
         values = dict(installation.values.tree)
@@ -177,14 +179,9 @@ class ChartComponent(Component):
             # A null takes a default of the chart away, and the provider drops nulls unless it is told.
             "allowNullValues": True if _has_null(values) else None,
             "skipCrds": True if skip_crds else None,
-            **{
-                key: arguments.get(argument)
-                for key, argument in (
-                    ("timeout", "timeout"),
-                    ("skipAwait", "skip_await"),
-                    ("atomic", "atomic"),
-                )
-            },
+            "timeout": arguments.get("timeout"),
+            "skipAwait": arguments.get("skip_await"),
+            "atomic": arguments.get("atomic"),
         }
         options = pulumi.ResourceOptions(parent=self, depends_on=[*resources.values(), *before] or None)
         resources["Release"] = HelmRelease(name, present(inputs), options)
@@ -202,13 +199,6 @@ class ChartComponent(Component):
             ),
             resources=resources,
         )
-
-
-def _owned(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """A definition whose fields the provider takes over from Helm, which may have made it before an import."""
-    metadata = definition["metadata"]
-    annotations = {_FORCE: "true", **(metadata.get("annotations") or {})}
-    return {**definition, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _has_null(value: Any) -> bool:

@@ -47,12 +47,8 @@ class ChartInstallation(ChartComponent):
         after: Sequence[pulumi.Resource] = (),
         check: Callable[[Installation], Sequence[Problem]] = lambda _installation: (),
     ) -> None:
-        self.release_name, self.namespace, self.version, self.device_classes = (
-            self._component_name,
-            "",
-            "",
-            InstalledClasses(),
-        )
+        self.release_name, self.namespace, self.version = self._component_name, "", ""
+        self.device_classes = InstalledClasses()
         given = present(arguments)
         crds, problems = self._read_crds(given)
         found: Installation | None = None
@@ -62,10 +58,8 @@ class ChartInstallation(ChartComponent):
             problems += error.problems
         if found:
             problems += [*found.warnings, *check(found)]
-        errors = [problem for problem in problems if problem.severity == "error"]
-        self._warn([problem for problem in problems if problem.severity == "warning"])
-        if errors or self._broken or found is None:
-            self._report(errors)
+        self._tell(problems)
+        if self._broken or found is None:
             self.register_outputs({})
             return
         self._installation = found

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pulumi
+from pydantic.alias_generators import to_camel
 
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.specs.arguments import PLAIN_HINT, wrong_type
@@ -18,23 +19,17 @@ from dra_infra.specs.attachments import ContainerView
 from dra_infra.specs.nvlink_groups import POD_NUMBERS
 
 
-def camel(field: str) -> str:
-    """The name of a field as Kubernetes spells it."""
-    first, *others = field.split("_")
-    return first + "".join(map(str.capitalize, others))
-
-
 def read(value: Any, field: str) -> Any:
     """The field *field* (snake_case) of a dict in either spelling, or of a Pulumi args object; None when unset."""
     if isinstance(value, Mapping):
-        return value.get(camel(field), value.get(field))
+        return value.get(to_camel(field), value.get(field))
     return getattr(value, field, None)
 
 
 def replaced(value: Any, field: str, new: Any) -> Any:
     """A copy of *value*, of the same type, with *field* set."""
     if isinstance(value, Mapping):
-        spelling = field if field in value else camel(field)
+        spelling = field if field in value else to_camel(field)
         return type(value)({**value, spelling: new})  # type: ignore[call-arg]  # dict and its subclasses
     result = copy.copy(value)
     setattr(result, field, new)
@@ -48,16 +43,9 @@ def pod_spec_of(value: Any) -> tuple[Any, bool]:
         InvalidSpecError: With code `wrong-type` when *value* is neither, or is a Pulumi Output.
     """
     if isinstance(value, pulumi.Output):
-        raise InvalidSpecError(
-            [
-                Problem(
-                    path="pod_spec",
-                    code="wrong-type",
-                    message="the pod spec is a Pulumi Output, so its containers are not known here",
-                    hint="give the dict or PodSpecArgs itself; its values may be Outputs",
-                )
-            ]
-        )
+        message = "the pod spec is a Pulumi Output, so its containers are not known here"
+        hint = "give the dict or PodSpecArgs itself; its values may be Outputs"
+        raise InvalidSpecError([Problem(path="pod_spec", code="wrong-type", message=message, hint=hint)])
     inner = read(value, "spec") if isinstance(value, Mapping) or hasattr(value, "spec") else None
     if inner is not None and read(value, "containers") is None:
         pod, _ = pod_spec_of(inner)
@@ -67,16 +55,9 @@ def pod_spec_of(value: Any) -> tuple[Any, bool]:
         and not isinstance(value, Mapping)
         and not hasattr(value, "containers")
     ):
-        raise InvalidSpecError(
-            [
-                Problem(
-                    path="pod_spec",
-                    code="wrong-type",
-                    message=f"{type(value).__name__} is not a pod spec",
-                    hint="give a dict, PodSpecArgs or PodTemplateSpecArgs",
-                )
-            ]
-        )
+        message = f"{type(value).__name__} is not a pod spec"
+        hint = "give a dict, PodSpecArgs or PodTemplateSpecArgs"
+        raise InvalidSpecError([Problem(path="pod_spec", code="wrong-type", message=message, hint=hint)])
     return value, False
 
 
@@ -108,7 +89,7 @@ def find_entry(pod: Any, name: str) -> Any:
 
 def add_entry(pod: Any, entry: Mapping[str, Any]) -> Any:
     """A copy of *pod* with one more entry of `resourceClaims`, whose fields are given in snake_case."""
-    spelled = {camel(field): value for field, value in entry.items()}
+    spelled = {to_camel(field): value for field, value in entry.items()}
     return replaced(pod, "resource_claims", [*(read(pod, "resource_claims") or ()), spelled])
 
 
@@ -145,13 +126,8 @@ def _view_containers(pod: Any, field: str, problems: list[Problem]) -> list[Cont
         problems.append(_is_output(path))
         return []
     if not isinstance(containers, Sequence) or isinstance(containers, str):
-        problems.append(
-            Problem(
-                path=path,
-                code="wrong-type",
-                message=f"{type(containers).__name__} is not a list of containers",
-            )
-        )
+        message = f"{type(containers).__name__} is not a list of containers"
+        problems.append(Problem(path=path, code="wrong-type", message=message))
         return []
     views = []
     for index, container in enumerate(containers):
@@ -234,16 +210,12 @@ def add_label(template: Any, key: str, label: str) -> Any:
     labels = _plain(template, ("metadata", "labels"))
     there = (labels or {}).get(key)
     if there not in (None, label):
-        raise InvalidSpecError(
-            [
-                Problem(
-                    path="metadata.labels",
-                    code="claim-attached-twice",
-                    message=f"the pods are in the group {there!r} already, and a node belongs to one ComputeDomain at a time",
-                    hint="attach one NvlinkGroup of several nodes to a workload",
-                )
-            ]
+        message = (
+            f"the pods are in the group {there!r} already, and a node belongs to one ComputeDomain at a time"
         )
+        hint = "attach one NvlinkGroup of several nodes to a workload"
+        path, code = "metadata.labels", "claim-attached-twice"
+        raise InvalidSpecError([Problem(path=path, code=code, message=message, hint=hint)])
     return template_replaced(template, ("metadata", "labels"), {**(labels or {}), key: label})
 
 

@@ -17,6 +17,7 @@ from dra_infra.kubernetes.api.defaults import with_defaults
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.dropping import Dropped, drop_from_claim, drop_from_slice
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.pods import PodTemplate
@@ -136,14 +137,8 @@ class ClusterContext:
         made = extended.claim_for({}, owner.name, owner.namespace, has_claims=has_claims)
         if made is None:
             return []
-        name = f"extended resources of {owner}"
-        return [
-            AskedClaim(
-                claim=made.changed({"metadata": made.metadata.changed({"name": owner.name})}),
-                name=name,
-                is_generated=True,
-            )
-        ]
+        claim = made.changed({"metadata": made.metadata.changed({"name": owner.name})})
+        return [AskedClaim(claim=claim, name=f"extended resources of {owner}", is_generated=True)]
 
     def _places(
         self, template: PodTemplate, extended: ExtendedDemand | None
@@ -195,7 +190,7 @@ def _stored(slice_: ResourceSlice, release: Release) -> ResourceSlice:
 
 
 def read_claim(
-    manifest: Manifest, ref: ObjectRef, release: Release, *, is_shared: bool = False
+    manifest: Manifest, ref: ObjectRef, release: Release
 ) -> tuple[AskedClaim | None, list[Problem]]:
     """A claim, or what a template makes, as a server of *release* has it; and what it lost on the way.
 
@@ -218,7 +213,7 @@ def read_claim(
         }
     ).changed({"spec": spec.changed({"devices": devices})})
     problems = [_dropped(each, ref, release) for each in dropped]
-    return AskedClaim(claim=claim, name=str(ref), path=path, is_shared=is_shared), problems
+    return AskedClaim(claim=claim, name=str(ref), path=path), problems
 
 
 def read_classes(manifests: Iterable[Manifest]) -> tuple[list[DeviceClass], list[Problem]]:
@@ -236,8 +231,7 @@ def read_classes(manifests: Iterable[Manifest]) -> tuple[list[DeviceClass], list
 
 def read_allocation(manifest: Manifest) -> AllocationResult | None:
     """`status.allocation` of a claim; None where it has none that can be read."""
-    status = manifest.get("status")
-    allocation = status.get("allocation") if isinstance(status, Mapping) else None
+    allocation = value_at(manifest, "status", "allocation")
     if not isinstance(allocation, Mapping):
         return None
     try:
@@ -334,8 +328,7 @@ def find_subject(
 
 def ref_of(manifest: Mapping[str, Any]) -> ObjectRef:
     """Kind, namespace and name."""
-    metadata = manifest.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = mapping(manifest.get("metadata"))
     return ObjectRef(
         kind=str(manifest.get("kind") or ""),
         name=str(metadata.get("name") or ""),

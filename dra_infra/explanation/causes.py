@@ -5,17 +5,17 @@ Each is one of the common reasons why pods wait.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from typing import Final
 
 from dra_infra.errors import Problem
-from dra_infra.explanation.clauses import drivers_of, expressions_of
+from dra_infra.explanation.clauses import drivers_of
 from dra_infra.explanation.device_checks import find_unusable_pools
 from dra_infra.explanation.question import AskedClaim, Question
-from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.device_class import DeviceClass, expressions_of
 from dra_infra.kubernetes.api.resource_claim import DeviceSubRequest, ExactDeviceRequest
+from dra_infra.output.wording import nearest
 
 _MIG: Final = re.compile(r"\.type\s*==\s*(['\"])mig\1")
 _CODES: Final = {"incomplete": "pool-incomplete", "invalid": "pool-invalid", "obsolete": "pool-incomplete"}
@@ -52,8 +52,8 @@ def _leaves(asked: AskedClaim) -> Iterator[tuple[str, ExactDeviceRequest | Devic
 
 def _unknown_class(question: Question, path: str, name: str) -> Problem:
     known = sorted(question.cluster.classes)
-    near = difflib.get_close_matches(name[:80], known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"classes that are there: {', '.join(known[:8]) or 'none'}"
+    near = nearest(name, known)
+    hint = f"did you mean {near}?" if near else f"classes that are there: {', '.join(known[:8]) or 'none'}"
     return Problem(path=path, code="class-not-known", message=f"there is no DeviceClass {name}", hint=hint)
 
 
@@ -85,8 +85,8 @@ def _without_driver(question: Question, device_class: DeviceClass) -> Iterator[P
 def _without_mig(
     question: Question, device_class: DeviceClass, leaf: ExactDeviceRequest | DeviceSubRequest
 ) -> Iterator[Problem]:
-    own = [each.cel.expression for each in leaf.selectors or () if each.cel is not None]
-    if not any(_MIG.search(each) for each in (*expressions_of(device_class), *own)):
+    selectors = (*(device_class.spec.selectors or ()), *(leaf.selectors or ()))
+    if not any(map(_MIG.search, expressions_of(selectors))):
         return
     types = {
         attribute.string

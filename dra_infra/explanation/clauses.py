@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.device_class import DeviceClass, expressions_of
 from dra_infra.kubernetes.cel.dependencies import find_dependencies
 from dra_infra.kubernetes.cel.source_text import split
 from dra_infra.kubernetes.scheduler.allocator.constraints import scalar, static_attribute, values
@@ -140,9 +140,8 @@ DRIVER: Final = re.compile(r"device\.driver\s*==\s*(['\"])(?P<name>[a-z0-9.-]+)\
 
 def drivers_of(device_class: DeviceClass) -> set[str]:
     """The drivers that the selectors of a class name."""
-    return {found["name"] for each in expressions_of(device_class) for found in DRIVER.finditer(each)}
-
-
-def expressions_of(device_class: DeviceClass) -> list[str]:
-    """The expressions of the class's selectors."""
-    return [each.cel.expression for each in device_class.spec.selectors or () if each.cel is not None]
+    return {
+        found["name"]
+        for each in expressions_of(device_class.spec.selectors)
+        for found in DRIVER.finditer(each)
+    }

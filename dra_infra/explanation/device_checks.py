@@ -206,7 +206,7 @@ class DeviceChecks:
 
     def test(self, selector: DeviceSelector, published: Published) -> bool | Trouble:
         """Evaluate one selector on a device."""
-        return self.evaluate(selector.cel.expression if selector.cel is not None else "", published)
+        return self.evaluate(selector.expression, published)
 
     def evaluate(self, expression: str, published: Published) -> bool | Trouble:
         """Evaluate an expression on a device."""

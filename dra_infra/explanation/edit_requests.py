@@ -74,8 +74,6 @@ def _tolerate(question: Question, leaf: Leaf, survey: Survey) -> Iterator[Ladder
         }
         added = [
             DeviceToleration(key=key, operator="Equal" if value else "Exists", value=value, effect=effect)
-            if value
-            else DeviceToleration(key=key, operator="Exists", effect=effect)
             for key, value, effect in sorted(taints)
         ]
         known = leaf.wanted.leaf.tolerations or []

@@ -72,9 +72,8 @@ def clauses_at(leaf: Leaf) -> Iterator[ClauseAt]:
     rank = 0
     for owner, selectors in selector_lists(leaf.wanted):
         for number, selector in enumerate(selectors):
-            expression = selector.cel.expression if selector.cel is not None else ""
-            for position, _ in enumerate(clauses_of(expression)):
-                yield ClauseAt(leaf, owner, number, rank, position, expression)
+            for position, _ in enumerate(clauses_of(selector.expression)):
+                yield ClauseAt(leaf, owner, number, rank, position, selector.expression)
             rank += 1
 
 

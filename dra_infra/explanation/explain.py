@@ -50,7 +50,7 @@ def find_error(question: Question, placed: Placed) -> AttemptError:
                             text=text,
                             claim=leaf.claim_name,
                             where=where,
-                            expression=selector.cel.expression if selector.cel is not None else "",
+                            expression=selector.expression,
                             device=str(published.id) if trouble.compiles else "",
                         )
     return AttemptError(text=text)
@@ -98,7 +98,7 @@ def find_proof(
     hardest: tuple[int, str] | None = None
     for node in nodes:
         checks = DeviceChecks(free.cluster, node, question.declared_by(node))
-        found = find_shortages(free.cluster, checks, free.asked, requests, question.names, is_free=True)
+        found = find_shortages(free.cluster, checks, free.asked, requests, question.names)
         if not found:
             outcome, ended = budget.attempt(free, node)
             if not ended or isinstance(outcome, Allocated):

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dra_infra.explanation.question import Question
+from dra_infra.kubernetes.api.device_class import expressions_of
 from dra_infra.kubernetes.cel.dependencies import Dependencies, find_dependencies
 from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute, values
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
@@ -65,13 +66,11 @@ def _reads(question: Question) -> Dependencies:
 
 def _expressions(question: Question) -> Iterator[str]:
     for device_class in question.cluster.classes.values():
-        for selector in device_class.spec.selectors or ():
-            if selector.cel is not None:
-                yield selector.cel.expression
+        yield from expressions_of(device_class.spec.selectors)
     for claim in question.asked:
         for request in claim.spec.devices.requests or ():
             for leaf in leaves(request) if request.exactly or request.first_available else ():
-                yield from (each.cel.expression for each in leaf.selectors or () if each.cel is not None)
+                yield from expressions_of(leaf.selectors)
                 yield from (each.expression for each in leaf.derived_attributes or ())
 
 

@@ -80,7 +80,7 @@ def explain_node(
         told = [(_progress(checks, leaf), each) for leaf, each in zip(entries, found, strict=True) if each]
         if told and len(told) == len(entries):
             return max(told, key=lambda each: each[0])[1]
-    shortage = next(iter(find_shortages(cluster, checks, claims, requests, names, is_free=True)), None)
+    shortage = next(iter(find_shortages(cluster, checks, claims, requests, names)), None)
     if shortage is not None:
         here = f"{shortage.asked} are asked for, and {shortage.there}"
         return NodeReason(shortage.code, shortage.text, shortage.best, here)
@@ -95,10 +95,8 @@ def find_shortages(
     claims: Sequence[ResourceClaim],
     requests: Sequence[tuple[Leaf, ...]],
     names: Sequence[str] = (),
-    *,
-    is_free: bool,
 ) -> list[Shortage]:
-    """Count the devices of a node, and list what there is too little of.
+    """Count the devices of a node as if none were in use, and list what there is too little of.
 
     Args:
         cluster: What is known.
@@ -106,15 +104,13 @@ def find_shortages(
         claims: The claims.
         requests: Their requests.
         names: What to call the claims.
-        is_free: Whether to count as if nothing were in use.
     """
-    stage = Stage.USED if is_free else Stage.PASSED
     choices = []
     for entries in requests:
-        devices = {key: found for leaf in entries for key, found in checks.can_have(leaf, stage).items()}
+        devices = {key: found for leaf in entries for key, found in checks.can_have(leaf, Stage.USED).items()}
         wanted = min(checks.wanted_count(leaf) for leaf in entries)
         choices.append(Choice(entries, wanted, devices))
-    counting = Counting(cluster, checks, claims, choices, is_free=is_free)
+    counting = Counting(cluster, checks, claims, choices)
     return list(counting.find(name_claims(claims, names)))
 
 
@@ -132,10 +128,8 @@ def _explain_leaf(checks: DeviceChecks, leaf: Leaf) -> NodeReason | None:
             left = _reaching(checks, results, rank)
             rank += 1
             if all(result.stage is Stage.SELECTOR and result.rank < rank for result in results):
-                expression = selector.cel.expression if selector.cel is not None else ""
-                return NodeReason(
-                    "no-device-matches", _describe_selector(checks, leaf, owner, number, expression, left)
-                )
+                text = _describe_selector(checks, leaf, owner, number, selector.expression, left)
+                return NodeReason("no-device-matches", text)
     reached = max(result.stage for result in results)
     last = {result.detail for result in results if result.stage is reached}
     tainted = {result.detail for result in results if result.stage is Stage.TAINT}

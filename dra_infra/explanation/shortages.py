@@ -190,14 +190,13 @@ class Shortage:
 
 
 class Counting:
-    """Counts on one node.
+    """Counts on one node, as if nothing were in use.
 
     Args:
         cluster: What is known.
         checks: The devices of the node.
         claims: The claims of the pod.
         choices: Their requests, with the devices that each could have.
-        is_free: Whether they are counted as if nothing were in use.
     """
 
     def __init__(
@@ -206,14 +205,12 @@ class Counting:
         checks: DeviceChecks,
         claims: Sequence[ResourceClaim],
         choices: Sequence[Choice],
-        *,
-        is_free: bool,
     ) -> None:
         self._variant = cluster.variant
         self._claims = claims
         self._choices = choices
         self._matching = Matching(cluster.evaluator, checks.node, cluster.variant)
-        self._left = CounterAvailability(AllocatedState() if is_free else cluster.state, cluster.variant)
+        self._left = CounterAvailability(AllocatedState(), cluster.variant)
 
     def find(self, names: Sequence[str]) -> Iterator[Shortage]:
         """Everything that is too little, the simplest first."""

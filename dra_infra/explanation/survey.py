@@ -112,11 +112,10 @@ def _order(
         for number, selector in enumerate(selectors):
             whose = f"request {leaf.wanted.full_name}" if owner == "request" else owner
             where = f"{whose}, selector #{number}"
-            expression = selector.cel.expression if selector.cel is not None else ""
-            for position, clause in enumerate(clauses_of(expression)):
+            for position, clause in enumerate(clauses_of(selector.expression)):
                 yield rule, where, shorten(clause.text), Progress(CHECKED, rank, position), clause.expression
             for at in sorted(each for each in groups if each[:3] == (CHECKED, rank, FAILED)):
-                yield "error", where, at.text, at, expression
+                yield "error", where, at.text, at, selector.expression
             rank += 1
     for at in sorted(each for each in groups if CHECKED < each.stage < PASSED):
         yield _RULES[Stage(at.stage - CHECKED)], "", at.text, at, ""
@@ -233,7 +232,7 @@ class Survey:
         """The first test of the selector that is false."""
         selectors = dict(selector_lists(leaf.wanted))[result.owner]
         selector = selectors[result.number]
-        clauses = clauses_of(selector.cel.expression if selector.cel is not None else "")
+        clauses = clauses_of(selector.expression)
         for number, clause in enumerate(clauses[:-1] if len(clauses) > 1 else ()):
             if checks.evaluate(clause.expression, published) is False:
                 return number

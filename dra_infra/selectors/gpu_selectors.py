@@ -9,12 +9,12 @@ guard.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from dra_infra.errors import SelectorError
+from dra_infra.output.wording import nearest
 from dra_infra.selectors.any_attribute import CapacityAmount, VersionAttribute
 from dra_infra.selectors.attributes import COMPARISONS, BoolAttribute, IntAttribute, TextAttribute
 from dra_infra.selectors.reference import Absence, Presence, Reference
@@ -67,21 +67,9 @@ class RenamedText(TextAttribute):
         """`==` and `!=` with a text."""
         return self._each(lambda name: COMPARISONS[operator](name, other))
 
-    def contains(self, text: str) -> Selector:
-        """True when *text* is somewhere in the value."""
-        return self._each(lambda name: name.contains(text))
-
-    def startswith(self, text: str) -> Selector:
-        """True when the value begins with *text*."""
-        return self._each(lambda name: name.startswith(text))
-
-    def endswith(self, text: str) -> Selector:
-        """True when the value ends in *text*."""
-        return self._each(lambda name: name.endswith(text))
-
-    def matches(self, pattern: str) -> Selector:
-        """True when the regular expression (RE2) matches anywhere in the value."""
-        return self._each(lambda name: name.matches(pattern))
+    def _method(self, function: str, text: str) -> Selector:
+        """`contains`, `startsWith`, `endsWith` and `matches`."""
+        return self._each(lambda name: TextAttribute._method(name, function, text))  # noqa: SLF001  (of its base)
 
     def one_of(self, *values: str) -> Selector:
         """True when the value is one of these."""
@@ -233,11 +221,10 @@ class Gpu:
             # Copying, pickling and the like ask for names that must simply not be there.
             raise AttributeError(name)
         known = [entry for entry in vars(type(self)) if not entry.startswith("_")]
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-        nearest = _ELSEWHERE.get(name) or (close[0] if close else "")
+        meant = _ELSEWHERE.get(name) or nearest(name, known)
         hint = (
-            f"write gpu.{nearest}"
-            if nearest
+            f"write gpu.{meant}"
+            if meant
             else f'known are {", ".join(sorted(known))}; of others write attribute("domain/{name}")'
         )
         raise UnknownNameError(

@@ -149,7 +149,7 @@ def compile_request(request: DeviceRequest) -> tuple[list[Problem], RequestRecor
     return [], RequestRecord(name=request.name, exactly=exactly)
 
 
-def compile_selectors(select: object, *, path: str = "select") -> tuple[list[Problem], list[DeviceSelector]]:
+def compile_selectors(select: object) -> tuple[list[Problem], list[DeviceSelector]]:
     """The selector list for one `select=` argument, and what is wrong with it."""
     if select is None:
         return [], []
@@ -159,8 +159,8 @@ def compile_selectors(select: object, *, path: str = "select") -> tuple[list[Pro
             hint = f"wrap CEL text: dra.cel({select!r})"
         elif isinstance(select, Attribute):
             hint = "an attribute alone is no test: compare it, or use .exists()"
-        return [wrong_type(path, select, "a selector", hint)], []
-    problems = [problem for problem in select.problems(path) if problem.severity == "error"]
+        return [wrong_type("select", select, "a selector", hint)], []
+    problems = [problem for problem in select.problems("select") if problem.severity == "error"]
     if problems:
         return problems, []
     return [], [DeviceSelector(cel=CELDeviceSelector(expression=select.expression()))]

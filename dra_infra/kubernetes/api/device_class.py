@@ -1,5 +1,6 @@
 """DeviceClass, and the selector and configuration parts that classes share with claims (resource.k8s.io/v1)."""
 
+from collections.abc import Iterable
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -22,6 +23,16 @@ class DeviceSelector(Record):
     """One test that a device must pass."""
 
     cel: CELDeviceSelector | None = None
+
+    @property
+    def expression(self) -> str:
+        """The CEL expression; empty where there is none."""
+        return self.cel.expression if self.cel is not None else ""
+
+
+def expressions_of(selectors: Iterable[DeviceSelector] | None) -> tuple[str, ...]:
+    """The CEL expressions of selectors, without those that have none."""
+    return tuple(each.cel.expression for each in selectors or () if each.cel is not None)
 
 
 class OpaqueDeviceConfiguration(Record):

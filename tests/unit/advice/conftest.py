@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dra_infra.advice import KnownObjects, advise, advise_pods
+from dra_infra.advice.objects import advise
+from dra_infra.advice.references import KnownObjects, advise_pods
 from dra_infra.catalog.drivers import read_pins
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.pods import find_pod_templates

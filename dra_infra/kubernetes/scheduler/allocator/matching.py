@@ -165,7 +165,7 @@ class Reach:
         if device.binding_conditions and not features.binding_conditions:
             return False
         for selector in (*(wanted.device_class.spec.selectors or ()), *(wanted.leaf.selectors or ())):
-            expression = selector.cel.expression if selector.cel is not None else ""
+            expression = selector.expression
             verdict = self._evaluator.test(expression, published)
             if verdict is False:
                 return False
@@ -190,7 +190,7 @@ def _content(wanted: Wanted, declared: frozenset[str]) -> Hashable:
     leaf = wanted.leaf
     return (
         wanted.device_class.metadata.name,
-        tuple(each.cel.expression if each.cel is not None else "" for each in leaf.selectors or ()),
+        tuple(each.expression for each in leaf.selectors or ()),
         tuple(sorted(wanted.capacity.items())),
         tuple((each.key, each.operator, each.value, each.effect) for each in leaf.tolerations or ()),
         declared,

@@ -139,7 +139,7 @@ def passes(
         AllocationError: When an expression has no value on the device, which ends the attempt for the pod.
     """
     for number, selector in enumerate(selectors):
-        verdict = evaluator.test(selector.cel.expression if selector.cel is not None else "", published)
+        verdict = evaluator.test(selector.expression, published)
         if verdict is True:
             continue
         if verdict is False:
