@@ -5,6 +5,7 @@ Started as `python -I -S client.py SOCKET PYTHON ARGUMENT...` in place of `PYTHO
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -27,8 +28,9 @@ def main() -> int:
     for each in FORWARDED:
         signal.signal(each, lambda number, _frame: warm.send(bytes([number])))
     # pathlib takes as long to load as all else here.
-    asked = json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode()  # noqa: PTH109
-    socket.send_fds(warm, [len(asked).to_bytes(4)], [0, 1, 2])
+    descriptors = _inherited(warm)
+    asked = json.dumps([descriptors, arguments, os.getcwd(), dict(os.environ)]).encode()  # noqa: PTH109
+    socket.send_fds(warm, [len(asked).to_bytes(4)], descriptors)
     warm.sendall(asked)
     warm.settimeout(PARENT_POLL_SECONDS)
     while os.getppid() == parent:
@@ -44,9 +46,19 @@ def main() -> int:
 
 
 def _is_script(arguments: list[str]) -> bool:
-    """Whether these are what the engine's parts are started with: `-u`, `-P`, a path and more."""
+    """Whether these are what the engine's parts are started with, `-u`, a path and more, or our own: `-P -m` and a module."""
     first = next((each for each in arguments if each not in ("-u", "-P")), "-")
-    return "-u" in arguments and not first.startswith("-")
+    return ("-u" in arguments and not first.startswith("-")) or arguments[:2] == ["-P", "-m"]
+
+
+def _inherited(warm: socket.socket) -> list[int]:
+    """Descriptors that this process was started with; all of its own but the socket are closed."""
+    found = []
+    for number in map(int, os.listdir("/dev/fd")):  # noqa: PTH208 - pathlib takes as long to load as all else here.
+        with contextlib.suppress(OSError):
+            os.fstat(number)
+            found.append(number)
+    return [each for each in found if each != warm.fileno()]
 
 
 def _connect(address: str) -> socket.socket | None:

@@ -1,10 +1,14 @@
 """Load modules once, then run each script that is asked for in a fork.
 
 Started by path with the path of its socket and the names of the modules; ends when its standard input does.
+A script has two forks: its own process, and one that passes signals on to it and tells its caller how it ended.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import fcntl
 import gc
 import importlib
 import itertools
@@ -19,19 +23,30 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NoReturn
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+MOST_DESCRIPTORS: Final = 64
+FREE: Final = 512
+"""No caller has so many descriptors that one has this number."""
 
 
 class Asked(NamedTuple):
     """A script, from the process that stands for it."""
 
     caller: socket.socket
-    streams: list[int]
+    descriptors: dict[int, int]
+    """Those of this process, by the number that each has in the caller."""
+
     arguments: list[str]
     folder: str
     environment: dict[str, str]
+
+    def close(self) -> None:
+        """Close the connection and the descriptors here."""
+        self.caller.close()
+        for descriptor in self.descriptors.values():
+            os.close(descriptor)
 
 
 def main(path: str, *modules: str) -> None:
@@ -43,7 +58,7 @@ def main(path: str, *modules: str) -> None:
         asked = serve(listener)
     if asked is not None:
         become(asked)
-        run(asked)
+        end(run(asked))
 
 
 def load(modules: tuple[str, ...]) -> None:
@@ -63,91 +78,98 @@ def load(modules: tuple[str, ...]) -> None:
 
 def serve(listener: socket.socket) -> Asked | None:
     """Fork for each script. Returns what was asked in the fork, and None in the server at its end."""
-    ended, wake = os.pipe()
-    os.set_blocking(wake, False)
-    signal.set_wakeup_fd(wake)
-    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     # A terminal sends it to all of its processes: the tests end first, and this one with them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    callers: dict[int, socket.socket] = {}
     print("ready", flush=True)
     while True:
-        ready, _, _ = select.select([listener.fileno(), ended, 0], [], [])
-        if ended in ready:
-            os.read(ended, 1 << 12)
-            tell_ends(callers)
+        ready, _, _ = select.select([listener.fileno(), 0], [], [])
         if 0 in ready:
+            reap()
             return None
-        if listener.fileno() not in ready:
-            continue
         asked = read(listener.accept()[0])
         if asked is None:
             continue
-        child = os.fork()
-        if not child:
+        if not os.fork():
             break
-        callers[child] = asked.caller
-        for stream in asked.streams:
-            os.close(stream)
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        asked.close()
+        reap()
+    listener.close()
+    script = os.fork()
+    if script:
+        keep(script, asked)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for descriptor in (ended, wake):
-        os.close(descriptor)
-    for caller in callers.values():
-        caller.close()
     return asked
+
+
+def reap() -> None:
+    """Take leave of the keepers whose scripts have ended, so that the time of all counts as the server's."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def read(caller: socket.socket) -> Asked | None:
     """Take what *caller* asks for; None where it was killed before it had said it."""
-    length, streams, _, _ = socket.recv_fds(caller, 4, 3)
+    length, descriptors, _, _ = socket.recv_fds(caller, 4, MOST_DESCRIPTORS)
     with caller.makefile("rb") as stream:
         said = stream.read(int.from_bytes(length))
     if len(length) == 4 and len(said) == int.from_bytes(length):
-        return Asked(caller, streams, *json.loads(said))
-    for descriptor in streams:
+        numbers, arguments, folder, environment = json.loads(said)
+        return Asked(caller, dict(zip(numbers, descriptors, strict=True)), arguments, folder, environment)
+    for descriptor in descriptors:
         os.close(descriptor)
     caller.close()
     return None
 
 
-def tell_ends(callers: dict[int, socket.socket]) -> None:
-    """Tell those whose script has ended how it ended."""
-    while callers:
-        child, status = os.waitpid(-1, os.WNOHANG)
-        if not child:
-            return
-        with callers.pop(child) as caller:
-            try:
-                caller.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, signed=True))
-            except OSError:
-                # Killed, and its script with it.
-                continue
+def keep(script: int, asked: Asked) -> NoReturn:
+    """Pass the signals of the caller on to *script*, end it with the caller, and tell the caller how it ended."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    # Who reads what the script or the server writes waits until nobody has the other end.
+    for descriptor in (*asked.descriptors.values(), 0, 1, 2):
+        os.dup2(nothing, descriptor)
+    obeying = threading.Thread(target=obey, args=(script, asked.caller), daemon=True)
+    obeying.start()
+    os.waitid(os.P_PID, script, os.WEXITED | os.WNOWAIT)
+    # It keeps its number until nobody sends it signals any more: another process would get them.
+    with contextlib.suppress(OSError):
+        asked.caller.shutdown(socket.SHUT_RD)
+    obeying.join()
+    _, status = os.waitpid(script, 0)
+    # The caller may have been killed, and the script with it.
+    with contextlib.suppress(OSError):
+        asked.caller.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, signed=True))
+    os._exit(0)
+
+
+def obey(script: int, caller: socket.socket) -> None:
+    """Send *script* the signals that *caller* gets, and kill it when *caller* ends."""
+    with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ConnectionError):
+            while said := caller.recv(1):
+                os.kill(script, said[0])
+        os.kill(script, signal.SIGKILL)
 
 
 def become(asked: Asked) -> None:
     """Be the process that the caller would have started."""
-    for number, stream in enumerate(asked.streams):
-        os.dup2(stream, number)
-        os.close(stream)
+    asked.caller.close()
+    # Out of the way of the numbers that they get.
+    apart = {number: fcntl.fcntl(each, fcntl.F_DUPFD, FREE) for number, each in asked.descriptors.items()}
+    for each in asked.descriptors.values():
+        os.close(each)
+    for number, each in apart.items():
+        os.dup2(each, number)
+        os.close(each)
     os.chdir(asked.folder)
     os.environ.clear()
     os.environ.update(asked.environment)
     time.tzset()
     random.seed()
-    threading.Thread(target=obey, args=(asked.caller,), daemon=True).start()
 
 
-def obey(caller: socket.socket) -> None:
-    """Take the signals of the process that stands for this one, and do not outlive it."""
-    while said := caller.recv(1):
-        os.kill(os.getpid(), said[0])
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def run(asked: Asked) -> None:
-    """Run the script as `python` does."""
+def run(asked: Asked) -> int:
+    """Run the script, or the module, as `python` does, and return its exit status."""
     flags = list(itertools.takewhile(lambda each: each in ("-u", "-P"), asked.arguments))
     sys.argv = asked.arguments[len(flags) :]
     if "-P" not in flags:
@@ -156,7 +178,30 @@ def run(asked: Asked) -> None:
         # A program may have a folder of this repository's name.
         for name in [each for each in sys.modules if each.partition(".")[0] == "tools"]:
             del sys.modules[name]
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    try:
+        if sys.argv[0] != "-m":
+            runpy.run_path(sys.argv[0], run_name="__main__")
+            return 0
+        _, name, *sys.argv[1:] = sys.argv
+        # Loaded for others, it would be run a second time, which Python warns of.
+        sys.modules.pop(name, None)
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        if not isinstance(ended.code, int | None):
+            raise
+        return ended.code or 0
+    return 0
+
+
+def end(status: int) -> None:
+    """End as the interpreter does, but leave what is loaded in memory: to take it apart takes longer than most scripts."""
+    threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - in this order.
+    atexit._run_exitfuncs()  # noqa: SLF001
+    # Where nobody reads any more, the interpreter says so as it ends.
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status & 0xFF)
 
 
 if __name__ == "__main__":

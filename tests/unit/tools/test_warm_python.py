@@ -16,6 +16,8 @@ import pytest
 from tools.warm_python import warm_python
 
 SECONDS = 60.0
+ROOT = Path(__file__).parents[3]
+PATHS = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 TELL = """
 import json, os, sys
@@ -26,7 +28,9 @@ print("error", file=sys.stderr)
 
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with warm_python(tmp_path_factory.mktemp("warm"), "decimal", "tools.warm_python") as command:
+    with warm_python(
+        tmp_path_factory.mktemp("warm"), "decimal", "tests.unit.tools.warm_module", "tools.warm_python"
+    ) as command:
         yield command
 
 
@@ -97,6 +101,28 @@ def test_what_one_script_changes_no_other_sees(warm, script):
 def test_modules_are_loaded_before(warm, script):
     path = str(script("import sys; print('decimal' in sys.modules)"))
     assert [each.stdout for each in both(warm, "-u", path)] == ["False\n", "True\n"]
+
+
+def test_a_module_runs_with_the_descriptors_that_its_caller_hands_on(warm):
+    # Loaded by the server already: Python warns of a module that is run a second time.
+    def run(command) -> tuple[str, int]:
+        reader, writer = os.pipe()
+        with os.fdopen(reader) as answer:
+            arguments = [command, "-P", "-m", "tests.unit.tools.warm_module", str(writer)]
+            ended = subprocess.run(
+                arguments,
+                check=False,
+                pass_fds=[writer],
+                cwd=ROOT,
+                env=PATHS,
+                capture_output=True,
+                timeout=SECONDS,
+            )
+            os.close(writer)
+            assert ended.stderr == b""
+            return answer.read(), ended.returncode
+
+    assert run(warm) == run(sys.executable) == ("__main__ of ['warm_module.py'] wrote this\n", 3)
 
 
 def test_random_numbers_differ(warm, script):
