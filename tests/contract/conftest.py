@@ -13,6 +13,7 @@ import pytest
 
 from dra_infra.catalog import load_fleet
 from tests.contract.documents import ROOT
+from tests.warm_commands import warm
 
 ENVIRONMENT = {
     **{key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "GITHUB_", "PULUMI_"))},
@@ -25,6 +26,11 @@ ENVIRONMENT = {
         for what in ("NAME", "EMAIL")
     },
 }
+
+
+def paths(*folders: Path) -> str:
+    """A PATH of *folders*, and of what `ENVIRONMENT` has, where `dra-infra` starts as a copy of a warm process."""
+    return os.pathsep.join([*map(str, folders), str(Path(warm().command).parent), ENVIRONMENT["PATH"]])
 
 
 def git(folder: Path, *arguments: str) -> None:

@@ -17,7 +17,7 @@ from dra_infra.cli.app import COMMANDS
 from dra_infra.cli.options import LateCommand
 from dra_infra.review.markdown_report import marker_of
 from tests.contract.command_reference import commands, examples_of, rendered
-from tests.contract.conftest import ENVIRONMENT
+from tests.contract.conftest import ENVIRONMENT, paths
 from tests.contract.documents import ROOT
 
 PAGE = ROOT / "docs" / "cli.md"
@@ -65,7 +65,7 @@ def test_an_example_runs(name: str, example: str, repository: Path, tmp_path: Pa
         (folder / "review.md").write_text(f"{marker_of('gpus', 'dev')}\n\n# Review\n")
     environment = {
         **ENVIRONMENT,
-        "PATH": f"{folder / 'bin'}{os.pathsep}{ENVIRONMENT['PATH']}",
+        "PATH": paths(folder / "bin"),
         # Nothing leaves this machine.
         "HTTPS_PROXY": "http://127.0.0.1:9",
         "HTTP_PROXY": "http://127.0.0.1:9",

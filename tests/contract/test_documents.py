@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -21,7 +20,7 @@ from dra_infra.catalog import load_fleet
 from dra_infra.plugin.back_ends.sim_commands import read_commands
 from dra_infra.plugin.command.settings_reading import read_settings
 from dra_infra.program.synth import synth_function
-from tests.contract.conftest import ENVIRONMENT
+from tests.contract.conftest import ENVIRONMENT, paths
 from tests.contract.documents import (
     MARKERS,
     PAGES,
@@ -167,7 +166,7 @@ def test_the_commands_of_a_page_run_and_print_what_is_shown(page: Path, workplac
         capture_output=True,
         text=True,
         check=False,
-        env={**ENVIRONMENT, "PATH": f"{folder / 'bin'}{os.pathsep}{ENVIRONMENT['PATH']}"},
+        env={**ENVIRONMENT, "PATH": paths(folder / "bin")},
     )
     parts = re.split(r"\n<\d+> (\d+)\n", f"\n{result.stdout}")
     assert len(parts) == 2 * len(expected) + 1, result.stdout

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.documents import yaml
-from tests.contract.conftest import ENVIRONMENT
+from tests.contract.conftest import ENVIRONMENT, paths
 from tests.contract.documents import ROOT, blocks_of
 from tests.contract.test_documents import is_shown
 
@@ -34,7 +34,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False, env=ENVIRONMENT
+        ["bash", "-c", command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**ENVIRONMENT, "PATH": paths()},
     )
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.warm_commands import warm
+
 IDENTITY = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "init.defaultBranch=main"]
 
 
@@ -70,6 +72,8 @@ def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
         with monkeypatch.context() as patched:
             patched.chdir(cwd)
             patched.setattr(sys, "argv", ["dra-infra", *arguments])
+            # Runs programs.
+            patched.setattr(sys, "executable", warm().python)
             code = 0
             try:
                 main()

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 
 import pytest
 
 from dra_infra.cli.catalog import run
 from dra_infra.cli.catalog_sections import SECTIONS, NameNotKnownError
+from tests.warm_commands import warm
 
 
 def catalog(capsys, *words, as_json=False):
@@ -24,7 +24,7 @@ def entries(capsys, *words):
 
 def command(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "dra_infra.cli.app", "catalog", *arguments],
+        [warm().command, "catalog", *arguments],
         capture_output=True,
         text=True,
         check=False,

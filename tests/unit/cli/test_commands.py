@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from dra_infra.catalog import load_fleet
+from tests.warm_commands import warm
 
 MAIN = "from dra_infra.cli.app import main; main()"
 
@@ -26,7 +27,7 @@ k8s.core.v1.Pod("train", metadata={"name": "train"}, spec=trainer.attach({"conta
 
 def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", MAIN, *arguments],
+        [warm().command, *arguments],
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -279,14 +280,39 @@ def test_help_shows_what_each_command_does_in_whole_lines(tmp_path: Path):
     assert "..." not in commands
 
 
+INSTALLED = [str(Path(sys.executable).parent / "dra-infra")]
+MODULE = [sys.executable, "-m", "dra_infra"]
+
+
+def is_answered_alike(started: list[str], *words: str, cwd: Path) -> bool:
+    """Whether the command as users start it does what the one of these tests does."""
+    alone = subprocess.run(
+        [*started, *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "120"},
+    )
+    forked = run(*words, cwd=cwd)
+    return (alone.returncode, alone.stdout, alone.stderr) == (
+        forked.returncode,
+        forked.stdout,
+        forked.stderr,
+    )
+
+
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["validate", "--help"], ["nonsense"]])
 def test_python_runs_the_package_as_the_command(words: list[str], tmp_path: Path):
-    module = subprocess.run(
-        [sys.executable, "-m", "dra_infra", *words], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    script = run(*words, cwd=tmp_path)
-    assert (module.returncode, module.stdout, module.stderr) == (
-        script.returncode,
-        script.stdout,
-        script.stderr,
-    )
+    assert is_answered_alike(MODULE, *words, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("words", [["synth"], ["simulate", "--fleet", "a100-40gb"], ["compile"]])
+def test_the_command_that_pip_installs_does_what_these_tests_see(words: list[str], project):
+    assert is_answered_alike(INSTALLED, *words, cwd=project())
+
+
+def test_a_review_of_the_command_that_pip_installs_is_the_one_that_these_tests_see(repository: Path):
+    program = repository / "__main__.py"
+    program.write_text(program.read_text().replace("count=4", "count=9"))
+    assert is_answered_alike(INSTALLED, "review", "--fleet", "hgx-h100 x 2", cwd=repository)

@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -13,6 +12,7 @@ import pytest
 
 from dra_infra.review.markdown_report import marker_of
 from tests.unit.forge.local_forge import LocalForge, Reply, serving
+from tests.warm_commands import warm
 
 BODY = f"{marker_of('infra', 'prod')}\n### all well\n"
 NAMES = (
@@ -62,7 +62,7 @@ def file(tmp_path: Path) -> Path:
 def comment(file: Path, api: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     options = ("--repository", "team/infra", "--number", "42", "--api", api, "--timeout", "20")
     return subprocess.run(
-        [sys.executable, "-m", "dra_infra.cli.app", "comment", str(file), *options, *arguments],
+        [warm().command, "comment", str(file), *options, *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -102,7 +102,7 @@ def test_gitlab_is_known_by_its_address(forge: LocalForge, file: Path):
 
 def test_what_is_missing_ends_with_two_and_all_problems(file: Path):
     result = subprocess.run(
-        [sys.executable, "-m", "dra_infra.cli.app", "comment", str(file), "--json"],
+        [warm().command, "comment", str(file), "--json"],
         capture_output=True,
         text=True,
         check=False,

@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import click
@@ -18,8 +17,8 @@ from dra_infra.cli.cluster import FORMS
 from dra_infra.cli.validate import RENDERERS
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from tests.contract.command_reference import commands
+from tests.warm_commands import warm
 
-HOME = Path(sys.executable).parent
 INSTALLED = ["bash", *(shell for shell in ("zsh", "fish") if shutil.which(shell))]
 """bash is everywhere where tests run."""
 
@@ -62,7 +61,7 @@ def ask(shell: str, *words: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PATH": f"{HOME}{os.pathsep}{os.environ['PATH']}"},
+        env={**os.environ, "PATH": f"{Path(warm().command).parent}{os.pathsep}{os.environ['PATH']}"},
     )
     assert "Traceback" not in result.stderr, result.stderr
     return result.stdout
@@ -79,7 +78,7 @@ def test_a_shell_offers_commands_and_names(shell: str):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_is_installed_in_the_home_of_the_user(shell: str, tmp_path: Path):
     result = subprocess.run(
-        [HOME / "dra-infra", "--install-completion", shell],
+        [warm().command, "--install-completion", shell],
         capture_output=True,
         text=True,
         check=False,

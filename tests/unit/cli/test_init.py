@@ -18,8 +18,7 @@ from dra_infra.cli.init_project import write_whole
 from dra_infra.errors import ProblemsError, ScaffoldError
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.testing import synth
-
-MAIN = "from dra_infra.cli.app import main; main()"
+from tests.warm_commands import warm
 
 
 def init(*arguments: str) -> str:
@@ -44,9 +43,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 
 def run(*arguments: str, cwd: Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=cwd, input=given, capture_output=True, text=True, check=False
-    )
+    return subprocess.run(arguments, cwd=cwd, input=given, capture_output=True, text=True, check=False)
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -66,19 +63,19 @@ def test_a_new_project_works_with_every_command_that_it_names(here: Path):
     git(folder, "init")
     git(folder, "add", ".")
     git(folder, "commit", "--message", "Start")
-    objects = run("-c", MAIN, "synth", cwd=folder)
+    objects = run(warm().command, "synth", cwd=folder)
     assert (objects.returncode, objects.stderr) == (0, "")
-    checked = run("-c", MAIN, "validate", "-", cwd=folder, given=objects.stdout)
+    checked = run(warm().command, "validate", "-", cwd=folder, given=objects.stdout)
     assert checked.returncode == 0, checked.stderr
-    placed = run("-c", MAIN, "simulate", cwd=folder)
+    placed = run(warm().command, "simulate", cwd=folder)
     assert (placed.returncode, placed.stderr) == (0, "")
     assert "✓ Deployment inference/inference  2 pods" in placed.stdout
-    tests = run("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=folder)
+    tests = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=folder)
     assert tests.returncode == 0, tests.stdout
     assert "3 passed" in tests.stdout
     program = folder / "__main__.py"
     program.write_text(program.read_text().replace("count=1", "count=9"))
-    reviewed = run("-c", MAIN, "review", "--base", "HEAD", cwd=folder)
+    reviewed = run(warm().command, "review", "--base", "HEAD", cwd=folder)
     assert reviewed.returncode == 1, reviewed.stderr
     assert "server-" in reviewed.stdout
     assert "needs 9 devices" in " ".join(reviewed.stdout.split())
@@ -122,7 +119,7 @@ def test_a_file_of_a_fleet_moves_into_the_project_and_is_found_from_anywhere(her
     assert (here / "infra" / "fleet.yaml").read_text() == "nodeGroups: [{kind: hgx-h100, count: 2}]\n"
     placed = CliRunner().invoke(app, ["simulate", "infra"])
     assert (placed.exit_code, "✓ Deployment" in placed.stdout) == (0, True)
-    tests = run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(here / "infra"), cwd=here)
+    tests = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(here / "infra"), cwd=here)
     assert "3 passed" in tests.stdout
 
 

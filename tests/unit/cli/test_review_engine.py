@@ -15,8 +15,8 @@ import pytest
 
 from dra_infra.program import preview
 from dra_infra.program.project import load_project
+from tests.warm_commands import warm
 
-MAIN = "from dra_infra.cli.app import main; main()"
 SETTINGS = (
     'import pulumi_kubernetes as k8s\nk8s.core.v1.ConfigMap("a", metadata={"name": "a"}, data={"k": "%s"})\n'
 )
@@ -56,7 +56,7 @@ def _arguments(tmp_path: Path, folder: Path, arguments, cli: str, environment) -
     if not (binaries / "git").exists():
         (binaries / "git").symlink_to(git)
     return {
-        "args": [sys.executable, "-c", MAIN, "review", *arguments],
+        "args": [warm().command, "review", *arguments],
         "cwd": folder,
         "env": {**os.environ, "COLUMNS": "200", "PATH": str(binaries), **environment},
         "capture_output": True,

@@ -12,6 +12,7 @@ import pytest
 
 from dra_infra.errors import Place, Problem
 from dra_infra.sources import files
+from tests.warm_commands import warm
 
 ROOT = Path(__file__).parents[3]
 CLAIM = """\
@@ -33,7 +34,7 @@ def validate(
     *arguments: str | Path, stdin: bytes = b"", **environment: str
 ) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "dra_infra.cli.app", "validate", *map(str, arguments)],
+        [warm().command, "validate", *map(str, arguments)],
         input=stdin,
         capture_output=True,
         check=False,
