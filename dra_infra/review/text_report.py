@@ -76,7 +76,11 @@ def render_text(review: Review, *, color: bool = False, width: int = 120) -> str
         _environ={},
     )
     for block in _blocks(review):
-        console.print(block, soft_wrap=not isinstance(block, Table))
+        if color or isinstance(block, Table):
+            console.print(block, soft_wrap=not isinstance(block, Table))
+        else:
+            # The console would write the same, and takes a tenth of a millisecond for a line.
+            out.write(f"{block}\n")
     text = out.getvalue()
     return text if color else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
