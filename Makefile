@@ -88,6 +88,7 @@ e2e-node: $(STAMP) ## The part of e2e with a real node: kubelet, containerd and 
 
 soak: $(STAMP) ## The same for longer: 100,000 damaged documents, more pods that come and go, outages of half a minute (about 30 minutes)
 	@DRA_INFRA_SOAK=1 $(BIN)/pytest -q -n0 tests/unit/hostile
+	@DRA_INFRA_SOAK=1 $(BIN)/pytest -q -n0 tests/unit/output/test_secrets.py
 	@DRA_INFRA_SOAK=1 $(BIN)/pytest -q -n0 tests/unit/plugin/test_crashes.py
 	@DRA_INFRA_SOAK=1 $(BIN)/pytest -n0 -m e2e tests/e2e/node
 
