@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -27,6 +28,7 @@ def figure(name: str, seconds: float) -> Figure:
     )
 
 
+@functools.cache
 def specs_written_by(program: str, kind: str) -> list[object]:
     run = subprocess.run(
         [sys.executable, str(PROGRAMS / program), "9", kind], capture_output=True, text=True, check=True

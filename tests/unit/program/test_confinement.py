@@ -9,6 +9,7 @@ from dra_infra.errors import Problem, ProgramError
 from dra_infra.program import sandbox
 from dra_infra.program.confinement import Allowance, describe, environment_for, explain, read_allowance
 from dra_infra.program.isolated import RunningSynth
+from tests.warm_commands import warm
 
 HEAD = "import pulumi_kubernetes as k8s\nk8s.core.v1.Namespace('n', metadata={'name': 'n'})\n"
 
@@ -42,6 +43,12 @@ def project(tmp_path: Path):
         return RunningSynth(top / "infra", inside=top, allowance=allowance)
 
     return run
+
+
+@pytest.fixture
+def starts_warm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has programs run in copies of a process that has loaded all: what confines them is entered after that."""
+    monkeypatch.setattr(sys, "executable", warm().python)
 
 
 def said_by(running: RunningSynth) -> Problem:
@@ -78,7 +85,7 @@ def said_by(running: RunningSynth) -> Problem:
         "__import__('socket').socketpair(type=__import__('socket').SOCK_DGRAM)",
     ],
 )
-def test_a_program_is_refused_what_is_not_its_own(project, tmp_path: Path, program: str):
+def test_a_program_is_refused_what_is_not_its_own(project, starts_warm, tmp_path: Path, program: str):
     (tmp_path / "outside.txt").write_text("x")
     problem = said_by(project(program + "\n"))
     assert problem.code == "program-raised"

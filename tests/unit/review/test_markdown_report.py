@@ -22,15 +22,15 @@ GITHUB = MarkdownIt("gfm-like", {"html": True, "linkify": False})
 hostile = st.one_of(
     st.text(st.characters(), max_size=30),
     st.sampled_from(["```", "````\n```diff", "</details>", "<script>", "| a |", "-->", "@everyone", "#1", "www.x.y", "\u202e", "\x1b[31m", "\ud800", "- [ ] x", "\n---\n", "&lt;", "![x](y)", "http://x.y", "a@b.c"]),
-    st.sampled_from(["megabyte of x", "megabyte of `", "megabyte of <b>", "megabyte of |", "megabyte of \u202e"]),
+    st.sampled_from(["very much of x", "very much of `", "very much of <b>", "very much of |", "very much of \u202e"]),
     st.text("`~<>|*_[]()-\n \\", max_size=30),
 )  # fmt: skip
 
 
 def expand(text):
-    """What a strategy stands for; a megabyte itself would fill Hypothesis' messages."""
-    unit = text.removeprefix("megabyte of ")
-    return unit * (1_000_000 // len(unit)) if unit and unit != text else text
+    """What a strategy stands for: more than any comment may have, which would fill Hypothesis' messages."""
+    unit = text.removeprefix("very much of ")
+    return unit * (2 * BUDGET // len(unit)) if unit and unit != text else text
 
 
 def program(names, data, problems=(), not_seen=()):

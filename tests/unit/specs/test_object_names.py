@@ -10,6 +10,7 @@ from dra_infra.specs.object_names import check_component_name, hash_spec, name_b
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
 )
 
 
