@@ -11,8 +11,9 @@ STAMP := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 IMAGE ?=
 PROVIDER ?= stand-in
-# One more than cores: a test on real parts waits for a third of its time.
+# One more than cores: a test on real parts waits for a third of its time, and some of the fast ones for a pause or an end.
 E2E_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+TEST_WORKERS ?= $(E2E_WORKERS)
 
 .PHONY: help venv demo test check format lint typecheck layers house workflows advisories release-check docs-version golden golden-costs tools cluster image e2e e2e-node e2e-gpu soak parity parity-mutants docs bench compat protos clean
 
@@ -33,8 +34,9 @@ venv: $(STAMP) ## Make the virtual environment in .venv, and nothing else (needs
 demo: $(STAMP) ## Run the quickstart: objects, placement, and a review of a change (needs Python only)
 	@$(BIN)/python examples/demo.py
 
-test: $(STAMP) ## Run all fast tests (needs Python only)
-	@$(BIN)/pytest -q -n auto -m "not e2e"
+test: $(STAMP) ## Run all fast tests, about 4 minutes on two cores (needs Python only)
+	@failed=0; $(BIN)/pytest -q -n $(TEST_WORKERS) --dist worksteal -m "not e2e" || failed=$$?; \
+	echo "make test: $$((SECONDS / 60)) min $$((SECONDS % 60)) s"; exit $$failed
 
 check: format lint workflows typecheck layers house test ## Everything a commit must pass
 
