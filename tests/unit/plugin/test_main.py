@@ -331,8 +331,6 @@ def test_ctrl_c_ends_a_check_quietly_and_leaves_nothing_for_the_kubelet(machine:
         [sys.executable, "-c", PATIENT, "--check", *machine.words()],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # What a shell starts in the background ignores it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     ) as process:
         try:
             wait_until(lambda: any(machine.kubelet.registry.glob("check-*")))
