@@ -21,12 +21,12 @@ from dra_infra.catalog import load_fleet
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.placement.placement import WorkloadPlacement
+from dra_infra.placement.placement import JointVerdict, WorkloadPlacement
 from dra_infra.placement.scheduling import place, place_claim
 from dra_infra.program import synth as engine
 from dra_infra.program_objects import Program, ProgramObject
 
-__all__ = ["Claim", "Fit", "SynthesizedProgram", "synth"]
+__all__ = ["Claim", "Fit", "JointFit", "SynthesizedProgram", "synth"]
 
 _CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
@@ -79,6 +79,28 @@ class Fit:
     def nodes(self) -> tuple[str, ...]:
         """The nodes that can take such a pod."""
         return tuple(each.node for each in self.placement.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class JointFit:
+    """The verdict on all workloads at once; true in a test when every order of arrival ends with all pods placed.
+
+    Its text is the verdict with its proof, or with the two orders of which one places all pods and one does not.
+    """
+
+    joint: JointVerdict
+    fleet: str
+
+    def __bool__(self) -> bool:
+        return self.joint.verdict == "always"
+
+    def __repr__(self) -> str:
+        orders = [
+            f"{what}: {order}"
+            for what, order in (("all are placed", self.joint.works), ("not all are", self.joint.fails))
+            if order is not None and self.joint.verdict == "depends-on-order"
+        ]
+        return f"<all workloads on {self.fleet}: {'; '.join([str(self.joint), *orders])}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +185,11 @@ class SynthesizedProgram:
             if workload in (each.owner.name, str(each.owner)):
                 return Fit(each, str(each.owner), chosen.name)
         raise KeyError(_not_found("workload with claims", workload, {each.owner.name for each in placements}))
+
+    def fits_all(self, fleet: str | Fleet) -> JointFit:
+        """Place all workloads on *fleet* at once, in every order of arrival."""
+        chosen = _fleet(fleet, self.program)
+        return JointFit(place(self.objects, chosen, release=self.program.release).joint, chosen.name)
 
     def object(self, kind: str, name: str, namespace: str = "") -> Mapping[str, Any]:
         """The object with this kind and name.

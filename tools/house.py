@@ -18,7 +18,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parent.parent
 PACKAGE: Final = "dra_infra"
 
-MOST_MODULES: Final = 420
+MOST_MODULES: Final = 425
 MOST_LINES: Final = 85_500
 MEDIAN: Final = range(150, 221)
 LONGEST_MODULE: Final = 450

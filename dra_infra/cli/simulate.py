@@ -15,7 +15,7 @@ from dra_infra.cli.settings import check_settings, find_fleet, read_program, rea
 from dra_infra.errors import InvalidSpecError, in_reading_order
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.placement import what_if
-from dra_infra.placement.placement import Headroom, Placement, Room, WorkloadPlacement
+from dra_infra.placement.placement import Headroom, JointVerdict, Order, Placement, Room, WorkloadPlacement
 from dra_infra.placement.scheduling import place
 from dra_infra.program.project import DRIVER_SETTING, KUBERNETES_SETTING
 from dra_infra.review.placements import DeviceNames, describe_placement
@@ -23,6 +23,7 @@ from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.target import ClusterTarget, check_target
 
 _MARKS = {"fits": "✓", "does-not-fit": "✗", "not-decided": "?"}
+_JOINT_MARKS = {"always": "✓", "depends-on-order": "!", "never": "✗", "not-decided": "?"}
 
 
 def run(
@@ -96,7 +97,12 @@ def run(
         write_json(_to_json(placement, release))
     else:
         write_lines(describe(placement))
-    return 0 if placement.fits_count == len(placement.workloads) else 1
+    return 0 if placement.fits_count == len(placement.workloads) and fits_at_once(placement) else 1
+
+
+def fits_at_once(placement: Placement) -> bool:
+    """True when some order of arrival places all pods."""
+    return placement.joint.verdict in ("always", "depends-on-order")
 
 
 def describe(placement: Placement) -> Iterator[str]:
@@ -108,10 +114,20 @@ def describe(placement: Placement) -> Iterator[str]:
         yield from (f"    {line}" for line in _details(each))
     if not placement.workloads:
         yield f"no workload of the program needs devices of {placement.fleet.name}"
-    elif placement.together is False and placement.fits_count == len(placement.workloads):
-        yield "Each workload was placed alone; room for all of them at once was not found."
+    else:
+        yield from _describe_joint(placement.joint)
     yield from placement.notes
     yield from _describe_headroom(placement.headroom)
+
+
+def _describe_joint(joint: JointVerdict) -> Iterator[str]:
+    """One line for all workloads at once, then the orders that show it, or the rest of the proof."""
+    yield f"{_JOINT_MARKS[joint.verdict]} All at once: {joint}"
+    if joint.verdict == "depends-on-order":
+        yield f"    all are placed: {joint.works}"
+        yield f"    not all are:    {joint.fails}"
+    elif joint.verdict != "always":
+        yield from (f"    {reason}" for reason in joint.reasons[1:])
 
 
 def _describe_headroom(headroom: Sequence[Headroom]) -> Iterator[str]:
@@ -150,7 +166,7 @@ def _to_json(placement: Placement, release: Release) -> dict[str, object]:
             {"name": each.name, "before": _room(each.before), "after": _room(each.after)}
             for each in placement.headroom
         ],
-        "together": placement.together,
+        "joint": _joint(placement.joint),
         "notes": list(placement.notes),
         "workloads": [
             {
@@ -165,6 +181,24 @@ def _to_json(placement: Placement, release: Release) -> dict[str, object]:
             }
             for each in placement.workloads
         ],
+    }
+
+
+def _joint(joint: JointVerdict) -> dict[str, object]:
+    return {
+        "verdict": joint.verdict,
+        "reasons": list(joint.reasons),
+        "works": _order(joint.works) if joint.works else None,
+        "fails": _order(joint.fails) if joint.fails else None,
+    }
+
+
+def _order(order: Order) -> dict[str, object]:
+    return {
+        "arrivals": [
+            {"owner": str(each.owner), "node": each.node, "pods": each.pods} for each in order.arrivals
+        ],
+        "pending": [{"owner": str(owner), "pods": number} for owner, number in order.pending],
     }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -183,6 +183,22 @@ class ClusterState:
         self._others = others
         self._free: dict[int, Amounts] = {}
         self._claims: dict[ObjectRef, HeldClaim] = {}
+
+    def fork(self) -> ClusterState:
+        """The same state, to go on from."""
+        other = ClusterState(self._attempts, self._amounts, self.in_use.fork(), self._others.copy())
+        other._free = dict(self._free)
+        other._claims = {ref: replace(held) for ref, held in self._claims.items()}
+        return other
+
+    def key_of(self, node: int) -> Hashable:
+        """Equal for states in which a node has the same devices and the same resources left."""
+        free = self._free.get(node)
+        return self.in_use.of(node), None if free is None else tuple(sorted(free.items()))
+
+    def claims_key(self, node: int) -> Hashable:
+        """Equal for nodes on which the same shared claims are allocated, for as many pods."""
+        return frozenset((ref, held.consumers) for ref, held in self._claims.items() if held.node == node)
 
     def open_demands(self, plan: PodPlan) -> tuple[Demand, ...]:
         """Demands of those claims of a pod that are not allocated yet."""

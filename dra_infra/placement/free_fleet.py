@@ -141,6 +141,11 @@ class FreeFleet:
         """The fleet with nothing on it but what was taken before."""
         return ClusterState(self.attempts, self.amounts, self._in_use.fork(), self.running.copy())
 
+    def node_state(self, node: int) -> ClusterState:
+        """A node as `state` has it, without what is known of the others, so that many states of it are cheap."""
+        in_use = InUse(self.cluster, self._shared, self._in_use.state)
+        return ClusterState(self.attempts, self.amounts, in_use, self.running.on_node(node))
+
     def key_of(self, plan: PodPlan) -> tuple[object, ...]:
         """Equal for pods with the same answer, now and as the fleet fills up."""
         if not plan.shape.asks and not self._keeps_off:

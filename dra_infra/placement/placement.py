@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
 
 from dra_infra.explanation.records import FitVerdict
 from dra_infra.kubernetes.api.metadata import ObjectRef
@@ -124,22 +125,93 @@ class Headroom:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Arrivals:
+    """Pods of one workload that arrive one after the other and go to one node."""
+
+    owner: ObjectRef
+    node: str
+    pods: int = 1
+
+    def __str__(self) -> str:
+        number = f"{self.pods:,} x " if self.pods > 1 else ""
+        return f"{number}{self.owner} on {self.node}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Order:
+    """An order of arrival, played through by the allocator.
+
+    Args:
+        arrivals: The pods that found a node, in order.
+        pending: Workloads with pods that then find none, and the number of these.
+    """
+
+    arrivals: tuple[Arrivals, ...]
+    pending: tuple[tuple[ObjectRef, int], ...] = ()
+
+    def __str__(self) -> str:
+        shown = [str(each) for each in self.arrivals[:_SHOWN]]
+        if len(self.arrivals) > _SHOWN:
+            shown.append(f"{len(self.arrivals) - _SHOWN:,} arrivals more")
+        waiting = [f"{number:,} x {owner}" for owner, number in self.pending[:_SHOWN]]
+        if len(self.pending) > _SHOWN:
+            waiting.append(f"{len(self.pending) - _SHOWN:,} workloads more")
+        return "; ".join(
+            [", ".join(shown) or "nothing", *([f"pending: {', '.join(waiting)}"] if waiting else [])]
+        )
+
+
+_SHOWN: Final = 6
+"""Arrivals of an order that its text shows."""
+
+JointAnswer: TypeAlias = Literal["always", "depends-on-order", "never", "not-decided"]
+
+
+_HEADS: Final[dict[JointAnswer, str]] = {
+    "always": "fit in every order of arrival",
+    "depends-on-order": "fit or not, depending on the order of arrival",
+    "never": "never fit at once",
+    "not-decided": "not decided whether they fit at once",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JointVerdict:
+    """How sure it is that all pods run at once (ADR 12).
+
+    Args:
+        verdict: `always`: every order of arrival ends with all pods placed. `depends-on-order`: with `works` it does, with
+            `fails` it does not. `never`: no assignment to nodes exists. `not-decided`: none of these was shown.
+        reasons: The proof, or what was tried, in words and numbers.
+        works: An order with which all pods find a node.
+        fails: An order that leaves pods pending.
+    """
+
+    verdict: JointAnswer
+    reasons: tuple[str, ...] = ()
+    works: Order | None = None
+    fails: Order | None = None
+
+    def __str__(self) -> str:
+        head = _HEADS[self.verdict]
+        return f"{head}: {self.reasons[0]}" if self.reasons and self.verdict != "always" else head
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Placement:
     """The placement of all pods with claims of one program on one fleet.
 
     Args:
         fleet: Where they were placed.
         workloads: Sorted by namespace, kind and name.
-        together: Whether the joint placement found room for every pod of every workload at once. False means
-            "not proven": it takes the first node for each pod, another order may still do. None when a workload
-            is not decided.
+        joint: The verdict on all workloads at once.
         notes: What else the reader must know, in the user's words.
         headroom: What is left per device class and MIG profile that some device is in; empty when it was not asked for.
     """
 
     fleet: Fleet = field(repr=False)
     workloads: tuple[WorkloadPlacement, ...] = ()
-    together: bool | None = True
+    joint: JointVerdict = JointVerdict(verdict="always")
     notes: tuple[str, ...] = ()
     headroom: tuple[Headroom, ...] = ()
 

@@ -19,8 +19,9 @@ from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import Capacity, FreeAnswer, FreeFleet, Tally
 from dra_infra.placement.headroom import count_headroom
 from dra_infra.placement.joint import ObjectMakers, count_daemons, open_program, place_together, plan_alone
+from dra_infra.placement.joint_verdict import judge_jointly
 from dra_infra.placement.outcomes import Aborted, NotDecided
-from dra_infra.placement.placement import NodePlacement, Placement, Reason, WorkloadPlacement
+from dra_infra.placement.placement import JointVerdict, NodePlacement, Placement, Reason, WorkloadPlacement
 from dra_infra.placement.workloads import ProgramObjects
 
 
@@ -91,22 +92,21 @@ def place(
     scheduler = _Scheduler(free, makers)
     answers = [scheduler.place_alone(workload) for workload in workloads]
     order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
-    made, refused = makers.make_together([workloads[number] for number in order])
+    wanted = [workloads[number] for number in order]
+    made, refused = makers.make_together(wanted)
     together = place_together(free, made)
     joint = dict(zip(order, together.pods, strict=True))
     placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(answers))
-    fits_together, about = _judge_together(placed)
     return Placement(
         fleet=fleet,
         workloads=placed,
-        together=fits_together,
+        joint=_judge_jointly(free, placed, wanted, made, refused, is_late),
         notes=(
             *fleet.notes,
             *opened.notes,
             *(f"{each.path}: {each.message}" for each in free.cluster.problems),
             *_name_policies(objects, workloads),
             *refused,
-            *about,
         ),
         headroom=count_headroom(free.attempts, free.in_use, together.in_use, objects.readable_classes)
         if with_headroom
@@ -262,17 +262,27 @@ def _halt_code(halt: Aborted | NotDecided) -> str:
     return "allocation-aborted" if isinstance(halt, Aborted) else halt.code
 
 
-def _judge_together(placed: Sequence[WorkloadPlacement]) -> tuple[bool | None, list[str]]:
-    if any(answer.verdict == "not-decided" for answer in placed):
-        return None, []
-    left = [answer for answer in placed if len(answer.pods) < answer.replicas]
-    notes = [
-        f"{answer.owner} fits alone; not proven together: the joint placement, which gives each pod the first node in "
-        f"order, found room for {len(answer.pods)} of {answer.replicas} pods"
-        for answer in left
-        if answer.verdict == "fits"
-    ]
-    return not left and all(answer.verdict == "fits" for answer in placed), notes
+def _judge_jointly(
+    free: FreeFleet,
+    placed: Sequence[WorkloadPlacement],
+    wanted: Sequence[Workload],
+    made: Sequence[Workload],
+    refused: Sequence[str],
+    is_late: Callable[[], bool] | None,
+) -> JointVerdict:
+    answers = {answer.owner: answer for answer in placed}
+    for each, made_of in zip(wanted, made, strict=True):
+        reasons = answers[each.owner].reasons
+        if isinstance(each.plan, Undecided) or answers[each.owner].verdict == "not-decided":
+            why = f": {reasons[0]}" if reasons else ""
+            return JointVerdict(verdict="not-decided", reasons=(f"{each.owner} is not decided{why}",))
+        if each.replicas is not None and (made_of.replicas or 0) < each.replicas:
+            # Quotas count whatever the order, so what one order makes is the most that any does.
+            alone = [f"{each.owner}: {reason}" for reason in reasons if reason.code == "quota-refuses"]
+            beside = [note for note in refused if note.startswith(f"{each.owner} ")]
+            return JointVerdict(verdict="never", reasons=(*alone, *beside)[:1])
+    plans = [(each, each.plan) for each in wanted if isinstance(each.plan, PodPlan)]
+    return judge_jointly(free, plans, is_late or (lambda: False))
 
 
 def _name_policies(objects: ProgramObjects, workloads: Sequence[Workload]) -> list[str]:

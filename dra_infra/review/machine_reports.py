@@ -23,6 +23,9 @@ from dra_infra.review.engine_steps import EngineOnly, EngineSide
 from dra_infra.review.placements import WorkloadReview
 from dra_infra.review.reviews import Review
 
+_TOGETHER: Final = {"always": True, "depends-on-order": True, "never": False, "not-decided": None}
+"""What the first version of the report says of the verdict on all workloads at once."""
+
 
 def render_junit(review: Review) -> str:
     """One suite; ends with a line break. Its first case is called by the verdict, and passes: others say what fails.
@@ -229,7 +232,7 @@ def _fleet(placement: Placement | None) -> dict[str, Any] | None:
         "name": fleet.name,
         "nodes": len(fleet.nodes),
         "devices": fleet.device_count,
-        "together": placement.together,
+        "together": _TOGETHER[placement.joint.verdict],
     }
 
 

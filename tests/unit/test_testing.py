@@ -43,6 +43,15 @@ def test_a_workload_is_asked_as_a_whole(synthesized):
         synthesized.fits("hgx-h100", "trian")
 
 
+def test_all_workloads_are_asked_at_once(synthesized):
+    assert synthesized.fits_all("hgx-h100")
+    fit = synthesized.fits_all("a100-80gb")
+    assert not fit
+    assert repr(fit) == (
+        "<all workloads on a100-80gb x 1: never fit at once: no node takes a pod of Pod train>"
+    )
+
+
 def test_objects_are_given_by_component_and_by_name(synthesized):
     (template,) = synthesized.component("trainer")
     assert template["kind"] == "ResourceClaimTemplate"

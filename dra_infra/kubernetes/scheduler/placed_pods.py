@@ -129,6 +129,17 @@ class PlacedPods:
         copied._touched = dict(self._touched)
         return copied
 
+    def on_node(self, node: int) -> PlacedPods:
+        """Copies the pods of one node."""
+        copied = object.__new__(PlacedPods)
+        copied._topology, copied._namespaces = self._topology, self._namespaces
+        copied._ports, copied._placed, copied._watches = PortRecord(), {}, {}
+        copied._ties, copied._touched = self._ties, {}
+        for shape, nodes in self._placed.items():
+            if node in nodes:
+                copied._count(shape, node, nodes[node])
+        return copied
+
     def add(self, shape: PodShape, node: int) -> None:
         """Put a pod on a node, whether or not it may be there."""
         self._count(shape, node, 1)
@@ -167,6 +178,16 @@ class PlacedPods:
     def is_free(self, shape: PodShape) -> bool:
         """No pod that is there, nor one more of this shape, keeps one off any node."""
         return not shape.asks and self._watch(shape).affinity.is_idle
+
+    @property
+    def nodes(self) -> frozenset[int]:
+        """The nodes that have pods."""
+        return frozenset(node for nodes in self._placed.values() for node in nodes)
+
+    @property
+    def apart_keys(self) -> frozenset[str]:
+        """Topology keys of the required anti-affinity of pods that are there."""
+        return frozenset(term.topology_key for shape in self._placed for term in shape.apart)
 
     def has_near(self, shape: PodShape) -> bool:
         """A pod is there that the required affinity of the shape names, on any node."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 
@@ -8,29 +9,7 @@ import yaml
 from click.testing import CliRunner
 
 from dra_infra.cli.app import app
-from dra_infra.cli.simulate import describe
 from dra_infra.errors import ProblemsError
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.placement.placement import Placement, Reason, WorkloadPlacement
-
-
-def test_room_for_all_at_once_is_doubted_only_where_each_fits_alone():
-    def lines(*verdicts):
-        workloads = tuple(
-            WorkloadPlacement(
-                owner=ObjectRef(kind="Job", name=f"j{index}", namespace="ml"),
-                replicas=1,
-                verdict=verdict,
-                reasons=(Reason(code="too-few-nodes", message="0 of 1 pods fit"),),
-            )
-            for index, verdict in enumerate(verdicts)
-        )
-        return "\n".join(describe(Placement(fleet=Fleet(name="f"), workloads=workloads, together=False)))
-
-    assert "placed alone" in lines("fits", "fits")
-    assert "placed alone" not in lines("does-not-fit")
-
 
 CLASS = {
     "apiVersion": "resource.k8s.io/v1",
@@ -143,3 +122,61 @@ def test_mistakes_of_a_what_if_are_told_with_their_code(manifests, options, code
 def test_an_older_driver_publishes_an_older_fleet(manifests):
     _, found = answer(manifests, "--fleet", "hgx-h100", "--driver", "25.8")
     assert "driver=25.8" in found["fleet"]
+
+
+def two_sizes(tmp_path, *, ones, eights):
+    """A folder with a Deployment of pods with one GPU, and one of pods with all eight of a node."""
+
+    def sized(name, count, replicas):
+        template = copy.deepcopy(TEMPLATE)
+        template["metadata"]["name"] = name
+        template["spec"]["spec"]["devices"]["requests"][0]["exactly"]["count"] = count
+        serving = copy.deepcopy(SERVING)
+        serving["metadata"]["name"] = name
+        serving["spec"]["replicas"] = replicas
+        serving["spec"]["template"]["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] = name
+        return template, serving
+
+    objects = [CLASS, *sized("one", 1, ones), *sized("eight", 8, eights)]
+    path = tmp_path / "two-sizes.yaml"
+    path.write_text(yaml.safe_dump_all(objects))
+    return str(path)
+
+
+def test_all_workloads_at_once_never_fit_though_each_does(tmp_path):
+    path = two_sizes(tmp_path, ones=9, eights=1)
+    code, found = answer(path, "--fleet", "hgx-h100 x 2")
+    assert [each["verdict"] for each in found["workloads"]] == ["fits", "fits"]
+    assert (code, found["joint"]["verdict"]) == (1, "never")
+    (proof,) = found["joint"]["reasons"]
+    assert proof == (
+        "17 devices asked (8 devices by Deployment ml/eight, 9 devices by Deployment ml/one); "
+        "2 nodes can serve pods that ask for 16 devices at once"
+    )
+    assert (
+        "✗ All at once: never fit at once: 17 devices asked"
+        in simulate(path, "--fleet", "hgx-h100 x 2").stdout
+    )
+
+
+def test_an_order_that_works_and_one_that_does_not_are_both_shown(tmp_path):
+    path = two_sizes(tmp_path, ones=2, eights=1)
+    code, found = answer(path, "--fleet", "hgx-h100 x 2")
+    joint = found["joint"]
+    assert (code, joint["verdict"]) == (0, "depends-on-order")
+    assert joint["works"]["pending"] == []
+    assert joint["fails"]["pending"] == [{"owner": "Deployment ml/eight", "pods": 1}]
+    assert {each["node"] for each in joint["fails"]["arrivals"]} == {"hgx-h100-0", "hgx-h100-1"}
+    lines = simulate(path, "--fleet", "hgx-h100 x 2").stdout.splitlines()
+    assert (
+        "    not all are:    Deployment ml/one on hgx-h100-0, Deployment ml/one on hgx-h100-1; "
+        in "\n".join(lines)
+    )
+    assert any(line.endswith("pending: 1 x Deployment ml/eight") for line in lines)
+
+
+def test_room_in_every_order_is_one_line(tmp_path):
+    path = two_sizes(tmp_path, ones=2, eights=1)
+    result = simulate(path, "--fleet", "hgx-h100 x 4")
+    assert result.return_value == 0
+    assert "✓ All at once: fit in every order of arrival" in result.stdout.splitlines()

@@ -85,7 +85,7 @@ def test_anti_affinity_between_workloads_decides_together(build):
     both = program(build, web(build), web(build, "work", affinity=apart(term())))
     placement = place(both, fleet)
     assert [each.verdict for each in placement.workloads] == ["fits", "fits"]
-    assert placement.together is False
+    assert placement.joint.verdict == "never"
 
 
 def test_spreading_alternates_between_zones(build):
@@ -292,7 +292,7 @@ def test_quotas_count_what_others_and_other_workloads_make(build):
     both = program(build, web(build, replicas=2), web(build, "work", replicas=2))
     placement = place([*both, quota], fleet)
     assert [each.verdict for each in placement.workloads] == ["fits", "fits"]
-    assert placement.together is False
+    assert placement.joint.verdict == "never"
     assert any("Deployment ml/work gets 1 of 2 pods" in note for note in placement.notes)
     taken = Taken(pods=(), policies=(quota,), made={"ml": Counter({"pods": 2})})
     answers = place(both, fleet, taken=taken).workloads

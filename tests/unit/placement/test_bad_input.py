@@ -78,4 +78,4 @@ def test_junk_in_any_field_is_answered(build, number):
 
 def test_no_input_at_all_is_an_empty_answer(build):
     placement = place([], build.a_fleet())
-    assert (placement.workloads, placement.together, placement.fits_count) == ((), True, 0)
+    assert (placement.workloads, placement.joint.verdict, placement.fits_count) == ((), "always", 0)

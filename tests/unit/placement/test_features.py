@@ -62,7 +62,7 @@ def test_admin_access_takes_nothing_from_anybody(build):
         build.a_pod("watcher", "template:watch"),
     ]
     placement = place(manifests, fleet)
-    assert placement.together is True
+    assert placement.joint.verdict == "always"
     assert [each.pods[0].devices[0].admin for each in placement.workloads] == [False, True]
 
 

@@ -35,7 +35,7 @@ def test_equal_workloads_are_searched_once(build, searches):
     templates = [build.a_template(f"t{index}", build.a_request(count=8)) for index in range(40)]
     deployments = [build.a_deployment(f"d{index}", f"template:t{index}") for index in range(40)]
     placement = place([build.a_class(), *templates, *deployments], fleet)
-    assert placement.together is True
+    assert placement.joint.verdict == "always"
     assert searches == ["........", "xxxxxxxx"]
 
 

@@ -226,7 +226,7 @@ def test_plain_pod_uses_nothing_that_is_not_modelled(build):
 def test_pods_without_claims_are_not_reported(build):
     placement = place([build.a_deployment("d"), build.a_pod("p")], build.a_fleet(build.gpus("a")))
     assert placement.workloads == ()
-    assert placement.together is True
+    assert placement.joint.verdict == "always"
 
 
 def test_one_claim_can_be_asked_for_alone(build):

@@ -109,7 +109,7 @@ def test_two_pods_with_one_claim_are_placed_on_one_node(build):
     manifests = [build.a_class(), build.a_claim("c", build.a_request())]
     pods = [build.a_pod("p", "claim:c"), build.a_pod("q", "claim:c")]
     placement = place([*manifests, *pods], fleet)
-    assert placement.together is True
+    assert placement.joint.verdict == "always"
     assert [workload.pods[0].node for workload in placement.workloads] == ["a", "a"]
 
 
@@ -169,27 +169,29 @@ def both(build, fleet, first, second):
 
 def test_workloads_that_fit_together_are_proven_to(build):
     placement = both(build, build.a_fleet(build.gpus("n")), 4, 4)
-    assert (placement.together, placement.fits_count, placement.notes) == (True, 2, ())
+    assert (placement.joint.verdict, placement.fits_count, placement.notes) == ("always", 2, ())
     assert [build.devices(workload.pods[0])[0] for workload in placement.workloads] == ["gpu-0", "gpu-4"]
 
 
 def test_workloads_that_fit_alone_only_are_told_apart(build):
     placement = both(build, build.a_fleet(build.gpus("n")), 5, 4)
-    assert (placement.together, placement.fits_count) == (False, 2)
-    (note,) = placement.notes
-    assert note == (
-        "Deployment ml/b fits alone; not proven together: the joint placement, which gives each pod the first node in "
-        "order, found room for 0 of 1 pods"
+    assert (placement.joint.verdict, placement.fits_count) == ("never", 2)
+    (proof,) = placement.joint.reasons
+    assert proof == (
+        "9 devices asked (5 devices by Deployment ml/a, 4 devices by Deployment ml/b); "
+        "1 node can serve pods that ask for 5 devices at once"
     )
 
 
 def test_workload_that_does_not_fit_alone_is_not_together(build):
-    assert both(build, build.a_fleet(build.gpus("n")), 9, 1).together is False
+    joint = both(build, build.a_fleet(build.gpus("n")), 9, 1).joint
+    assert (joint.verdict, joint.reasons) == ("never", ("no node takes a pod of Deployment ml/a",))
 
 
 def test_undecided_workload_leaves_the_whole_open(build):
     placement = place([build.a_pod("p", "template:nope")], build.a_fleet(build.gpus("n")))
-    assert placement.together is None
+    assert placement.joint.verdict == "not-decided"
+    assert placement.joint.reasons[0].startswith("Pod ml/p is not decided: ")
 
 
 def test_workloads_are_sorted_by_namespace_kind_and_name(build):

@@ -19,7 +19,14 @@ from dra_infra.kubernetes.api.resource_slice import (
     ResourceSliceSpec,
 )
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint
-from dra_infra.placement.placement import DeviceChoice, NodePlacement, Placement, Reason, WorkloadPlacement
+from dra_infra.placement.placement import (
+    DeviceChoice,
+    JointVerdict,
+    NodePlacement,
+    Placement,
+    Reason,
+    WorkloadPlacement,
+)
 from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen, Program, ProgramObject
 from dra_infra.review import Review, review
@@ -161,7 +168,7 @@ def a_fleet(*pairs, name="production", nodes=(), **rest):
     )
 
 
-def place_first_fit(fleet, *wishes, together=True, unmodelled=(), notes=()):
+def place_first_fit(fleet, *wishes, joint="always", unmodelled=(), notes=()):
     """What a placement looks like, by first fit: (kind, name, replicas, count, model) each, in this order."""
     free = _all(fleet)
     workloads = []
@@ -204,7 +211,9 @@ def place_first_fit(fleet, *wishes, together=True, unmodelled=(), notes=()):
             )
         )
     workloads.sort(key=lambda workload: (workload.owner.namespace, workload.owner.kind, workload.owner.name))
-    return Placement(fleet=fleet, workloads=tuple(workloads), together=together, notes=tuple(notes))
+    return Placement(
+        fleet=fleet, workloads=tuple(workloads), joint=JointVerdict(verdict=joint), notes=tuple(notes)
+    )
 
 
 def _all(fleet):

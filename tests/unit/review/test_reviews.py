@@ -139,7 +139,7 @@ def test_what_the_placement_leaves_out_is_named(make, fleet):
 
 
 def test_a_workload_that_fits_only_alone_is_a_danger_once(make, fleet):
-    crowded = make.place(fleet, ("Job", "a", 2, 8, H100), ("Job", "b", 2, 8, H100), together=False)
+    crowded = make.place(fleet, ("Job", "a", 2, 8, H100), ("Job", "b", 2, 8, H100), joint="never")
     first = review(make.program(), make.program(), base_label="main", after=crowded)
     assert [(danger.code, str(danger.who)) for danger in first.dangers] == [("crowded-out", "Job ml/b")]
     assert first.dangers[0].message.endswith("only 0 of 2 pods found room")

@@ -1,0 +1,159 @@
+"""Bounds by counting one thing that pods need: devices, a resource of nodes, room for a pod, or a weight per pod.
+
+They prove without a search, in numbers that a reader can add up: that pods never find room at once, or that others can
+never close all nodes to a pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dra_infra.kubernetes.scheduler.pod_resources import show_amount
+from dra_infra.placement.fillings import EqualPods, Filling, NodeKind
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that is counted.
+
+    Args:
+        name: `devices`, `pods`, or a resource of nodes.
+        amounts: What each of the equal pods needs of it.
+    """
+
+    name: str
+    amounts: tuple[int, ...]
+
+    def asked(self, pods: Sequence[EqualPods]) -> int:
+        """What all pods need."""
+        return sum(amount * each.count for amount, each in zip(self.amounts, pods, strict=True))
+
+    def held(self, filling: Filling) -> int:
+        """What the pods of one node need."""
+        return sum(amount * count for amount, count in zip(self.amounts, filling.counts, strict=True))
+
+    def most(self, kinds: Sequence[NodeKind]) -> int:
+        """The most that pods on all nodes can have at once."""
+        return sum(len(kind.nodes) * max(map(self.held, kind.fillings)) for kind in kinds)
+
+    def only_for(self, which: frozenset[int]) -> Need:
+        """The same need of some of the pods."""
+        return Need(
+            self.name, tuple(each if number in which else 0 for number, each in enumerate(self.amounts))
+        )
+
+    def show(self, amount: int) -> str:
+        """An amount with what it is of."""
+        if self.name in ("devices", "pods"):
+            return count(amount, self.name[:-1])
+        return f"{show_amount(self.name, amount)} {self.name}"
+
+
+def find_needs(kinds: Sequence[NodeKind], pods: Sequence[EqualPods]) -> list[Need]:
+    """What can be counted, in the order in which it is told."""
+    alone = [
+        min(
+            (each.devices for kind in kinds for each in kind.fillings if each.arrivals == (which,)), default=0
+        )
+        for which in range(len(pods))
+    ]
+    resources = sorted({name for each in pods for name in each.plan.requests} - {"pods"})
+    return [
+        Need("devices", tuple(alone)),
+        *(Need(name, tuple(each.plan.requests.get(name, 0) for each in pods)) for name in resources),
+        Need("pods", (1,) * len(pods)),
+    ]
+
+
+def prove_never(kinds: Sequence[NodeKind], pods: Sequence[EqualPods]) -> str:
+    """Why not all pods find room at once, by what they or some of them need; empty when counting proves nothing.
+
+    Some of them are those that can only go where one of them can (Hall's condition), and each by itself.
+    """
+    goes_to = [
+        frozenset(number for number, kind in enumerate(kinds) if is_open(kind, which))
+        for which in range(len(pods))
+    ]
+    groups = [frozenset(range(len(pods)))]
+    for which in range(len(pods)):
+        groups.append(frozenset(each for each, where in enumerate(goes_to) if where <= goes_to[which]))
+        groups.append(frozenset((which,)))
+    for need in find_needs(kinds, pods):
+        for group in dict.fromkeys(groups):
+            of_group = need.only_for(group)
+            asked, there = of_group.asked(pods), of_group.most(kinds)
+            if asked > there:
+                parts = ", ".join(
+                    f"{need.show(amount * each.count)} by {each}"
+                    for amount, each in zip(of_group.amounts, pods, strict=True)
+                    if amount
+                )
+                nodes = sum(len(kind.nodes) for kind in kinds if any(map(of_group.held, kind.fillings)))
+                where = f"{count(nodes, 'node')} can serve pods that ask for {need.show(there)} at once"
+                return f"{need.show(asked)} asked ({parts}); {where}"
+    return ""
+
+
+def is_open(kind: NodeKind, which: int) -> bool:
+    """True where such nodes take any of the equal pods *which*."""
+    return any(which in filling.takes for filling in kind.fillings)
+
+
+def find_closings(kind: NodeKind, pods: Sequence[EqualPods], which: int) -> tuple[Filling, ...]:
+    """The states in which a node takes no more of the equal pods *which*."""
+    return tuple(
+        filling
+        for filling in kind.fillings
+        # A DaemonSet's pod that is on its node waits for nothing.
+        if which not in filling.takes and not (pods[which].on_each and filling.counts[which])
+    )
+
+
+def bound_closed(kinds: Sequence[NodeKind], pods: Sequence[EqualPods], which: int) -> int:
+    """An upper bound of how many nodes others can close to one more of the equal pods *which*."""
+    closings = [
+        (len(kind.nodes), found)
+        for kind in kinds
+        if is_open(kind, which) and (found := find_closings(kind, pods, which))
+    ]
+    bounds: list[int] = []
+    for need in find_needs(kinds, pods):
+        left, closed = need.asked(pods) - need.amounts[which], 0
+        for cost, nodes in sorted((min(map(need.held, found)), nodes) for nodes, found in closings):
+            number = min(nodes, left // cost) if cost else nodes
+            closed += number
+            left -= number * cost
+        bounds.append(closed)
+    return min(bounds)
+
+
+def try_closing(
+    kinds: Sequence[NodeKind], pods: Sequence[EqualPods], which: int
+) -> list[tuple[tuple[Filling, int], ...]] | None:
+    """Fillings that close all nodes to one more of the equal pods *which*, the cheapest first; None when these do not."""
+    for need in find_needs(kinds, pods):
+        left = [each.count - (number == which) for number, each in enumerate(pods)]
+        chosen: list[tuple[tuple[Filling, int], ...]] = []
+        for kind in kinds:
+            nodes, used = len(kind.nodes), []
+            found = find_closings(kind, pods, which) if is_open(kind, which) else ()
+            for filling in sorted(found, key=lambda each: (need.held(each), len(each.arrivals))):
+                fits = [left[number] // each for number, each in enumerate(filling.counts) if each]
+                number = min([nodes, *fits])
+                if number:
+                    used.append((filling, number))
+                    nodes -= number
+                    left = [have - number * each for have, each in zip(left, filling.counts, strict=True)]
+            if is_open(kind, which) and nodes and not pods[which].on_each:
+                break
+            chosen.append(tuple(used[:1] if pods[which].on_each else used))
+        else:
+            if any(chosen):
+                return chosen
+    return None
+
+
+def count(number: int, what: str) -> str:
+    """`1 node`, `2,000 nodes`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

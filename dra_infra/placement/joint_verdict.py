@@ -1,0 +1,192 @@
+"""The verdict on all workloads at once: in every order of arrival, in some, in none (ADR 12).
+
+Pods arrive in any order, each on any node that takes it, with the devices that the allocator gives it there; nothing leaves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from dra_infra.placement.counting import Need, bound_closed, count, is_open, prove_never, try_closing
+from dra_infra.placement.demand import PodPlan, Workload
+from dra_infra.placement.fillings import (
+    EqualPods,
+    Halted,
+    NodeKind,
+    are_nodes_apart,
+    find_states,
+    group_pods,
+)
+from dra_infra.placement.free_fleet import FreeFleet
+from dra_infra.placement.integer_programs import Assignment, close, has_solver, pack
+from dra_infra.placement.orders import Player, walk
+from dra_infra.placement.placement import JointVerdict, Order
+
+_SECONDS: Final = 10.0
+"""Seconds for one integer program."""
+
+
+_NO_SOLVER: Final = (
+    "neither counting nor the orders that were tried decide it: pip install 'dra-infra[solver]' does"
+)
+
+
+def judge_jointly(
+    free: FreeFleet,
+    workloads: Sequence[tuple[Workload, PodPlan]],
+    is_late: Callable[[], bool] = lambda: False,
+) -> JointVerdict:
+    """The verdict on workloads that are decided each by itself, and that quotas let be.
+
+    Args:
+        free: The fleet.
+        workloads: All of them, with their plans.
+        is_late: Asked now and then; once true, what is not decided by then stays so.
+    """
+    pods = group_pods(free, workloads)
+    for each in pods:
+        # Pods that want to be near others, or spread, may find a node once these are there.
+        if each.plan.shape.only_fills and not free.answer(each.plan).candidates:
+            return JointVerdict(verdict="never", reasons=(f"no node takes a pod of {each}",))
+    first = Player(free, pods).finish()
+    if not are_nodes_apart(free, workloads):
+        return _walk(free, pods, None if first.pending else first, is_late)
+    pods, kinds = find_states(free, workloads, is_late)
+    if isinstance(kinds, Halted):
+        return _undecided(first, kinds.why)
+    return _judge_orders(free, pods, kinds, first) if first.pending == () else _pack(free, pods, kinds, first)
+
+
+def _pack(
+    free: FreeFleet, pods: Sequence[EqualPods], kinds: Sequence[NodeKind], first: Order
+) -> JointVerdict:
+    """The verdict where one order leaves pods pending: whether another one places all of them."""
+    never = prove_never(kinds, pods)
+    if never:
+        return JointVerdict(verdict="never", reasons=(never,), fails=first)
+    if not has_solver():
+        return _undecided(first, _NO_SOLVER)
+    packed = pack(kinds, pods, seconds=_SECONDS)
+    if packed is None:
+        return _undecided(first, f"packing all pods took longer than {_SECONDS:g} s")
+    if packed.most < sum(each.count for each in pods):
+        return JointVerdict(verdict="never", reasons=_tell_never(kinds, pods, packed), fails=first)
+    works = _play(free, pods, kinds, packed)
+    if works is None or works.pending:
+        return _undecided(first, "an assignment of all pods was not confirmed by the allocator")
+    return JointVerdict(verdict="depends-on-order", reasons=_tell_waiting(first), works=works, fails=first)
+
+
+def _judge_orders(
+    free: FreeFleet, pods: Sequence[EqualPods], kinds: Sequence[NodeKind], works: Order
+) -> JointVerdict:
+    """The verdict where one order places all pods: whether others can close all nodes to one of them."""
+    proofs: list[str] = []
+    for which, each in enumerate(pods):
+        nodes = sum(len(kind.nodes) for kind in kinds if is_open(kind, which))
+        closed = _close(kinds, pods, which, 1 if each.on_each else nodes)
+        if isinstance(closed, str):
+            return _undecided(works, closed)
+        if not closed.chosen:
+            proofs.append(f"others can close at most {closed.most:,} of {count(nodes, 'node')} to {each}")
+            continue
+        fails = _play(free, pods, kinds, closed)
+        if fails is None or not fails.pending:
+            return _undecided(
+                works, f"an order that leaves {each} pending was not confirmed by the allocator"
+            )
+        return JointVerdict(
+            verdict="depends-on-order", reasons=_tell_waiting(fails), works=works, fails=fails
+        )
+    return JointVerdict(verdict="always", reasons=tuple(proofs), works=works)
+
+
+def _close(kinds: Sequence[NodeKind], pods: Sequence[EqualPods], which: int, nodes: int) -> Assignment | str:
+    """Fillings that close so many nodes to one of the equal pods, or the most that can be closed; or why neither is known."""
+    most = bound_closed(kinds, pods, which)
+    if most < nodes:
+        return Assignment(most)
+    tried = try_closing(kinds, pods, which)
+    if tried is not None:
+        return Assignment(most, tuple(tried))
+    if not has_solver():
+        return _NO_SOLVER
+    closed = close(kinds, pods, which, seconds=_SECONDS)
+    if closed is None:
+        return f"closing nodes to {pods[which]} took longer than {_SECONDS:g} s"
+    return closed if closed.most >= nodes else Assignment(closed.most)
+
+
+def _walk(
+    free: FreeFleet, pods: Sequence[EqualPods], works: Order | None, is_late: Callable[[], bool]
+) -> JointVerdict:
+    """The verdict where nodes hang together, by walking through the states of the platform."""
+    ends = walk(free, pods, is_late)
+    works = works or ends.full
+    told = f"{ends.states:,} states of the platform were walked through"
+    if works and ends.short:
+        return JointVerdict(
+            verdict="depends-on-order", reasons=_tell_waiting(ends.short), works=works, fails=ends.short
+        )
+    if ends.halted:
+        return JointVerdict(verdict="not-decided", reasons=(ends.halted,))
+    if not ends.is_complete:
+        why = f"{told}, and there are more: what its pods need is not on one node alone"
+        return JointVerdict(verdict="not-decided", reasons=(why,), works=works, fails=ends.short)
+    if works:
+        return JointVerdict(
+            verdict="always", reasons=(f"{told}: all end with every pod placed",), works=works
+        )
+    return JointVerdict(
+        verdict="never", reasons=(f"{told}: none ends with every pod placed",), fails=ends.short
+    )
+
+
+def _play(
+    free: FreeFleet, pods: Sequence[EqualPods], kinds: Sequence[NodeKind], assignment: Assignment
+) -> Order | None:
+    """Play an assignment through: its fillings node by node, then all other pods."""
+    player = Player(free, pods)
+    for kind, chosen in zip(kinds, assignment.chosen, strict=True):
+        nodes = iter(kind.nodes)
+        for filling, number in chosen:
+            for _ in range(number):
+                node = next(nodes)
+                if not all(player.arrive(which, node) for which in filling.arrivals):
+                    return None
+    return player.finish()
+
+
+def _tell_never(kinds: Sequence[NodeKind], pods: Sequence[EqualPods], packed: Assignment) -> tuple[str, ...]:
+    asked = sum(each.count for each in pods)
+    head = f"at most {packed.most:,} of {count(asked, 'pod')} find room at once"
+    weights = [1 - each for each in packed.weights]
+    scale = math.lcm(*(weight.denominator for weight in weights))
+    weighed = Need("pods", tuple(int(weight * scale) for weight in weights))
+    if weights and weighed.asked(pods) > weighed.most(kinds):
+        parts = ", ".join(
+            f"{weight} for a pod of {each}"
+            for weight, each in zip(weighed.amounts, pods, strict=True)
+            if weight
+        )
+        there = weighed.most(kinds)
+        return head, f"counting {parts}: {weighed.asked(pods):,} are asked, and nodes hold {there:,} at once"
+    states = sum(len(kind.fillings) for kind in kinds)
+    return (
+        head,
+        f"{count(states, 'state')} of {count(len(kinds), 'kind')} of nodes were combined in every way",
+    )
+
+
+def _tell_waiting(order: Order) -> tuple[str, ...]:
+    owner, number = order.pending[0]
+    more = f", and of {count(len(order.pending) - 1, 'workload')} more" if len(order.pending) > 1 else ""
+    return (f"{count(number, 'pod')} of {owner}{more} can be left pending",)
+
+
+def _undecided(first: Order, why: str) -> JointVerdict:
+    if first.pending:
+        return JointVerdict(verdict="not-decided", reasons=(why,), fails=first)
+    return JointVerdict(verdict="not-decided", reasons=(why,), works=first)

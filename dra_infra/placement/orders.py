@@ -1,0 +1,203 @@
+"""Orders of arrival, played through the allocator: which pods a platform ends with, and which wait.
+
+An order is a list of arrivals, each with the node that the pod is put on. It counts only when the allocator takes each of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.placement.cluster_state import ClusterState
+from dra_infra.placement.demand import PodPlan
+from dra_infra.placement.fillings import EqualPods, Halted, find_interchangeable
+from dra_infra.placement.free_fleet import FirstFit, FreeFleet
+from dra_infra.placement.outcomes import Chosen, Impossible
+from dra_infra.placement.placement import Arrivals, Order
+
+STATES_LIMIT: Final = 20_000
+"""States of a platform before the walk through all of them is given up."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    owner: ObjectRef
+    plan: PodPlan
+    pods: int
+
+
+class Player:
+    """Plays an order: pods arrive at nodes that are named, then all others at the first node that takes them.
+
+    Args:
+        free: The fleet.
+        pods: All pods.
+    """
+
+    def __init__(self, free: FreeFleet, pods: Sequence[EqualPods]) -> None:
+        self._free = free
+        self._pods = pods
+        self._fit = FirstFit(free)
+        self._waiting = [[_Waiting(*member) for member in each.members] for each in pods]
+        self._done: list[set[int]] = [set() for _ in pods]
+        self._arrived: list[tuple[ObjectRef, int]] = []
+
+    def arrive(self, which: int, node: int) -> bool:
+        """Put one of the equal pods *which* on a node; false when the node does not take it."""
+        state, plan = self._fit.state, self._plan_of(which)
+        if not _is_open(self._free, state, plan, node):
+            return False
+        outcome = state.attempt(plan, node)
+        if not isinstance(outcome, Chosen):
+            return False
+        state.commit(plan, node, outcome)
+        self._note(which, node)
+        return True
+
+    def finish(self) -> Order:
+        """Let all others arrive, in order, until none of those that wait finds a node."""
+        progress = True
+        while progress:
+            # Pods that want to be near others find a node behind these.
+            progress = sum(self._place_all(which) for which in range(len(self._pods))) > 0
+        arrivals = tuple(
+            Arrivals(owner=owner, node=self._free.cluster.nodes[node].name, pods=len(list(group)))
+            for (owner, node), group in groupby(self._arrived)
+        )
+        left = [(each.owner, each.pods) for group in self._waiting for each in group]
+        return Order(arrivals=arrivals, pending=tuple(left))
+
+    def _place_all(self, which: int) -> int:
+        """Let equal pods arrive as long as one finds a node; how many did."""
+        before = len(self._arrived)
+        if self._pods[which].on_each:
+            for node in range(len(self._free.cluster.nodes)):
+                if self._waiting[which] and node not in self._done[which]:
+                    self.arrive(which, node)
+        else:
+            while self._waiting[which] and (placed := self._fit.place(self._plan_of(which))):
+                self._note(which, placed.node)
+        return len(self._arrived) - before
+
+    def _plan_of(self, which: int) -> PodPlan:
+        return self._waiting[which][0].plan
+
+    def _note(self, which: int, node: int) -> None:
+        waiting = self._waiting[which][0]
+        self._arrived.append((waiting.owner, node))
+        self._done[which].add(node)
+        waiting.pods -= 1
+        if not waiting.pods:
+            del self._waiting[which][0]
+
+
+@dataclass(slots=True)
+class Ends:
+    """The ends that a walk through the states of a platform came to.
+
+    Args:
+        full: An order with which all pods find a node.
+        short: One with which a pod waits at the end.
+        states: How many states were seen.
+        is_complete: All states were seen.
+        halted: Why the walk came to no end.
+    """
+
+    full: Order | None = None
+    short: Order | None = None
+    states: int = 0
+    is_complete: bool = False
+    halted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    state: ClusterState
+    left: tuple[int, ...]
+    on: tuple[tuple[int, ...], ...]
+    arrivals: tuple[tuple[int, int], ...] = ()
+
+    def with_pod(self, which: int, node: int, state: ClusterState) -> _Place:
+        left = tuple(count - (number == which) for number, count in enumerate(self.left))
+        counts = tuple(count + (number == which) for number, count in enumerate(self.on[node]))
+        on = (*self.on[:node], counts, *self.on[node + 1 :])
+        return _Place(state, left, on, (*self.arrivals, (which, node)))
+
+    def key_of(self, node: int) -> Hashable:
+        return self.on[node], self.state.key_of(node), self.state.claims_key(node)
+
+    def key(self, alike: Sequence[Sequence[int]]) -> Hashable:
+        """Equal for states that differ only in which of the nodes that are alike is which."""
+        return tuple(frozenset(Counter(map(self.key_of, nodes)).items()) for nodes in alike)
+
+
+def walk(free: FreeFleet, pods: Sequence[EqualPods], is_late: Callable[[], bool]) -> Ends:
+    """Walk through the states of a platform until an end of either kind is known, or all states are."""
+    found = Ends()
+    start = _Place(
+        free.state(), tuple(each.count for each in pods), ((0,) * len(pods),) * len(free.cluster.nodes)
+    )
+    alike = find_interchangeable(free, pods)
+    stack, seen = [start], {start.key(alike)}
+    while stack and not (found.full and found.short):
+        found.states = len(seen)
+        if len(seen) > STATES_LIMIT or is_late():
+            return found
+        place = stack.pop()
+        moved = False
+        for after in _moves(free, pods, place, alike):
+            if isinstance(after, Halted):
+                found.halted = after.why
+                return found
+            moved = True
+            key = after.key(alike)
+            if key not in seen:
+                seen.add(key)
+                stack.append(after)
+        if not moved and any(place.left):
+            found.short = found.short or _replay(free, pods, place)
+        elif not moved:
+            found.full = found.full or _replay(free, pods, place)
+    found.states, found.is_complete = len(seen), not stack
+    return found
+
+
+def _moves(
+    free: FreeFleet, pods: Sequence[EqualPods], place: _Place, alike: Sequence[Sequence[int]]
+) -> Iterator[_Place | Halted]:
+    """The states after one more pod, on one of the nodes that are alike and have the same on them."""
+    firsts = [
+        node for nodes in alike for node in {place.key_of(node): node for node in reversed(nodes)}.values()
+    ]
+    for which, each in enumerate(pods):
+        for node in firsts if place.left[which] else ():
+            if each.on_each and place.on[node][which]:
+                continue
+            if not _is_open(free, place.state, each.plan, node):
+                continue
+            outcome = place.state.attempt(each.plan, node)
+            if isinstance(outcome, Chosen):
+                state = place.state.fork()
+                state.commit(each.plan, node, outcome)
+                yield place.with_pod(which, node, state)
+            elif not isinstance(outcome, Impossible):
+                yield Halted(f"the attempt of {each} ends on a node")
+
+
+def _is_open(free: FreeFleet, state: ClusterState, plan: PodPlan, node: int) -> bool:
+    """The filters of the node, other pods and shared claims let the pod go there."""
+    if free.refusals(plan)[node]:
+        return False
+    left = state.nodes_for(plan)
+    return (left is None or node in left) and any(True for _ in state.open_nodes(plan, [node]))
+
+
+def _replay(free: FreeFleet, pods: Sequence[EqualPods], place: _Place) -> Order:
+    player = Player(free, pods)
+    for which, node in place.arrivals:
+        player.arrive(which, node)
+    return player.finish()

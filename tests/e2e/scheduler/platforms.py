@@ -1,0 +1,102 @@
+"""Whole platforms on the real scheduler: the verdict on all pods at once, and what becomes of them in some order."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.placement.placement import JointVerdict, Order
+from dra_infra.placement.scheduling import place
+from dra_infra.review.running import find_taken
+from tests.e2e.scheduler.answers import PLACED_KINDS, Seen
+from tests.e2e.scheduler.scenario import Scenario
+from tests.e2e.scheduler.stage import HOSTNAME, Stage
+from tools.cluster import Manifest
+
+SHUFFLES: Final = 2
+"""Random orders in which the pods of a platform are created."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformReport:
+    """What a platform showed.
+
+    Args:
+        joint: Our verdict.
+        differences: Every way in which the scheduler did something else than it says.
+    """
+
+    joint: JointVerdict
+    differences: tuple[str, ...]
+
+
+def compare_platform(stage: Stage, scenario: Scenario, release: Release, random: Random) -> PlatformReport:
+    """Create all pods of a scenario in random orders, and in those that the verdict names."""
+    with stage.set(scenario):
+        seen = Seen.of(stage, release)
+        taken, _ = find_taken(Snapshot(fleet=seen.fleet, objects=seen.objects))
+        known = [
+            {key: value for key, value in each.items() if key != "status"}
+            for each in seen.objects
+            if each["kind"] in PLACED_KINDS
+        ]
+        joint = place([*known, *scenario.pods], seen.fleet, taken=taken, release=release).joint
+        found: list[str] = []
+        for _ in range(SHUFFLES):
+            pods = random.sample(scenario.pods, len(scenario.pods))
+            pending = _create_all(stage, pods)
+            order = [each["metadata"]["name"] for each in pods]
+            if pending and joint.verdict == "always":
+                found.append(f"{scenario}: always, but in the order {order} these wait: {pending}")
+            if not pending and joint.verdict == "never":
+                found.append(f"{scenario}: never, but in the order {order} all were bound: {joint.reasons}")
+        for order_shown in (joint.works, joint.fails):
+            if order_shown is not None:
+                found += _play(stage, scenario, order_shown)
+        return PlatformReport(joint=joint, differences=tuple(found))
+
+
+def _play(stage: Stage, scenario: Scenario, order: Order) -> list[str]:
+    """Create the pods in an order that we name, each sent to the node that we name; then those that we say wait."""
+    pods = {each["metadata"]["name"]: each for each in scenario.pods}
+    arriving = [_send(pods[each.owner.name], each.node) for each in order.arrivals]
+    waiting = [pods[owner.name] for owner, _ in order.pending]
+    pending = _create_all(stage, [*arriving, *waiting])
+    expected = [each["metadata"]["name"] for each in waiting]
+    if sorted(pending) != sorted(expected):
+        return [f"{scenario}: in the order {order} these wait: {pending}, we said {expected}"]
+    return []
+
+
+def _create_all(stage: Stage, pods: Sequence[Manifest]) -> list[str]:
+    """Create pods one after the other; the names of those that wait at the end. All are removed again."""
+    made: list[Manifest] = []
+    try:
+        for pod in pods:
+            made.append(pod)
+            stage.create(pod)
+        # A pod that was refused is tried again when another one may have made room for it.
+        stage.wait_until_seen()
+        return [
+            each["metadata"]["name"]
+            for each in made
+            if not stage.api.get("v1/Pod", each["metadata"]["name"], namespace=each["metadata"]["namespace"])[
+                "spec"
+            ].get("nodeName")
+        ]
+    finally:
+        for pod in made:
+            stage.remove(pod)
+        for namespace in {each["metadata"]["namespace"] for each in made}:
+            stage.wait_until_free(namespace)
+
+
+def _send(pod: Manifest, node: str) -> Manifest:
+    sent = copy.deepcopy(pod)
+    sent["spec"].setdefault("nodeSelector", {})[HOSTNAME] = node
+    return sent

@@ -1,0 +1,238 @@
+"""The verdict on all workloads at once, beside trying every order of arrival and every node."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dra_infra.placement import fillings, orders
+from dra_infra.placement.scheduling import place
+
+from . import conftest as build
+
+ANSWERS = {(True, False): "always", (True, True): "depends-on-order", (False, True): "never"}
+
+
+def find_ends(free, pods):
+    """Every end of every order of arrival, on every node that takes a pod: (one with all pods placed, one without)."""
+
+    def play(state, left, on):
+        ends = set()
+        for which, each in enumerate(pods):
+            for node in range(len(free.cluster.nodes)) if left[which] else ():
+                if free.refusals(each.plan)[node] or (each.on_each and (which, node) in on):
+                    continue
+                usable = state.nodes_for(each.plan)
+                if (usable is not None and node not in usable) or not list(
+                    state.open_nodes(each.plan, [node])
+                ):
+                    continue
+                outcome = state.attempt(each.plan, node)
+                if isinstance(outcome, orders.Chosen):
+                    after = state.fork()
+                    after.commit(each.plan, node, outcome)
+                    rest = tuple(number - (place == which) for place, number in enumerate(left))
+                    ends |= play(after, rest, {*on, (which, node)})
+        return ends or {not any(left)}
+
+    ends = play(free.state(), tuple(each.count for each in pods), frozenset())
+    return True in ends, False in ends
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """What the verdict was asked about: the free fleet and its equal pods."""
+    found = []
+    group = fillings.group_pods
+
+    def note(free, workloads, **options):
+        pods = group(free, workloads, **options)
+        if not options:
+            found[:] = [free, pods]
+        return pods
+
+    monkeypatch.setattr("dra_infra.placement.joint_verdict.group_pods", note)
+    return found
+
+
+def a_partitioned(node, *, slices=4):
+    """A GPU of which either the whole or parts of one or two memory slices can be had."""
+    counters = {f"memory-slice-{each}": {"value": "1"} for each in range(slices)}
+
+    def a_part(name, first, length):
+        used = {f"memory-slice-{each}": {"value": "1"} for each in range(first, first + length)}
+        return build.a_device(
+            name, {"length": length}, consumesCounters=[{"counterSet": "gpu", "counters": used}]
+        )
+
+    parts = [
+        a_part(f"gpu-{length}-{first}", first, length)
+        for length in (1, 2, 4)
+        for first in range(0, slices, length)
+    ]
+    counted = build.a_slice(
+        node, [], name=f"{node}-counters", count=2, sharedCounters=[{"name": "gpu", "counters": counters}]
+    )
+    return counted, build.a_slice(node, parts, name=f"{node}-devices", count=2)
+
+
+NODES = st.lists(st.sampled_from(["1", "2", "3", "parts"]), min_size=1, max_size=3)
+PODS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "count": st.integers(1, 3),
+            "length": st.sampled_from([None, None, 1, 2]),
+            "replicas": st.integers(1, 2),
+            "cpu": st.sampled_from(["0", "1", "2"]),
+            "kind": st.sampled_from(["Deployment", "Deployment", "DaemonSet"]),
+            "shared": st.sampled_from([False, False, False, True]),
+            "beside": st.sampled_from(["", "", "", "apart", "near", "near-own", "spread"]),
+        }
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+def beside(how, own, other):
+    """Fields of a pod spec by which pods of others, or its own, decide where it goes."""
+
+    def near(app, key):
+        return [{"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}]
+
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    if how == "apart":
+        return {"affinity": {"podAntiAffinity": {required: near(own, "kubernetes.io/hostname")}}}
+    if how in ("near", "near-own"):
+        app = own if how == "near-own" else other
+        return {"affinity": {"podAffinity": {required: near(app, "zone")}}}
+    if how == "spread":
+        (term,) = near(own, "zone")
+        return {"topologySpreadConstraints": [{**term, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]}
+    return {}
+
+
+def a_platform(nodes, pods):
+    slices = [
+        each
+        for number, kind in enumerate(nodes)
+        for each in (
+            a_partitioned(f"n{number}") if kind == "parts" else [build.gpus(f"n{number}", int(kind))]
+        )
+    ]
+    named = tuple(
+        build.a_node(
+            f"n{number}",
+            labels={"zone": "ab"[number % 2]},
+            allocatable={"cpu": "3", "memory": "1Gi", "pods": "4"},
+        )
+        for number in range(len(nodes))
+    )
+    manifests = [build.a_class()]
+    for number, each in enumerate(pods):
+        length = each["length"]
+        driver = build.DRIVER
+        tests = [f'device.attributes["{driver}"].?length.orValue(0) == {length}'] if length else []
+        request = build.a_request("gpu", *tests, count=1 if length else each["count"])
+        make = build.a_claim if each["shared"] else build.a_template
+        manifests.append(make(f"t{number}", request))
+        manifests.append(
+            build.a_deployment(
+                f"w{number}",
+                f"{'claim' if each['shared'] else 'template'}:t{number}",
+                replicas=each["replicas"],
+                kind=each["kind"],
+                labels={"app": f"w{number}"},
+                requests={"cpu": each["cpu"]},
+                **beside(each["beside"], f"w{number}", f"w{(number + 1) % len(pods)}"),
+            )
+        )
+    return build.a_fleet(*slices, nodes=named), manifests
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(nodes=NODES, pods=PODS)
+def test_verdict_is_that_of_all_orders_of_arrival(seen, nodes, pods):
+    fleet, manifests = a_platform(nodes, pods)
+    seen.clear()
+    joint = place(manifests, fleet).joint
+    if not seen:
+        assert joint.verdict == "always"
+        return
+    assert joint.verdict == ANSWERS[find_ends(*seen)], joint.reasons
+    assert (joint.works is not None) == (joint.verdict in ("always", "depends-on-order"))
+    assert (joint.fails is not None) >= (joint.verdict == "depends-on-order")
+
+
+def sizes(build_, nodes, **pods):
+    """Nodes of eight GPUs, and a Deployment `wN` for pods with N GPUs each."""
+    fleet = build_.a_fleet(*(build_.gpus(f"n{number}") for number in range(nodes)))
+    manifests = [build_.a_class()]
+    for name, replicas in pods.items():
+        manifests.append(build_.a_template(f"t{name[1:]}", build_.a_request(count=int(name[1:]))))
+        manifests.append(build_.a_deployment(name, f"template:t{name[1:]}", replicas=replicas))
+    return place(manifests, fleet).joint
+
+
+def test_an_assignment_that_first_fit_misses_is_found_and_played():
+    joint = sizes(build, 4, w3=4, w5=4)
+    assert joint.verdict == "depends-on-order"
+    assert joint.works.pending == ()
+    assert sum(each.pods for each in joint.works.arrivals) == 8
+    assert joint.fails.pending == ((build.ObjectRef("Deployment", "w5", "ml"), 2),)
+
+
+def test_without_the_solver_what_counting_leaves_open_is_not_decided_and_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("dra_infra.placement.joint_verdict.has_solver", lambda: False)
+    joint = sizes(build, 4, w3=4, w5=4)
+    assert joint.verdict == "not-decided"
+    assert "pip install 'dra-infra[solver]'" in joint.reasons[0]
+    assert sizes(build, 2, w1=2, w8=1).verdict == "depends-on-order"
+    assert sizes(build, 4, w2=4, w1=4).verdict == "always"
+    assert sizes(build, 4, w5=5).verdict == "never"
+
+
+def test_the_solvers_bound_is_told_with_weights_that_a_reader_can_add_up():
+    # Of 13 devices on a node of 16 that two sizes of pods leave, no count of devices alone tells.
+    joint = sizes(build, 2, w3=3, w4=2, w5=1)
+    assert joint.verdict == "never"
+    assert joint.reasons[0].startswith(("at most", "22 devices asked"))
+
+
+def test_a_quota_refuses_in_every_order():
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "team", "namespace": "ml"},
+        "spec": {"hard": {"pods": "3"}},
+    }
+    manifests = [build.a_class(), build.a_template("t", build.a_request()), quota]
+    two = [build.a_deployment(name, "template:t", replicas=2) for name in ("a", "b")]
+    joint = place([*manifests, *two], build.a_fleet(build.gpus("n"))).joint
+    assert joint.verdict == "never"
+    assert "ResourceQuota ml/team allows 3 of pods" in joint.reasons[0]
+
+
+def test_many_pods_on_many_equal_nodes_are_one_program():
+    joint = sizes(build, 300, w1=300, w2=150, w4=75)
+    assert (joint.verdict, joint.works.pending) == ("always", ())
+    assert any("of 300 nodes" in reason for reason in joint.reasons)
+
+
+@pytest.mark.parametrize(
+    ("zones", "verdict"), [("ab" * 6, "always"), ("a" * 7 + "b" * 5, "depends-on-order")]
+)
+def test_nodes_that_hang_together_are_told_apart_by_their_places_alone(zones, verdict):
+    nodes = [build.a_node(f"n{number:02}", labels={"zone": zone}) for number, zone in enumerate(zones)]
+    fleet = build.a_fleet(*(build.gpus(each.name, 1) for each in nodes), nodes=nodes)
+    manifests = [
+        build.a_class(),
+        build.a_template("t", build.a_request()),
+        build.a_deployment("w", "template:t", replicas=6, labels={"app": "w"}, **beside("near", "w", "w")),
+    ]
+    assert place(manifests, fleet).joint.verdict == verdict
