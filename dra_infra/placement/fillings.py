@@ -156,17 +156,21 @@ def find_states(
         kinds = find_kinds(free, pods, is_late)
         if isinstance(kinds, Halted):
             return pods, kinds
-        largest = {name: max(plan.requests.get(name, 0) for _, plan in workloads) for name in without}
-        short = {
-            name
-            for kind in kinds
-            for name, amount in largest.items()
-            if amount * max(len(each.arrivals) for each in kind.fillings)
-            > free.amounts[kind.nodes[0]].get(name, 0)
-        }
+        short = {name for name in without if _runs_short(free, pods, kinds, name)}
         if not short:
             return pods, kinds
         without -= short
+
+
+def _runs_short(free: FreeFleet, pods: Sequence[EqualPods], kinds: Sequence[NodeKind], resource: str) -> bool:
+    """True where a node may have too little of a resource for a filling, if the largest of equal pods are on it."""
+    largest = [max(plan.requests.get(resource, 0) for _, plan, _ in each.members) for each in pods]
+    return any(
+        sum(number * amount for number, amount in zip(filling.counts, largest, strict=True))
+        > free.amounts[kind.nodes[0]].get(resource, 0)
+        for kind in kinds
+        for filling in kind.fillings
+    )
 
 
 def find_kinds(

@@ -82,6 +82,29 @@ class ObjectMakers:
         return made, notes
 
 
+def find_quota_refusal(objects: ProgramObjects, owner: ObjectRef, made: Mapping[str, Use]) -> str:
+    """What quotas refuse of one workload while the program makes no others, in the user's words; empty for nothing.
+
+    Args:
+        objects: The program.
+        owner: The workload.
+        made: What others have made, by namespace.
+    """
+    for each in find_workloads(objects)[0]:
+        same = (each.owner.kind, each.owner.name) == (owner.kind, owner.name)
+        if not same or (each.owner.namespace or "default") != (owner.namespace or "default"):
+            continue
+        if isinstance(each.plan, PodPlan) and each.replicas:
+            number, refusal = ObjectMakers(objects, made).count_alone(owner, each.plan, each.replicas)
+            return show_refusal(number, each.replicas, refusal) if refusal else ""
+    return ""
+
+
+def show_refusal(number: int, wanted: int, refusal: str) -> str:
+    """`3 of 4 pods are made: a pod is refused, for ResourceQuota ml/team allows 3 of pods, ...`."""
+    return f"{number} of {wanted} pods are made: {refusal}"
+
+
 def _make(quotas: Quotas, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
     for number in range(min(wanted, _MOST)):
         for what, use in plan.made:

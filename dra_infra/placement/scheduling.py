@@ -18,7 +18,14 @@ from dra_infra.placement.cluster import name_claims
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import Capacity, FreeAnswer, FreeFleet, Tally
 from dra_infra.placement.headroom import count_headroom
-from dra_infra.placement.joint import ObjectMakers, count_daemons, open_program, place_together, plan_alone
+from dra_infra.placement.joint import (
+    ObjectMakers,
+    count_daemons,
+    open_program,
+    place_together,
+    plan_alone,
+    show_refusal,
+)
 from dra_infra.placement.joint_verdict import judge_jointly
 from dra_infra.placement.outcomes import Aborted, NotDecided
 from dra_infra.placement.placement import JointVerdict, NodePlacement, Placement, Reason, WorkloadPlacement
@@ -158,7 +165,7 @@ class _Scheduler:
             verdict = "does-not-fit"
         reasons = (*first, *self._explain(plan, answer))
         if most < replicas:
-            text = f"{most} of {replicas} pods are made: {refusal}"
+            text = show_refusal(most, replicas, refusal)
             reasons = (Reason(code="quota-refuses", message=text), *reasons)
         return WorkloadPlacement(
             owner=workload.owner,

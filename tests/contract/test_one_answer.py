@@ -1,0 +1,127 @@
+"""`explain` and `simulate` give one answer to one question: does this workload fit, quotas included."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dra_infra.cli.app import app
+
+DRIVER = "gpu.example.com"
+API = "resource.k8s.io/v1"
+
+
+def a_fleet(gpus: list[int]) -> list[dict[str, Any]]:
+    """Nodes with so many GPUs, and the class of all of them."""
+    expression = f'device.driver == "{DRIVER}"'
+    made: list[dict[str, Any]] = [
+        {
+            "apiVersion": API,
+            "kind": "DeviceClass",
+            "metadata": {"name": "gpu"},
+            "spec": {"selectors": [{"cel": {"expression": expression}}]},
+        }
+    ]
+    for number, count in enumerate(gpus):
+        name = f"n{number}"
+        allocatable = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+        made.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+                "status": {"allocatable": allocatable},
+            }
+        )
+        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        devices = [{"name": f"gpu-{index}"} for index in range(count)]
+        made.append(
+            {
+                "apiVersion": API,
+                "kind": "ResourceSlice",
+                "metadata": {"name": name},
+                "spec": {"driver": DRIVER, "nodeName": name, "pool": pool, "devices": devices},
+            }
+        )
+    return made
+
+
+def a_program(kind: str, replicas: int, count: int, cpu: str, hard: dict[str, str]) -> list[dict[str, Any]]:
+    """A workload in a namespace with a quota."""
+    requests = [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": count}}]
+    pod = {
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+        "containers": [{"name": "main", "image": "i", "resources": {"requests": {"cpu": cpu}}}],
+    }
+    numbered = {"parallelism": replicas} if kind == "Job" else {"replicas": replicas}
+    metadata = {"namespace": "ml"}
+    return [
+        {
+            "apiVersion": API,
+            "kind": "ResourceClaimTemplate",
+            "metadata": {"name": "gpu", **metadata},
+            "spec": {"spec": {"devices": {"requests": requests}}},
+        },
+        {
+            "apiVersion": "batch/v1" if kind == "Job" else "apps/v1",
+            "kind": kind,
+            "metadata": {"name": "work", **metadata},
+            "spec": {**numbered, "template": {"spec": pod}},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "team", **metadata},
+            "spec": {"hard": hard},
+        },
+    ]
+
+
+HARD = st.dictionaries(
+    st.sampled_from(
+        [
+            "pods",
+            "requests.cpu",
+            "count/resourceclaims.resource.k8s.io",
+            "gpu.deviceclass.resource.k8s.io/devices",
+        ]
+    ),
+    st.integers(0, 6).map(str),
+    max_size=2,
+)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    gpus=st.lists(st.integers(0, 4), min_size=1, max_size=3),
+    kind=st.sampled_from(["Deployment", "Job", "StatefulSet"]),
+    replicas=st.integers(1, 4),
+    count=st.integers(1, 3),
+    cpu=st.sampled_from(["0", "1", "3"]),
+    hard=HARD,
+)
+def test_explain_and_simulate_say_the_same_of_a_workload(
+    tmp_path_factory: pytest.TempPathFactory,
+    gpus: list[int],
+    kind: str,
+    replicas: int,
+    count: int,
+    cpu: str,
+    hard: dict[str, str],
+):
+    folder = tmp_path_factory.mktemp("one-answer")
+    (folder / "fleet.yaml").write_text(yaml.safe_dump_all(a_fleet(gpus)))
+    (folder / "program.yaml").write_text(yaml.safe_dump_all(a_program(kind, replicas, count, cpu, hard)))
+    files = [str(folder / "program.yaml"), "--fleet", str(folder / "fleet.yaml"), "--json"]
+    simulated = json.loads(CliRunner().invoke(app, ["simulate", *files]).stdout)
+    (workload,) = simulated["workloads"]
+    explained = json.loads(CliRunner().invoke(app, ["explain", f"{kind.lower()}/work", *files]).stdout)
+    assert explained["fits"] == (workload["verdict"] == "fits"), (workload["reasons"], explained)
+    quota = [each["message"] for each in workload["reasons"] if each["code"] == "quota-refuses"]
+    assert [each["message"] for each in explained["causes"] if each["code"] == "quota-refuses"] == quota
