@@ -92,6 +92,7 @@ soak: $(STAMP) ## The same for longer: 100,000 damaged documents, more pods that
 	@DRA_INFRA_SOAK=1 $(BIN)/pytest -q -n0 tests/unit/hostile
 	@DRA_INFRA_SOAK=1 $(BIN)/pytest -q -n0 tests/unit/output/test_secrets.py
 	@DRA_INFRA_SOAK=1 $(BIN)/pytest -q -n0 tests/unit/plugin/test_crashes.py
+	@DRA_INFRA_SOAK=1 $(BIN)/pytest -n0 -m e2e tests/e2e/scheduler/test_platforms.py
 	@DRA_INFRA_SOAK=1 $(BIN)/pytest -n0 -m e2e tests/e2e/node
 
 # Tests of this folder are left alone by make e2e, and need nothing of make tools; without a GPU they fail and say so.

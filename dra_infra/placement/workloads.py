@@ -178,6 +178,10 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
         templates = list(find_pod_templates(manifest))
         if not templates and kind in _POD_KINDS and find_unknown(manifest.get("spec"), "spec"):
             notes.append(f"{_ref(manifest)} is not looked at: its pod spec {ONLY_AFTER_UP}")
+        elif not templates and holds_claims(manifest.get("spec")):
+            notes.append(
+                f"{_ref(manifest)} uses claims and is not placed here: how many pods it makes is not known"
+            )
         workloads += [
             _read_workload(template, manifest, objects)
             for template in templates
@@ -185,6 +189,15 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
         ]
     workloads.sort(key=lambda each: (each.owner.namespace, each.owner.kind, each.owner.name))
     return workloads, notes
+
+
+def holds_claims(value: Any) -> bool:
+    """True where a pod spec with claims stands anywhere in a value, as custom resources of any kind have them."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("containers"), list) and value.get("resourceClaims"):
+            return True
+        return any(map(holds_claims, value.values()))
+    return isinstance(value, list) and any(map(holds_claims, value))
 
 
 def find_bystanders(objects: ProgramObjects) -> list[tuple[ObjectRef, PodShape]]:

@@ -228,3 +228,18 @@ def test_workloads_in_one_placement_give_the_answers_that_they_give_alone(build)
             answer.more_pods,
             answer.reasons,
         )
+
+
+def test_a_custom_resource_whose_pods_use_claims_is_named(build):
+    jobs = {
+        "replicatedJobs": [
+            {"name": "workers", "template": {"spec": {"template": {"spec": build.pod_spec("template:t")}}}}
+        ]
+    }
+    job_set = build.an_object("JobSet", "train", apiVersion="jobset.x-k8s.io/v1alpha2", spec=jobs)
+    config = build.an_object("ConfigMap", "c", apiVersion="v1", data={"resourceClaims": "[]"})
+    placement = place([job_set, config], build.a_fleet(build.gpus("n")))
+    assert placement.workloads == ()
+    assert placement.notes == (
+        "JobSet ml/train uses claims and is not placed here: how many pods it makes is not known",
+    )
