@@ -40,10 +40,9 @@ from dra_infra.explanation.asking import Asking, ClusterContext, find_subject, r
 from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN
 from dra_infra.placement.joint import find_quota_refusal
 from dra_infra.placement.workloads import ProgramObjects
-from dra_infra.review.running import find_taken, key_of, owners_of
+from dra_infra.review.running import Running, key_of, owners_of
 from dra_infra.sources.questions import ask_program
 from dra_infra.target import ClusterTarget, check_target
 
@@ -105,7 +104,7 @@ def read_offline(
         taken=find_amounts(scene),
         placed=find_placed(scene, cluster.fleet.nodes, cluster.objects) if cluster else None,
     )
-    taken = find_taken(cluster, program)[0] if cluster else NOTHING_TAKEN
+    taken = Running.of(cluster, program).taken
     objects = ProgramObjects(manifests, chosen.classes, release, taken.policies)
     asking = ask_program(manifest, around, manifests, running)
     if refusal := find_quota_refusal(objects, ref_of(manifest), taken.made):

@@ -12,7 +12,7 @@ from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.placement.placement import JointVerdict, Order
 from dra_infra.placement.scheduling import place
-from dra_infra.review.running import find_taken
+from dra_infra.review.running import Running
 from tests.e2e.scheduler.answers import PLACED_KINDS, Seen
 from tests.e2e.scheduler.scenario import Scenario
 from tests.e2e.scheduler.stage import HOSTNAME, Stage
@@ -39,7 +39,7 @@ def compare_platform(stage: Stage, scenario: Scenario, release: Release, random:
     """Create all pods of a scenario in random orders, and in those that the verdict names."""
     with stage.set(scenario):
         seen = Seen.of(stage, release)
-        taken, _ = find_taken(Snapshot(fleet=seen.fleet, objects=seen.objects))
+        taken = Running.of(Snapshot(fleet=seen.fleet, objects=seen.objects)).taken
         known = [
             {key: value for key, value in each.items() if key != "status"}
             for each in seen.objects
