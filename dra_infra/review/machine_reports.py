@@ -233,6 +233,7 @@ def _fleet(placement: Placement | None) -> dict[str, Any] | None:
         "nodes": len(fleet.nodes),
         "devices": fleet.device_count,
         "together": _TOGETHER[placement.joint.verdict],
+        "joint": {"verdict": placement.joint.verdict, "reasons": list(placement.joint.reasons)},
     }
 
 

@@ -122,6 +122,19 @@ def find_unplaced(workloads: Iterable[WorkloadReview], fleet: str) -> Iterator[P
             )
 
 
+def find_never_at_once(before: Placement | None, after: Placement | None) -> Iterator[Problem]:
+    """A problem where each workload fits and all of them never do at once, which was not so before."""
+    if after is None or after.joint.verdict != "never" or after.fits_count < len(after.workloads):
+        return
+    if before is None or before.joint.verdict != "never":
+        yield Problem(
+            path="all workloads",
+            code="never-fit-at-once",
+            message=f"each fits {after.fleet.name}, all at once never do: {after.joint.reasons[0]}",
+            hint="ask for fewer pods or devices, or add nodes: no order of arrival places all pods",
+        )
+
+
 def describe_placement(workload: WorkloadPlacement, names: DeviceNames, *, room: bool = True) -> str:
     """`4 x H100 on any of 53 nodes, e.g. gpu-node-07 (gpu-0..3); 212 more pods would fit`.
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from dra_infra.errors import Problem
 from dra_infra.output.wording import count_of, join_words
-from dra_infra.placement.placement import Placement
+from dra_infra.placement.placement import JointAnswer, Placement
 from dra_infra.program_objects import (
     SECRET,
     UNKNOWN,
@@ -34,6 +34,7 @@ from dra_infra.review.placements import (
     WorkloadReview,
     compare_placements,
     compare_rooms,
+    find_never_at_once,
     find_unplaced,
     find_unplaced_resources,
 )
@@ -47,6 +48,12 @@ FailOn = Literal["problem", "undecided", "danger", "change"]
 Source = Literal["program", "manifests", "chart"]
 """What both sides of a review were made from."""
 
+_AT_ONCE: Final[dict[JointAnswer, str]] = {
+    "always": " in every order",
+    "depends-on-order": " depending on the order",
+    "never": ", never all at once",
+    "not-decided": ", all at once not decided",
+}
 _NO_FLEET: Final = "no fleet named"
 _NO_NODES: Final = "the snapshot has no nodes"
 _NAME_A_FLEET: Final = 'Nothing was placed: add --fleet "hgx-h100 x 4" to see whether the pods fit.'
@@ -111,7 +118,9 @@ class Review:
 
     @property
     def undecided(self) -> bool:
-        """True when a workload was placed, and nobody can say if it fits."""
+        """True when nobody can say if a workload that was placed fits, or all of them at once."""
+        if self.after is not None and self.after.joint.verdict == "not-decided":
+            return True
         return any(each.after is not None and each.after.verdict == "not-decided" for each in self.workloads)
 
     @property
@@ -161,6 +170,8 @@ class Review:
         undecided = sum(workload.verdict == "not-decided" for workload in placed)
         said = f"{fitting:,} of {count_of(len(placed), 'workload')} {'fits' if len(placed) == 1 else 'fit'}"
         said += f" on {self.after.fleet.name}"
+        if 1 < len(placed) == fitting:
+            said += _AT_ONCE[self.after.joint.verdict]
         return f"{said}, {undecided:,} not decided" if undecided else said
 
     @property
@@ -213,6 +224,7 @@ def review(
         *(problem for problem in head.problems if not is_told_as_danger(problem)),
         *find_refused(changes, head, locate),
         *find_unplaced(workloads, after.fleet.name if after else ""),
+        *find_never_at_once(before, after),
         *joined.problems,
     }
     asks = any(pods.claims for pods in compared.head_index.pods.values())

@@ -7,7 +7,7 @@ from typing import Final
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pods import PodTemplate
-from dra_infra.output.wording import count_of, join_words
+from dra_infra.output.wording import join_words
 from dra_infra.placement.placement import Placement, WorkloadPlacement
 from dra_infra.review.changes import Change
 from dra_infra.review.comparison import (
@@ -88,17 +88,19 @@ def _find_renamed_by_hand(old: PodTemplate, new: PodTemplate) -> str:
 
 
 def _find_crowded_out(before: Placement | None, after: Placement | None) -> Iterator[Danger]:
-    """Workloads that fit alone, but not in the joint placement, and that were not left over before: `crowded-out`."""
-    left_over = {each.owner for each in before.workloads if _lacks_room(each)} if before else set()
-    for workload in after.workloads if after else ():
-        if _lacks_room(workload) and workload.owner not in left_over:
-            placed = f"{len(workload.pods):,} of {count_of(workload.replicas, 'pod')}"
-            yield Danger(
-                who=workload.owner,
-                code="crowded-out",
-                message=f"fits alone, but beside the other workloads only {placed} found room",
-                hint="pods were placed first fit: another order may do, more nodes will",
-            )
+    """Workloads whose pods some order of arrival leaves pending, where none did before: `crowded-out`."""
+    if after is None or after.joint.fails is None or after.joint.verdict != "depends-on-order":
+        return
+    if before is not None and before.joint.verdict in ("depends-on-order", "never"):
+        return
+    for owner, number in after.joint.fails.pending:
+        pods = f"{number:,} of its pods {'is' if number == 1 else 'are'}"
+        yield Danger(
+            who=owner,
+            code="crowded-out",
+            message=f"fits alone, and {pods} left pending if others come first",
+            hint=f"an order of arrival that does it: {after.joint.fails}",
+        )
 
 
 def _find_replaced(change: Change, compared: Comparison, cause: str) -> Iterator[Danger]:
@@ -190,7 +192,3 @@ def _count_devices(owner: ObjectRef, placed: WorkloadPlacement | None, head: Pro
     if count is None and placed is not None and placed.nodes:
         return len(placed.nodes[0].devices)
     return count
-
-
-def _lacks_room(workload: WorkloadPlacement) -> bool:
-    return workload.verdict == "fits" and len(workload.pods) < workload.replicas

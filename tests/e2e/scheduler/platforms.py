@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -16,8 +17,9 @@ from dra_infra.review.running import Running
 from tests.e2e.scheduler.answers import PLACED_KINDS, Seen
 from tests.e2e.scheduler.scenario import Scenario
 from tests.e2e.scheduler.stage import HOSTNAME, Stage
-from tools.cluster import Manifest
+from tools.cluster import Manifest, WaitTimeoutError
 
+RETRY_SECONDS: Final = 30.0
 SHUFFLES: Final = 2
 """Random orders in which the pods of a platform are created."""
 
@@ -49,7 +51,7 @@ def compare_platform(stage: Stage, scenario: Scenario, release: Release, random:
         found: list[str] = []
         for _ in range(SHUFFLES):
             pods = random.sample(scenario.pods, len(scenario.pods))
-            pending = _create_all(stage, pods)
+            pending = _create_all(stage, pods, bound=pods if joint.verdict == "always" else ())
             order = [each["metadata"]["name"] for each in pods]
             if pending and joint.verdict == "always":
                 found.append(f"{scenario}: always, but in the order {order} these wait: {pending}")
@@ -66,22 +68,38 @@ def _play(stage: Stage, scenario: Scenario, order: Order) -> list[str]:
     pods = {each["metadata"]["name"]: each for each in scenario.pods}
     arriving = [_send(pods[each.owner.name], each.node) for each in order.arrivals]
     waiting = [pods[owner.name] for owner, _ in order.pending]
-    pending = _create_all(stage, [*arriving, *waiting])
+    pending = _create_all(stage, [*arriving, *waiting], bound=arriving)
     expected = [each["metadata"]["name"] for each in waiting]
     if sorted(pending) != sorted(expected):
         return [f"{scenario}: in the order {order} these wait: {pending}, we said {expected}"]
     return []
 
 
-def _create_all(stage: Stage, pods: Sequence[Manifest]) -> list[str]:
-    """Create pods one after the other; the names of those that wait at the end. All are removed again."""
+def _create_all(stage: Stage, pods: Sequence[Manifest], *, bound: Sequence[Manifest]) -> list[str]:
+    """Create pods one after the other; the names of those that wait at the end. All are removed again.
+
+    Args:
+        stage: The control plane.
+        pods: In the order in which they are created.
+        bound: Those that are waited for: a pod that was refused is tried again, some seconds after another one came.
+    """
     made: list[Manifest] = []
+    # The scheduler has seen that the pods of the order before are gone.
+    stage.wait_until_seen()
     try:
         for pod in pods:
             made.append(pod)
             stage.create(pod)
-        # A pod that was refused is tried again when another one may have made room for it.
-        stage.wait_until_seen()
+        with suppress(WaitTimeoutError):
+            for pod in bound:
+                name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+                stage.api.wait_until(
+                    "v1/Pod",
+                    name,
+                    lambda seen: seen["spec"].get("nodeName"),
+                    namespace=namespace,
+                    timeout=RETRY_SECONDS,
+                )
         return [
             each["metadata"]["name"]
             for each in made

@@ -23,6 +23,7 @@ from dra_infra.placement.placement import (
     DeviceChoice,
     JointVerdict,
     NodePlacement,
+    Order,
     Placement,
     Reason,
     WorkloadPlacement,
@@ -168,6 +169,14 @@ def a_fleet(*pairs, name="production", nodes=(), **rest):
     )
 
 
+def _joint(verdict, workloads):
+    order = (
+        Order(arrivals=(), pending=((workloads[-1].owner, workloads[-1].replicas),)) if workloads else None
+    )
+    fails = order if verdict == "depends-on-order" else None
+    return JointVerdict(verdict=verdict, reasons=("because",), fails=fails)
+
+
 def place_first_fit(fleet, *wishes, joint="always", unmodelled=(), notes=()):
     """What a placement looks like, by first fit: (kind, name, replicas, count, model) each, in this order."""
     free = _all(fleet)
@@ -212,7 +221,7 @@ def place_first_fit(fleet, *wishes, joint="always", unmodelled=(), notes=()):
         )
     workloads.sort(key=lambda workload: (workload.owner.namespace, workload.owner.kind, workload.owner.name))
     return Placement(
-        fleet=fleet, workloads=tuple(workloads), joint=JointVerdict(verdict=joint), notes=tuple(notes)
+        fleet=fleet, workloads=tuple(workloads), joint=_joint(joint, workloads), notes=tuple(notes)
     )
 
 

@@ -143,7 +143,8 @@ def test_each_danger_has_an_example_that_is_true(make, code):
     snapshot = Snapshot(fleet=make.fleet(), objects=tuple(running[0])) if running else None
     placed = (None, None)
     if code in ("workload-rolls", "crowded-out"):
-        placed = place_sides(base, head, make.fleet(make.node("n0", gpus=8), name="production"))
+        small = (make.node("n1", gpus=1),) if code == "crowded-out" else ()
+        placed = place_sides(base, head, make.fleet(make.node("n0", gpus=8), *small, name="production"))
     changes = compare_programs(base, head)
     runs = Running.of(snapshot, base, head)
     found = find_dangers(Comparison.of(changes, base, head, running=runs, before=placed[0], after=placed[1]))

@@ -244,9 +244,10 @@ def test_a_stateful_set_stops_a_pod_first_and_may_wait_too(make):
         make.workload("StatefulSet", "zz", make.pod_spec(template="z-4")),
     ]
     sides = [[*a_larger_server(make, count, kind="StatefulSet", replicas=1), *other] for count in (1, 8)]
-    (danger,) = dangers(make, *sides, fleet=small)
-    assert "but only 0 of 1 new pod finds room on small" in danger.message
-    assert danger.message.endswith("the rollout may wait without end")
+    rolls, crowded = sorted(dangers(make, *sides, fleet=small), key=lambda each: each.code, reverse=True)
+    assert (rolls.code, crowded.code) == ("workload-rolls", "crowded-out")
+    assert "but only 0 of 1 new pod finds room on small" in rolls.message
+    assert rolls.message.endswith("the rollout may wait without end")
     # Up to the partition its pods stay as they are.
     keeps = {"updateStrategy": {"rollingUpdate": {"partition": 1}}}
     sides = [a_larger_server(make, count, kind="StatefulSet", **keeps) for count in (1, 4)]

@@ -138,13 +138,36 @@ def test_what_the_placement_leaves_out_is_named(make, fleet):
     assert "spec.affinity" in result.not_known[0].reason
 
 
-def test_a_workload_that_fits_only_alone_is_a_danger_once(make, fleet):
-    crowded = make.place(fleet, ("Job", "a", 2, 8, H100), ("Job", "b", 2, 8, H100), joint="never")
-    first = review(make.program(), make.program(), base_label="main", after=crowded)
+def review_jointly(make, fleet, joint, *, before=None):
+    jobs = ("Job", "a", 2, 8, H100), ("Job", "b", 2, 8, H100)
+    sides = {"after": make.place(fleet, *jobs, joint=joint)}
+    if before:
+        sides["before"] = make.place(fleet, *jobs, joint=before)
+    return review(make.program(), make.program(), base_label="main", **sides)
+
+
+def test_workloads_that_never_fit_at_once_fail_a_review_unless_they_never_did(make, fleet):
+    first = review_jointly(make, fleet, "never", before="always")
+    assert [(problem.path, problem.code) for problem in first.problems] == [
+        ("all workloads", "never-fit-at-once")
+    ]
+    assert first.is_blocked()
+    assert first.fit.endswith("2 of 2 workloads fit on hgx-h100 x 2, never all at once")
+    assert not review_jointly(make, fleet, "never", before="never").is_blocked()
+
+
+def test_an_order_that_leaves_pods_pending_is_a_danger_once(make, fleet):
+    first = review_jointly(make, fleet, "depends-on-order", before="always")
     assert [(danger.code, str(danger.who)) for danger in first.dangers] == [("crowded-out", "Job ml/b")]
-    assert first.dangers[0].message.endswith("only 0 of 2 pods found room")
-    again = review(make.program(), make.program(), base_label="main", before=crowded, after=crowded)
-    assert again.dangers == ()
+    assert first.dangers[0].message == "fits alone, and 2 of its pods are left pending if others come first"
+    assert not first.is_blocked()
+    assert review_jointly(make, fleet, "depends-on-order", before="depends-on-order").dangers == ()
+
+
+def test_all_at_once_that_is_not_decided_is_undecided(make, fleet):
+    assert review_jointly(make, fleet, "not-decided").is_blocked("undecided")
+    assert not review_jointly(make, fleet, "not-decided").is_blocked()
+    assert not review_jointly(make, fleet, "always").is_blocked("undecided")
 
 
 def test_two_stacks_cannot_be_compared_and_the_review_says_so(make):
