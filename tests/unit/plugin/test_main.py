@@ -231,7 +231,7 @@ def test_a_plugin_without_an_api_server_is_alive_and_not_ready(machine: Machine)
 def test_a_signal_has_all_threads_written_at_any_level_and_ends_nothing(machine: Machine):
     process = machine.start_and_register("--log-format", "json", "--log-level", "error")
     process.send_signal(signal.SIGUSR2)
-    wait_until(lambda: machine.told("tasks of the event loop"))
+    wait_until(lambda: machine.told("tasks of the event loop"), machine.log.read_text)
     said = machine.log.read_text()
     assert said.count("Thread 0x") > 3
     assert "_wait_for" in said

@@ -157,10 +157,11 @@ def health(port: int, service: str) -> str:
         return str(grpc_health_v1_pb2.HealthCheckResponse.ServingStatus.Name(status))
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
+def wait_until(holds: Callable[[], bool], tell: Callable[[], str] = lambda: "") -> None:
+    """Wait for a condition; when it never comes, the failure has what *tell* returns."""
     until = time.monotonic() + SECONDS
     while not holds():
-        assert time.monotonic() < until
+        assert time.monotonic() < until, tell()
         time.sleep(0.02)
 
 
