@@ -97,12 +97,7 @@ def run(
         write_json(_to_json(placement, release))
     else:
         write_lines(describe(placement))
-    return 0 if placement.fits_count == len(placement.workloads) and fits_at_once(placement) else 1
-
-
-def fits_at_once(placement: Placement) -> bool:
-    """True when some order of arrival places all pods."""
-    return placement.joint.verdict in ("always", "depends-on-order")
+    return 0 if placement.fits_count == len(placement.workloads) and placement.joint.works else 1
 
 
 def describe(placement: Placement) -> Iterator[str]:
@@ -123,11 +118,13 @@ def describe(placement: Placement) -> Iterator[str]:
 def _describe_joint(joint: JointVerdict) -> Iterator[str]:
     """One line for all workloads at once, then the orders that show it, or the rest of the proof."""
     yield f"{_JOINT_MARKS[joint.verdict]} All at once: {joint}"
-    if joint.verdict == "depends-on-order":
+    if joint.verdict == "always":
+        return
+    yield from (f"    {reason}" for reason in joint.reasons[1:])
+    if joint.works:
         yield f"    all are placed: {joint.works}"
-        yield f"    not all are:    {joint.fails}"
-    elif joint.verdict != "always":
-        yield from (f"    {reason}" for reason in joint.reasons[1:])
+        if joint.fails:
+            yield f"    not all are:    {joint.fails}"
 
 
 def _describe_headroom(headroom: Sequence[Headroom]) -> Iterator[str]:

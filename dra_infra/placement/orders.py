@@ -5,7 +5,6 @@ An order is a list of arrivals, each with the node that the pod is put on. It co
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -21,6 +20,8 @@ from dra_infra.placement.placement import Arrivals, Order
 
 STATES_LIMIT: Final = 20_000
 """States of a platform before the walk through all of them is given up."""
+NODES_LIMIT: Final = 200_000
+"""The same for the nodes in all of these states: each costs, and the answer must not depend on the speed of the machine."""
 
 
 @dataclass(slots=True)
@@ -116,45 +117,95 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
+    """A state of the platform.
+
+    Args:
+        state: The state.
+        left: How many of each of the equal pods still wait.
+        on: How many of each are on each node.
+        arrivals: Numbers of equal pods and nodes, in an order that leads here.
+        looks: A number for each node, equal for nodes with the same on them.
+    """
+
     state: ClusterState
     left: tuple[int, ...]
     on: tuple[tuple[int, ...], ...]
-    arrivals: tuple[tuple[int, int], ...] = ()
+    arrivals: tuple[tuple[int, int], ...]
+    looks: tuple[int, ...]
 
-    def with_pod(self, which: int, node: int, state: ClusterState) -> _Place:
-        left = tuple(count - (number == which) for number, count in enumerate(self.left))
-        counts = tuple(count + (number == which) for number, count in enumerate(self.on[node]))
-        on = (*self.on[:node], counts, *self.on[node + 1 :])
-        return _Place(state, left, on, (*self.arrivals, (which, node)))
 
-    def key_of(self, node: int) -> Hashable:
-        return self.on[node], self.state.key_of(node), self.state.claims_key(node)
+class _Walk:
+    def __init__(self, free: FreeFleet, pods: Sequence[EqualPods]) -> None:
+        self._free = free
+        self._pods = pods
+        self._alike = find_interchangeable(free, pods)
+        self._looks: dict[Hashable, int] = {}
+        self.limit = min(STATES_LIMIT, NODES_LIMIT // max(len(free.cluster.nodes), 1))
 
-    def key(self, alike: Sequence[Sequence[int]]) -> Hashable:
-        """Equal for states that differ only in which of the nodes that are alike is which."""
-        return tuple(frozenset(Counter(map(self.key_of, nodes)).items()) for nodes in alike)
+    def start(self) -> _Place:
+        state, nothing = self._free.state(), (0,) * len(self._pods)
+        nodes = range(len(self._free.cluster.nodes))
+        looks = tuple(self._look(state, nothing, node) for node in nodes)
+        return _Place(state, tuple(each.count for each in self._pods), (nothing,) * len(nodes), (), looks)
+
+    def key(self, place: _Place) -> Hashable:
+        """Equal for states that differ only in which of the nodes that are interchangeable is which."""
+        return tuple(tuple(sorted([place.looks[node] for node in nodes])) for nodes in self._alike)
+
+    def moves(self, place: _Place) -> Iterator[_Place | Halted]:
+        """The states after one more pod, on one of the nodes that are interchangeable and have the same on them."""
+        firsts = [
+            node
+            for nodes in self._alike
+            for node in {place.looks[node]: node for node in reversed(nodes)}.values()
+        ]
+        for which, each in enumerate(self._pods):
+            for node in firsts if place.left[which] else ():
+                if each.on_each and place.on[node][which]:
+                    continue
+                if not _is_open(self._free, place.state, each.plan, node):
+                    continue
+                outcome = place.state.attempt(each.plan, node)
+                if isinstance(outcome, Chosen):
+                    state = place.state.fork()
+                    state.commit(each.plan, node, outcome)
+                    yield self._with_pod(place, which, node, state)
+                elif not isinstance(outcome, Impossible):
+                    yield Halted(f"the attempt of {each} ends on a node")
+
+    def _with_pod(self, place: _Place, which: int, node: int, state: ClusterState) -> _Place:
+        left = tuple(count - (number == which) for number, count in enumerate(place.left))
+        counts = tuple(count + (number == which) for number, count in enumerate(place.on[node]))
+        on = (*place.on[:node], counts, *place.on[node + 1 :])
+        # A pool that several nodes see changes what all of them have left.
+        changed = range(len(on)) if self._free.in_use.is_shared else (node,)
+        looks = list(place.looks)
+        for each in changed:
+            looks[each] = self._look(state, on[each], each)
+        return _Place(state, left, on, (*place.arrivals, (which, node)), tuple(looks))
+
+    def _look(self, state: ClusterState, on: tuple[int, ...], node: int) -> int:
+        return self._looks.setdefault((on, state.key_of(node), state.claims_key(node)), len(self._looks))
 
 
 def walk(free: FreeFleet, pods: Sequence[EqualPods], is_late: Callable[[], bool]) -> Ends:
     """Walk through the states of a platform until an end of either kind is known, or all states are."""
     found = Ends()
-    start = _Place(
-        free.state(), tuple(each.count for each in pods), ((0,) * len(pods),) * len(free.cluster.nodes)
-    )
-    alike = find_interchangeable(free, pods)
-    stack, seen = [start], {start.key(alike)}
+    way = _Walk(free, pods)
+    stack = [way.start()]
+    seen = {way.key(stack[0])}
     while stack and not (found.full and found.short):
         found.states = len(seen)
-        if len(seen) > STATES_LIMIT or is_late():
+        if len(seen) > way.limit or is_late():
             return found
         place = stack.pop()
         moved = False
-        for after in _moves(free, pods, place, alike):
+        for after in way.moves(place):
             if isinstance(after, Halted):
                 found.halted = after.why
                 return found
             moved = True
-            key = after.key(alike)
+            key = way.key(after)
             if key not in seen:
                 seen.add(key)
                 stack.append(after)
@@ -164,28 +215,6 @@ def walk(free: FreeFleet, pods: Sequence[EqualPods], is_late: Callable[[], bool]
             found.full = found.full or _replay(free, pods, place)
     found.states, found.is_complete = len(seen), not stack
     return found
-
-
-def _moves(
-    free: FreeFleet, pods: Sequence[EqualPods], place: _Place, alike: Sequence[Sequence[int]]
-) -> Iterator[_Place | Halted]:
-    """The states after one more pod, on one of the nodes that are alike and have the same on them."""
-    firsts = [
-        node for nodes in alike for node in {place.key_of(node): node for node in reversed(nodes)}.values()
-    ]
-    for which, each in enumerate(pods):
-        for node in firsts if place.left[which] else ():
-            if each.on_each and place.on[node][which]:
-                continue
-            if not _is_open(free, place.state, each.plan, node):
-                continue
-            outcome = place.state.attempt(each.plan, node)
-            if isinstance(outcome, Chosen):
-                state = place.state.fork()
-                state.commit(each.plan, node, outcome)
-                yield place.with_pod(which, node, state)
-            elif not isinstance(outcome, Impossible):
-                yield Halted(f"the attempt of {each} ends on a node")
 
 
 def _is_open(free: FreeFleet, state: ClusterState, plan: PodPlan, node: int) -> bool:

@@ -183,7 +183,7 @@ class JointVerdict:
         verdict: `always`: every order of arrival ends with all pods placed. `depends-on-order`: with `works` it does, with
             `fails` it does not. `never`: no assignment to nodes exists. `not-decided`: none of these was shown.
         reasons: The proof, or what was tried, in words and numbers.
-        works: An order with which all pods find a node.
+        works: An order with which all pods find a node; also known of some platforms that are not decided.
         fails: An order that leaves pods pending.
     """
 

@@ -118,8 +118,12 @@ class Review:
 
     @property
     def undecided(self) -> bool:
-        """True when nobody can say if a workload that was placed fits, or all of them at once."""
-        if self.after is not None and self.after.joint.verdict == "not-decided":
+        """True when nobody can say if a workload that was placed fits, or if some order places all of them at once."""
+        if (
+            self.after is not None
+            and self.after.joint.verdict == "not-decided"
+            and not self.after.joint.works
+        ):
             return True
         return any(each.after is not None and each.after.verdict == "not-decided" for each in self.workloads)
 

@@ -236,3 +236,16 @@ def test_nodes_that_hang_together_are_told_apart_by_their_places_alone(zones, ve
         build.a_deployment("w", "template:t", replicas=6, labels={"app": "w"}, **beside("near", "w", "w")),
     ]
     assert place(manifests, fleet).joint.verdict == verdict
+
+
+def test_a_platform_with_too_many_states_is_not_decided_and_shows_the_order_that_works():
+    nodes = [build.a_node(f"n{number:02}", labels={"zone": f"z{number % 4}"}) for number in range(36)]
+    fleet = build.a_fleet(*(build.gpus(each.name) for each in nodes), nodes=nodes)
+    manifests = [build.a_class(), build.a_template("t", build.a_request())]
+    for name in ("a", "b", "c", "d"):
+        fields = beside("near", name, name)
+        manifests.append(build.a_deployment(name, "template:t", replicas=9, labels={"app": name}, **fields))
+    joint = place(manifests, fleet).joint
+    assert (joint.verdict, joint.fails) == ("not-decided", None)
+    assert joint.works.pending == ()
+    assert "and there are more" in joint.reasons[0]
