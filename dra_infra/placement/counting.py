@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from dra_infra.kubernetes.scheduler.pod_resources import show_amount
 from dra_infra.placement.fillings import EqualPods, Filling, NodeKind
+from dra_infra.placement.free_fleet import FreeFleet
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,26 @@ class Need:
         if self.name in ("devices", "pods"):
             return count(amount, self.name[:-1])
         return f"{show_amount(self.name, amount)} {self.name}"
+
+
+def prove_too_little(free: FreeFleet, pods: Sequence[EqualPods]) -> str:
+    """Why the nodes have too little of a resource for all pods, whatever else decides; empty where they have enough."""
+    if free.cluster.device_amounts:
+        return ""
+    members = [member for each in pods for member in each.members]
+    nodes = [
+        node
+        for node in range(len(free.cluster.nodes))
+        if any(not free.refusals(each.plan)[node] for each in pods)
+    ]
+    # Of extended resources it depends on the node whether it gives them, or devices do.
+    for name in sorted({name for _, plan, _ in members for name in plan.requests if "/" not in name}):
+        asked = sum(plan.requests.get(name, 0) * number for _, plan, number in members)
+        there = sum(free.amounts[node].get(name, 0) for node in nodes)
+        if asked > there:
+            has = f"{count(len(nodes), 'node')} {'has' if len(nodes) == 1 else 'have'}"
+            return f"{show_amount(name, asked)} {name} asked, {has} {show_amount(name, there)}"
+    return ""
 
 
 def find_needs(kinds: Sequence[NodeKind], pods: Sequence[EqualPods]) -> list[Need]:

@@ -141,25 +141,80 @@ def _count_users(workloads: Sequence[tuple[Workload, PodPlan]]) -> Counter[Objec
     return users
 
 
+@dataclass(frozen=True, slots=True)
+class States:
+    """Equal pods, and the kinds of nodes with their fillings.
+
+    Args:
+        pods: The pods.
+        kinds: The nodes.
+        is_exact: The fillings are the states that there are. Else they are those and more, for pods that differ in a resource
+            count as equal: in a filling there are as many as fit when each is the smallest, and it takes one more only
+            where it does when each is the largest. So what no fillings hold, no nodes do, and what no fillings close
+            stays open.
+    """
+
+    pods: Sequence[EqualPods]
+    kinds: Sequence[NodeKind]
+    is_exact: bool = True
+
+
 def find_states(
     free: FreeFleet, workloads: Sequence[tuple[Workload, PodPlan]], is_late: Callable[[], bool]
-) -> tuple[list[EqualPods], list[NodeKind] | Halted]:
-    """Equal pods, and the kinds of nodes with all their fillings.
+) -> States | Halted:
+    """All states of the nodes, or more where these are too many.
 
     Pods may have a thousand amounts of CPU and memory of which no node ever has too little, for its devices are gone before.
     So devices are looked at alone first, and then with those resources that could run short.
     """
     resources = frozenset(name for _, plan in workloads for name in plan.requests)
     without = frozenset() if free.cluster.device_amounts else resources
+    short: frozenset[str] = frozenset()
     while True:
         pods = group_pods(free, workloads, without=without)
         kinds = find_kinds(free, pods, is_late)
         if isinstance(kinds, Halted):
-            return pods, kinds
-        short = {name for name in without if _runs_short(free, pods, kinds, name)}
+            return _find_more_states(free, workloads, without | short, short, is_late) if short else kinds
+        short = frozenset(name for name in without if _runs_short(free, pods, kinds, name))
         if not short:
-            return pods, kinds
+            return States(pods, kinds)
         without -= short
+
+
+def _find_more_states(
+    free: FreeFleet,
+    workloads: Sequence[tuple[Workload, PodPlan]],
+    without: frozenset[str],
+    short: frozenset[str],
+    is_late: Callable[[], bool],
+) -> States | Halted:
+    """Fillings of which pods that differ in the *short* resources have the smallest amount, and want the largest."""
+    pods: list[EqualPods] = []
+    largest: list[dict[str, int]] = []
+    for each in group_pods(free, workloads, without=without):
+        amounts = {name: [plan.requests.get(name, 0) for _, plan, _ in each.members] for name in short}
+        least = {name: min(found) for name, found in amounts.items() if any(found)}
+        pods.append(replace(each, plan=replace(each.plan, requests={**each.plan.requests, **least})))
+        largest.append({name: max(found) for name, found in amounts.items()})
+    kinds = find_kinds(free, pods, is_late)
+    if isinstance(kinds, Halted):
+        return kinds
+
+    def takes(filling: Filling, node: int) -> frozenset[int]:
+        left = {
+            name: free.amounts[node].get(name, 0)
+            - sum(number * most[name] for number, most in zip(filling.counts, largest, strict=True))
+            for name in short
+        }
+        return frozenset(
+            which for which in filling.takes if all(largest[which][name] <= left[name] for name in short)
+        )
+
+    loose = [
+        NodeKind(kind.nodes, tuple(replace(each, takes=takes(each, kind.nodes[0])) for each in kind.fillings))
+        for kind in kinds
+    ]
+    return States(pods, loose, is_exact=False)
 
 
 def _runs_short(free: FreeFleet, pods: Sequence[EqualPods], kinds: Sequence[NodeKind], resource: str) -> bool:

@@ -9,12 +9,21 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from dra_infra.placement.counting import Need, bound_closed, count, is_open, prove_never, try_closing
+from dra_infra.placement.counting import (
+    Need,
+    bound_closed,
+    count,
+    is_open,
+    prove_never,
+    prove_too_little,
+    try_closing,
+)
 from dra_infra.placement.demand import PodPlan, Workload
 from dra_infra.placement.fillings import (
     EqualPods,
     Halted,
     NodeKind,
+    States,
     are_nodes_apart,
     find_states,
     group_pods,
@@ -51,18 +60,19 @@ def judge_jointly(
         if each.plan.shape.only_fills and not free.answer(each.plan).candidates:
             return JointVerdict(verdict="never", reasons=(f"no node takes a pod of {each}",))
     first = Player(free, pods).finish()
+    if first.pending and (never := prove_too_little(free, pods)):
+        return JointVerdict(verdict="never", reasons=(never,), fails=first)
     if not are_nodes_apart(free, workloads):
         return _walk(free, pods, None if first.pending else first, is_late)
-    pods, kinds = find_states(free, workloads, is_late)
-    if isinstance(kinds, Halted):
-        return _undecided(first, kinds.why)
-    return _judge_orders(free, pods, kinds, first) if first.pending == () else _pack(free, pods, kinds, first)
+    states = find_states(free, workloads, is_late)
+    if isinstance(states, Halted):
+        return _undecided(first, states.why)
+    return _pack(free, states, first) if first.pending else _judge_orders(free, states, first)
 
 
-def _pack(
-    free: FreeFleet, pods: Sequence[EqualPods], kinds: Sequence[NodeKind], first: Order
-) -> JointVerdict:
+def _pack(free: FreeFleet, states: States, first: Order) -> JointVerdict:
     """The verdict where one order leaves pods pending: whether another one places all of them."""
+    pods, kinds = states.pods, states.kinds
     never = prove_never(kinds, pods)
     if never:
         return JointVerdict(verdict="never", reasons=(never,), fails=first)
@@ -73,34 +83,42 @@ def _pack(
         return _undecided(first, f"packing all pods took longer than {_SECONDS:g} s")
     if packed.most < sum(each.count for each in pods):
         return JointVerdict(verdict="never", reasons=_tell_never(kinds, pods, packed), fails=first)
-    works = _play(free, pods, kinds, packed)
+    works = _play(free, states, packed)
     if works is None or works.pending:
-        return _undecided(first, "an assignment of all pods was not confirmed by the allocator")
+        return _undecided(
+            first, f"an assignment of all pods was not confirmed by the allocator{_why(states)}"
+        )
     return JointVerdict(verdict="depends-on-order", reasons=_tell_waiting(first), works=works, fails=first)
 
 
-def _judge_orders(
-    free: FreeFleet, pods: Sequence[EqualPods], kinds: Sequence[NodeKind], works: Order
-) -> JointVerdict:
+def _judge_orders(free: FreeFleet, states: States, works: Order) -> JointVerdict:
     """The verdict where one order places all pods: whether others can close all nodes to one of them."""
+    pods, kinds = states.pods, states.kinds
     proofs: list[str] = []
     for which, each in enumerate(pods):
         nodes = sum(len(kind.nodes) for kind in kinds if is_open(kind, which))
         closed = _close(kinds, pods, which, 1 if each.on_each else nodes)
         if isinstance(closed, str):
             return _undecided(works, closed)
-        if not closed.chosen:
+        if not closed.chosen and nodes:
             proofs.append(f"others can close at most {closed.most:,} of {count(nodes, 'node')} to {each}")
             continue
-        fails = _play(free, pods, kinds, closed)
+        fails = _play(free, states, closed) if closed.chosen else None
         if fails is None or not fails.pending:
-            return _undecided(
-                works, f"an order that leaves {each} pending was not confirmed by the allocator"
-            )
+            why = f"an order that leaves {each} pending was not confirmed by the allocator{_why(states)}"
+            return _undecided(works, why)
         return JointVerdict(
             verdict="depends-on-order", reasons=_tell_waiting(fails), works=works, fails=fails
         )
     return JointVerdict(verdict="always", reasons=tuple(proofs), works=works)
+
+
+def _why(states: States) -> str:
+    return (
+        ""
+        if states.is_exact
+        else ": its pods differ too much in what they request of nodes to know all states"
+    )
 
 
 def _close(kinds: Sequence[NodeKind], pods: Sequence[EqualPods], which: int, nodes: int) -> Assignment | str:
@@ -144,17 +162,16 @@ def _walk(
     )
 
 
-def _play(
-    free: FreeFleet, pods: Sequence[EqualPods], kinds: Sequence[NodeKind], assignment: Assignment
-) -> Order | None:
+def _play(free: FreeFleet, states: States, assignment: Assignment) -> Order | None:
     """Play an assignment through: its fillings node by node, then all other pods."""
-    player = Player(free, pods)
-    for kind, chosen in zip(kinds, assignment.chosen, strict=True):
+    player = Player(free, states.pods)
+    for kind, chosen in zip(states.kinds, assignment.chosen, strict=True):
         nodes = iter(kind.nodes)
         for filling, number in chosen:
             for _ in range(number):
                 node = next(nodes)
-                if not all(player.arrive(which, node) for which in filling.arrivals):
+                # Where pods that differ count as equal, a node may not take all of them.
+                if not all([player.arrive(which, node) for which in filling.arrivals]) and states.is_exact:  # noqa: C419
                     return None
     return player.finish()
 

@@ -169,6 +169,45 @@ def test_verdict_is_that_of_all_orders_of_arrival(seen, nodes, pods):
     assert (joint.fails is not None) >= (joint.verdict == "depends-on-order")
 
 
+AMOUNTS = ("100m", "500m", "1", "1500m", "2")
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(nodes=NODES, pods=PODS, cpu=st.lists(st.sampled_from(AMOUNTS), min_size=3, max_size=3))
+def test_pods_that_count_as_equal_where_states_are_too_many_never_get_a_wrong_verdict(
+    seen, monkeypatch, nodes, pods, cpu
+):
+    monkeypatch.setattr(fillings, "FILLINGS_LIMIT", 10)
+    requests = [
+        {**each, "kind": "Deployment", "beside": "", "cpu": amount}
+        for each, amount in zip(pods, cpu, strict=False)
+    ]
+    fleet, manifests = a_platform(nodes, requests)
+    seen.clear()
+    joint = place(manifests, fleet).joint
+    if seen and joint.verdict != "not-decided":
+        assert joint.verdict == ANSWERS[find_ends(*seen)], joint.reasons
+
+
+def test_pods_of_many_sizes_of_cpu_are_decided_where_their_states_are_not_all_known(monkeypatch):
+    monkeypatch.setattr(fillings, "FILLINGS_LIMIT", 200)
+    amounts = {"cpu": "64", "memory": "1Ti", "pods": "110"}
+    nodes = [build.a_node(f"n{number}", allocatable=amounts) for number in range(40)]
+    fleet = build.a_fleet(*(build.gpus(each.name) for each in nodes), nodes=nodes)
+    manifests = [build.a_class(), build.a_template("t", build.a_request())]
+    for number in range(30):
+        cpu = {"cpu": str(number + 1)}
+        manifests += [build.a_deployment(f"w{number}", "template:t", replicas=2, requests=cpu)]
+    assert place(manifests, fleet).joint.verdict == "always"
+    small = build.a_fleet(*(build.gpus(f"n{number}") for number in range(10)), nodes=nodes[:10])
+    joint = place(manifests, small).joint
+    assert (joint.verdict, joint.reasons) == ("never", ("930 cpu asked, 10 nodes have 640",))
+
+
 def sizes(build_, nodes, **pods):
     """Nodes of eight GPUs, and a Deployment `wN` for pods with N GPUs each."""
     fleet = build_.a_fleet(*(build_.gpus(f"n{number}") for number in range(nodes)))
@@ -238,7 +277,8 @@ def test_nodes_that_hang_together_are_told_apart_by_their_places_alone(zones, ve
     assert place(manifests, fleet).joint.verdict == verdict
 
 
-def test_a_platform_with_too_many_states_is_not_decided_and_shows_the_order_that_works():
+def test_a_platform_with_too_many_states_is_not_decided_and_shows_the_order_that_works(monkeypatch):
+    monkeypatch.setattr(orders, "STATES_LIMIT", 200)
     nodes = [build.a_node(f"n{number:02}", labels={"zone": f"z{number % 4}"}) for number in range(36)]
     fleet = build.a_fleet(*(build.gpus(each.name) for each in nodes), nodes=nodes)
     manifests = [build.a_class(), build.a_template("t", build.a_request())]
