@@ -185,7 +185,7 @@ class ClusterState:
         self._claims: dict[ObjectRef, HeldClaim] = {}
 
     def fork(self) -> ClusterState:
-        """The same state, to go on from."""
+        """Copies the state, to be changed apart from this one."""
         other = ClusterState(self._attempts, self._amounts, self.in_use.fork(), self._others.copy())
         other._free = dict(self._free)
         other._claims = {ref: replace(held) for ref, held in self._claims.items()}

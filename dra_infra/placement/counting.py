@@ -27,11 +27,11 @@ class Need:
     amounts: tuple[int, ...]
 
     def asked(self, pods: Sequence[EqualPods]) -> int:
-        """What all pods need."""
+        """Sums what all pods need."""
         return sum(amount * each.count for amount, each in zip(self.amounts, pods, strict=True))
 
     def held(self, filling: Filling) -> int:
-        """What the pods of one node need."""
+        """Sums what the pods of a filling need."""
         return sum(amount * count for amount, count in zip(self.amounts, filling.counts, strict=True))
 
     def most(self, kinds: Sequence[NodeKind]) -> int:
@@ -39,7 +39,7 @@ class Need:
         return sum(len(kind.nodes) * max(map(self.held, kind.fillings)) for kind in kinds)
 
     def only_for(self, which: frozenset[int]) -> Need:
-        """The same need of some of the pods."""
+        """Counts only some of the pods."""
         return Need(
             self.name, tuple(each if number in which else 0 for number, each in enumerate(self.amounts))
         )
@@ -72,7 +72,7 @@ def prove_too_little(free: FreeFleet, pods: Sequence[EqualPods]) -> str:
 
 
 def find_needs(kinds: Sequence[NodeKind], pods: Sequence[EqualPods]) -> list[Need]:
-    """What can be counted, in the order in which it is told."""
+    """Lists what can be counted, in the order in which it is told."""
     alone = [
         min(
             (each.devices for kind in kinds for each in kind.fillings if each.arrivals == (which,)), default=0

@@ -83,7 +83,7 @@ class ObjectMakers:
 
 
 def find_quota_refusal(objects: ProgramObjects, owner: ObjectRef, made: Mapping[str, Use]) -> str:
-    """What quotas refuse of one workload while the program makes no others, in the user's words; empty for nothing.
+    """Says what quotas refuse of one workload while the program makes no others, in the user's words; empty for nothing.
 
     Args:
         objects: The program.

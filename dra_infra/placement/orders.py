@@ -21,7 +21,7 @@ from dra_infra.placement.placement import Arrivals, Order
 STATES_LIMIT: Final = 20_000
 """States of a platform before the walk through all of them is given up."""
 NODES_LIMIT: Final = 200_000
-"""The same for the nodes in all of these states: each costs, and the answer must not depend on the speed of the machine."""
+"""Nodes of all states of a walk together, which is what it costs; a limit of time would make the answer a matter of the machine."""
 
 
 @dataclass(slots=True)

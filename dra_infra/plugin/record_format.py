@@ -110,7 +110,7 @@ _Reader = Callable[[Any, dict[str, str]], Any]
 
 @cache
 def _reader(of: Any) -> _Reader:
-    """What reads a value of the type of a field."""
+    """Returns what reads a value of the type of a field."""
     if of is str:
         return lambda plain, texts: texts.setdefault(_typed(plain, str), plain)
     if of in (int, bool):

@@ -24,7 +24,7 @@ from dra_infra.review.placements import WorkloadReview
 from dra_infra.review.reviews import Review
 
 _TOGETHER: Final = {"always": True, "depends-on-order": True, "never": False, "not-decided": None}
-"""What the first version of the report says of the verdict on all workloads at once."""
+"""Value of `together`, which the first version of the report had, by the verdict on all workloads at once."""
 
 
 def render_junit(review: Review) -> str:

@@ -113,7 +113,7 @@ class Running:
 
 
 NOTHING_RUNS: Final = Running.of(None)
-"""What is known to run without a snapshot."""
+"""Stands for what runs where no snapshot was read: nothing is known of it."""
 
 
 def _with_taken(running: Running, snapshot: Snapshot, programs: Sequence[Program]) -> Running:

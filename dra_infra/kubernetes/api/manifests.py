@@ -26,7 +26,7 @@ def mapping(value: Any) -> Mapping[str, Any]:
 
 
 def value_at(value: Any, *steps: str) -> Any:
-    """What stands below *value* at these keys, None where something on the way is no object or lacks the key."""
+    """Returns what stands below *value* at these keys, None where something on the way is no object or lacks the key."""
     for step in steps:
         value = mapping(value).get(step)
     return value

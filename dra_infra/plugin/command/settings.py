@@ -62,7 +62,7 @@ class Kind:
 
 
 def _text_if(is_right: Callable[[str], object], wrong: str) -> Callable[[str], str]:
-    """What reads a text as it is, where it is right; of another one *wrong* is said."""
+    """Returns a reader that takes a text as it is, where it is right, and says *wrong* of any other."""
 
     def read(text: str) -> str:
         if not is_right(text):
