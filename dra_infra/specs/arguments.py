@@ -27,7 +27,7 @@ def wrong_type(path: str, value: object, expected: str, hint: str = "") -> Probl
 
 
 def wrong_plain_type(path: str, value: object, expected: str, hint: str = "") -> Problem:
-    """The same for a value that must be known while the program runs: of a Pulumi Output the hint says that."""
+    """Returns `wrong-type` for an argument whose value must be known while the program runs, as an Output's is not."""
     return wrong_type(path, value, expected, PLAIN_HINT if is_output(value) else hint)
 
 

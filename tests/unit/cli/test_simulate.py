@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from dra_infra.cli.app import app
 from dra_infra.errors import ProblemsError
 
+ROOT = Path(__file__).parents[3]
 CLASS = {
     "apiVersion": "resource.k8s.io/v1",
     "kind": "DeviceClass",
@@ -173,6 +174,7 @@ def test_an_order_that_works_and_one_that_does_not_are_both_shown(tmp_path):
         in "\n".join(lines)
     )
     assert any(line.endswith("pending: 1 x Deployment ml/eight") for line in lines)
+    assert "\n".join(lines[:5]) in (ROOT / "docs/placement.md").read_text()
 
 
 def test_room_in_every_order_is_one_line(tmp_path):
