@@ -27,6 +27,7 @@ from dra_infra.advice.references import (
 )
 from dra_infra.advice.selectors import check_selectors
 from dra_infra.catalog.drivers import Pins, newest, read_pins
+from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.decoding import can_decode, decode
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassSpec, expressions_of
@@ -34,12 +35,7 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.go_text import quoted
 from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.pods import (
-    decode_pod_claims,
-    find_holders,
-    find_pod_templates,
-    has_claim_parts,
-)
+from dra_infra.kubernetes.api.pods import decode_pod_claims, has_claim_parts
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.apiserver.configurations import environment_of
 from dra_infra.kubernetes.apiserver.field_errors import FieldError
@@ -281,7 +277,7 @@ def reference_to(manifest: Mapping[str, Any]) -> ObjectRef:
 
 def is_checked(manifest: Mapping[str, Any]) -> bool:
     """True for an object that there are rules for: it is of the group, or makes pods."""
-    return _is_of_group(manifest) or next(find_holders(manifest), None) is not None
+    return _is_of_group(manifest) or next(find_pod_templates(manifest), None) is not None
 
 
 def _is_of_group(manifest: Mapping[str, Any]) -> bool:
@@ -328,19 +324,17 @@ def _check_holder(
     manifest: Mapping[str, Any], releases: Sequence[Release], known_objects: KnownObjects, pins: Pins
 ) -> Iterator[Problem]:
     """Problems of an object that makes pods, and advice on it; nothing for most objects of a cluster, which ask for no device."""
-    specs = [holder.get("spec") for _, holder in find_holders(manifest)]
-    if not specs:
-        return
-    if any(map(has_claim_parts, specs)):
+    templates = list(find_pod_templates(manifest))
+    if any(has_claim_parts(each.spec) for each in templates):
         yield from _agreed([(release, tuple(_check_pods(manifest, release))) for release in releases])
-    elif not known_objects.namespaces and not any(map(names_class, specs)):
+    elif not known_objects.namespaces and not any(names_class(each.spec) for each in templates):
         return
-    for template in find_pod_templates(manifest):
+    for template in templates:
         yield from advise_pods(template, known_objects, pins=pins)
 
 
 def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Problem]:
-    decoded = decode_pod_claims(manifest, minor=release.number)
+    decoded = decode_pod_claims(manifest, minor=release.number, kinds=workload_kinds())
     if decoded is None:
         return
     yield from unreadable(decoded.type_errors, decoded.unknown_fields, release, manifest)

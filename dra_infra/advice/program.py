@@ -9,9 +9,9 @@ from dra_infra.advice.objects import check_objects, check_on_fleet
 from dra_infra.catalog.charts import chart_name_of, charts
 from dra_infra.catalog.device_configs import configs_of
 from dra_infra.catalog.drivers import drivers
+from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Place, Problem, in_reading_order
 from dra_infra.kubernetes.api.manifests import value_at
-from dra_infra.kubernetes.api.pods import find_holders
 from dra_infra.program_objects import Program, ProgramObject, ProgramRelease
 from dra_infra.target import ClusterTarget
 
@@ -128,9 +128,9 @@ def _check_configs(each: ProgramObject) -> Iterator[Problem]:
 
 def _check_pods(each: ProgramObject, operator: ProgramRelease) -> Iterator[Problem]:
     """Source: the classes that a GPUCluster makes have no `extendedResourceName` (GPU Operator 26.7)."""
-    for above, holder in find_holders(each.manifest):
+    for template in find_pod_templates(each.manifest):
         for field in _CONTAINERS:
-            found = value_at(holder, "spec", field)
+            found = template.spec.get(field)
             for index, container in enumerate(found if isinstance(found, Sequence) else ()):
                 asked = [
                     kind
@@ -139,9 +139,8 @@ def _check_pods(each: ProgramObject, operator: ProgramRelease) -> Iterator[Probl
                 ]
                 if not asked:
                     continue
-                path = f"{above}.spec" if above else "spec"
                 yield Problem(
-                    path=f"{path}.{field}[{index}].resources.{asked[0]}[{EXTENDED}]",
+                    path=f"{template.path}.{field}[{index}].resources.{asked[0]}[{EXTENDED}]",
                     code="extended-resource-not-served",
                     message=f"{operator.component or operator.chart} installs a GPUCluster, whose classes do not serve "
                     f"{EXTENDED}, and no device plugin does: the pod stays pending",

@@ -20,7 +20,7 @@ from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaim
 from dra_infra.output.wording import nearest
 
 if TYPE_CHECKING:
-    from dra_infra.kubernetes.api.pods import PodTemplate
+    from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 
 Checked = DeviceClass | ResourceClaim | ResourceClaimTemplate
 Key = tuple[str, str]

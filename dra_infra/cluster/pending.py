@@ -27,8 +27,8 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.pods import PodClaimEntry, find_pod_templates
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
+from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodClaimEntry
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
 from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
@@ -311,7 +311,7 @@ def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, scene: Scene
         return Asking(
             subject=str(ref), causes=causes, settled=f"it has its place on {node}, and does not run there yet"
         )
-    template = next(find_pod_templates(pod), None)
+    template = next(BUILT_IN.find_pod_templates(pod), None)
     if template is None:
         malformed = Problem(path=str(ref), code="object-malformed", message="it has no spec")
         return Asking(subject=str(ref), causes=(*words, malformed))

@@ -9,11 +9,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.pods import PodClaimEntry, PodTemplate, find_pod_templates
+from dra_infra.kubernetes.api.workload_kinds import PodClaimEntry, PodTemplate
 from dra_infra.kubernetes.apiserver.admission import (
     PodAdmission,
     Use,
@@ -68,23 +69,6 @@ def labels_of_pods(owner: ObjectRef, written: Mapping[str, str]) -> dict[str, st
 
 
 _CLAIM_KINDS = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
-_REPLICA_PATHS = {
-    "Job": ("spec", "parallelism"),
-    "CronJob": ("spec", "jobTemplate", "spec", "parallelism"),
-}
-_POD_KINDS = frozenset(
-    {
-        "CronJob",
-        "DaemonSet",
-        "Deployment",
-        "Job",
-        "Pod",
-        "PodTemplate",
-        "ReplicaSet",
-        "ReplicationController",
-        "StatefulSet",
-    }
-)
 
 
 class ProgramObjects:
@@ -174,20 +158,20 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
     workloads: list[Workload] = []
     notes: list[str] = []
     for manifest in objects.manifests:
-        kind = str(manifest.get("kind"))
         templates = list(find_pod_templates(manifest))
-        if not templates and kind in _POD_KINDS and find_unknown(manifest.get("spec"), "spec"):
+        makes_pods = workload_kinds().find(manifest) is not None
+        if not templates and makes_pods and find_unknown(manifest.get("spec"), "spec"):
             notes.append(f"{_ref(manifest)} is not looked at: its pod spec {ONLY_AFTER_UP}")
         elif not templates and holds_claims(manifest.get("spec")):
             notes.append(
-                f"{_ref(manifest)} uses claims and is not placed here: how many pods it makes is not known"
+                f"{_ref(manifest)} uses claims and is not placed here: its kind is not known to make pods"
             )
         workloads += [
             _read_workload(template, manifest, objects)
             for template in templates
             if template.spec.get("resourceClaims") or asks_by_extended_resource(template.spec, objects)
         ]
-    workloads.sort(key=lambda each: (each.owner.namespace, each.owner.kind, each.owner.name))
+    workloads.sort(key=lambda each: (each.owner.namespace, each.owner.kind, each.owner.name, each.owner.part))
     return workloads, notes
 
 
@@ -234,7 +218,7 @@ def plan_claim(objects: ProgramObjects, claim: ObjectRef) -> Workload:
 def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: ProgramObjects) -> Workload:
     owner = template.owner
     spec = objects.admission.admit(template.spec, owner.namespace)
-    reasons = _find_unknown_fields(template, manifest)
+    reasons = _find_unknown_fields(template)
     entries: list[Entry] = []
     for claim in () if reasons else template.claims:
         found = _read_entry(claim, owner, objects)
@@ -328,7 +312,7 @@ def _find_made(
         yield "the claim for its extended resources", count_extended_claim(asked, names, pod)
 
 
-def _find_unknown_fields(template: PodTemplate, manifest: Mapping[str, Any]) -> list[Reason]:
+def _find_unknown_fields(template: PodTemplate) -> list[Reason]:
     spec, path = template.spec, template.path
     looked_at = ("resourceClaims", *dict.fromkeys((*node_filters.PATHS, *PATHS)), "resources", "overhead")
     paths = [found for name in looked_at for found in find_unknown(spec.get(name), f"{path}.{name}")]
@@ -342,11 +326,7 @@ def _find_unknown_fields(template: PodTemplate, manifest: Mapping[str, Any]) -> 
             if isinstance(resources, Mapping):
                 resources = {key: value for key, value in resources.items() if key != "claims"}
             paths += find_unknown(resources, f"{path}.{name}[{index}].resources")
-    steps = _REPLICA_PATHS.get(template.owner.kind, ("spec", "replicas"))
-    holder: Any = manifest
-    for step in steps:
-        holder = holder.get(step) if isinstance(holder, Mapping) else None
-    paths += find_unknown(holder, ".".join(steps))
+    paths += template.uncounted
     return [
         Reason(code="value-not-known", message=f"{template.owner}: {found} {ONLY_AFTER_UP}")
         for found in paths

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.manifests import mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.pods import PodTemplate, find_pod_templates
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.placement.placement import Placement
 from dra_infra.program_objects import Program, ProgramObject, get_field, group_of
 from dra_infra.review.changes import Change
@@ -28,7 +29,7 @@ class ProgramIndex:
 
     Args:
         objects: Every object.
-        pods: The pods that each object makes, for the kinds that make pods.
+        pods: The pods that each object, or each of its parts, makes, for the kinds that make pods.
         needs: The claims, templates, volumes' sources and accounts that the pods of an object cannot start without.
         users: Whose pods, or whose requests for a class, name an object. The object need not be in the program.
     """
@@ -46,10 +47,10 @@ class ProgramIndex:
         users: defaultdict[ObjectRef, set[ObjectRef]] = defaultdict(set)
         for item in program.objects:
             for template in find_pod_templates(item.manifest):
-                pods[item.ref] = template
-                needs[item.ref] = frozenset(_find_needs(template))
-                for ref in needs[item.ref]:
-                    users[ref].add(item.ref)
+                pods[replace(item.ref, part=template.owner.part)] = template
+                needs[item.ref] = needs.get(item.ref, frozenset()) | frozenset(_find_needs(template))
+            for ref in needs.get(item.ref, ()):
+                users[ref].add(item.ref)
             for name in find_class_names(item.manifest):
                 users[ObjectRef(kind="DeviceClass", name=name)].add(item.ref)
         return cls(

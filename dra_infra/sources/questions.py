@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Problem
 from dra_infra.explanation import AskedClaim
 from dra_infra.explanation.asking import Asking, ClusterContext, read_claim, ref_of
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.pods import PodTemplate, find_pod_templates
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
 from dra_infra.program_objects import SECRET, UNKNOWN
 from dra_infra.specs.compute_domains import channel_template

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import Field
@@ -70,11 +70,21 @@ class Condition(CoreRecord):
 
 @dataclass(frozen=True, order=True, slots=True)
 class ObjectRef:
-    """Names one object: `Job ml/train`, or `DeviceClass h100` for one without a namespace."""
+    """Names one object: `Job ml/train`, or `DeviceClass h100` for one without a namespace.
+
+    Of an object that makes pods of several kinds it may name one of these: `JobSet ml/train/workers`.
+    """
 
     kind: str
     name: str
     namespace: str = ""
+    part: str = ""
+
+    @property
+    def whole(self) -> ObjectRef:
+        """The object, of which this may be a part."""
+        return replace(self, part="") if self.part else self
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+        name = f"{self.name}/{self.part}" if self.part else self.name
+        return f"{self.kind} {self.namespace}/{name}" if self.namespace else f"{self.kind} {name}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.api.pods import PodTemplate
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
 from dra_infra.kubernetes.scheduler.pod_shapes import REQUIRED, find_host_ports
 
@@ -52,6 +52,7 @@ def find_unmodelled(
     runtime = template.spec.get("runtimeClassName")
     if runtime and not (admission and admission.knows_runtime(str(runtime))):
         found.add(f"{template.path}.runtimeClassName (overhead and nodes of the runtime class)")
+    found |= {f"{path} ({why})" for path, why in template.unmodelled}
     if mapping(manifest.get("spec")).get("volumeClaimTemplates"):
         found.add("spec.volumeClaimTemplates (volume binding and zones)")
     return tuple(sorted(found))

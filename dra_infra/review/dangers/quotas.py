@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.pods import PodTemplate, find_pod_templates
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, Use, count_claim, is_extended_key, read_hard
 from dra_infra.kubernetes.scheduler.extended_resources import GATE
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
@@ -211,23 +212,9 @@ class QuotaUse:
         for owner, pods in program.pods.items():
             # A PodTemplate makes no pods by itself.
             if owner.kind != "PodTemplate":
-                number = (
-                    daemons.get(owner, 0)
-                    if pods.replicas is None
-                    else _at_once(program, owner, pods.replicas)
-                )
+                number = daemons.get(owner, 0) if pods.replicas is None else pods.replicas
                 one = self.of_pod(pods, program) if number > 0 else Counter()
                 total[owner.namespace or "default"] += Counter(
                     {key: each * number for key, each in one.items()}
                 )
         return dict(total)
-
-
-def _at_once(program: ProgramIndex, owner: ObjectRef, replicas: int) -> int:
-    """Pods of a workload at one time: a Job runs no more than it has left to complete."""
-    completions = (
-        get_field(program.objects[owner].manifest, "spec.completions") if owner.kind == "Job" else None
-    )
-    return (
-        min(replicas, completions) if isinstance(completions, int) and completions > 0 else max(replicas, 0)
-    )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.pods import PodTemplate
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.output.wording import join_words
 from dra_infra.placement.placement import Placement, WorkloadPlacement
 from dra_infra.review.changes import Change

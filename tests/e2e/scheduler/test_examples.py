@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.api.pods import find_pod_templates
+from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import Program
 from dra_infra.specs.compute_domains import KIND, channel_template

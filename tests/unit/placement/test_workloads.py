@@ -236,10 +236,10 @@ def test_a_custom_resource_whose_pods_use_claims_is_named(build):
             {"name": "workers", "template": {"spec": {"template": {"spec": build.pod_spec("template:t")}}}}
         ]
     }
-    job_set = build.an_object("JobSet", "train", apiVersion="jobset.x-k8s.io/v1alpha2", spec=jobs)
+    job_set = build.an_object("TrainingRun", "train", apiVersion="ml.example.com/v1", spec=jobs)
     config = build.an_object("ConfigMap", "c", apiVersion="v1", data={"resourceClaims": "[]"})
     placement = place([job_set, config], build.a_fleet(build.gpus("n")))
     assert placement.workloads == ()
     assert placement.notes == (
-        "JobSet ml/train uses claims and is not placed here: how many pods it makes is not known",
+        "TrainingRun ml/train uses claims and is not placed here: its kind is not known to make pods",
     )

@@ -11,8 +11,8 @@ from dra_infra.kubernetes.api.pods import (
     ContainerResourceClaim,
     PodResourceClaim,
     decode_pod_claims,
-    find_pod_templates,
 )
+from dra_infra.kubernetes.api.workload_kinds import PodPart, WorkloadKind, WorkloadKinds, read_steps
 from tests.unit.kubernetes.api.manifests import JSON
 
 SPEC: dict[str, Any] = {
@@ -105,29 +105,17 @@ def test_other_kinds_have_no_claim_parts():
     assert decode_pod_claims({"apiVersion": "v1", "kind": "Service", "spec": SPEC}) is None
 
 
-def test_pod_templates_of_custom_resources_are_found_at_named_paths():
-    paths = {
-        ("batch.volcano.sh/v1alpha1", "Job"): ("spec", "tasks", "*", "template"),
-        ("kubeflow.org/v2beta1", "MPIJob"): ("spec", "mpiReplicaSpecs", "*", "template"),
-    }
-    template = {"template": {"spec": SPEC}}
+def test_pod_specs_of_other_kinds_are_decoded_where_they_are():
     tasks = {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
-        "spec": {"tasks": [template, {}, template]},
+        "spec": {"tasks": [{"template": {"spec": SPEC}}, {}, {"template": {"spec": SPEC}}]},
     }
-    replicas = {
-        "apiVersion": "kubeflow.org/v2beta1",
-        "kind": "MPIJob",
-        "spec": {"mpiReplicaSpecs": {"Worker": template, "Launcher": template}},
-    }
-    assert [pod.path for pod in decode_pod_claims(tasks, custom=paths).pods] == [
+    part = PodPart(path=read_steps("spec.tasks.*.template"))
+    kinds = WorkloadKinds([WorkloadKind(group="batch.volcano.sh", kind="Job", parts=(part,))])
+    assert [pod.path for pod in decode_pod_claims(tasks, kinds=kinds).pods] == [
         "spec.tasks[0].template.spec",
         "spec.tasks[2].template.spec",
-    ]
-    assert [each.path for each in find_pod_templates(replicas, paths)] == [
-        "spec.mpiReplicaSpecs.Launcher.template.spec",
-        "spec.mpiReplicaSpecs.Worker.template.spec",
     ]
     assert decode_pod_claims(tasks) is None
 

@@ -1,0 +1,151 @@
+"""Kinds of other projects whose objects make pods, and those of a user's own file.
+
+Source: data/workload_kinds.yaml, with the Go types of each kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from dra_infra.catalog.vocabulary import read_data
+from dra_infra.errors import Problem, ProblemsError
+from dra_infra.kubernetes.api.workload_kinds import (
+    BUILT_IN,
+    SUSPENDED,
+    Number,
+    PodPart,
+    PodTemplate,
+    WorkloadKind,
+    WorkloadKinds,
+    read_steps,
+)
+
+_Path = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+(\.([A-Za-z0-9_-]+|\*))*$", max_length=300)]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, strict=True)
+
+
+class _NumberEntry(_Entry):
+    field: _Path
+    default: Annotated[int, Field(ge=0)] = 1
+    less: Annotated[int, Field(ge=0)] = 0
+    at_least: _Path | None = None
+    at_most: _Path | None = None
+
+    def read(self) -> Number:
+        return Number(
+            at=read_steps(self.field),
+            default=self.default,
+            less=self.less,
+            at_least=read_steps(self.at_least or ""),
+            at_most=read_steps(self.at_most or ""),
+        )
+
+
+def _spelled_out(value: Any) -> Any:
+    return {"field": value} if isinstance(value, str) else value
+
+
+_Numbers = Annotated[list[Annotated[_NumberEntry, BeforeValidator(_spelled_out)]], Field(max_length=8)]
+
+
+class _PartEntry(_Entry):
+    template: _Path | None = None
+    spec: _Path | None = None
+    otherwise: _Path | None = None
+    name: Annotated[str, Field(pattern=r"^(\*|[A-Za-z0-9_.*-]*)$", max_length=300)] = ""
+    pods: _Numbers = []
+    most: _Numbers = []
+    autoscaled_by: _Path | None = None
+    labels: Annotated[dict[str, _Path], Field(max_length=16)] = {}
+
+    def read(self) -> PodPart:
+        return PodPart(
+            path=read_steps(self.template or self.spec or ""),
+            otherwise=read_steps(self.otherwise or ""),
+            is_spec=self.template is None,
+            name=read_steps(self.name),
+            numbers=tuple(each.read() for each in self.pods),
+            most=tuple(each.read() for each in self.most),
+            autoscaled_by=read_steps(self.autoscaled_by or ""),
+            labels=tuple((name, read_steps(path)) for name, path in self.labels.items()),
+        )
+
+
+class _KindEntry(_Entry):
+    kind: Annotated[str, Field(pattern=r"^[A-Z][A-Za-z0-9]*$", max_length=63)]
+    group: Annotated[str, Field(pattern=r"^[a-z0-9.-]+$", max_length=253)]
+    source: str = ""
+    parts: Annotated[list[_PartEntry], Field(max_length=32)] = []
+    gang: bool = False
+    suspended_by: Annotated[list[_Path], Field(max_length=8)] = []
+    fields: Annotated[dict[_Path, str], Field(max_length=16)] = {}
+    annotations: Annotated[dict[str, str], Field(max_length=16)] = {}
+
+    def read(self) -> WorkloadKind:
+        return WorkloadKind(
+            group=self.group,
+            kind=self.kind,
+            parts=tuple(each.read() for each in self.parts),
+            gang=self.gang,
+            unmodelled=(
+                *((read_steps(path), SUSPENDED) for path in self.suspended_by),
+                *((read_steps(path), why) for path, why in self.fields.items()),
+                *((("metadata", "annotations", name), why) for name, why in self.annotations.items()),
+            ),
+        )
+
+
+class _Entries(_Entry):
+    kinds: Annotated[list[_KindEntry], Field(max_length=256)]
+
+
+@cache
+def workload_kinds() -> WorkloadKinds:
+    """The kinds of Kubernetes, and those of other projects that the catalogue knows."""
+    return BUILT_IN.with_kinds(
+        each.read() for each in _Entries.model_validate(read_data("workload_kinds.yaml")).kinds
+    )
+
+
+def read_workload_kinds(document: Mapping[str, Any], file: str) -> WorkloadKinds:
+    """Reads a user's own kinds, which come before those that are known.
+
+    Args:
+        document: The YAML document, with a list `kinds` of the form of data/workload_kinds.yaml.
+        file: Path of the file, for problems.
+
+    Raises:
+        ProblemsError: `workload-kind-malformed`, with every fault.
+    """
+    try:
+        entries = _Entries.model_validate(dict(document))
+    except ValidationError as error:
+        raise ProblemsError(list(_problems(error, file))) from None
+    return workload_kinds().with_kinds(each.read() for each in entries.kinds)
+
+
+def find_pod_templates(
+    manifest: Mapping[str, Any], kinds: WorkloadKinds | None = None
+) -> Iterator[PodTemplate]:
+    """The pod templates of *manifest*, by *kinds*, or by those that the catalogue knows."""
+    return (kinds or workload_kinds()).find_pod_templates(manifest)
+
+
+def _problems(error: ValidationError, file: str) -> Iterator[Problem]:
+    for each in error.errors(include_url=False, include_input=False):
+        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in each["loc"])
+        yield Problem(
+            path=f"{file}{path}",
+            code="workload-kind-malformed",
+            message=each["msg"],
+            hint="write kind, group and parts, each part with template: spec.workers.*.template and pods: "
+            "[spec.workers.*.replicas]",
+        )

@@ -1,0 +1,340 @@
+"""Kinds of objects that make pods: where their pod templates are, and how many pods each makes.
+
+The kinds of Kubernetes itself are here. Those of others have the same form, and come as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, mappings
+from dra_infra.kubernetes.api.metadata import ObjectRef
+
+Steps = tuple[str, ...]
+"""Keys from the object down to a field. `*` stands for every item of a list or every value of a map."""
+
+_Found = tuple[str | int, ...]
+"""Keys and positions from the object down to one field."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodClaimEntry:
+    """One entry of `spec.resourceClaims`: a claim by name, or a template from which each pod gets its own."""
+
+    name: str
+    claim_name: str | None = None
+    template_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodTemplate:
+    """The pods that an object makes from one template.
+
+    Args:
+        owner: The object that holds the template, and which of its parts these pods are.
+        path: Field path of the pod spec inside the owner, such as `spec.template.spec`.
+        replicas: How many such pods run at once as written: replicas, a Job's parallelism, 1 for a pod. None for a
+            DaemonSet, whose number is the number of nodes.
+        spec: The pod spec as plain data.
+        labels: The labels of the pods.
+        most: How many an autoscaler of the kind's own makes of it; None where the number is fixed.
+        uncounted: Paths of fields that say how many, and whose value is not known.
+        gang: Whether the object needs all of its pods to do anything.
+        unmodelled: Paths of fields by which the controller does more than to make these pods, with what it does.
+    """
+
+    owner: ObjectRef
+    path: str
+    replicas: int | None
+    spec: Mapping[str, Any] = field(hash=False)
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    most: int | None = None
+    uncounted: tuple[str, ...] = ()
+    gang: bool = False
+    unmodelled: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def claims(self) -> tuple[PodClaimEntry, ...]:
+        """The entries of `spec.resourceClaims` that are objects with a name."""
+        return tuple(
+            PodClaimEntry(
+                name=str(entry["name"]),
+                claim_name=entry.get("resourceClaimName"),
+                template_name=entry.get("resourceClaimTemplateName"),
+            )
+            for entry in mappings(self.spec.get("resourceClaims"))
+            if "name" in entry
+        )
+
+
+def read_steps(path: str) -> Steps:
+    """Splits `spec.tasks.*.template`; an empty path is the object itself."""
+    return tuple(path.split(".")) if path else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """A field that says how many.
+
+    Args:
+        at: Where it is; its `*` are those of the pod template.
+        default: What it counts for when it is not there.
+        less: What is taken off.
+        at_least: A field that it is never below, when that is there.
+        at_most: A field that it is never above, when that is there.
+    """
+
+    at: Steps
+    default: int = 1
+    less: int = 0
+    at_least: Steps = ()
+    at_most: Steps = ()
+
+    def read(self, manifest: Mapping[str, Any], stars: _Found) -> int:
+        """The number in *manifest*; a value that is no number counts as the default."""
+        value = _whole(_value(manifest, _bind(self.at, stars)), self.default)
+        if self.at_least:
+            value = max(value, _whole(_value(manifest, _bind(self.at_least, stars)), value))
+        if self.at_most:
+            value = min(value, _whole(_value(manifest, _bind(self.at_most, stars)), value))
+        return max(value - self.less, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodPart:
+    """The pods that are made from one template, or from each of a list of templates.
+
+    Args:
+        path: Where the template is.
+        otherwise: Where it is when there is nothing at *path*.
+        is_spec: Whether a pod spec is there, without a template around it.
+        name: What these pods are called among those of the object: the path of a field, `*` for the key or position that
+            the last `*` of *path* stands for, or a word. Empty where the object makes pods of one kind only.
+        numbers: Fields whose product is the number of pods.
+        most: The same for the most pods that an autoscaler makes; empty where the number is fixed.
+        autoscaled_by: A field that is set where there is that autoscaler; empty where it is always there.
+        labels: Labels that the controller gives the pods, with the path of the field that has the value.
+        each_node: Whether there is one pod for every node instead.
+    """
+
+    path: Steps
+    otherwise: Steps = ()
+    is_spec: bool = False
+    name: Steps = ()
+    numbers: tuple[Number, ...] = ()
+    most: tuple[Number, ...] = ()
+    autoscaled_by: Steps = ()
+    labels: tuple[tuple[str, Steps], ...] = ()
+    each_node: bool = False
+
+    def find(self, manifest: Mapping[str, Any]) -> list[tuple[_Found, Mapping[str, Any]]]:
+        """The templates, or pod specs, with where they are."""
+        found = list(_descend(manifest, self.path, ()))
+        return found or (list(_descend(manifest, self.otherwise, ())) if self.otherwise else found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadKind:
+    """A kind of objects that make pods.
+
+    Args:
+        group: API group; empty for the core group.
+        kind: The kind.
+        parts: Its pods.
+        version: The only version that is meant; empty for all.
+        gang: Whether it needs all of its pods to do anything.
+        unmodelled: Fields by which its controller does more than to make pods, with what it does. A step of a path may
+            be the whole name of an annotation.
+    """
+
+    group: str
+    kind: str
+    parts: tuple[PodPart, ...]
+    version: str = ""
+    gang: bool = False
+    unmodelled: tuple[tuple[Steps, str], ...] = ()
+
+    def find_holders(self, manifest: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """What stands in the place of each pod spec, with its path."""
+        return [
+            (_show(found), holder) if part.is_spec else (_show((*found, "spec")), holder.get("spec"))
+            for part in self.parts
+            for found, holder in part.find(manifest)
+        ]
+
+    def find_pod_templates(self, manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
+        """The pod templates of an object of this kind, with the number of their pods."""
+        metadata = mapping(manifest.get("metadata"))
+        name, namespace = str(metadata.get("name") or ""), str(metadata.get("namespace") or "")
+        unmodelled = tuple(
+            (_show(at), why) for path, why in self.unmodelled for at in _find_set(manifest, path, ())
+        )
+        for part in self.parts:
+            for found, holder in part.find(manifest):
+                spec = holder if part.is_spec else holder.get("spec")
+                # Any part may be the marker of an unknown or secret value instead of a mapping.
+                if not isinstance(spec, Mapping):
+                    continue
+                stars = _stars(part.path, found)
+                written = {} if part.is_spec else mapping(mapping(holder.get("metadata")).get("labels"))
+                scales = part.most and (not part.autoscaled_by or _value(manifest, part.autoscaled_by))
+                counted = (*part.numbers, *(part.most if scales else ()))
+                yield PodTemplate(
+                    owner=ObjectRef(self.kind, name, namespace, _name(part, manifest, stars)),
+                    path=_show(found if part.is_spec else (*found, "spec")),
+                    replicas=None if part.each_node else _product(part.numbers, manifest, stars),
+                    most=_product(part.most, manifest, stars) if scales else None,
+                    spec=spec,
+                    labels={str(key): str(value) for key, value in written.items()}
+                    | _labels(part, manifest, stars),
+                    uncounted=tuple(
+                        _show(at)
+                        for each in counted
+                        if _value(manifest, at := _bind(each.at, stars)) in (UNKNOWN, SECRET)
+                    ),
+                    gang=self.gang,
+                    unmodelled=unmodelled,
+                )
+
+
+class WorkloadKinds:
+    """The known kinds of objects that make pods.
+
+    Args:
+        kinds: Later ones come before earlier ones of the same group and kind.
+    """
+
+    def __init__(self, kinds: Iterable[WorkloadKind]) -> None:
+        self.kinds: Final = {(each.group, each.kind): each for each in kinds}
+
+    def with_kinds(self, kinds: Iterable[WorkloadKind]) -> Self:
+        """These, and others that come before them."""
+        return self.__class__((*self.kinds.values(), *kinds))
+
+    def find(self, manifest: Mapping[str, Any]) -> WorkloadKind | None:
+        """The kind of *manifest*, if it is one of these."""
+        group, _, version = str(manifest.get("apiVersion") or "").rpartition("/")
+        found = self.kinds.get((group, str(manifest.get("kind") or "")))
+        return found if found is not None and found.version in ("", version) else None
+
+    def find_pod_templates(self, manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
+        """The pod templates of *manifest*, if its kind carries any."""
+        kind = self.find(manifest)
+        return iter(()) if kind is None else kind.find_pod_templates(manifest)
+
+
+SUSPENDED: Final = "no pods until it is resumed; they are placed as if it were"
+"""What a field does that suspends an object."""
+
+
+def _of_kubernetes(
+    group: str, kind: str, path: str, *numbers: Number, each_node: bool = False
+) -> WorkloadKind:
+    part = PodPart(path=read_steps(path), numbers=numbers, each_node=each_node)
+    unmodelled = ((("spec", "suspend"), SUSPENDED),) if group == "batch" else ()
+    return WorkloadKind(group=group, kind=kind, version="v1", parts=(part,), unmodelled=unmodelled)
+
+
+_REPLICAS: Final = Number(at=("spec", "replicas"))
+_JOB: Final = ("spec", "jobTemplate")
+
+
+def _jobs(*above: str) -> Number:
+    # A Job runs no more pods than it has left to complete: `manageJob` in pkg/controller/job/job_controller.go.
+    return Number(at=(*above, "spec", "parallelism"), at_most=(*above, "spec", "completions"))
+
+
+BUILT_IN: Final = WorkloadKinds(
+    (
+        _of_kubernetes("", "Pod", ""),
+        _of_kubernetes("", "PodTemplate", "template"),
+        _of_kubernetes("", "ReplicationController", "spec.template", _REPLICAS),
+        _of_kubernetes("apps", "Deployment", "spec.template", _REPLICAS),
+        _of_kubernetes("apps", "ReplicaSet", "spec.template", _REPLICAS),
+        _of_kubernetes("apps", "StatefulSet", "spec.template", _REPLICAS),
+        _of_kubernetes("apps", "DaemonSet", "spec.template", each_node=True),
+        _of_kubernetes("batch", "Job", "spec.template", _jobs()),
+        _of_kubernetes("batch", "CronJob", "spec.jobTemplate.spec.template", _jobs(*_JOB)),
+    )
+)
+"""The kinds of Kubernetes itself."""
+
+
+def _descend(value: Any, steps: Steps, above: _Found) -> Iterator[tuple[_Found, Mapping[str, Any]]]:
+    if not steps:
+        if isinstance(value, Mapping):
+            yield above, value
+        return
+    step, rest = steps[0], steps[1:]
+    if step == "*" and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _descend(item, rest, (*above, index))
+    elif isinstance(value, Mapping):
+        for name in sorted(map(str, value)) if step == "*" else [step]:
+            yield from _descend(value.get(name), rest, (*above, name))
+
+
+def _find_set(value: Any, path: Steps, above: _Found) -> Iterator[_Found]:
+    """Places at a path that hold anything but false or nothing."""
+    if not path:
+        if value:
+            yield above
+        return
+    step, rest = path[0], path[1:]
+    if step != "*":
+        yield from _find_set(mapping(value).get(step), rest, (*above, step))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _find_set(item, rest, (*above, index))
+
+
+def _stars(path: Steps, found: _Found) -> _Found:
+    """What each `*` of a path stands for at one place that was found."""
+    return tuple(at for step, at in zip(path, found, strict=False) if step == "*")
+
+
+def _bind(path: Steps, stars: _Found) -> _Found:
+    """A path with what its `*` stand for."""
+    left = iter(stars)
+    return tuple(next(left, step) if step == "*" else step for step in path)
+
+
+def _value(value: Any, steps: Iterable[str | int]) -> Any:
+    for step in steps:
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+        else:
+            value = mapping(value).get(step)
+    return value
+
+
+def _whole(value: Any, otherwise: int) -> int:
+    # YAML knows true and false, which Python counts as numbers.
+    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else otherwise
+
+
+def _product(numbers: Iterable[Number], manifest: Mapping[str, Any], stars: _Found) -> int:
+    product = 1
+    for each in numbers:
+        product *= each.read(manifest, stars)
+    return product
+
+
+def _name(part: PodPart, manifest: Mapping[str, Any], stars: _Found) -> str:
+    if part.name == ("*",):
+        return str(stars[-1]) if stars else ""
+    if len(part.name) > 1:
+        return str(_value(manifest, _bind(part.name, stars)) or UNKNOWN)
+    return part.name[0] if part.name else ""
+
+
+def _labels(part: PodPart, manifest: Mapping[str, Any], stars: _Found) -> dict[str, str]:
+    found = ((key, _value(manifest, _bind(path, stars))) for key, path in part.labels)
+    return {key: value for key, value in found if isinstance(value, str)}
+
+
+def _show(path: _Found) -> str:
+    shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return shown.removeprefix(".")

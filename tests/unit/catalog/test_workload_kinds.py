@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dra_infra.catalog.workload_kinds import find_pod_templates, read_workload_kinds, workload_kinds
+from dra_infra.errors import ProblemsError
+from dra_infra.kubernetes.api.workload_kinds import BUILT_IN
+
+POD = {"spec": {"containers": [], "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}]}}
+BARE = POD["spec"]
+
+
+def an_object(group: str, kind: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": kind,
+        "metadata": {"name": "x", "namespace": "ml"},
+        "spec": spec,
+    }
+
+
+def ray(**more: Any) -> dict[str, Any]:
+    groups = [
+        {"groupName": "big", "replicas": 3, "maxReplicas": 5, "numOfHosts": 2, "template": POD},
+        {"groupName": "none", "maxReplicas": 5, "template": POD},
+    ]
+    return {"headGroupSpec": {"template": POD}, "workerGroupSpecs": groups, **more}
+
+
+RAY = {"head": (1, None), "big": (6, None), "none": (0, None)}
+RAY_AUTOSCALED = {"head": (1, None), "big": (6, 10), "none": (0, 5)}
+ROLES = {"Master": {"template": POD}, "Worker": {"replicas": 3, "template": POD}}
+LWS = {"workerTemplate": POD, "size": 4}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "parts"),
+    [
+        (
+            an_object("leaderworkerset.x-k8s.io", "LeaderWorkerSet", leaderWorkerTemplate=LWS),
+            {"leader": (1, None), "workers": (3, None)},
+        ),
+        (
+            an_object("leaderworkerset.x-k8s.io", "LeaderWorkerSet", replicas=2, leaderWorkerTemplate=LWS),
+            {"leader": (2, None), "workers": (6, None)},
+        ),
+        (
+            an_object(
+                "jobset.x-k8s.io",
+                "JobSet",
+                replicatedJobs=[
+                    {"name": "driver", "template": {"spec": {"template": POD}}},
+                    {
+                        "name": "workers",
+                        "replicas": 2,
+                        "template": {"spec": {"parallelism": 4, "completions": 3, "template": POD}},
+                    },
+                ],
+            ),
+            {"driver": (1, None), "workers": (6, None)},
+        ),
+        (an_object("ray.io", "RayCluster", **ray()), RAY),
+        (an_object("ray.io", "RayCluster", **ray(enableInTreeAutoscaling=True)), RAY_AUTOSCALED),
+        (an_object("ray.io", "RayJob", rayClusterSpec=ray()), RAY),
+        (an_object("ray.io", "RayService", rayClusterConfig=ray()), RAY),
+        (an_object("ray.io", "RayCronJob", jobTemplate={"rayClusterSpec": ray()}), RAY),
+        (
+            an_object("kubeflow.org", "PyTorchJob", pytorchReplicaSpecs=ROLES),
+            {"Master": (1, None), "Worker": (3, None)},
+        ),
+        (
+            an_object(
+                "kubeflow.org", "PyTorchJob", pytorchReplicaSpecs=ROLES, elasticPolicy={"maxReplicas": 8}
+            ),
+            {"Master": (1, None), "Worker": (3, 8)},
+        ),
+        (
+            an_object("kubeflow.org", "TFJob", tfReplicaSpecs=ROLES),
+            {"Master": (1, None), "Worker": (3, None)},
+        ),
+        (
+            an_object(
+                "kubeflow.org",
+                "MPIJob",
+                mpiReplicaSpecs={"Launcher": {"template": POD}, "Worker": {"template": POD}},
+            ),
+            {"Launcher": (1, None), "Worker": (0, None)},
+        ),
+        (an_object("kubeflow.org", "Notebook", template=POD), {"": (1, None)}),
+        (
+            an_object(
+                "batch.volcano.sh",
+                "Job",
+                tasks=[{"name": "a", "replicas": 2, "template": POD}, {"name": "b", "template": POD}],
+            ),
+            {"a": (2, None), "b": (0, None)},
+        ),
+        (
+            an_object(
+                "serving.kserve.io",
+                "InferenceService",
+                predictor={**BARE, "minReplicas": 2, "maxReplicas": 6},
+                transformer=BARE,
+            ),
+            {"predictor": (2, 6), "transformer": (1, None)},
+        ),
+        (
+            an_object(
+                "serving.kserve.io",
+                "LLMInferenceService",
+                replicas=2,
+                template=BARE,
+                worker=BARE,
+                parallelism={"pipeline": 4},
+            ),
+            {"decode": (2, None), "decode-workers": (6, None)},
+        ),
+        (
+            an_object(
+                "sparkoperator.k8s.io",
+                "SparkApplication",
+                driver={"template": POD},
+                executor={"instances": 4, "template": POD},
+            ),
+            {"driver": (1, None), "executors": (4, None)},
+        ),
+        (
+            an_object("kubevirt.io", "VirtualMachine", template={"spec": {"domain": {}, **BARE}}),
+            {"": (1, None)},
+        ),
+    ],
+    ids=lambda each: each.get("kind", ""),
+)
+def test_the_pods_of_other_projects_kinds_are_counted(
+    manifest: dict[str, Any], parts: dict[str, tuple[int, int | None]]
+):
+    found = list(find_pod_templates(manifest))
+    assert {each.owner.part: (each.replicas, each.most) for each in found} == parts
+    assert all(each.claims for each in found)
+
+
+def test_kinds_of_kubernetes_stay_beside_those_of_others():
+    assert set(BUILT_IN.kinds) < set(workload_kinds().kinds)
+    volcano, own = workload_kinds().kinds["batch.volcano.sh", "Job"], workload_kinds().kinds["batch", "Job"]
+    assert volcano.gang
+    assert not own.gang
+
+
+OWN = {
+    "kinds": [
+        {
+            "kind": "TrainingRun",
+            "group": "ml.example.com",
+            "parts": [
+                {
+                    "template": "spec.workers.*.template",
+                    "name": "spec.workers.*.name",
+                    "pods": ["spec.workers.*.count"],
+                }
+            ],
+        }
+    ]
+}
+
+
+def test_a_users_own_kind_is_placed_by_its_file():
+    kinds = read_workload_kinds(OWN, "kinds.yaml")
+    run = an_object("ml.example.com", "TrainingRun", workers=[{"name": "w", "count": 3, "template": POD}])
+    (found,) = find_pod_templates(run, kinds)
+    assert (str(found.owner), found.replicas) == ("TrainingRun ml/x/w", 3)
+    assert list(find_pod_templates(run)) == []
+    assert kinds.kinds["jobset.x-k8s.io", "JobSet"]
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        ({}, "kinds.yaml.kinds"),
+        ({"kinds": [{"kind": "X"}]}, "kinds.yaml.kinds[0].group"),
+        ({"kinds": [{"kind": "X", "group": "g.io", "part": []}]}, "kinds.yaml.kinds[0].part"),
+        (
+            {"kinds": [{"kind": "X", "group": "g.io", "parts": [{"template": "spec..x"}]}]},
+            "kinds.yaml.kinds[0].parts[0].template",
+        ),
+        (
+            {
+                "kinds": [
+                    {"kind": "X", "group": "g.io", "parts": [{"template": "spec.t", "pods": [{"less": 1}]}]}
+                ]
+            },
+            "kinds.yaml.kinds[0].parts[0].pods[0].field",
+        ),
+    ],
+)
+def test_a_malformed_kind_is_named_with_its_place(document: dict[str, Any], path: str):
+    with pytest.raises(ProblemsError) as caught:
+        read_workload_kinds(document, "kinds.yaml")
+    assert [(each.path, each.code) for each in caught.value.problems] == [(path, "workload-kind-malformed")]
