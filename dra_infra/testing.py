@@ -18,8 +18,10 @@ from typing import Any, Final
 
 from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
+from dra_infra.catalog.workload_kinds import load_workload_kinds
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.placement.placement import JointVerdict, WorkloadPlacement
 from dra_infra.placement.scheduling import place, place_claim
@@ -37,6 +39,7 @@ def synth(
     stack: str | None = None,
     config: Mapping[str, str] | None = None,
     timeout: float = engine.DEFAULT_TIMEOUT,
+    kinds: str | Path | None = None,
 ) -> SynthesizedProgram:
     """Run a program as `dra-infra synth` does.
 
@@ -45,13 +48,17 @@ def synth(
         stack: Stack whose configuration is read.
         config: Settings over those of the stack file.
         timeout: Seconds that the program may run.
+        kinds: File that names kinds of objects that make pods, as for `dra-infra simulate --kinds`.
 
     Raises:
+        ProblemsError: When the file of kinds is malformed.
         ProgramError: When the program raises, does not end, or cannot be found.
     """
     if callable(program):
-        return SynthesizedProgram(engine.synth_function(program, config=config, timeout=timeout))
-    return SynthesizedProgram(engine.synth(program, stack=stack, config=config, timeout=timeout))
+        made = engine.synth_function(program, config=config, timeout=timeout)
+    else:
+        made = engine.synth(program, stack=stack, config=config, timeout=timeout)
+    return SynthesizedProgram(made, load_workload_kinds(Path(kinds)) if kinds else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +141,15 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class SynthesizedProgram:
-    """A program after its run."""
+    """A program after its run.
+
+    Args:
+        program: What the run gave.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+    """
 
     program: Program
+    kinds: WorkloadKinds | None = None
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -180,7 +193,7 @@ class SynthesizedProgram:
             KeyError: When no workload with claims is called so.
         """
         chosen = _fleet(fleet, self.program)
-        placements = place(self.objects, chosen, release=self.program.release).workloads
+        placements = place(self.objects, chosen, release=self.program.release, kinds=self.kinds).workloads
         for each in placements:
             if workload in (each.owner.name, str(each.owner)):
                 return Fit(each, str(each.owner), chosen.name)
@@ -189,7 +202,8 @@ class SynthesizedProgram:
     def fits_all(self, fleet: str | Fleet) -> JointFit:
         """Place all workloads on *fleet* at once, in every order of arrival."""
         chosen = _fleet(fleet, self.program)
-        return JointFit(place(self.objects, chosen, release=self.program.release).joint, chosen.name)
+        placement = place(self.objects, chosen, release=self.program.release, kinds=self.kinds)
+        return JointFit(placement.joint, chosen.name)
 
     def object(self, kind: str, name: str, namespace: str = "") -> Mapping[str, Any]:
         """The object with this kind and name.

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from dra_infra.catalog.vocabulary import read_data
+from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import Problem, ProblemsError
 from dra_infra.kubernetes.api.workload_kinds import (
     BUILT_IN,
@@ -23,6 +25,12 @@ from dra_infra.kubernetes.api.workload_kinds import (
     WorkloadKind,
     WorkloadKinds,
     read_steps,
+)
+
+_MAX_BYTES: Final = 2**20
+_HINT: Final = (
+    "write kinds: with kind, group and parts, each part with template: spec.workers.*.template and pods: "
+    "[spec.workers.*.replicas]"
 )
 
 _Path = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+(\.([A-Za-z0-9_-]+|\*))*$", max_length=300)]
@@ -132,11 +140,38 @@ def read_workload_kinds(document: Mapping[str, Any], file: str) -> WorkloadKinds
     return workload_kinds().with_kinds(each.read() for each in entries.kinds)
 
 
+def load_workload_kinds(file: Path) -> WorkloadKinds:
+    """Reads a file of a user's own kinds; at most 1 MiB.
+
+    Raises:
+        ProblemsError: `workload-kind-malformed` for a file that cannot be read too, and what YAML is refused for.
+    """
+    try:
+        with file.open("rb") as stream:
+            text = stream.read(_MAX_BYTES + 1)
+        if len(text) > _MAX_BYTES:
+            raise _unreadable(file, f"is larger than {_MAX_BYTES >> 20} MiB")
+        documents = [each.data for each in read_documents(text.decode())]
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(
+            file, f"cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}"
+        ) from None
+    except RefusedYamlError as error:
+        raise _unreadable(file, f"cannot be read: {error.message}") from None
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise _unreadable(file, "is not one mapping with a list of kinds")
+    return read_workload_kinds(documents[0], file.name)
+
+
 def find_pod_templates(
     manifest: Mapping[str, Any], kinds: WorkloadKinds | None = None
 ) -> Iterator[PodTemplate]:
     """The pod templates of *manifest*, by *kinds*, or by those that the catalogue knows."""
     return (kinds or workload_kinds()).find_pod_templates(manifest)
+
+
+def _unreadable(file: Path, why: str) -> ProblemsError:
+    return ProblemsError([Problem(path=str(file), code="workload-kind-malformed", message=why, hint=_HINT)])
 
 
 def _problems(error: ValidationError, file: str) -> Iterator[Problem]:
@@ -146,6 +181,5 @@ def _problems(error: ValidationError, file: str) -> Iterator[Problem]:
             path=f"{file}{path}",
             code="workload-kind-malformed",
             message=each["msg"],
-            hint="write kind, group and parts, each part with template: spec.workers.*.template and pods: "
-            "[spec.workers.*.replicas]",
+            hint=_HINT,
         )

@@ -45,6 +45,7 @@ def run(
     config: Mapping[str, str],
     timeout: float,
     is_deep: bool,
+    kinds: Path | None,
     as_json: bool,
 ) -> int:
     """Print why a pod or claim fits or not; 0 when it fits, 1 when not, or when it cannot be told in the time.
@@ -80,6 +81,7 @@ def run(
                 gates=gates,
                 stack=stack,
                 config=config,
+                kinds=kinds,
             )
         tell("explaining")
         end = time.monotonic() + timeout

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.catalog.workload_kinds import load_workload_kinds, workload_kinds
 from dra_infra.cli.printing import print_not_seen
 from dra_infra.cli.settings import find_fleet, read_program, read_snapshot
 from dra_infra.client.kinds import (
@@ -69,6 +70,7 @@ def read_offline(
     gates: Mapping[str, bool],
     stack: str | None,
     config: Mapping[str, str],
+    kinds: Path | None,
 ) -> Found:
     """The question about an object of files.
 
@@ -88,7 +90,8 @@ def read_offline(
     chosen = cluster.fleet if cluster else find_fleet(fleet, project, stack=stack, config=config)
     release = release_of(program.kubernetes, gates)
     running = cluster.objects if cluster else ()
-    _, manifest = find_subject(name, namespace, manifests)
+    known = load_workload_kinds(kinds) if kinds else workload_kinds()
+    subject, manifest = find_subject(name, namespace, manifests, [kind for _, kind in known.kinds])
     own = {key_of(ref_of(each)) for each in manifests}
     by_key = {key_of(ref_of(each)): each for each in running}
     scene = _scene(
@@ -105,9 +108,9 @@ def read_offline(
         placed=find_placed(scene, cluster.fleet.nodes, cluster.objects) if cluster else None,
     )
     taken = Running.of(cluster, program).taken
-    objects = ProgramObjects(manifests, chosen.classes, release, taken.policies)
-    asking = ask_program(manifest, around, manifests, running)
-    if refusal := find_quota_refusal(objects, ref_of(manifest), taken.made):
+    objects = ProgramObjects(manifests, chosen.classes, release, taken.policies, known)
+    asking = ask_program(manifest, around, manifests, running, part=subject.part, kinds=known)
+    if refusal := find_quota_refusal(objects, subject, taken.made):
         quota = Problem(path=asking.subject, code="quota-refuses", message=refusal)
         asking = replace(asking, causes=(*asking.causes, quota))
     return Found(

@@ -213,6 +213,12 @@ fleet = click.option(
     "Else the stack's dra-infra:fleet.",
     shell_complete=completer(complete_fleets),
 )
+kinds = click.option(
+    "--kinds",
+    metavar="FILE",
+    type=FILE,
+    help="Kinds of your own that make pods, with the paths of their pod templates.",
+)
 snapshot = click.option(
     "--snapshot",
     metavar="FILE",

@@ -19,6 +19,7 @@ import click
 
 from dra_infra.advice.program import check_program
 from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.catalog.workload_kinds import load_workload_kinds
 from dra_infra.cli.printing import (
     EXIT_NO_ANSWER,
     progress,
@@ -30,6 +31,7 @@ from dra_infra.cli.printing import (
 )
 from dra_infra.cli.settings import check_settings, choose_fleet, read_snapshot
 from dra_infra.errors import Problem, ProblemsError, ProgramError
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.placement.placement import Placement
 from dra_infra.program.confinement import describe, read_allowance
@@ -129,6 +131,7 @@ def run(
     engine: bool,
     policy_packs: Sequence[Path],
     refresh: bool,
+    kinds: Path | None,
     fail_on: FailOn,
     output: str,
     **files: Path | None,
@@ -185,6 +188,7 @@ def run(
             engine=engine,
             policy_packs=tuple(policy_packs),
             refresh=refresh,
+            kinds=kinds,
         )
     except ProblemsError as error:
         markdown = files.get("markdown")
@@ -205,6 +209,7 @@ def _run(
     engine: bool,
     policy_packs: tuple[Path, ...],
     refresh: bool,
+    kinds: Path | None,
 ) -> int:
     """All steps of a review: read both sides, check the head, place both, compare them, and write the reports."""
     project = _trusted_project(source, asked)
@@ -239,6 +244,7 @@ def _run(
             locate=sides.locate,
             opaque=sides.opaque,
             engine=preview,
+            kinds=load_workload_kinds(kinds) if kinds else None,
         )
         of_fleet = () if fleet else _note_on_fleet(source, asked, project)
         notes = (*sides.notes, *of_fleet, *result.notes)
@@ -267,6 +273,7 @@ def compare(
     locate: Locate | None = None,
     opaque: frozenset[str] | None = None,
     engine: EnginePreview | None = None,
+    kinds: WorkloadKinds | None = None,
 ) -> Review:
     """Check the head, place both on *fleet*, and put them side by side.
 
@@ -279,12 +286,13 @@ def compare(
         locate: Where fields of the head's objects are written; None takes the places of the objects.
         opaque: URNs of the head's objects whose secrets were never known; None takes all that show one.
         engine: The engine's preview of the head.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
     head = replace(head, problems=_check(head, fleet, locate))
     running = Running.of(snapshot, base, head) if snapshot else NOTHING_RUNS
     placed: tuple[Placement, Placement] | tuple[None, None] = (None, None)
     if fleet is not None and fleet.nodes:
-        placed = place_sides(base, head, fleet, running.taken)
+        placed = place_sides(base, head, fleet, running.taken, kinds)
     return review(
         base,
         head,
@@ -295,6 +303,7 @@ def compare(
         opaque=opaque,
         engine=engine,
         locate=locate,
+        kinds=kinds,
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
+from dra_infra.catalog.workload_kinds import load_workload_kinds
 from dra_infra.cli.printing import print_not_seen, print_problems, progress, write_json, write_lines
 from dra_infra.cli.settings import check_settings, find_fleet, read_program, read_snapshot
 from dra_infra.errors import InvalidSpecError, in_reading_order
@@ -42,6 +43,7 @@ def run(
     stack: str | None,
     config: Mapping[str, str],
     timeout: float,
+    kinds: Path | None,
     as_json: bool,
 ) -> int:
     """Print where pods go, beside what runs on a snapshot; 1 when the program has problems or something does not fit.
@@ -91,6 +93,7 @@ def run(
             release=release,
             is_late=lambda: time.monotonic() > end,
             with_headroom=True,
+            kinds=load_workload_kinds(kinds) if kinds else None,
         )
         placement = replace(placement, notes=(*placement.notes, *notes))
     if as_json:
@@ -110,14 +113,16 @@ def describe(placement: Placement) -> Iterator[str]:
     if not placement.workloads:
         yield f"no workload of the program needs devices of {placement.fleet.name}"
     else:
-        yield from _describe_joint(placement.joint)
+        yield from _describe_joint("All at once", placement.joint)
+        if placement.joint_at_most:
+            yield from _describe_joint("With autoscalers at their most", placement.joint_at_most)
     yield from placement.notes
     yield from _describe_headroom(placement.headroom)
 
 
-def _describe_joint(joint: JointVerdict) -> Iterator[str]:
+def _describe_joint(head: str, joint: JointVerdict) -> Iterator[str]:
     """One line for all workloads at once, then the orders that show it, or the rest of the proof."""
-    yield f"{_JOINT_MARKS[joint.verdict]} All at once: {joint}"
+    yield f"{_JOINT_MARKS[joint.verdict]} {head}: {joint}"
     if joint.verdict == "always":
         return
     yield from (f"    {reason}" for reason in joint.reasons[1:])
@@ -164,11 +169,13 @@ def _to_json(placement: Placement, release: Release) -> dict[str, object]:
             for each in placement.headroom
         ],
         "joint": _joint(placement.joint),
+        "joint_at_most": _joint(placement.joint_at_most) if placement.joint_at_most else None,
         "notes": list(placement.notes),
         "workloads": [
             {
                 "owner": str(each.owner),
                 "replicas": each.replicas,
+                "most": each.most,
                 "verdict": each.verdict,
                 "more_pods": each.more_pods,
                 "reasons": [dataclasses.asdict(reason) for reason in each.reasons],

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -280,20 +280,28 @@ _ORDER: Final = tuple(dict.fromkeys(_KINDS.values()))
 
 
 def find_subject(
-    name: str, namespace: str | None, manifests: Iterable[Mapping[str, Any]]
+    name: str,
+    namespace: str | None,
+    manifests: Iterable[Mapping[str, Any]],
+    workload_kinds: Iterable[str] = (),
 ) -> tuple[ObjectRef, Mapping[str, Any]]:
     """The object of that name.
 
     Args:
-        name: `kind/name`, or a name alone.
+        name: `kind/name`, or a name alone; `kind/name/part` for one part of an object whose pods differ.
         namespace: Its namespace; None for any, when only one has such an object.
         manifests: Where to look.
+        workload_kinds: Kinds that make pods beside those of Kubernetes.
 
     Raises:
         ProgramError: `subject-not-known`: of no kind, not there, or there several times.
     """
+    kinds = {each.lower(): each for each in workload_kinds} | dict(_KINDS)
+    known = tuple(dict.fromkeys((*_ORDER, *kinds.values())))
     kind, slash, rest = name.rpartition("/")
-    wanted = _KINDS.get(kind.lower()) if slash else None
+    kind, _, above = kind.partition("/")
+    rest, part = (above, rest) if above else (rest, "")
+    wanted = kinds.get(kind.lower()) if slash else None
     if slash and wanted is None:
         raise _unknown(
             name, f"{kind} is no kind of pods or claims", f"write pod/{rest}, or one of: {', '.join(_ORDER)}"
@@ -302,7 +310,7 @@ def find_subject(
     near: list[str] = []
     for manifest in manifests:
         ref = ref_of(manifest)
-        if ref.kind not in _ORDER:
+        if ref.kind not in known:
             continue
         if (
             ref.name == rest
@@ -319,11 +327,11 @@ def find_subject(
             f"there is no {name}{where}",
             f"there are: {_listed(near)}" if near else "nothing of these kinds is there",
         )
-    order = sorted(found, key=lambda ref: (_ORDER.index(ref.kind), ref.namespace))
+    order = sorted(found, key=lambda ref: (known.index(ref.kind), ref.namespace))
     if len({ref.namespace for ref in found}) > 1 or (wanted is None and len(found) > 1):
         told = [f"{ref.kind.lower()}/{ref.name} -n {ref.namespace or 'default'}" for ref in order]
         raise _unknown(name, f"{name} is there several times", f"write one of: {_listed(told)}")
-    return order[0], found[order[0]]
+    return replace(order[0], part=part), found[order[0]]
 
 
 def ref_of(manifest: Mapping[str, Any]) -> ObjectRef:

@@ -260,14 +260,16 @@ class PodPlan:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The pods of one object.
+    """The pods of one object, or of one of its parts.
 
     Args:
-        owner: The object.
+        owner: The object, or the part.
         replicas: How many pods at once; None for one on every node (DaemonSet).
         plan: What each of them asks for, or why that is not known.
         unmodelled: What they use and the answer leaves out.
         affinity_to: Workloads whose pods have to be there before, for required affinity names them.
+        most: The most pods that an autoscaler makes of it; None where nothing scales it.
+        gang: Whether the object needs all of its pods, those of its other parts too, to do anything.
     """
 
     owner: ObjectRef
@@ -275,6 +277,8 @@ class Workload:
     plan: PodPlan | Undecided
     unmodelled: tuple[str, ...] = ()
     affinity_to: tuple[ObjectRef, ...] = ()
+    most: int | None = None
+    gang: bool = False
 
 
 def find_unknown(value: Any, path: str) -> list[str]:

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_claim
 from dra_infra.kubernetes.scheduler.extended_resources import GATE
 from dra_infra.kubernetes.scheduler.fleet import Fleet
@@ -92,7 +93,11 @@ def find_quota_refusal(objects: ProgramObjects, owner: ObjectRef, made: Mapping[
     """
     for each in find_workloads(objects)[0]:
         same = (each.owner.kind, each.owner.name) == (owner.kind, owner.name)
-        if not same or (each.owner.namespace or "default") != (owner.namespace or "default"):
+        if (
+            not same
+            or (owner.part and each.owner.part != owner.part)
+            or (each.owner.namespace or "default") != (owner.namespace or "default")
+        ):
             continue
         if isinstance(each.plan, PodPlan) and each.replicas:
             number, refusal = ObjectMakers(objects, made).count_alone(owner, each.plan, each.replicas)
@@ -140,6 +145,7 @@ def open_program(
     *,
     claim: ObjectRef | None = None,
     is_late: Callable[[], bool] | None = None,
+    kinds: WorkloadKinds | None = None,
 ) -> OpenProgram:
     """Read what a program asks for, and open the fleet for it.
 
@@ -150,8 +156,9 @@ def open_program(
         release: Whose server stores the objects and whose scheduler allocates; None for the newest.
         claim: Place a pod with this claim or claim template alone; None takes all workloads.
         is_late: Asked during searches; once true, what is not answered by then is not decided.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
-    objects = ProgramObjects(manifests, fleet.classes, release or newest_release(), taken.policies)
+    objects = ProgramObjects(manifests, fleet.classes, release or newest_release(), taken.policies, kinds)
     workloads, notes = find_workloads(objects) if claim is None else ([plan_claim(objects, claim)], [])
     cluster = Cluster(fleet, objects.release, is_late, objects=objects.policies)
     shapes = {each.owner: each.plan.shape for each in workloads if isinstance(each.plan, PodPlan)}
@@ -236,7 +243,25 @@ class JointPlacement:
 
 
 def place_together(free: FreeFleet, workloads: Sequence[Workload]) -> JointPlacement:
-    """Place the pods of all workloads, in order; those whose affinity names others come behind these."""
+    """Place the pods of all workloads, in order; those whose affinity names others come behind these.
+
+    Objects that need all of their pods get room for all, or for none.
+    """
+    gone: set[ObjectRef] = set()
+    while True:
+        left = [replace(each, replicas=0) if each.owner.whole in gone else each for each in workloads]
+        placement = _place_once(free, left)
+        short = [
+            each.owner.whole
+            for each, pods in zip(left, placement.pods, strict=True)
+            if each.gang and each.replicas is not None and len(pods) < each.replicas
+        ]
+        if not short:
+            return placement
+        gone.add(short[0])
+
+
+def _place_once(free: FreeFleet, workloads: Sequence[Workload]) -> JointPlacement:
     fit = FirstFit(free)
     placed: dict[int, tuple[NodePlacement, ...]] = {}
     for number in in_order(workloads):

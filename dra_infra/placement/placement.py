@@ -82,6 +82,7 @@ class WorkloadPlacement:
         reasons: Why not, most nodes first. Filled for nodes that are left out of a workload that fits too.
         unmodelled: What the pods use and the answer does not take into account, by field path.
         pods: Where the joint placement of all workloads put this one's pods, at most `replicas` of them.
+        most: The most pods that an autoscaler makes of it; None where nothing scales it. `replicas` are the fewest then.
     """
 
     owner: ObjectRef
@@ -92,6 +93,7 @@ class WorkloadPlacement:
     reasons: tuple[Reason, ...] = ()
     unmodelled: tuple[str, ...] = ()
     pods: tuple[NodePlacement, ...] = ()
+    most: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -205,6 +207,7 @@ class Placement:
         fleet: Where they were placed.
         workloads: Sorted by namespace, kind and name.
         joint: The verdict on all workloads at once.
+        joint_at_most: The same with every workload that is autoscaled at its most pods; None where none is.
         notes: What else the reader must know, in the user's words.
         headroom: What is left per device class and MIG profile that some device is in; empty when it was not asked for.
     """
@@ -212,6 +215,7 @@ class Placement:
     fleet: Fleet = field(repr=False)
     workloads: tuple[WorkloadPlacement, ...] = ()
     joint: JointVerdict = JointVerdict(verdict="always")
+    joint_at_most: JointVerdict | None = None
     notes: tuple[str, ...] = ()
     headroom: tuple[Headroom, ...] = ()
 

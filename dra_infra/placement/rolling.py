@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
@@ -48,6 +49,7 @@ def step_rollovers(
     *,
     taken: Taken = NOTHING_TAKEN,
     release: Release | None = None,
+    kinds: WorkloadKinds | None = None,
 ) -> dict[ObjectRef, int]:
     """How many new pods of each workload find a place before nothing moves any more.
 
@@ -62,11 +64,12 @@ def step_rollovers(
         rollovers: All that roll over at once.
         taken: What is not free of the fleet.
         release: Whose server and scheduler; None for the newest.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
 
     Returns:
         New pods by `Rollover.new`; without those that cannot be decided, and empty when there are too many steps.
     """
-    opened = open_program(manifests, fleet, taken, release)
+    opened = open_program(manifests, fleet, taken, release, kinds=kinds)
     ordered = (opened.workloads[number] for number in in_order(opened.workloads))
     workloads = {each.owner: each for each in ordered}
     moving = [each for each in rollovers if _is_decided(workloads, each)]

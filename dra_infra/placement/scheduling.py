@@ -10,6 +10,7 @@ from dra_infra.explanation import NodeReason
 from dra_infra.explanation.records import FitVerdict
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import Quotas
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
@@ -76,6 +77,7 @@ def place(
     release: Release | None = None,
     is_late: Callable[[], bool] | None = None,
     with_headroom: bool = False,
+    kinds: WorkloadKinds | None = None,
 ) -> Placement:
     """Where the pods of a program can go.
 
@@ -88,16 +90,17 @@ def place(
         release: Whose server stores the objects and whose scheduler allocates; None for the newest.
         is_late: Asked during searches; once true, what is not answered by then is `not-decided`.
         with_headroom: Whether to count what is left per class and MIG profile, before and after.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
 
     Returns:
         One answer per workload whose pods use claims. Nothing is raised for what a program or fleet holds: what
         cannot be answered is `not-decided` with its reason.
     """
-    opened = open_program(manifests, fleet, taken, release, is_late=is_late)
+    opened = open_program(manifests, fleet, taken, release, is_late=is_late, kinds=kinds)
     objects, workloads, free = opened.objects, opened.workloads, opened.free
     makers = ObjectMakers(objects, taken.made)
     scheduler = _Scheduler(free, makers)
-    answers = [scheduler.place_alone(workload) for workload in workloads]
+    answers = scheduler.place_gangs(workloads, [scheduler.place_alone(each) for each in workloads])
     order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
     wanted = [workloads[number] for number in order]
     made, refused = makers.make_together(wanted)
@@ -108,6 +111,7 @@ def place(
         fleet=fleet,
         workloads=placed,
         joint=_judge_jointly(free, placed, wanted, made, refused, is_late),
+        joint_at_most=_judge_at_most(free, placed, wanted, makers, is_late),
         notes=(
             *fleet.notes,
             *opened.notes,
@@ -173,9 +177,37 @@ class _Scheduler:
             verdict=verdict,
             nodes=CandidateNodes(self.free, plan, answer),
             more_pods=max(min(capacity.pods, most) - replicas, 0) if verdict == "fits" and not daemon else 0,
-            reasons=reasons,
+            reasons=(*reasons, *_tell_autoscaled(workload, min(capacity.pods, most))),
             unmodelled=workload.unmodelled,
+            most=workload.most,
         )
+
+    def place_gangs(
+        self, workloads: Sequence[Workload], answers: Sequence[WorkloadPlacement]
+    ) -> list[WorkloadPlacement]:
+        """The answers, where a part of an object that needs all of its pods fits only beside its other parts."""
+        gangs: dict[ObjectRef, list[int]] = {}
+        for number, each in enumerate(workloads):
+            if each.gang and answers[number].verdict == "fits":
+                gangs.setdefault(each.owner.whole, []).append(number)
+        found = list(answers)
+        for owner, numbers in gangs.items():
+            plans = [
+                (each, each.plan)
+                for each in map(workloads.__getitem__, numbers)
+                if isinstance(each.plan, PodPlan)
+            ]
+            if len(plans) > 1 and (joint := judge_jointly(self.free, plans)).verdict == "never":
+                text = f"{owner} needs all of its pods, and its parts {joint}"
+                reason = Reason(code="gang-does-not-fit", message=text)
+                for number in numbers:
+                    found[number] = replace(
+                        found[number],
+                        verdict="does-not-fit",
+                        more_pods=0,
+                        reasons=(reason, *found[number].reasons),
+                    )
+        return found
 
     def _explain(self, plan: PodPlan, answer: FreeAnswer) -> tuple[Reason, ...]:
         found: dict[tuple[str, str], tuple[Tally, int]] = {}
@@ -287,9 +319,36 @@ def _judge_jointly(
             # Quotas count whatever the order, so what one order makes is the most that any does.
             alone = [f"{each.owner}: {reason}" for reason in reasons if reason.code == "quota-refuses"]
             beside = [note for note in refused if note.startswith(f"{each.owner} ")]
-            return JointVerdict(verdict="never", reasons=(*alone, *beside)[:1])
+            return JointVerdict(verdict="never", reasons=(*alone, *beside, "a quota refuses pods")[:1])
     plans = [(each, each.plan) for each in wanted if isinstance(each.plan, PodPlan)]
     return judge_jointly(free, plans, is_late or (lambda: False))
+
+
+def _judge_at_most(
+    free: FreeFleet,
+    placed: Sequence[WorkloadPlacement],
+    wanted: Sequence[Workload],
+    makers: ObjectMakers,
+    is_late: Callable[[], bool] | None,
+) -> JointVerdict | None:
+    """The verdict with every workload that is autoscaled at its most pods; None where none has more than now."""
+    most = [each if each.most is None else replace(each, replicas=each.most) for each in wanted]
+    if most == list(wanted):
+        return None
+    made, refused = makers.make_together(most)
+    return _judge_jointly(free, placed, most, made, refused, is_late)
+
+
+def _tell_autoscaled(workload: Workload, room: int) -> Iterator[Reason]:
+    if (
+        workload.most is not None
+        and workload.replicas is not None
+        and room < workload.most > workload.replicas
+    ):
+        text = (
+            f"an autoscaler makes up to {workload.most:,} pods, of which {room:,} find room on the free fleet"
+        )
+        yield Reason(code="autoscaled-beyond-room", message=text)
 
 
 def _name_policies(objects: ProgramObjects, workloads: Sequence[Workload]) -> list[str]:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
+from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.workload_kinds import PodClaimEntry, PodTemplate
+from dra_infra.kubernetes.api.workload_kinds import PodClaimEntry, PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import (
     PodAdmission,
     Use,
@@ -79,6 +81,7 @@ class ProgramObjects:
         shipped: Classes of the fleet.
         release: The server that stores them.
         others: Namespaces, LimitRanges, quotas and RuntimeClasses of others.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
 
     def __init__(
@@ -87,7 +90,9 @@ class ProgramObjects:
         shipped: Sequence[DeviceClass],
         release: Release,
         others: Sequence[Mapping[str, Any]] = (),
+        kinds: WorkloadKinds | None = None,
     ) -> None:
+        self.kinds = kinds or workload_kinds()
         self.manifests = list(manifests)
         self.release = release
         self.policies = [*others, *self.manifests]
@@ -157,14 +162,17 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
     """The workloads whose pods use claims, by namespace, kind and name; and what could not be looked into."""
     workloads: list[Workload] = []
     notes: list[str] = []
+    autoscalers = _find_autoscalers(objects.manifests)
     for manifest in objects.manifests:
-        templates = list(find_pod_templates(manifest))
-        makes_pods = workload_kinds().find(manifest) is not None
+        templates = _find_scaled(
+            objects.kinds, manifest, autoscalers.get((str(manifest.get("kind")), *_identity(manifest)))
+        )
+        makes_pods = objects.kinds.find(manifest) is not None
         if not templates and makes_pods and find_unknown(manifest.get("spec"), "spec"):
             notes.append(f"{_ref(manifest)} is not looked at: its pod spec {ONLY_AFTER_UP}")
         elif not templates and holds_claims(manifest.get("spec")):
             notes.append(
-                f"{_ref(manifest)} uses claims and is not placed here: its kind is not known to make pods"
+                f"{_ref(manifest)} uses claims and is not placed here: its kind is not known to make pods (--kinds FILE names one)"
             )
         workloads += [
             _read_workload(template, manifest, objects)
@@ -173,6 +181,37 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
         ]
     workloads.sort(key=lambda each: (each.owner.namespace, each.owner.kind, each.owner.name, each.owner.part))
     return workloads, notes
+
+
+def _find_autoscalers(manifests: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str], tuple[int, int]]:
+    """The fewest and most replicas of each object that a HorizontalPodAutoscaler scales, by kind, namespace and name."""
+    found: dict[tuple[str, str, str], tuple[int, int]] = {}
+    for manifest in manifests:
+        if manifest.get("kind") == "HorizontalPodAutoscaler":
+            spec = _spec_of(manifest)
+            scaled, least, most = (
+                mapping(spec.get("scaleTargetRef")),
+                spec.get("minReplicas", 1),
+                spec.get("maxReplicas"),
+            )
+            if isinstance(least, int) and isinstance(most, int):
+                key = str(scaled.get("kind")), _identity(manifest)[0], str(scaled.get("name"))
+                found[key] = least, max(least, most)
+    return found
+
+
+def _find_scaled(
+    kinds: WorkloadKinds, manifest: Mapping[str, Any], bounds: tuple[int, int] | None
+) -> list[PodTemplate]:
+    """The pod templates of an object; of one that is autoscaled with the fewest pods, and the most."""
+    if bounds is None:
+        return list(kinds.find_pod_templates(manifest))
+    # An autoscaler writes the field that the kind's `scale` names, which is this one for all that are known.
+    least, most = (
+        kinds.find_pod_templates({**manifest, "spec": {**_spec_of(manifest), "replicas": replicas}})
+        for replicas in bounds
+    )
+    return [replace(few, most=many.replicas) for few, many in zip(least, most, strict=True)]
 
 
 def holds_claims(value: Any) -> bool:
@@ -189,7 +228,7 @@ def find_bystanders(objects: ProgramObjects) -> list[tuple[ObjectRef, PodShape]]
     return [
         (template.owner, _read_shape(template, template.spec))
         for manifest in objects.manifests
-        for template in find_pod_templates(manifest)
+        for template in objects.kinds.find_pod_templates(manifest)
         if not template.spec.get("resourceClaims") and not asks_by_extended_resource(template.spec, objects)
     ]
 
@@ -254,6 +293,8 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
         replicas=None if template.replicas is None else max(template.replicas, 0),
         plan=Undecided(tuple(reasons)) if reasons else plan,
         unmodelled=find_unmodelled(template, manifest, objects.admission),
+        most=template.most,
+        gang=template.gang,
     )
 
 

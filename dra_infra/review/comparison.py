@@ -13,7 +13,7 @@ from typing import Any, Final
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.manifests import mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.placement.placement import Placement
 from dra_infra.program_objects import Program, ProgramObject, get_field, group_of
 from dra_infra.review.changes import Change
@@ -40,13 +40,13 @@ class ProgramIndex:
     users: Mapping[ObjectRef, tuple[ObjectRef, ...]] = field(repr=False)
 
     @classmethod
-    def of(cls, program: Program) -> ProgramIndex:
-        """Index *program*."""
+    def of(cls, program: Program, kinds: WorkloadKinds | None = None) -> ProgramIndex:
+        """Index *program*, whose pods are those of *kinds*, or of the kinds that the catalogue knows."""
         pods: dict[ObjectRef, PodTemplate] = {}
         needs: dict[ObjectRef, frozenset[ObjectRef]] = {}
         users: defaultdict[ObjectRef, set[ObjectRef]] = defaultdict(set)
         for item in program.objects:
-            for template in find_pod_templates(item.manifest):
+            for template in find_pod_templates(item.manifest, kinds):
                 pods[replace(item.ref, part=template.owner.part)] = template
                 needs[item.ref] = needs.get(item.ref, frozenset()) | frozenset(_find_needs(template))
             for ref in needs.get(item.ref, ()):
@@ -154,6 +154,7 @@ class Comparison:
         users: Who names an object after the change: objects of the head, and what runs beside both programs.
         moved: URNs of deleted objects that another resource creates.
         rolling: URNs of changes that exchange pods with claims.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
 
     changes: tuple[Change, ...]
@@ -168,6 +169,7 @@ class Comparison:
     users: Mapping[ObjectRef, tuple[ObjectRef, ...]] = field(repr=False)
     moved: frozenset[str]
     rolling: frozenset[str]
+    kinds: WorkloadKinds | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -179,9 +181,10 @@ class Comparison:
         running: Running = NOTHING_RUNS,
         before: Placement | None = None,
         after: Placement | None = None,
+        kinds: WorkloadKinds | None = None,
     ) -> Comparison:
         """Index both programs, and what runs beside them; *before* and *after* are their placements."""
-        base_index, head_index = ProgramIndex.of(base), ProgramIndex.of(head)
+        base_index, head_index = ProgramIndex.of(base, kinds), ProgramIndex.of(head, kinds)
         own = frozenset(key_of(ref) for ref in (*base_index.objects, *head_index.objects))
         users, others = head_index.users, _index_others(running, own).users
         gone = (each for each in changes if each.action == "deleted")
@@ -198,6 +201,7 @@ class Comparison:
             users={ref: (*users.get(ref, ()), *others.get(ref, ())) for ref in {*users, *others}},
             moved=frozenset(each.urn for each in gone if each.ref in head_index.objects),
             rolling=frozenset(each.urn for each in changes if _rolls(each, base_index, head_index)),
+            kinds=kinds,
         )
 
 

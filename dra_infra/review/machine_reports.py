@@ -300,4 +300,4 @@ def _place(place: Place | None) -> dict[str, Any] | None:
 
 
 def _ref(ref: ObjectRef) -> dict[str, str]:
-    return {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
+    return {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name, "part": ref.part}

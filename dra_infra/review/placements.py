@@ -17,7 +17,7 @@ from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_slice import Device, DeviceAttribute
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
@@ -45,7 +45,11 @@ TRENDS: Final[tuple[Trend, ...]] = (
 
 
 def place_sides(
-    base: Program, head: Program, fleet: Fleet, taken: Taken = NOTHING_TAKEN
+    base: Program,
+    head: Program,
+    fleet: Fleet,
+    taken: Taken = NOTHING_TAKEN,
+    kinds: WorkloadKinds | None = None,
 ) -> tuple[Placement, Placement]:
     """Where the pods of both go, with nothing of the one in the way of the other.
 
@@ -54,6 +58,7 @@ def place_sides(
         head: The program after.
         fleet: Where to; that of the snapshot, when it is one.
         taken: What is not free of it, for others run there.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
     before, after = (
         place(
@@ -62,6 +67,7 @@ def place_sides(
             taken=taken,
             release=side.release,
             with_headroom=True,
+            kinds=kinds,
         )
         for side in (base, head)
     )
@@ -262,12 +268,15 @@ def compare_rooms(before: Placement | None, after: Placement | None) -> tuple[Ro
     )
 
 
-def find_unplaced_resources(program: Program, shipped: Sequence[DeviceClass] = ()) -> Iterator[NotSeen]:
+def find_unplaced_resources(
+    program: Program, shipped: Sequence[DeviceClass] = (), kinds: WorkloadKinds | None = None
+) -> Iterator[NotSeen]:
     """One per workload without claims that asks for extended resources which no class serves.
 
     Args:
         program: Its objects; classes among them count before *shipped*.
         shipped: Classes of the fleet.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
     served: set[str] = set()
     is_on = program.release.enabled(GATE)
@@ -279,7 +288,7 @@ def find_unplaced_resources(program: Program, shipped: Sequence[DeviceClass] = (
             if item.ref.kind == "DeviceClass"
         }
     for item in program.objects:
-        for template in find_pod_templates(item.manifest):
+        for template in find_pod_templates(item.manifest, kinds):
             names = [] if template.claims else sorted(_find_names(template))
             if names and not any(name in served or (is_on and name.startswith(OF_CLASS)) for name in names):
                 reason = f"it asks the device plugin for {join_words(names)}, not DRA: not placed"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import JointAnswer, Placement
 from dra_infra.program_objects import (
@@ -203,6 +204,7 @@ def review(
     engine: EnginePreview | None = None,
     opaque: frozenset[str] | None = None,
     locate: Locate | None = None,
+    kinds: WorkloadKinds | None = None,
 ) -> Review:
     """Compare two runs of a program, and where their pods go.
 
@@ -218,11 +220,12 @@ def review(
         opaque: URNs of the head's objects whose secrets were never known, so that nobody could compare them; None takes
             every object that shows one.
         locate: Where fields of the head's objects are written; None takes the places of the objects.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
     changes = compare_programs(base, head)
     joined = join_engine(changes, base, head, engine) if engine else Joined(changes=changes)
     changes = joined.changes
-    compared = Comparison.of(changes, base, head, running=running, before=before, after=after)
+    compared = Comparison.of(changes, base, head, running=running, before=before, after=after, kinds=kinds)
     workloads = compare_placements(before, after)
     problems = {
         *(problem for problem in head.problems if not is_told_as_danger(problem)),
@@ -247,7 +250,7 @@ def review(
             *_find_not_known(base, head, changes, workloads, opaque),
             *find_uncounted(compared),
             *running.not_counted,
-            *find_unplaced_resources(head, after.fleet.classes if after else ()),
+            *find_unplaced_resources(head, after.fleet.classes if after else (), kinds),
             *joined.not_known,
         ),
         notes=(
@@ -278,7 +281,8 @@ def find_dangers(compared: Comparison) -> tuple[Danger, ...]:
 
 
 def _with_place(danger: Danger, compared: Comparison) -> Danger:
-    item = compared.head_index.objects.get(danger.who) or compared.base_index.objects.get(danger.who)
+    who = danger.who.whole
+    item = compared.head_index.objects.get(who) or compared.base_index.objects.get(who)
     return replace(danger, place=item.place) if item is not None and danger.place is None else danger
 
 

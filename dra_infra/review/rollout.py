@@ -262,6 +262,7 @@ def _find_surge_room(
         taken=compared.running.taken,
         last=frozenset(owners),
         release=compared.head.release,
+        kinds=compared.kinds,
     )
     return {
         owners[workload.owner]: len(workload.pods)
@@ -296,6 +297,7 @@ def _find_through(compared: Comparison, rolling: Iterable[ObjectRef], fleet: Fle
         list(rollovers.values()),
         taken=compared.running.taken,
         release=compared.head.release,
+        kinds=compared.kinds,
     )
     return {owners[owner]: number for owner, number in through.items()}
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from dra_infra.catalog.workload_kinds import find_pod_templates
-from dra_infra.errors import Problem
+from dra_infra.errors import Problem, ProgramError
 from dra_infra.explanation import AskedClaim
 from dra_infra.explanation.asking import Asking, ClusterContext, read_claim, ref_of
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
 from dra_infra.program_objects import SECRET, UNKNOWN
 from dra_infra.specs.compute_domains import channel_template
@@ -24,6 +24,9 @@ def ask_program(
     around: ClusterContext,
     manifests: Sequence[Manifest],
     running: Sequence[Manifest] = (),
+    *,
+    part: str = "",
+    kinds: WorkloadKinds | None = None,
 ) -> Asking:
     """The question about one object.
 
@@ -32,6 +35,11 @@ def ask_program(
         around: Fleet, release and what is in use.
         manifests: All objects of the program.
         running: Objects of the cluster, where claims and templates may be too.
+        part: Which of its pods, where the object makes several kinds of them.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+
+    Raises:
+        ProgramError: `subject-not-known` for a part that is not there, or where none is named of several with claims.
     """
     subject = ref_of(manifest)
     if subject.kind in ("ResourceClaim", "ResourceClaimTemplate"):
@@ -39,9 +47,10 @@ def ask_program(
         return Asking(
             subject=str(subject), question=around.ask(claims) if claims else None, causes=tuple(causes)
         )
-    template = next(iter(find_pod_templates(manifest)), None)
+    template = _choose(subject, list(find_pod_templates(manifest, kinds)), part)
     if template is None:
         return Asking(subject=str(subject), causes=(_unreadable(subject),))
+    subject = replace(subject, part=template.owner.part)
     # The driver's controller makes templates of ComputeDomains.
     made = [
         each
@@ -76,6 +85,27 @@ def ask_program(
         question=question,
         causes=tuple(causes),
         unmodelled=find_unmodelled(template, manifest),
+    )
+
+
+def _choose(subject: ObjectRef, templates: Sequence[PodTemplate], part: str) -> PodTemplate | None:
+    """The pods that are asked about: those of the part, else the only ones, or the only ones with claims."""
+    if not part and len(templates) < 2:
+        return next(iter(templates), None)
+    wanted = [each for each in templates if (each.owner.part == part if part else each.claims)]
+    if len(wanted) == 1:
+        return wanted[0]
+    names = [f"{subject.kind.lower()}/{subject.name}/{each.owner.part}" for each in templates]
+    what = f"has no pods called {part!r}" if part else "makes several kinds of pods"
+    raise ProgramError(
+        [
+            Problem(
+                path=str(subject),
+                code="subject-not-known",
+                message=what,
+                hint=f"write one of: {', '.join(names[:8])}",
+            )
+        ]
     )
 
 

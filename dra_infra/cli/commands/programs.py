@@ -146,6 +146,7 @@ def _numbers(
     default=60.0,
     help="How long the program may run, and then the search; what is not found by then is said so.",
 )
+@options.kinds
 @options.as_json
 def simulate() -> None:
     """Say where the pods of a program fit on a fleet, or on a cluster beside what runs: the nodes, and the devices on each.
@@ -165,7 +166,7 @@ def simulate() -> None:
 @click.argument(
     "name",
     metavar="NAME",
-    help="pod/x, deployment/x, claim/x, template/x, or x alone; or the code of a problem.",
+    help="pod/x, deployment/x, jobset/x/part, claim/x, template/x, or x alone; or the code of a problem.",
 )
 @click.argument(
     "path",
@@ -194,6 +195,7 @@ def simulate() -> None:
     default=20.0,
     help="How long to search; what is known by then is printed.",
 )
+@options.kinds
 @click.option("--deep", "is_deep", is_flag=True, help="Try two changes at once where one is not enough.")
 @options.as_json
 def explain() -> None:

@@ -47,6 +47,7 @@ from dra_infra.cli import options
     multiple=True,
     help="With --engine: run this policy pack; may be repeated.",
 )
+@options.kinds
 @click.option("--refresh", is_flag=True, help="With --engine: read the cluster first, so that drift shows.")
 @click.option(
     "--fail-on",

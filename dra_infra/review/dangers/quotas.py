@@ -55,7 +55,7 @@ def find_uncounted(compared: Comparison) -> Iterator[NotSeen]:
     kinds = {ref.kind for ref in compared.head_index.objects} | {key[0] for key in compared.running.objects}
     counted = _count_daemons(compared.head_placement)
     for item in compared.head.objects if "ResourceQuota" in kinds else ():
-        for pods in find_pod_templates(item.manifest):
+        for pods in find_pod_templates(item.manifest, compared.kinds):
             if pods.replicas is None and pods.claims and pods.owner not in counted:
                 reason = "on how many nodes it runs is not known without a fleet"
                 yield NotSeen(what="quota for", name=str(pods.owner), reason=reason)

@@ -241,5 +241,5 @@ def test_a_custom_resource_whose_pods_use_claims_is_named(build):
     placement = place([job_set, config], build.a_fleet(build.gpus("n")))
     assert placement.workloads == ()
     assert placement.notes == (
-        "TrainingRun ml/train uses claims and is not placed here: its kind is not known to make pods",
+        "TrainingRun ml/train uses claims and is not placed here: its kind is not known to make pods (--kinds FILE names one)",
     )

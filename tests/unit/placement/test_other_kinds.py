@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from dra_infra.placement.scheduling import place
+
+
+def a_template(build, *claims, **spec):
+    return {"spec": build.pod_spec(*claims, **spec)}
+
+
+def a_job_set(build, name, *jobs):
+    """A JobSet; a job is a name, a number of pods, and its claims."""
+    replicated = [
+        {
+            "name": job,
+            "replicas": pods,
+            "template": {"spec": {"template": a_template(build, *claims)}},
+        }
+        for job, pods, *claims in jobs
+    ]
+    return build.an_object(
+        "JobSet", name, apiVersion="jobset.x-k8s.io/v1alpha2", spec={"replicatedJobs": replicated}
+    )
+
+
+def a_volcano_job(build, name, *tasks):
+    return build.an_object(
+        "Job",
+        name,
+        apiVersion="batch.volcano.sh/v1alpha1",
+        spec={
+            "tasks": [
+                {"name": task, "replicas": pods, "template": a_template(build, *claims)}
+                for task, pods, *claims in tasks
+            ]
+        },
+    )
+
+
+def an_autoscaler(build, least, most, kind="Deployment", name="serve"):
+    spec = {"scaleTargetRef": {"kind": kind, "name": name}, "maxReplicas": most}
+    if least is not None:
+        spec["minReplicas"] = least
+    return build.an_object("HorizontalPodAutoscaler", "scale", apiVersion="autoscaling/v2", spec=spec)
+
+
+def classes(build):
+    return [build.a_class(), *(build.a_template(f"t{n}", build.a_request(count=n)) for n in (1, 4, 8))]
+
+
+def verdicts(placement):
+    return {str(each.owner): (each.replicas, each.verdict) for each in placement.workloads}
+
+
+def test_each_part_of_a_job_set_is_placed_with_its_own_claims(build):
+    job_set = a_job_set(build, "train", ("driver", 1, "template:t1"), ("workers", 2, "template:t4"))
+    placement = place([*classes(build), job_set], build.a_fleet(build.gpus("a", 8), build.gpus("b", 8)))
+    assert verdicts(placement) == {
+        "JobSet ml/train/driver": (1, "fits"),
+        "JobSet ml/train/workers": (2, "fits"),
+    }
+    assert placement.notes == ()
+    assert placement.joint.verdict == "always"
+
+
+def test_parts_of_an_object_that_do_not_fit_beside_each_other_are_told_by_the_joint_verdict(build):
+    job_set = a_job_set(build, "train", ("driver", 1, "template:t4"), ("workers", 1, "template:t8"))
+    placement = place([*classes(build), job_set], build.a_fleet(build.gpus("a", 8)))
+    assert {each.verdict for each in placement.workloads} == {"fits"}
+    assert placement.joint.verdict == "never"
+
+
+def test_a_suspended_object_is_placed_and_that_it_sleeps_is_told(build):
+    job_set = a_job_set(build, "train", ("workers", 1, "template:t1"))
+    job_set["spec"]["suspend"] = True
+    (workload,) = place([*classes(build), job_set], build.a_fleet(build.gpus("a", 8))).workloads
+    assert workload.verdict == "fits"
+    assert workload.unmodelled == (
+        "spec.suspend (no pods until it is resumed; they are placed as if it were)",
+    )
+
+
+def test_a_gang_fits_only_with_all_of_its_parts(build):
+    gang = a_volcano_job(build, "train", ("driver", 1, "template:t4"), ("workers", 1, "template:t8"))
+    fleet = build.a_fleet(build.gpus("a", 8))
+    placement = place([*classes(build), gang], fleet)
+    assert {each.verdict for each in placement.workloads} == {"does-not-fit"}
+    assert {each.reasons[0].code for each in placement.workloads} == {"gang-does-not-fit"}
+    placement = place([*classes(build), gang], build.a_fleet(build.gpus("a", 8), build.gpus("b", 8)))
+    assert {each.verdict for each in placement.workloads} == {"fits"}
+
+
+def test_a_gang_that_does_not_find_room_for_all_of_its_pods_leaves_theirs_to_others(build):
+    # Both fit alone; what is placed together is the gang that is first, and not half of the second.
+    first = a_volcano_job(build, "a", ("workers", 1, "template:t8"))
+    second = a_volcano_job(build, "b", ("workers", 2, "template:t4"))
+    third = build.a_deployment("c", "template:t4", kind="StatefulSet")
+    fleet = build.a_fleet(build.gpus("a", 8), build.gpus("b", 4))
+    placed = {
+        each.owner.name: len(each.pods)
+        for each in place([*classes(build), first, second, third], fleet).workloads
+    }
+    assert placed == {"a": 1, "b": 0, "c": 1}
+
+
+def test_an_autoscaled_workload_is_placed_with_the_fewest_and_with_the_most_pods(build):
+    serve = build.a_deployment("serve", "template:t4", replicas=1)
+    fleet = build.a_fleet(build.gpus("a", 8), build.gpus("b", 4))
+    manifests = [*classes(build), serve, an_autoscaler(build, 2, 6)]
+    placement = place(manifests, fleet)
+    (workload,) = placement.workloads
+    assert (workload.replicas, workload.most, workload.verdict) == (2, 6, "fits")
+    assert [(each.code, each.message) for each in workload.reasons] == [
+        (
+            "autoscaled-beyond-room",
+            "an autoscaler makes up to 6 pods, of which 3 find room on the free fleet",
+        )
+    ]
+    assert placement.joint.verdict == "always"
+    assert placement.joint_at_most is not None
+    assert placement.joint_at_most.verdict == "never"
+
+
+def test_an_autoscaler_without_a_least_number_keeps_one_pod(build):
+    serve = build.a_deployment("serve", "template:t4", replicas=5)
+    placement = place(
+        [*classes(build), serve, an_autoscaler(build, None, 3)], build.a_fleet(build.gpus("a", 8))
+    )
+    assert [(each.replicas, each.most) for each in placement.workloads] == [(1, 3)]
+
+
+def test_an_autoscaler_of_another_object_changes_nothing(build):
+    serve = build.a_deployment("serve", "template:t1", replicas=2)
+    for other in (an_autoscaler(build, 1, 9, name="other"), an_autoscaler(build, 1, 9, kind="StatefulSet")):
+        placement = place([*classes(build), serve, other], build.a_fleet(build.gpus("a", 8)))
+        assert [(each.replicas, each.most) for each in placement.workloads] == [(2, None)]
+        assert placement.joint_at_most is None
+
+
+def test_an_autoscaler_of_groups_scales_all_of_their_pods(build):
+    spec = {"leaderWorkerTemplate": {"size": 3, "workerTemplate": a_template(build, "template:t1")}}
+    groups = build.an_object("LeaderWorkerSet", "serve", apiVersion="leaderworkerset.x-k8s.io/v1", spec=spec)
+    scaler = an_autoscaler(build, 1, 2, kind="LeaderWorkerSet")
+    placement = place([*classes(build), groups, scaler], build.a_fleet(build.gpus("a", 8)))
+    assert [(each.owner.part, each.replicas, each.most) for each in placement.workloads] == [
+        ("leader", 1, 2),
+        ("workers", 2, 4),
+    ]
