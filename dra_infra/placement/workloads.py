@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from dra_infra.catalog.workload_kinds import workload_kinds
+from dra_infra.catalog.workload_kinds import with_runtime, workload_kinds
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mapping
@@ -163,14 +163,17 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
     workloads: list[Workload] = []
     notes: list[str] = []
     autoscalers = _find_autoscalers(objects.manifests)
-    for manifest in objects.manifests:
+    for written in objects.manifests:
+        manifest = with_runtime(written, objects.manifests)
         templates = _find_scaled(
             objects.kinds, manifest, autoscalers.get((str(manifest.get("kind")), *_identity(manifest)))
         )
         makes_pods = objects.kinds.find(manifest) is not None
         if not templates and makes_pods and find_unknown(manifest.get("spec"), "spec"):
             notes.append(f"{_ref(manifest)} is not looked at: its pod spec {ONLY_AFTER_UP}")
-        elif not templates and holds_claims(manifest.get("spec")):
+        elif not templates and manifest.get("kind") == "TrainJob":
+            notes.append(f"{_ref(manifest)} is not placed here: its runtime is not in the input, or runs MPI")
+        elif not makes_pods and holds_claims(manifest.get("spec")):
             notes.append(
                 f"{_ref(manifest)} uses claims and is not placed here: its kind is not known to make pods (--kinds FILE names one)"
             )
@@ -228,7 +231,7 @@ def find_bystanders(objects: ProgramObjects) -> list[tuple[ObjectRef, PodShape]]
     return [
         (template.owner, _read_shape(template, template.spec))
         for manifest in objects.manifests
-        for template in objects.kinds.find_pod_templates(manifest)
+        for template in objects.kinds.find_pod_templates(with_runtime(manifest, objects.manifests))
         if not template.spec.get("resourceClaims") and not asks_by_extended_resource(template.spec, objects)
     ]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from dra_infra.catalog.workload_kinds import find_pod_templates
+from dra_infra.catalog.workload_kinds import find_pod_templates, with_runtime
 from dra_infra.kubernetes.api.manifests import mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
@@ -45,8 +45,9 @@ class ProgramIndex:
         pods: dict[ObjectRef, PodTemplate] = {}
         needs: dict[ObjectRef, frozenset[ObjectRef]] = {}
         users: defaultdict[ObjectRef, set[ObjectRef]] = defaultdict(set)
+        manifests = [item.manifest for item in program.objects]
         for item in program.objects:
-            for template in find_pod_templates(item.manifest, kinds):
+            for template in find_pod_templates(with_runtime(item.manifest, manifests), kinds):
                 pods[replace(item.ref, part=template.owner.part)] = template
                 needs[item.ref] = needs.get(item.ref, frozenset()) | frozenset(_find_needs(template))
             for ref in needs.get(item.ref, ()):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dra_infra.catalog.workload_kinds import find_pod_templates
+from dra_infra.catalog.workload_kinds import find_pod_templates, with_runtime
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.explanation import AskedClaim
 from dra_infra.explanation.asking import Asking, ClusterContext, read_claim, ref_of
@@ -47,7 +47,7 @@ def ask_program(
         return Asking(
             subject=str(subject), question=around.ask(claims) if claims else None, causes=tuple(causes)
         )
-    template = _choose(subject, list(find_pod_templates(manifest, kinds)), part)
+    template = _choose(subject, list(find_pod_templates(with_runtime(manifest, manifests), kinds)), part)
     if template is None:
         return Asking(subject=str(subject), causes=(_unreadable(subject),))
     subject = replace(subject, part=template.owner.part)

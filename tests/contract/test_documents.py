@@ -17,6 +17,7 @@ import yaml
 import dra_infra as dra
 from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
+from dra_infra.catalog.workload_kinds import read_workload_kinds
 from dra_infra.plugin.back_ends.sim_commands import read_commands
 from dra_infra.plugin.command.settings_reading import read_settings
 from dra_infra.program.synth import synth_function
@@ -115,6 +116,8 @@ def test_yaml_is_what_it_says(block: Block, tmp_path: Path):
         if isinstance(document, dict) and "nodeGroups" in document:
             (tmp_path / "fleet.yaml").write_text(block.text)
             assert load_fleet(str(tmp_path / "fleet.yaml")).nodes
+        elif isinstance(document, dict) and "kinds" in document:
+            assert read_workload_kinds(document, "kinds.yaml").kinds
         elif isinstance(document, dict) and "apiVersion" in document:
             assert [each for each in dra.validate([document]) if each.severity == "error"] == []
         elif isinstance(document, dict) and "backEnd" in document:

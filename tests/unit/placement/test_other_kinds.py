@@ -145,3 +145,70 @@ def test_an_autoscaler_of_groups_scales_all_of_their_pods(build):
         ("leader", 1, 2),
         ("workers", 2, 4),
     ]
+
+
+def a_runtime(build, kind="ClusterTrainingRuntime", **policy):
+    """A runtime with a job that gets the data, and one that trains."""
+    jobs = [
+        {
+            "name": "dataset",
+            "template": {"spec": {"template": a_template(build)}},
+        },
+        {
+            "name": "node",
+            "template": {
+                "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
+                "spec": {"template": a_template(build, "template:t4")},
+            },
+        },
+    ]
+    spec = {"mlPolicy": policy, "template": {"spec": {"replicatedJobs": jobs}}}
+    runtime = build.an_object(kind, "torch", apiVersion="trainer.kubeflow.org/v1alpha1", spec=spec)
+    if kind == "ClusterTrainingRuntime":
+        del runtime["metadata"]["namespace"]
+    return runtime
+
+
+def a_train_job(build, kind=None, **trainer):
+    ref = {"name": "torch", **({"kind": kind} if kind else {})}
+    spec = {"runtimeRef": ref, "trainer": trainer}
+    return build.an_object("TrainJob", "tune", apiVersion="trainer.kubeflow.org/v1alpha1", spec=spec)
+
+
+def test_a_train_job_has_the_pods_of_its_runtime(build):
+    fleet = build.a_fleet(build.gpus("a", 8), build.gpus("b", 8))
+    for runtime, job, pods in (
+        (a_runtime(build), a_train_job(build), 1),
+        (a_runtime(build, numNodes=2), a_train_job(build), 2),
+        (a_runtime(build, numNodes=2), a_train_job(build, numNodes=3), 3),
+        (a_runtime(build, "TrainingRuntime"), a_train_job(build, "TrainingRuntime", numNodes=2), 2),
+    ):
+        placement = place([*classes(build), runtime, job], fleet)
+        assert verdicts(placement) == {"TrainJob ml/tune/node": (pods, "fits")}
+        assert placement.notes == ()
+
+
+def test_what_a_train_job_asks_for_each_node_is_asked_for_its_container(build):
+    runtime = a_runtime(build)
+    (container,) = runtime["spec"]["template"]["spec"]["replicatedJobs"][1]["template"]["spec"]["template"][
+        "spec"
+    ]["containers"]
+    container["name"] = "node"
+    fleet = build.a_fleet(
+        build.gpus("a", 8), nodes=[build.a_node("a", allocatable={"cpu": "8", "pods": "10"})]
+    )
+    for cpu, verdict in (("4", "fits"), ("16", "does-not-fit")):
+        job = a_train_job(build, resourcesPerNode={"requests": {"cpu": cpu}})
+        (workload,) = place([*classes(build), runtime, job], fleet).workloads
+        assert workload.verdict == verdict
+
+
+def test_a_train_job_whose_pods_are_not_known_is_named(build):
+    for manifests in ([], [a_runtime(build, mpi={}, numNodes=2)], [a_runtime(build, "TrainingRuntime")]):
+        placement = place(
+            [*classes(build), *manifests, a_train_job(build)], build.a_fleet(build.gpus("a", 8))
+        )
+        assert placement.workloads == ()
+        assert placement.notes == (
+            "TrainJob ml/tune is not placed here: its runtime is not in the input, or runs MPI",
+        )
