@@ -101,7 +101,8 @@ class GpuProduct(Fact):
         mig_slices: Compute slices of MIG: 7, 4, or 0 without MIG.
         addressing_mode: What NVML reports on x86 hosts with open kernel modules, on Grace with its own.
         device_id: PCI device id, four hexadecimal digits.
-        nvlink: What NVLink joins: every GPU of a `board` or `rack`, cards over a `bridge`, GPU and CPU of a `chip`.
+        nvlink: What NVLink joins: every GPU of a `board` or `rack`, some pairs of a `mesh`, cards over a `bridge`, GPU
+            and CPU of a `chip`.
         nvlink_gb_per_s: Bandwidth of NVLink per GPU in GB/s, both directions.
         short_names: What people write instead; several products may share one.
         uncertain: Names of fields that are likely, and no measurement.
@@ -114,7 +115,7 @@ class GpuProduct(Fact):
     mig_slices: Literal[0, 4, 7]
     addressing_mode: Literal["HMM", "ATS", "None"] | None = None
     device_id: str | None = Field(default=None, pattern=r"^[0-9A-F]{4}$")
-    nvlink: Literal["board", "rack", "bridge", "chip", "none"] | None = None
+    nvlink: Literal["board", "rack", "mesh", "bridge", "chip", "none"] | None = None
     nvlink_gb_per_s: int | None = Field(default=None, gt=0)
     short_names: tuple[str, ...] = Field(min_length=1)
     uncertain: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from dra_infra.catalog.records import gpu_products
 BY_NVLINK = {
     "board": {"count"},
     "rack": {"count", "compute-domain"},
+    "mesh": {"none"},
     "bridge": {"none"},
     "chip": {"none"},
     "none": {"none"},
