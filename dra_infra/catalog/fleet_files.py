@@ -73,7 +73,7 @@ def _read_entry(entry: Any, path: str) -> tuple[NodeGroup | None, list[Problem]]
     problems.extend(_check_labels(labels, f"{path}.labels"))
     problems.extend(malformed_amounts(allocatable, f"{path}.allocatable"))
     taints = tuple(_read_taints(entry.get("taints", []), f"{path}.taints", problems))
-    name = entry.get("name", group.kind_name if group else "")
+    name = entry.get("name", group.name if group else "")
     # Node names become label values, and a number is put behind.
     if "name" in entry and not (isinstance(name, str) and is_dns_subdomain(name) and len(name) <= 50):
         problems.append(

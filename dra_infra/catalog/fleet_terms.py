@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from dra_infra.catalog.driver_settings import Where, read_driver_settings, refused, whole_number
 from dra_infra.catalog.drivers import drivers, read_pins
+from dra_infra.catalog.machines import node_kinds, node_names, refusal_of
 from dra_infra.catalog.node_groups import NodeGroup
-from dra_infra.catalog.records import FleetKind, fleet_kinds, fleet_names
+from dra_infra.catalog.records import FleetKind, fleet_kinds
 from dra_infra.errors import FleetError, InvalidSpecError, Problem
 from dra_infra.output.wording import nearest
 
@@ -24,6 +25,7 @@ MAX_NODES: Final = 100_000
 _GPU_KEYS: Final = ("mig", "featureGates", "consumableShares", "computeDomains")
 _EXAMPLE_KEYS: Final = ("gpuPartitions", "gpuAllowMultipleAllocations")
 _EXAMPLE_MEMORY_GI: Final = 80
+_OTHERS: Final = "`dra-infra catalog machines` lists machines of clouds; a file is named by its path"
 KEYS: Final = ("kind", "count", "driver", "devices", *_GPU_KEYS, *_EXAMPLE_KEYS)
 """Options of a group, in a text and in a file."""
 
@@ -41,10 +43,10 @@ def read_group(written: Mapping[str, Any], where: Where) -> tuple[NodeGroup | No
     """
     asked = str(written.get("kind", ""))
     count, problems = _count(written.get("count", 1), asked, where)
-    if asked not in fleet_names():
+    if asked not in node_names():
         return None, [unknown_kind(asked, where("kind")), *problems]
-    name = fleet_names()[asked]
-    kind = fleet_kinds()[name]
+    name = node_names()[asked]
+    kind = node_kinds()[name]
     problems += _misplaced(written, kind, where)
     line = _line(written, kind, where, problems)
     devices = _whole(written, "devices", kind.count, range(1, kind.count + 1), where, problems)
@@ -55,20 +57,27 @@ def read_group(written: Mapping[str, Any], where: Where) -> tuple[NodeGroup | No
         values = _example_values(written, line, where, problems)
     if problems:
         return None, problems
-    return NodeGroup(kind_name=name, count=count, name=name, line=line, devices=devices, **values), []
+    # Names of nodes have no capitals and no underscores, as machines of Azure have them.
+    nodes = name.lower().replace("_", "-")
+    return NodeGroup(kind_name=name, count=count, name=nodes, line=line, devices=devices, **values), []
 
 
 def unknown_kind(name: str, path: str) -> Problem:
-    """There is no fleet of that name."""
-    names, every = sorted(fleet_kinds()), fleet_names()
-    near = nearest(name.lower(), every, cutoff=0.5)
+    """There is no fleet of that name, or it is a machine that cannot be one."""
+    if refusal := refusal_of(name):
+        return Problem(
+            path=path, code="fleet-unknown", message=f"{name} {refusal.because}", hint=refusal.hint
+        )
+    names, every = sorted(fleet_kinds()), node_names()
+    written = {each.lower(): each for each in every}
+    near = written.get(nearest(name.lower(), written, cutoff=0.5))
     glued = next((name.rpartition(sign) for sign in "x×*" if name.rpartition(sign)[0] in every), None)  # noqa: RUF001
     if glued and glued[2].isdigit():
         hint = f"write {glued[0]} x {glued[2]}"
     elif near:
-        hint = f"did you mean {near}? Known fleets are {', '.join(names)}; a file is named by its path"
+        hint = f"did you mean {near}? Known fleets are {', '.join(names)}; {_OTHERS}"
     else:
-        hint = f"known fleets are {', '.join(names)}; a file is named by its path, such as fleet.yaml"
+        hint = f"known fleets are {', '.join(names)}; {_OTHERS}, such as fleet.yaml"
     return Problem(path=path, code="fleet-unknown", message=f"there is no fleet {name[:80]!r}", hint=hint)
 
 
@@ -192,7 +201,7 @@ def read_terms(text: str, *, driver: str | None = None) -> list[NodeGroup]:
     problems: list[Problem] = []
     for term in text.split(","):
         match = _TERM.fullmatch(term.strip())
-        if match is None or (match["count"] in fleet_names() and match["name"] not in fleet_names()):
+        if match is None or (match["count"] in node_names() and match["name"] not in node_names()):
             problems.append(_unreadable(term.strip(), path))
             continue
         written: dict[str, Any] = {"kind": match["name"], "count": match["count"] or 1}

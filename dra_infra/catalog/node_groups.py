@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from dra_infra.catalog.drivers import DeviceType, DriverRelease, drivers
 from dra_infra.catalog.gpus import systems
-from dra_infra.catalog.records import FleetKind, fleet_kinds
+from dra_infra.catalog.machines import node_kinds
+from dra_infra.catalog.records import FleetKind
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_slice import (
     CapacityRequestPolicy,
@@ -30,7 +31,7 @@ class NodeGroup:
     """A group of equal nodes; `group_settings` makes it from what people write, and checks it.
 
     Args:
-        kind_name: Name of the kind, one of `fleet_kinds()`.
+        kind_name: Name of the kind, one of `node_kinds()`.
         count: Nodes, or racks where the kind is one.
         name: What the nodes are called, before their number.
         line: Release line of the driver.
@@ -64,7 +65,7 @@ class NodeGroup:
     @property
     def kind(self) -> FleetKind:
         """The facts of the kind."""
-        return fleet_kinds()[self.kind_name]
+        return node_kinds()[self.kind_name]
 
     @property
     def release(self) -> DriverRelease:

@@ -73,6 +73,7 @@ def group_labels(group: NodeGroup) -> dict[str, str]:
     labels = {
         "kubernetes.io/arch": systems()[kind.system].architecture if kind.system else "amd64",
         "kubernetes.io/os": "linux",
+        **kind.labels,
     }
     if not kind.gpu:
         return labels

@@ -63,6 +63,7 @@ class FleetKind(Fact):
         count: Devices per node.
         pci_name: Name of the GPU in the PCI database.
         compute_domains: Whether the driver's part for ComputeDomains is there, where nothing is said.
+        labels: Labels of nodes that a cloud sets.
     """
 
     title: str
@@ -75,6 +76,7 @@ class FleetKind(Fact):
     pci_name: str = ""
     compute_domains: bool = False
     kernel_driver: KernelDriver | None = None
+    labels: dict[str, str] = {}
     invented: InventedNode
 
 

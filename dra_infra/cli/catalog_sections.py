@@ -13,6 +13,7 @@ from dra_infra.catalog.charts import bare_version, charts, value_types
 from dra_infra.catalog.driver_gates import driver_needs, gate_rules_of, gates_of
 from dra_infra.catalog.drivers import DeviceType, DriverRelease, drivers
 from dra_infra.catalog.gpus import capabilities_of, find_products, systems
+from dra_infra.catalog.machines import machines, node_kinds
 from dra_infra.catalog.mig import mig_products, mig_profiles_of
 from dra_infra.catalog.records import fleet_kinds, fleet_names, gpu_products
 
@@ -155,6 +156,20 @@ def _find_fleets(text: str) -> dict[str, Entry]:
     return {name: _fleets()[name]} if name else {}
 
 
+def _machines() -> dict[str, Entry]:
+    entries: dict[str, Entry] = {}
+    for name, (cloud, machine) in machines().items():
+        kind = node_kinds()[name]
+        entries[name] = {
+            "cloud": cloud.title,
+            "gpu": kind.gpu,
+            **_plain(machine),
+            "labels": kind.labels,
+            "source": cloud.source,
+        }
+    return entries
+
+
 def _charts() -> dict[str, Entry]:
     entries: dict[str, Entry] = {}
     for name, chart in charts().items():
@@ -209,6 +224,13 @@ SECTIONS: Final[Mapping[str, Section]] = {
     ),
     "fleets": Section(
         "fleets that have a name", _fleets, ("title", "also"), _find_fleets, lambda: list(fleet_names())
+    ),
+    "machines": Section(
+        "machines of clouds, which are fleets too",
+        _machines,
+        ("cloud", "gpu", "gpus", "cpu", "memory"),
+        _exactly(_machines),
+        lambda: list(machines()),
     ),
     "charts": Section(
         "Helm charts, their versions and values",

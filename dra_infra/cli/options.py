@@ -57,12 +57,12 @@ def completer(names: Callable[[str], list[str]]) -> Completer:
 
 
 def complete_fleets(incomplete: str) -> list[str]:
-    """Complete the name of a fleet; of several terms the last is completed."""
-    from dra_infra.catalog.records import fleet_names
+    """Complete the name of a fleet or a machine; of several terms the last is completed."""
+    from dra_infra.catalog.machines import node_names
 
     before, comma, last = incomplete.rpartition(",")
     space = " " if comma else ""
-    return [f"{before}{comma}{space}{name}" for name in _beginning(last.strip(), fleet_names())]
+    return [f"{before}{comma}{space}{name}" for name in _beginning(last.strip(), node_names())]
 
 
 def complete_minors(incomplete: str) -> list[str]:

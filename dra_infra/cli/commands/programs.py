@@ -230,7 +230,7 @@ def _joined(
 @click.argument(
     "section",
     required=False,
-    help="gpus, mig, drivers, fleets, charts or systems (default: the list of these).",
+    help="gpus, mig, drivers, fleets, machines, charts or systems (default: the list of these).",
     shell_complete=options.completer(options.complete_sections),
 )
 @click.argument(
@@ -242,7 +242,7 @@ def _joined(
 )
 @options.as_json
 def catalog() -> None:
-    """Print what is known of GPUs, MIG profiles, drivers, fleets, charts and systems, with the source of each fact.
+    """Print what is known of GPUs, MIG profiles, drivers, fleets, machines, charts and systems, each fact with its source.
 
     \b
     Examples:
@@ -250,6 +250,7 @@ def catalog() -> None:
       dra-infra catalog gpus H100
       dra-infra catalog mig A100-80GB
       dra-infra catalog drivers 0.5
+      dra-infra catalog machines p5.48xlarge
       dra-infra catalog charts gpu-operator=26.7.0 --json
     \b
     Exits with 2 on a name that is not known.

@@ -10,6 +10,7 @@ from dra_infra.catalog.charts import charts, value_types
 from dra_infra.catalog.driver_gates import driver_needs, gates_of
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.gpus import capabilities, systems
+from dra_infra.catalog.machines import clouds
 from dra_infra.catalog.platforms import chart_rules, matrix, platforms
 from dra_infra.catalog.records import fleet_kinds, gpu_products
 from dra_infra.catalog.vocabulary import misnomers, product_memory, read_data
@@ -28,6 +29,7 @@ READERS = {
     "drivers.yaml": drivers,
     "fleets.yaml": fleet_kinds,
     "gpus.yaml": gpu_products,
+    "machines.yaml": clouds,
     "misnomers.yaml": lambda: (misnomers("attributes"), misnomers("domains")),
     "platform_matrix.yaml": matrix,
     "platforms.yaml": platforms,
@@ -44,6 +46,7 @@ ENTRIES = [
     "drivers.yaml",
     "fleets.yaml",
     "gpus.yaml",
+    "machines.yaml",
     "platforms.yaml",
     "systems.yaml",
 ]

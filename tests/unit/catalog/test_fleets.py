@@ -18,9 +18,13 @@ from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.cel.check import check_expression
 
 NAMES = [
+    "a10",
     "a100-40gb",
     "a100-80gb",
+    "a100-80gb-pcie",
+    "a10g",
     "a30",
+    "a40",
     "example",
     "example-cpu",
     "example-net",
@@ -31,11 +35,15 @@ NAMES = [
     "hgx-b200",
     "hgx-b300",
     "hgx-h100",
+    "hgx-h20",
     "hgx-h200",
     "l4",
+    "l40",
     "l40s",
     "rtx-pro-6000",
     "t4",
+    "v100-16gb",
+    "v100-32gb",
 ]
 
 
@@ -79,10 +87,14 @@ def test_node_names_are_padded_so_that_they_sort_by_number():
         ("hgx-h10 x 4", "fleet-unknown", "did you mean hgx-h100?"),
         ("HGX-H100", "fleet-unknown", "did you mean hgx-h100?"),
         ("hgx-h100x4", "fleet-unknown", "write hgx-h100 x 4"),
-        ("zzz", "fleet-unknown", "a100-40gb, a100-80gb, a30, example"),
+        ("zzz", "fleet-unknown", "a10, a100-40gb, a100-80gb, a100-80gb-pcie, a10g, a30, a40, example"),
         ("", "fleet-unknown", "hgx-h100 x 4"),
         ("hgx-h100, ", "fleet-unknown", "hgx-h100 x 4"),
-        ("4 x hgx-h100", "fleet-unknown", "a100-40gb, a100-80gb, a30, example"),
+        (
+            "4 x hgx-h100",
+            "fleet-unknown",
+            "a10, a100-40gb, a100-80gb, a100-80gb-pcie, a10g, a30, a40, example",
+        ),
         ("hgx-h100 x 0", "fleet-count", "hgx-h100 x 4"),
         ("hgx-h100 x 00", "fleet-count", "hgx-h100 x 4"),
         ("hgx-h100 x -1", "fleet-count", "hgx-h100 x 4"),

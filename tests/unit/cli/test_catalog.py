@@ -38,6 +38,7 @@ def test_without_a_section_the_sections_are_told(capsys):
         "mig",
         "drivers",
         "fleets",
+        "machines",
         "charts",
         "systems",
     ]
@@ -113,13 +114,14 @@ def test_a_version_of_a_chart_tells_its_values(capsys):
     ("words", "near"),
     [
         (["gpu"], "did you mean gpus?"),
-        (["zzzzzz"], "known are gpus, mig, drivers, fleets, charts, systems"),
+        (["zzzzzz"], "known are gpus, mig, drivers, fleets, machines, charts, systems"),
         (["gpus", "H1000"], "H100"),
         (["systems", "hgx-h10"], "hgx-h100"),
         (["drivers", "0.55"], "0.5"),
         (["charts", "gpu-operatr"], "gpu-operator"),
         (["charts", "gpu-operator=26.7.9"], "gpu-operator=26.7.0"),
         (["fleets", "hgx-h10"], "hgx-h100"),
+        (["machines", "p5.48xlarg"], "p5.48xlarge"),
         (["mig", "H1000"], "H100"),
         (["mig", "L40S"], "NVIDIA L40S: MIG cannot partition it"),
     ],

@@ -1,0 +1,123 @@
+"""Machines of clouds as kinds of nodes, beside the fleets that have a name of their own.
+
+A machine is called as in the label `node.kubernetes.io/instance-type`, and found by `node_kinds()` like any fleet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Final, NamedTuple
+
+from pydantic import Field
+
+from dra_infra.catalog.records import Entry, Fact, FleetKind, fleet_kinds, fleet_names
+from dra_infra.catalog.vocabulary import read_data
+
+INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+"""The label that names the machine of a node."""
+
+_GKE_ACCELERATOR: Final = "cloud.google.com/gke-accelerator"
+
+
+class Machine(Entry):
+    """A machine of a cloud.
+
+    Args:
+        like: The fleet whose GPU, driver and system it has, and what is invented there.
+        gpus: GPUs of the machine.
+        cpu: CPUs as the cloud documents them.
+        memory: Memory, likewise.
+        allocatable: What is left of both for pods, estimated.
+        accelerator: Value of GKE's label for the GPU.
+        pci: Bus id, PCIe root and NUMA node of each GPU; those of `like` where it is empty.
+    """
+
+    like: str
+    gpus: int = Field(gt=0)
+    cpu: str
+    memory: str
+    allocatable: Mapping[str, str]
+    accelerator: str = ""
+    pci: tuple[tuple[str, str, int], ...] = ()
+
+
+class RefusedMachines(Entry):
+    """Machines that are known and cannot be a fleet, with the reason and what to write instead."""
+
+    machines: tuple[str, ...] = Field(min_length=1)
+    because: str
+    hint: str
+
+
+class Cloud(Fact):
+    """The machines of a cloud, and the labels that all of them have."""
+
+    title: str
+    labels: Mapping[str, str] = {}
+    machines: Mapping[str, Machine]
+    refused: tuple[RefusedMachines, ...] = ()
+
+
+class CloudMachine(NamedTuple):
+    """A machine with its cloud."""
+
+    cloud: Cloud
+    machine: Machine
+
+
+@cache
+def clouds() -> Mapping[str, Cloud]:
+    """Every cloud whose machines are known."""
+    return {name: Cloud.model_validate(entry) for name, entry in read_data("machines.yaml").items()}
+
+
+@cache
+def machines() -> Mapping[str, CloudMachine]:
+    """Every machine that is known, by name."""
+    return {
+        name: CloudMachine(cloud, machine)
+        for cloud in clouds().values()
+        for name, machine in cloud.machines.items()
+    }
+
+
+def refusal_of(name: str) -> RefusedMachines | None:
+    """Why a machine that is known is no fleet; None for any other name."""
+    refused = (each for cloud in clouds().values() for each in cloud.refused)
+    return next((each for each in refused if name in each.machines), None)
+
+
+@cache
+def node_kinds() -> Mapping[str, FleetKind]:
+    """Fleets and machines by name, each as the kind of its nodes; other names of fleets are not among them."""
+    return {**fleet_kinds(), **{name: _kind(name, *machine) for name, machine in machines().items()}}
+
+
+@cache
+def node_names() -> Mapping[str, str]:
+    """Every name that a fleet or a machine can be asked for by, with the one that it has."""
+    return {**fleet_names(), **{name: name for name in machines()}}
+
+
+def _kind(name: str, cloud: Cloud, machine: Machine) -> FleetKind:
+    like = fleet_kinds()[machine.like]
+    invented = like.invented.model_copy(
+        update={
+            "node": {**like.invented.node, **machine.allocatable},
+            "pci": machine.pci or like.invented.pci[: machine.gpus],
+            # Whether Fabric Manager partitions a board is decided on its host, which a machine of a cloud does not see.
+            "fabric": (),
+        }
+    )
+    accelerator = {_GKE_ACCELERATOR: machine.accelerator} if machine.accelerator else {}
+    return like.model_copy(
+        update={
+            "title": f"{cloud.title}: {machine.gpus} {like.gpu}, {machine.cpu} CPUs and {machine.memory} of memory",
+            "also": (),
+            "source": cloud.source,
+            "count": machine.gpus,
+            "labels": {**cloud.labels, **accelerator, INSTANCE_TYPE: name},
+            "invented": invented,
+        }
+    )
