@@ -283,6 +283,8 @@ CODES: dict[str, str] = {
     "fleet-option": "an option of a fleet is unknown, malformed, or not possible with the hardware, the release or the others",
     "fleet-too-large": "a fleet has more nodes than are supported",
     "fleet-unreadable": "a fleet file cannot be read or holds no Node",
+    "node-pool": "a node pool of a fleet file is malformed, its numbers are not in order, or its price is no amount",
+    "prices-unreadable": "prices of node pools cannot be read",
     "fleet-object": "an object in a fleet file is malformed, of a version that is not read, or there twice",
     "class-not-known": "a device class is neither in the input nor in the fleet, and no known driver ships it",
     "claim-not-known": "a claim or claim template that a pod names is not in the input",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,12 +24,13 @@ from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.placement.placement import JointVerdict, WorkloadPlacement
+from dra_infra.placement.growth import find_growth
+from dra_infra.placement.placement import Growth, JointVerdict, Placement, WorkloadPlacement
 from dra_infra.placement.scheduling import place, place_claim
 from dra_infra.program import synth as engine
 from dra_infra.program_objects import Program, ProgramObject
 
-__all__ = ["Claim", "Fit", "JointFit", "SynthesizedProgram", "synth"]
+__all__ = ["Claim", "Fit", "GrowthFit", "JointFit", "SynthesizedProgram", "synth"]
 
 _CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
@@ -92,11 +94,13 @@ class Fit:
 class JointFit:
     """The verdict on all workloads at once; true in a test when every order of arrival ends with all pods placed.
 
-    Its text is the verdict with its proof, or with the two orders of which one places all pods and one does not.
+    Its text is the verdict with its proof, or with the two orders of which one places all pods and one does not, and by how
+    much the node pools of the fleet have to grow.
     """
 
     joint: JointVerdict
     fleet: str
+    growth: Growth | None = None
 
     def __bool__(self) -> bool:
         return self.joint.verdict == "always"
@@ -107,7 +111,35 @@ class JointFit:
             for what, order in (("all are placed", self.joint.works), ("not all are", self.joint.fails))
             if order is not None and self.joint.verdict == "depends-on-order"
         ]
-        return f"<all workloads on {self.fleet}: {'; '.join([str(self.joint), *orders])}>"
+        grown = [str(self.growth)] if self.growth is not None and self.growth.verdict != "fits-now" else []
+        return f"<all workloads on {self.fleet}: {'; '.join([str(self.joint), *orders, *grown])}>"
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthFit:
+    """By how much node pools have to grow; true in a test when all workloads fit within their limits.
+
+    Its text says which pools grow, and what that costs, or why no growth is enough.
+    """
+
+    growth: Growth
+    fleet: str
+
+    def __bool__(self) -> bool:
+        return self.growth.fits
+
+    def __repr__(self) -> str:
+        return f"<all workloads on {self.fleet}: {self.growth}>"
+
+    @property
+    def added(self) -> Mapping[str, int]:
+        """How many nodes, or racks, each pool gets."""
+        return {pool.name: number for pool, number in zip(self.growth.pools, self.growth.added, strict=True)}
+
+    @property
+    def added_cost(self) -> Decimal | None:
+        """What these cost; None where nobody gave a price."""
+        return self.growth.added_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +233,24 @@ class SynthesizedProgram:
 
     def fits_all(self, fleet: str | Fleet) -> JointFit:
         """Place all workloads on *fleet* at once, in every order of arrival."""
-        chosen = _fleet(fleet, self.program)
-        placement = place(self.objects, chosen, release=self.program.release, kinds=self.kinds)
-        return JointFit(placement.joint, chosen.name)
+        placement, growth = self._grow(_fleet(fleet, self.program))
+        return JointFit(placement.joint, placement.fleet.name, growth)
+
+    def fits_within_limits(self, fleet: str | Fleet) -> GrowthFit:
+        """Place all workloads on *fleet*, whose node pools may grow up to their limits.
+
+        Raises:
+            ValueError: When the fleet has no node pools.
+        """
+        placement, growth = self._grow(_fleet(fleet, self.program))
+        if growth is None:
+            raise ValueError(f"{placement.fleet.name} has no node pools; name a fleet file with pools")
+        return GrowthFit(growth, placement.fleet.name)
+
+    def _grow(self, fleet: Fleet) -> tuple[Placement, Growth | None]:
+        release = self.program.release
+        placement = place(self.objects, fleet, release=release, kinds=self.kinds)
+        return placement, find_growth(self.objects, placement, release=release, kinds=self.kinds)
 
     def object(self, kind: str, name: str, namespace: str = "") -> Mapping[str, Any]:
         """The object with this kind and name.

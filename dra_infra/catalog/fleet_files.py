@@ -28,25 +28,26 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint
 from dra_infra.output.wording import nearest
 
 TOP_KEY: Final = "nodeGroups"
-_OWN_KEYS: Final = ("name", "labels", "taints", "allocatable")
+POOLS_KEY: Final = "pools"
+OWN_KEYS: Final = ("name", "labels", "taints", "allocatable")
+"""What an entry of a file says of its nodes beside hardware and driver."""
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
-def read_node_groups(document: Mapping[str, Any], file: str) -> list[NodeGroup]:
+def read_node_groups(entries: Any, file: str) -> tuple[list[NodeGroup], list[Problem]]:
     """Read the groups of a file.
 
     Args:
-        document: The YAML document, which has `nodeGroups`.
+        entries: What the file has as `nodeGroups`.
         file: Path of the file, for problems.
 
-    Raises:
-        FleetError: `fleet-object` for what is malformed, and the codes of `read_group`; all at once.
+    Returns:
+        The groups, and what is wrong: `fleet-object` for what is malformed, and the codes of `read_group`.
     """
-    problems = [_unknown_key(key, (TOP_KEY,), f"{file}.{key}") for key in document if key != TOP_KEY]
-    entries = document[TOP_KEY]
+    problems: list[Problem] = []
     if not isinstance(entries, list) or not entries:
         problems.append(
-            _malformed(f"{file}.{TOP_KEY}", "there is no list of groups", "write - kind: hgx-h100")
+            malformed(f"{file}.{TOP_KEY}", "there is no list of groups", "write - kind: hgx-h100")
         )
         entries = []
     groups = []
@@ -56,18 +57,31 @@ def read_node_groups(document: Mapping[str, Any], file: str) -> list[NodeGroup]:
         problems.extend(found)
         if group is not None:
             groups.append(group)
-    if problems:
-        raise FleetError(problems)
-    return groups
+    return groups, problems
 
 
 def _read_entry(entry: Any, path: str) -> tuple[NodeGroup | None, list[Problem]]:
     if not isinstance(entry, Mapping) or "kind" not in entry:
-        return None, [_malformed(path, "a group has no kind", "write kind: hgx-h100")]
-    known = (*KEYS, *_OWN_KEYS)
-    problems = [_unknown_key(key, known, f"{path}.{key}") for key in entry if key not in known]
+        return None, [malformed(path, "a group has no kind", "write kind: hgx-h100")]
+    known = (*KEYS, *OWN_KEYS)
+    problems = [unknown_key(key, known, f"{path}.{key}") for key in entry if key not in known]
     group, found = read_group(entry, lambda key: f"{path}.{key}")
     problems.extend(found)
+    described = describe_nodes(group, entry, path, problems)
+    return (None, problems) if problems else (described, [])
+
+
+def describe_nodes(
+    group: NodeGroup | None, entry: Mapping[str, Any], path: str, problems: list[Problem]
+) -> NodeGroup | None:
+    """The group with the name, labels, taints and resources of its nodes that an entry of a file says.
+
+    Args:
+        group: What the entry says of hardware and driver; None where that is wrong.
+        entry: Its keys; others than `OWN_KEYS` are not looked at.
+        path: Where it is in the file.
+        problems: Gets `fleet-object` for what is malformed.
+    """
     labels = _texts(entry, "labels", path, problems)
     allocatable = _texts(entry, "allocatable", path, problems)
     problems.extend(_check_labels(labels, f"{path}.labels"))
@@ -77,16 +91,16 @@ def _read_entry(entry: Any, path: str) -> tuple[NodeGroup | None, list[Problem]]
     # Node names become label values, and a number is put behind.
     if "name" in entry and not (isinstance(name, str) and is_dns_subdomain(name) and len(name) <= 50):
         problems.append(
-            _malformed(
+            malformed(
                 f"{path}.name",
                 f"{str(name)[:60]!r} is no beginning of a node's name",
                 "write at most 50 lower-case letters, digits, - and ., such as training",
             )
         )
     if problems or group is None:
-        return None, problems
+        return None
     labelled = replace(group, name=str(name), labels=tuple(labels.items()), taints=taints)
-    return replace(labelled, allocatable=tuple(allocatable.items())), []
+    return replace(labelled, allocatable=tuple(allocatable.items()))
 
 
 def malformed_amounts(amounts: Mapping[str, str], path: str) -> Iterator[Problem]:
@@ -95,7 +109,7 @@ def malformed_amounts(amounts: Mapping[str, str], path: str) -> Iterator[Problem
         try:
             Quantity.parse(value)
         except ValueError as error:
-            yield _malformed(
+            yield malformed(
                 f"{path}.{name}",
                 f"{value[:80]!r} is not a quantity: {error}",
                 "write an amount such as 64, 500m or 512Gi",
@@ -111,7 +125,7 @@ def _texts(entry: Mapping[str, Any], key: str, path: str, problems: list[Problem
             str(name): value if isinstance(value, str) else _text(value) for name, value in written.items()
         }
     problems.append(
-        _malformed(f"{path}.{key}", f"{key} is no mapping of texts", f"write {key}: {{name: value}}")
+        malformed(f"{path}.{key}", f"{key} is no mapping of texts", f"write {key}: {{name: value}}")
     )
     return {}
 
@@ -124,7 +138,7 @@ def _text(value: Any) -> str:
 def _check_labels(labels: Mapping[str, str], path: str) -> Iterator[Problem]:
     for name, value in labels.items():
         if not (is_label_key(name) and is_label_value(value)):
-            yield _malformed(
+            yield malformed(
                 f"{path}.{name[:80]}",
                 f"{name[:80]}={value[:80]} is no label",
                 "write letters, digits, -, _ and ., such as pool: training",
@@ -142,7 +156,7 @@ def _read_taints(written: Any, path: str, problems: list[Problem]) -> Iterator[N
             or not is_label_value(str(taint.get("value", "")))
         ):
             problems.append(
-                _malformed(
+                malformed(
                     f"{path}[{index}]",
                     f"{str(taint)[:80]} is no taint",
                     "write {key: nvidia.com/gpu, value: present, effect: NoSchedule}",
@@ -156,13 +170,15 @@ def _read_taints(written: Any, path: str, problems: list[Problem]) -> Iterator[N
         )
 
 
-def _unknown_key(key: Any, known: tuple[str, ...], path: str) -> Problem:
+def unknown_key(key: Any, known: tuple[str, ...], path: str) -> Problem:
+    """There is no key of that name."""
     near = nearest(str(key)[:60], known)
     hint = f"did you mean {near}?" if near else f"keys are {', '.join(known)}"
-    return _malformed(path, f"there is no {str(key)[:60]}", hint)
+    return malformed(path, f"there is no {str(key)[:60]}", hint)
 
 
-def _malformed(path: str, message: str, hint: str) -> Problem:
+def malformed(path: str, message: str, hint: str) -> Problem:
+    """Something in a fleet file is not what it has to be."""
     return Problem(path=path, code="fleet-object", message=message, hint=hint)
 
 
@@ -182,19 +198,19 @@ class _Contents:
     problems: list[Problem] = field(default_factory=list)
 
 
-def read_fleet_file(path: str) -> Fleet | list[NodeGroup]:
+def read_fleet_file(path: str) -> Fleet | dict[str, Any]:
     """Read a fleet from a file; objects of other kinds are counted in the notes, for nothing is placed by them.
 
     Returns:
-        The fleet of a file of Kubernetes objects, or the groups of nodes of a file that has such.
+        The fleet of a file of Kubernetes objects, or the document of a file with groups of nodes or node pools.
 
     Raises:
         FleetError: `fleet-unreadable` when the file cannot be read or is not YAML, `fleet-object` for each object that
-            is malformed, of a version that is not read, or twice in the file, and the codes of `read_group`.
+            is malformed, of a version that is not read, or twice in the file.
     """
     documents = _read(path)
-    if len(documents) == 1 and TOP_KEY in documents[0]:
-        return read_node_groups(documents[0], path)
+    if len(documents) == 1 and not documents[0].keys().isdisjoint((TOP_KEY, POOLS_KEY)):
+        return documents[0]
     contents = _gather(_objects(documents), path)
     if not contents.nodes and not contents.problems:
         contents.problems.append(
@@ -290,7 +306,7 @@ def _take(manifest: Mapping[str, Any], path: str, contents: _Contents) -> None:
     elif kind == "DeviceTaintRule":
         message = "DeviceTaintRules are not applied to devices yet"
         hint = "write the taint into the device of the ResourceSlice, and leave the rule out"
-        contents.problems.append(_malformed(path, message, hint))
+        contents.problems.append(malformed(path, message, hint))
     else:
         contents.others[str(kind or "object without kind")[:80]] += 1
 
@@ -324,7 +340,7 @@ def _take_node(manifest: Mapping[str, Any], path: str, contents: _Contents) -> N
     if not allocatable:
         message = f"Node {name} has no allocatable resources, so no pod fits it"
         hint = 'write them: {cpu: "64", memory: 512Gi, pods: "110"}'
-        contents.problems.append(_malformed(f"{path}.status.allocatable", message, hint))
+        contents.problems.append(malformed(f"{path}.status.allocatable", message, hint))
     amounts = {str(key): str(value) for key, value in allocatable.items()}
     contents.problems.extend(malformed_amounts(amounts, f"{path}.status.allocatable"))
     taints = spec.get("taints")
@@ -353,12 +369,12 @@ def _malformed_fleet(manifest: Mapping[str, Any], path: str, error: ValidationEr
             resource = "deviceclasses"
         message = f"{version} is not read here, only resource.k8s.io/v1"
         hint = f"ask the server for v1: kubectl get {resource}.v1.resource.k8s.io -o yaml"
-        yield _malformed(f"{path}.apiVersion", message, hint)
+        yield malformed(f"{path}.apiVersion", message, hint)
         return
     for detail in error.errors(include_url=False, include_input=False)[:_SHOWN_ERRORS]:
         where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in detail["loc"])
         message = f"{manifest.get('kind')} {_name(manifest) or '(no name)'}: {detail['msg']}"
-        yield _malformed(f"{path}{where}", message, "compare with what the API server returns")
+        yield malformed(f"{path}{where}", message, "compare with what the API server returns")
 
 
 def _missing_names(manifest: Mapping[str, Any], path: str) -> Iterator[Problem]:
@@ -367,14 +383,14 @@ def _missing_names(manifest: Mapping[str, Any], path: str) -> Iterator[Problem]:
     for where in ("driver", "pool.name"):
         if value_at(manifest, "spec", *where.split(".")) in (None, ""):
             message = f"ResourceSlice {_name(manifest) or '(no name)'}: the field is missing"
-            yield _malformed(f"{path}.spec.{where}", message, "compare with what the API server returns")
+            yield malformed(f"{path}.spec.{where}", message, "compare with what the API server returns")
 
 
 def _without_own_name(manifest: Mapping[str, Any], path: str, name: str) -> Problem:
     kind = manifest.get("kind")
     message = f"{kind} {name} is in the file twice" if name else f"a {kind} has no name"
     hint = "keep one of the two" if name else "give it a metadata.name"
-    return _malformed(f"{path}.metadata.name", message, hint)
+    return malformed(f"{path}.metadata.name", message, hint)
 
 
 def _name(manifest: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from dra_infra.catalog.driver_settings import refused
@@ -11,11 +12,12 @@ from dra_infra.catalog.fleet_files import read_fleet_file
 from dra_infra.catalog.fleet_terms import MAX_NODES, read_terms
 from dra_infra.catalog.gpu_publication import is_estimated
 from dra_infra.catalog.node_groups import NodeGroup
+from dra_infra.catalog.node_pools import DescribedFleet, PoolOfGroup, read_described
 from dra_infra.catalog.publication import pools_of, publish_alone, publish_nodes, shipped_classes
 from dra_infra.errors import FleetError, Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.kubernetes.scheduler.fleet import Fleet, NodePool
 from dra_infra.target import ClusterTarget, check_target
 
 MAX_DEVICES = 1_000_000
@@ -43,24 +45,25 @@ def load_fleet(text: str, *, kubernetes: str | None = None, driver: str | None =
     Args:
         text: Names with counts and options, `hgx-h100 x 4` or `a100-80gb x 2 mig=1g.10gb*7, a100-40gb x 3` (a name
             without a count is one node or rack, equal terms add up), or the path of a YAML or JSON file: either Nodes,
-            ResourceSlices and DeviceClasses as `kubectl get -o yaml` prints them, or groups of nodes; `docs/fleets.md`
-            has all of it.
+            ResourceSlices and DeviceClasses as `kubectl get -o yaml` prints them, or groups of nodes and node pools;
+            `docs/fleets.md` has all of it.
         kubernetes: Minor of the cluster, `1.34`, which decides the layout of slices with counters; None for 1.35 and
             newer. A file of Kubernetes objects is read as it is.
         driver: Release of NVIDIA's driver for names that say none; None for the newest.
 
     Raises:
         FleetError: `fleet-unknown`, `fleet-count`, `fleet-option`, `fleet-too-large`, `fleet-unreadable`,
-            `fleet-object`, `unknown-driver-release`, `unknown-driver-gate`, `driver-gate-conflict`,
-            `unknown-kubernetes`; all at once.
+            `fleet-object`, `node-pool`, `prices-unreadable`, `unknown-driver-release`, `unknown-driver-gate`,
+            `driver-gate-conflict`, `unknown-kubernetes`; all at once.
     """
     if problems := check_target(ClusterTarget(kubernetes=kubernetes)):
         raise FleetError(problems)
     read = _read(text.strip(), driver)
     if isinstance(read, Fleet):
         return read
-    name, groups = read
-    return _build(name, text, groups, separate_counters=kubernetes != _LAST_WITH_COUNTERS_BESIDE_DEVICES)
+    separate = kubernetes != _LAST_WITH_COUNTERS_BESIDE_DEVICES
+    whole = _build(read.name, text, read.all_groups, separate_counters=separate)
+    return _split_off(whole, read) if read.pools else whole
 
 
 def load_node(fleet: str | Fleet, node: str) -> FleetNode:
@@ -76,7 +79,7 @@ def load_node(fleet: str | Fleet, node: str) -> FleetNode:
     read = fleet if isinstance(fleet, Fleet) else _read(fleet.strip(), None)
     if isinstance(read, Fleet):
         return FleetNode(None, tuple(_renamed(read, node)))
-    _, groups = read
+    groups = read.all_groups
     group = next((each for each, name in _names(groups) if name == node), groups[0])
     return FleetNode(group, tuple(publish_alone(node, pools_of(group))))
 
@@ -90,13 +93,13 @@ def _renamed(fleet: Fleet, node: str) -> Iterator[ResourceSlice]:
             yield slice_.changed({"spec": slice_.spec.changed({"pool": pool, "node_name": node})})
 
 
-def _read(text: str, driver: str | None) -> Fleet | tuple[str, list[NodeGroup]]:
-    """A fleet of Kubernetes objects, or groups with what they are called together."""
+def _read(text: str, driver: str | None) -> Fleet | DescribedFleet:
+    """A fleet of Kubernetes objects, or what is said of one."""
     if text.lower().endswith(_FILE_ENDINGS) or "/" in text or "\\" in text:
         read = read_fleet_file(text)
-        return read if isinstance(read, Fleet) else (text, read)
+        return read if isinstance(read, Fleet) else read_described(read, text, driver=driver)
     groups = read_terms(text, driver=driver)
-    return ", ".join(map(str, groups)), groups
+    return DescribedFleet(", ".join(map(str, groups)), groups)
 
 
 def _build(name: str, text: str, groups: Sequence[NodeGroup], *, separate_counters: bool) -> Fleet:
@@ -138,6 +141,50 @@ def _build(name: str, text: str, groups: Sequence[NodeGroup], *, separate_counte
         slices=tuple(sorted(slices, key=lambda slice_: slice_.metadata.name)),
         classes=tuple(classes[name] for name in sorted(classes)),
         notes=tuple(dict.fromkeys(_notes(groups))),
+    )
+
+
+def _split_off(whole: Fleet, described: DescribedFleet) -> Fleet:
+    """The fleet with the nodes that its pools have now; the others are what these may grow by."""
+    slices: dict[str, list[ResourceSlice]] = {}
+    for slice_ in whole.slices:
+        slices.setdefault(slice_.spec.node_name or "", []).append(slice_)
+    nodes = {node.name: node for node in whole.nodes}
+    names = [name for _, name in _names(described.all_groups)]
+    start = sum(group.nodes for group in described.groups)
+    kept, pools = names[:start], []
+    for pool in described.pools:
+        own, start = names[start : start + pool.group.nodes], start + pool.group.nodes
+        each = pool.group.rack_nodes or 1
+        kept += own[: pool.now * each]
+        spare = tuple(
+            Fleet(
+                name=pool.group.name,
+                nodes=tuple(nodes[name] for name in own[first : first + each]),
+                slices=tuple(slice_ for name in own[first : first + each] for slice_ in slices.get(name, ())),
+            )
+            for first in range(pool.now * each, len(own), each)
+        )
+        pools.append(_as_pool(pool, tuple(own[: pool.now * each]), spare))
+    there = frozenset(kept)
+    return replace(
+        whole,
+        nodes=tuple(node for node in whole.nodes if node.name in there),
+        slices=tuple(slice_ for slice_ in whole.slices if slice_.spec.node_name in there),
+        pools=tuple(pools),
+        billing=described.billing,
+    )
+
+
+def _as_pool(pool: PoolOfGroup, nodes: tuple[str, ...], spare: tuple[Fleet, ...]) -> NodePool:
+    return NodePool(
+        name=pool.group.name,
+        machine=pool.machine,
+        now=pool.now,
+        nodes=nodes,
+        spare=spare,
+        racks=bool(pool.group.rack_nodes),
+        price=pool.price,
     )
 
 

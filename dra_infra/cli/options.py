@@ -219,6 +219,12 @@ kinds = click.option(
     type=FILE,
     help="Kinds of your own that make pods, with the paths of their pod templates.",
 )
+prices = click.option(
+    "--prices",
+    metavar="FILE",
+    type=FILE,
+    help='JSON with prices of node pools, {"a3-h100": 98.32}, by pool or machine; - reads standard input.',
+)
 snapshot = click.option(
     "--snapshot",
     metavar="FILE",

@@ -7,11 +7,13 @@ manifests; the fleet is named hardware or a snapshot.
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from dra_infra.catalog import load_fleet
+from dra_infra.catalog.node_pools import MAX_PRICES, price_pools, read_prices
 from dra_infra.catalog.snapshots import Snapshot, load_snapshot
 from dra_infra.cli.printing import print_problems
 from dra_infra.documents.json_texts import MAX_BYTES
@@ -192,6 +194,31 @@ def find_fleet(
         )
         raise FleetError([problem])
     return chosen
+
+
+def set_prices(fleet: Fleet, file: Path | None) -> Fleet:
+    """The fleet with the prices of a file for its node pools; `-` is standard input, None leaves it as it is.
+
+    Raises:
+        FleetError: `prices-unreadable`, `node-pool`.
+    """
+    if file is None:
+        return fleet
+    try:
+        if str(file) == "-":
+            data = sys.stdin.buffer.read(MAX_PRICES + 1)
+        else:
+            with file.open("rb") as opened:
+                data = opened.read(MAX_PRICES + 1)
+    except OSError as error:
+        problem = Problem(
+            path="--prices",
+            code="prices-unreadable",
+            message=f"{file} cannot be read: {error.strerror or error}",
+            hint='name a file with JSON such as {"a3-h100": 98.32}',
+        )
+        raise FleetError([problem]) from error
+    return price_pools(fleet, read_prices(data, "--prices"))
 
 
 def read_snapshot(file: Path) -> Snapshot:

@@ -12,11 +12,20 @@ from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.workload_kinds import load_workload_kinds
 from dra_infra.cli.printing import print_not_seen, print_problems, progress, write_json, write_lines
-from dra_infra.cli.settings import check_settings, find_fleet, read_program, read_snapshot
+from dra_infra.cli.settings import check_settings, find_fleet, read_program, read_snapshot, set_prices
 from dra_infra.errors import InvalidSpecError, in_reading_order
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.placement import what_if
-from dra_infra.placement.placement import Headroom, JointVerdict, Order, Placement, Room, WorkloadPlacement
+from dra_infra.placement.growth import find_growth
+from dra_infra.placement.placement import (
+    Growth,
+    Headroom,
+    JointVerdict,
+    Order,
+    Placement,
+    Room,
+    WorkloadPlacement,
+)
 from dra_infra.placement.scheduling import place
 from dra_infra.program.project import DRIVER_SETTING, KUBERNETES_SETTING
 from dra_infra.review.placements import DeviceNames, describe_placement
@@ -24,6 +33,7 @@ from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.target import ClusterTarget, check_target
 
 _MARKS = {"fits": "✓", "does-not-fit": "✗", "not-decided": "?"}
+_GROWTH_MARKS = {"fits-now": "✓", "fits-grown": "+", "never-within-limits": "✗", "not-decided": "?"}
 _JOINT_MARKS = {"always": "✓", "depends-on-order": "!", "never": "✗", "not-decided": "?"}
 
 
@@ -31,6 +41,7 @@ def run(
     path: Path,
     *,
     fleet: str | None,
+    prices: Path | None,
     snapshot: Path | None,
     kubernetes: str | None,
     gates: Mapping[str, bool],
@@ -47,6 +58,8 @@ def run(
     as_json: bool,
 ) -> int:
     """Print where pods go, beside what runs on a snapshot; 1 when the program has problems or something does not fit.
+
+    What fits when node pools grow within their limits counts as fitting.
 
     Raises:
         FleetError: When no fleet is named or it cannot be read, or it has not what should change.
@@ -77,8 +90,9 @@ def run(
                 fail=tuple(fail),
             )
             chosen = what_if.change_fleet(chosen, changes, release)
+        chosen = set_prices(chosen, prices)
         manifests, notes = what_if.scale([each.manifest for each in program.objects], scale)
-        problems = (*program.problems, *check_program(program, fleet=chosen))
+        problems = (*program.problems, *check_program(program, fleet=chosen.at_limits))
         running = Running.of(cluster, program) if cluster else NOTHING_RUNS
         print_not_seen([*program.not_seen, *running.not_counted])
         print_problems(in_reading_order(dict.fromkeys(problems)))
@@ -86,20 +100,28 @@ def run(
             return 1
         tell(f"placing on {len(chosen.nodes)} nodes")
         end = time.monotonic() + timeout
+
+        def is_late() -> bool:
+            return time.monotonic() > end
+
+        taken, known = running.taken, load_workload_kinds(kinds) if kinds else None
         placement = place(
             manifests,
             chosen,
-            taken=running.taken,
+            taken=taken,
             release=release,
-            is_late=lambda: time.monotonic() > end,
+            is_late=is_late,
             with_headroom=True,
-            kinds=load_workload_kinds(kinds) if kinds else None,
+            kinds=known,
         )
-        placement = replace(placement, notes=(*placement.notes, *notes))
+        growth = find_growth(manifests, placement, taken=taken, release=release, is_late=is_late, kinds=known)
+        placement = replace(placement, growth=growth, notes=(*placement.notes, *notes))
     if as_json:
         write_json(_to_json(placement, release))
     else:
         write_lines(describe(placement))
+    if growth is not None:
+        return 0 if growth.fits else 1
     return 0 if placement.fits_count == len(placement.workloads) and placement.joint.works else 1
 
 
@@ -116,6 +138,8 @@ def describe(placement: Placement) -> Iterator[str]:
         yield from _describe_joint("All at once", placement.joint)
         if placement.joint_at_most:
             yield from _describe_joint("With autoscalers at their most", placement.joint_at_most)
+        if placement.growth is not None:
+            yield f"{_GROWTH_MARKS[placement.growth.verdict]} Growth: {placement.growth}"
     yield from placement.notes
     yield from _describe_headroom(placement.headroom)
 
@@ -170,6 +194,7 @@ def _to_json(placement: Placement, release: Release) -> dict[str, object]:
         ],
         "joint": _joint(placement.joint),
         "joint_at_most": _joint(placement.joint_at_most) if placement.joint_at_most else None,
+        "growth": _growth(placement.growth) if placement.growth else None,
         "notes": list(placement.notes),
         "workloads": [
             {
@@ -194,6 +219,34 @@ def _joint(joint: JointVerdict) -> dict[str, object]:
         "reasons": list(joint.reasons),
         "works": _order(joint.works) if joint.works else None,
         "fails": _order(joint.fails) if joint.fails else None,
+    }
+
+
+def _growth(growth: Growth) -> dict[str, object]:
+    """Amounts of money are texts, so that no reader rounds them."""
+    return {
+        "verdict": growth.verdict,
+        "reasons": list(growth.reasons),
+        "pools": [
+            {
+                "name": pool.name,
+                "machine": pool.machine,
+                "now": pool.now,
+                "needed": pool.now + added,
+                "max": pool.most,
+                "unit": "rack" if pool.racks else "node",
+                "price": None if pool.price is None else str(pool.price),
+            }
+            for pool, added in zip(growth.pools, growth.added, strict=True)
+        ],
+        "cost": None if growth.cost is None else str(growth.cost),
+        "addedCost": None if growth.added_cost is None else str(growth.added_cost),
+        "currency": growth.billing.currency,
+        "per": growth.billing.per,
+        "cheapest": growth.is_cheapest,
+        "devices": growth.device_count,
+        "idleDevices": growth.idle,
+        "joint": _joint(growth.joint),
     }
 
 

@@ -7,7 +7,7 @@ that prove a bound are checked in whole numbers by who asks.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.util import find_spec
@@ -83,8 +83,54 @@ def close(
     return Assignment(found.most, tuple(chosen.get(kind.nodes, ()) for kind in kinds))
 
 
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """Nodes that may be added, in equal steps.
+
+    Args:
+        cost: Of one step, as a whole number.
+        most: Most steps.
+        nodes: How many nodes a step adds to each kind, by its number.
+    """
+
+    cost: int
+    most: int
+    nodes: Mapping[int, int]
+
+
+def grow(
+    kinds: Sequence[NodeKind],
+    pods: Sequence[EqualPods],
+    there: Sequence[int],
+    pools: Sequence[Growing],
+    *,
+    seconds: float,
+) -> tuple[int, ...] | None:
+    """The steps of each pool with which all pods find room at the lowest cost; None where there are none, or no time.
+
+    Args:
+        kinds: The nodes, those that may be added among them; of each only states that hold a pod of each DaemonSet there.
+        pods: The pods; those of DaemonSets are in the states.
+        there: How many nodes of each kind there are without steps.
+        pools: The nodes that may be added.
+        seconds: Time to solve it.
+    """
+    model = _Model(len(pods) + len(kinds), seconds)
+    for number, kind in enumerate(kinds):
+        for filling in kind.fillings:
+            column = {
+                which: each for which, each in enumerate(filling.counts) if each and not pods[which].on_each
+            }
+            model.add({len(pods) + number: 1, **column}, worth=0, most=len(kind.nodes))
+    for pool in pools:
+        added = {len(pods) + number: -each for number, each in pool.nodes.items()}
+        model.add(added, worth=-pool.cost, most=pool.most)
+    limits = [*(0 if each.on_each else each.count for each in pods), *there]
+    return model.fill(limits, last=len(pools))
+
+
 class _Model:
-    """A program of the form: most worth, with sums of whole numbers of columns below limits.
+    """A program of the form: most worth, with sums of whole numbers of columns below limits, or equal to them.
 
     Args:
         rows: Number of sums.
@@ -126,8 +172,13 @@ class _Model:
         )
         return Assignment(most, chosen, weights if bound == most else ())
 
+    def fill(self, limits: Sequence[int], *, last: int) -> tuple[int, ...] | None:
+        """The *last* columns where all sums are equal to their limits, and the worth is the most."""
+        solved = self._solve(limits, whole=True, equal=True) if self._columns else None
+        return tuple(round(each) for each in solved[1][-last:]) if solved else None
+
     def _solve(
-        self, limits: Sequence[int], *, whole: bool
+        self, limits: Sequence[int], *, whole: bool, equal: bool = False
     ) -> tuple[float, Sequence[float], Sequence[float]] | None:
         import highspy  # an extra: most programs are decided without it
 
@@ -136,7 +187,8 @@ class _Model:
         lp.sense_ = highspy.ObjSense.kMaximize
         lp.col_cost_ = [float(each) for each in self._worth]
         lp.col_lower_, lp.col_upper_ = [0.0] * len(self._columns), [float(each) for each in self._most]
-        lp.row_lower_, lp.row_upper_ = [-highspy.kHighsInf] * self._rows, [float(each) for each in limits]
+        lp.row_upper_ = [float(each) for each in limits]
+        lp.row_lower_ = lp.row_upper_ if equal else [-highspy.kHighsInf] * self._rows
         starts = [0]
         rows: list[int] = []
         values: list[float] = []

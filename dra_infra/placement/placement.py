@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 from dra_infra.explanation.records import FitVerdict
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.kubernetes.scheduler.fleet import Billing, Fleet, NodePool
 
 
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)
@@ -199,6 +201,107 @@ class JointVerdict:
         return f"{head}: {self.reasons[0]}" if self.reasons and self.verdict != "always" else head
 
 
+GrowthAnswer: TypeAlias = Literal["fits-now", "fits-grown", "never-within-limits", "not-decided"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Growth:
+    """By how much node pools have to grow so that all pods fit.
+
+    Args:
+        verdict: `fits-now`: on the nodes that there are. `fits-grown`: with the nodes that are added. `never-within-limits`:
+            not even with every pool at its limit. `not-decided`: none of these was shown.
+        pools: The pools, with the size that they had.
+        added: How many nodes, or racks, each of them gets.
+        billing: What prices are in.
+        is_cheapest: No growth that costs less was left untried: less money where every pool has a price, else fewer nodes.
+        joint: The verdict on the fleet with these nodes; on the one at its limits where it never fits.
+        reasons: Why it never fits, or is not decided.
+        devices: How many devices each node has, by pool and node, with these nodes; a GPU in partitions is one.
+        held: How many of them the pods of each workload have on each node when all are placed; one that several workloads
+            share is divided between them.
+    """
+
+    verdict: GrowthAnswer
+    pools: tuple[NodePool, ...]
+    added: tuple[int, ...]
+    billing: Billing
+    is_cheapest: bool = True
+    joint: JointVerdict
+    reasons: tuple[str, ...] = ()
+    devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict, hash=False, repr=False)
+    held: Mapping[ObjectRef, Mapping[str, Fraction]] = field(default_factory=dict, hash=False, repr=False)
+
+    @property
+    def fits(self) -> bool:
+        """True when all pods fit, now or with the nodes that are added."""
+        return self.verdict in ("fits-now", "fits-grown")
+
+    @property
+    def cost(self) -> Decimal | None:
+        """What all nodes of all pools cost then; None where a pool with nodes has no price."""
+        return price_of(
+            self.pools, [pool.now + more for pool, more in zip(self.pools, self.added, strict=True)]
+        )
+
+    @property
+    def added_cost(self) -> Decimal | None:
+        """What the added nodes cost; None where one of their pools has no price."""
+        return price_of(self.pools, self.added)
+
+    @property
+    def idle(self) -> int:
+        """How many devices of nodes of pools nobody has when all pods are placed."""
+        held = sum(sum(nodes.values()) for nodes in self.held.values())
+        return self.device_count - int(held)
+
+    @property
+    def device_count(self) -> int:
+        """How many devices the nodes of pools have."""
+        return sum(sum(nodes.values()) for nodes in self.devices.values())
+
+    def __str__(self) -> str:
+        if not self.fits:
+            head = "never within the limits" if self.verdict == "never-within-limits" else "not decided"
+            return f"{head}: {self.reasons[0]}"
+        idle = f"{self.idle:,} of {self.device_count:,} devices of pools idle"
+        if self.verdict == "fits-now":
+            cost = f", {self.billing.show(self.cost)}" if self.cost is not None else ""
+            return f"fits now{cost}; {idle}"
+        parts = [
+            f"{'node pool ' if number == 0 else ''}{pool.name} grows by {count_units(pool, more)} "
+            f"({pool.now:,} -> {pool.now + more:,} of at most {pool.most:,})"
+            for number, (pool, more) in enumerate(
+                (pool, more) for pool, more in zip(self.pools, self.added, strict=True) if more
+            )
+        ]
+        cost = f", +{self.billing.show(self.added_cost)}" if self.added_cost is not None else ""
+        unsure = "" if self.is_cheapest else "; a cheaper growth was not ruled out"
+        order = (
+            "" if self.joint.verdict == "always" else "; whether all fit then depends on the order of arrival"
+        )
+        return f"fits when {' and '.join(parts)}{cost}; {idle}{order}{unsure}"
+
+
+def price_of(pools: Sequence[NodePool], numbers: Sequence[int]) -> Decimal | None:
+    """What so many nodes of each pool cost; None where one of which there is any has no price, or none has."""
+    if all(pool.price is None for pool in pools):
+        return None
+    costs = [
+        None if pool.price is None else pool.price * number
+        for pool, number in zip(pools, numbers, strict=True)
+        if number or pool.price is not None
+    ]
+    known = [each for each in costs if each is not None]
+    return sum(known, Decimal()) if len(known) == len(costs) else None
+
+
+def count_units(pool: NodePool, number: int) -> str:
+    """`2 nodes`, `1 rack`."""
+    noun = "rack" if pool.racks else "node"
+    return f"{number:,} {noun}" if abs(number) == 1 else f"{number:,} {noun}s"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Placement:
     """The placement of all pods with claims of one program on one fleet.
@@ -210,6 +313,7 @@ class Placement:
         joint_at_most: The same with every workload that is autoscaled at its most pods; None where none is.
         notes: What else the reader must know, in the user's words.
         headroom: What is left per device class and MIG profile that some device is in; empty when it was not asked for.
+        growth: By how much the fleet's node pools have to grow; None where it has none, or it was not asked for.
     """
 
     fleet: Fleet = field(repr=False)
@@ -218,6 +322,7 @@ class Placement:
     joint_at_most: JointVerdict | None = None
     notes: tuple[str, ...] = ()
     headroom: tuple[Headroom, ...] = ()
+    growth: Growth | None = None
 
     @property
     def fits_count(self) -> int:

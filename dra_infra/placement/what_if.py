@@ -80,7 +80,12 @@ def change_fleet(fleet: Fleet, what_if: WhatIf, release: Release) -> Fleet:
 
 
 def _add(fleet: Fleet, more: Fleet) -> tuple[Fleet, str]:
-    taken = {node.name for node in fleet.nodes}
+    # A node that a pool may still get keeps its name.
+    taken = {
+        node.name
+        for each in (fleet, *(spare for pool in fleet.pools for spare in pool.spare))
+        for node in each.nodes
+    }
     names: dict[str, str] = {}
     for node in more.nodes:
         name, number = node.name, 1

@@ -118,6 +118,10 @@ def test_yaml_is_what_it_says(block: Block, tmp_path: Path):
             assert load_fleet(str(tmp_path / "fleet.yaml")).nodes
         elif isinstance(document, dict) and "kinds" in document:
             assert read_workload_kinds(document, "kinds.yaml").kinds
+        elif isinstance(document, dict) and "pools" in document:
+            (tmp_path / "fleet.yaml").write_text(block.text)
+            (tmp_path / "prices.json").write_text('{"a3-h100": 98.32, "l4": "0.70"}')
+            assert load_fleet(str(tmp_path / "fleet.yaml")).pools
         elif isinstance(document, dict) and "apiVersion" in document:
             assert [each for each in dra.validate([document]) if each.severity == "error"] == []
         elif isinstance(document, dict) and "backEnd" in document:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pulumi_kubernetes as k8s
 import pytest
 
@@ -50,6 +52,31 @@ def test_all_workloads_are_asked_at_once(synthesized):
     assert repr(fit) == (
         "<all workloads on a100-80gb x 1: never fit at once: no node takes a pod of Pod train>"
     )
+
+
+@pytest.fixture
+def pools(tmp_path):
+    def pools(most):
+        file = tmp_path / "pools.yaml"
+        file.write_text(f"pools: [{{name: a3, nodes: hgx-h100, min: 0, max: {most}, price: 98.32}}]")
+        return str(file)
+
+    return pools
+
+
+def test_what_fits_only_when_node_pools_grow_says_by_how_much(synthesized, pools):
+    fit = synthesized.fits_all(pools(2))
+    assert not fit
+    assert "fits when node pool a3 grows by 1 node (0 -> 1 of at most 2), +98.32 an hour" in repr(fit)
+    within = synthesized.fits_within_limits(pools(2))
+    assert within
+    assert (within.added, within.added_cost) == ({"a3": 1}, Decimal("98.32"))
+    assert "a3 grows by 1 node" in repr(within)
+
+
+def test_fits_within_limits_wants_a_fleet_with_pools(synthesized):
+    with pytest.raises(ValueError, match="no node pools"):
+        synthesized.fits_within_limits("hgx-h100")
 
 
 def test_objects_are_given_by_component_and_by_name(synthesized):

@@ -94,6 +94,7 @@ def _numbers(
     help="Folder of a Pulumi project in Python, or manifests; else this folder.",
 )
 @options.fleet
+@options.prices
 @options.snapshot
 @options.kubernetes(
     "Kubernetes minor of the server and scheduler, 1.34 to 1.37 (default: the stack's, else the newest)."
@@ -152,6 +153,7 @@ def simulate() -> None:
     """Say where the pods of a program fit on a fleet, or on a cluster beside what runs: the nodes, and the devices on each.
 
     Devices are those that the scheduler's own allocator would choose. What is left is told per device class and MIG profile.
+    Of a fleet file with node pools it says by how much these have to grow, and what that costs.
 
     \b
     Examples:
@@ -159,6 +161,7 @@ def simulate() -> None:
       dra-infra simulate manifests/ --fleet cluster.yaml --json
       dra-infra simulate infra/ --snapshot cluster.yaml --drain "*-0"
       dra-infra simulate --fleet "hgx-h100 x 4" --scale deployment/inference=40 --add "hgx-h100 x 2"
+      dra-infra simulate --fleet pools.yaml --prices prices.json
     """  # noqa: D301  (click reads the character)
 
 

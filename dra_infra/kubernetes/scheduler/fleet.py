@@ -7,7 +7,8 @@ staging/src/k8s.io/dynamic-resource-allocation/resourceslice/tracker.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -67,6 +68,28 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Billing:
+    """What prices of node pools are in, and whose costs are told apart.
+
+    Args:
+        currency: A label, such as `USD`; empty for none.
+        per: The time that a price is for: `hour`.
+        team_label: Label of workloads that names who pays; empty for the namespace.
+    """
+
+    currency: str = ""
+    per: str = "hour"
+    team_label: str = ""
+
+    def show(self, amount: Decimal) -> str:
+        """`196.64 USD an hour`: with two decimals, or as many as were given."""
+        exponent = amount.as_tuple().exponent
+        digits = max(2, -exponent if isinstance(exponent, int) else 2)
+        currency = f" {self.currency}" if self.currency else ""
+        return f"{amount:,.{digits}f}{currency} {'an' if self.per == 'hour' else 'a'} {self.per}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Fleet:
     """Hardware to place pods on; every device and node in it is free.
 
@@ -76,6 +99,8 @@ class Fleet:
         slices: The published devices, sorted by name of the slice object.
         classes: The device classes that the drivers of the fleet ship, sorted by name.
         notes: What was in the source and is not part of the answer, in the user's words.
+        pools: The node pools that may grow; what they have now is among the nodes.
+        billing: What their prices are in.
     """
 
     name: str
@@ -83,11 +108,37 @@ class Fleet:
     slices: tuple[ResourceSlice, ...] = ()
     classes: tuple[DeviceClass, ...] = ()
     notes: tuple[str, ...] = ()
+    pools: tuple[NodePool, ...] = ()
+    billing: Billing = field(default_factory=Billing)
 
     @property
     def device_count(self) -> int:
         """How many devices the slices hold, whatever their pool's state."""
         return sum(len(slice_.spec.devices or ()) for slice_ in self.slices)
+
+    @property
+    def at_limits(self) -> Fleet:
+        """The fleet with all its pools as large as they may be, under the same name."""
+        return replace(self.grown([len(pool.spare) for pool in self.pools]), name=self.name)
+
+    def grown(self, added: Sequence[int]) -> Fleet:
+        """The fleet with so many more nodes, or racks, of each of its pools."""
+        more = [each for pool, number in zip(self.pools, added, strict=True) for each in pool.spare[:number]]
+        if not more:
+            return self
+        nodes = (*self.nodes, *(node for each in more for node in each.nodes))
+        slices = (*self.slices, *(slice_ for each in more for slice_ in each.slices))
+        sizes = ", ".join(
+            f"{pool.name} x {pool.now + number}"
+            for pool, number in zip(self.pools, added, strict=True)
+            if number
+        )
+        return replace(
+            self,
+            name=f"{self.name} with {sizes}",
+            nodes=tuple(sorted(nodes, key=lambda node: node.name)),
+            slices=tuple(sorted(slices, key=lambda slice_: slice_.metadata.name or "")),
+        )
 
     def to_manifests(self) -> tuple[dict[str, Any], ...]:
         """The fleet as Kubernetes objects: classes, then nodes, then slices."""
@@ -96,6 +147,34 @@ class Fleet:
             *(node.to_manifest() for node in self.nodes),
             *(slice_.to_manifest() for slice_ in self.slices),
         )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodePool:
+    """Equal nodes of which an autoscaler adds as many as pods need, up to a limit.
+
+    Args:
+        name: What the user calls it.
+        machine: The hardware of one node, as the user names it.
+        now: How many nodes, or racks, the fleet has of it.
+        nodes: The names of these nodes.
+        spare: What each further node, or rack, brings, in the order in which they come.
+        racks: Whether it grows by racks.
+        price: Of one node, or rack, as the user gave it; None where nobody said.
+    """
+
+    name: str
+    machine: str
+    now: int
+    nodes: tuple[str, ...] = field(default=(), repr=False)
+    spare: tuple[Fleet, ...] = field(default=(), repr=False)
+    racks: bool = False
+    price: Decimal | None = None
+
+    @property
+    def most(self) -> int:
+        """How many nodes, or racks, it may have."""
+        return self.now + len(self.spare)
 
 
 def _taint_manifest(taint: NodeTaint) -> dict[str, str]:

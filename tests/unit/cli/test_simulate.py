@@ -182,3 +182,71 @@ def test_room_in_every_order_is_one_line(tmp_path):
     result = simulate(path, "--fleet", "hgx-h100 x 4")
     assert result.return_value == 0
     assert "✓ All at once: fit in every order of arrival" in result.stdout.splitlines()
+
+
+@pytest.fixture
+def pools(tmp_path):
+    def pools(least, most, price="98.32"):
+        file = tmp_path / "pools.yaml"
+        pool = {"name": "a3", "nodes": "hgx-h100", "min": least, "max": most, "price": price}
+        file.write_text(yaml.safe_dump({"pools": [pool], "currency": "USD"}))
+        return file
+
+    return pools
+
+
+def test_pods_that_fit_when_a_node_pool_grows_count_as_fitting(manifests, pools):
+    result = simulate(manifests, "--fleet", pools(0, 4), "--scale", "deployment/serving=3")
+    assert result.return_value == 0, result.output
+    line = "+ Growth: fits when node pool a3 grows by 2 nodes (0 -> 2 of at most 4), +196.64 USD an hour; 4 of 16 devices of pools idle"
+    assert line in result.stdout.splitlines()
+
+
+def test_growth_is_told_as_json_with_amounts_as_texts(manifests, pools):
+    code, found = answer(manifests, "--fleet", pools(1, 4), "--scale", "deployment/serving=3")
+    growth = found["growth"]
+    assert code == 0
+    assert (growth["verdict"], growth["cost"], growth["addedCost"]) == ("fits-grown", "196.64", "98.32")
+    assert (growth["currency"], growth["per"], growth["devices"], growth["idleDevices"]) == (
+        "USD",
+        "hour",
+        16,
+        4,
+    )
+    (pool,) = growth["pools"]
+    assert pool == {
+        "name": "a3",
+        "machine": "hgx-h100",
+        "now": 1,
+        "needed": 2,
+        "max": 4,
+        "unit": "node",
+        "price": "98.32",
+    }
+    assert growth["joint"]["verdict"] == "always"
+    assert answer(manifests, "--fleet", "hgx-h100")[1]["growth"] is None
+
+
+def test_what_fits_now_and_what_never_fits_within_the_limits_is_told(manifests, pools):
+    fits = simulate(manifests, "--fleet", pools(1, 4))
+    assert (fits.return_value, "✓ Growth: fits now, 98.32 USD an hour" in fits.stdout) == (0, True)
+    never = simulate(manifests, "--fleet", pools(0, 1), "--scale", "deployment/serving=3")
+    assert never.return_value == 1
+    assert "✗ Growth: never within the limits: with a3 x 1, 12 devices asked" in never.stdout
+
+
+def test_prices_come_from_a_commands_output(manifests, pools, tmp_path):
+    prices = tmp_path / "prices.json"
+    prices.write_text('{"hgx-h100": "2.5"}')
+    code, found = answer(manifests, "--fleet", pools(1, 4), "--prices", prices)
+    assert (code, found["growth"]["cost"]) == (0, "2.5")
+    arguments = ["simulate", str(manifests), "--fleet", str(pools(1, 4)), "--prices", "-", "--json"]
+    result = CliRunner().invoke(app, arguments, input='{"a3": 7}', standalone_mode=False)
+    assert json.loads(result.stdout)["growth"]["cost"] == "7"
+
+
+@pytest.mark.parametrize("prices", ["none.json", "."])
+def test_prices_that_cannot_be_read_are_refused(manifests, pools, tmp_path, prices):
+    result = simulate(manifests, "--fleet", pools(1, 4), "--prices", tmp_path / prices)
+    assert isinstance(result.exception, ProblemsError)
+    assert [each.code for each in result.exception.problems] == ["prices-unreadable"]

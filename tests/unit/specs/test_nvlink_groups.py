@@ -162,7 +162,12 @@ def test_a_group_of_one_node_may_be_spread_over_a_rack(size):
     [
         ({"gpus": 2, "on": "h100-nvl"}, "gpus", "nvlink-not-promised", 'on="hgx-h100"'),
         ({"gpus": 2, "on": "l40s"}, "gpus", "nvlink-not-promised", "dra.GpuClaimTemplate(..., count=2)"),
-        ({"gpus": 2, "gpu": "H100 PCIe"}, "gpus", "nvlink-not-promised", "dra.GpuClaimTemplate(..., count=2)"),
+        (
+            {"gpus": 2, "gpu": "H100 PCIe"},
+            "gpus",
+            "nvlink-not-promised",
+            "dra.GpuClaimTemplate(..., count=2)",
+        ),
         ({"gpus": 73, "on": "gb200-nvl72"}, "gpus", "nvlink-not-promised", "write gpus=72"),
         ({"gpus": 71, "on": "gb300-nvl72"}, "gpus", "nvlink-group-shape", "write gpus=68 or gpus=72"),
         ({"gpus": 16, "on": "hgx-h100"}, "gpus", "nvlink-not-promised", 'write gpus=8, or on="gb200-nvl72"'),

@@ -1,0 +1,338 @@
+"""By how much the node pools of a fleet have to grow so that all pods fit, at the lowest cost.
+
+An integer program over the states of nodes proposes it where what decides is on each node alone; elsewhere sizes are tried
+in the order of their cost. A growth counts only when the verdict on the fleet with its nodes has an order that places all pods.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import Any, Final
+
+from dra_infra.catalog.publication import COMPUTE_DOMAIN_DRIVER
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.scheduler.fleet import Fleet, NodePool
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
+from dra_infra.placement.demand import PodPlan
+from dra_infra.placement.fillings import Halted, NodeKind, States, are_nodes_apart, find_states
+from dra_infra.placement.free_fleet import FreeFleet
+from dra_infra.placement.integer_programs import Growing, grow, has_solver
+from dra_infra.placement.joint import ObjectMakers, OpenProgram, open_program
+from dra_infra.placement.joint_verdict import judge_jointly
+from dra_infra.placement.outcomes import Chosen
+from dra_infra.placement.placement import Growth, GrowthAnswer, Order, Placement
+from dra_infra.placement.scheduling import place
+
+TRIES: Final = 64
+"""Sizes of pools that are tried where no integer program finds the cheapest."""
+_SECONDS: Final = 10.0
+"""Seconds for the integer program."""
+
+Added = tuple[int, ...]
+"""How many nodes, or racks, each pool gets."""
+
+
+def find_growth(
+    manifests: Sequence[Mapping[str, Any]],
+    placement: Placement,
+    *,
+    taken: Taken = NOTHING_TAKEN,
+    release: Release | None = None,
+    is_late: Callable[[], bool] = lambda: False,
+    kinds: WorkloadKinds | None = None,
+) -> Growth | None:
+    """The cheapest growth with which all pods of a program fit; None where the fleet has no node pools.
+
+    Args:
+        manifests: The objects of the program.
+        placement: Where they go on the fleet as it is.
+        taken: What is not free of it.
+        release: Whose scheduler; as for `place`.
+        is_late: Asked now and then; once true, what is not known by then is not decided.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+    """
+    if not placement.fleet.pools:
+        return None
+    return _Search(manifests, placement, taken, release, is_late, kinds).find()
+
+
+def place_within_limits(
+    manifests: Sequence[Mapping[str, Any]], placement: Placement, growth: Growth | None, **options: Any
+) -> Placement:
+    """The placement on the fleet with the nodes that are added, which it names; on the same fleet where there are none.
+
+    Args:
+        manifests: The objects of the program.
+        placement: Where they go on the fleet as it is.
+        growth: By how much its pools grow.
+        options: Those of `place`.
+    """
+    if growth is not None and any(growth.added):
+        placement = place(manifests, placement.fleet.grown(growth.added), **options)
+    return replace(placement, growth=growth)
+
+
+class _Search:
+    def __init__(
+        self,
+        manifests: Sequence[Mapping[str, Any]],
+        placement: Placement,
+        taken: Taken,
+        release: Release | None,
+        is_late: Callable[[], bool],
+        kinds: WorkloadKinds | None,
+    ) -> None:
+        self._kinds = kinds
+        self._manifests = manifests
+        self._fleet = placement.fleet
+        self._pools = placement.fleet.pools
+        self._taken = taken
+        self._release = release
+        self._is_late = is_late
+        self._now: Added = (0,) * len(self._pools)
+        self._largest: Added = tuple(len(pool.spare) for pool in self._pools)
+        self._known = {self._now: placement}
+        self._costs = find_costs(self._pools)
+
+    def find(self) -> Growth:
+        if self._works(self._now):
+            return self._tell("fits-now", self._now)
+        top = self._open(self._largest)
+        proposed = self._propose(top)
+        if proposed is not None and self._works(proposed):
+            return self._tell("fits-grown", proposed)
+        steady = self._never_hurts(top)
+        if steady and not self._works(self._largest):
+            joint = self._at(self._largest).joint
+            verdict: GrowthAnswer = "never-within-limits" if joint.verdict == "never" else "not-decided"
+            return self._tell(verdict, self._largest)
+        if math.prod(each + 1 for each in self._largest) <= TRIES:
+            return self._try_all(steady=steady)
+        if self._works(self._largest):
+            return self._shrink(steady=steady)
+        return self._tell(
+            "not-decided", self._largest, f"more than {TRIES} sizes of its pools are not all tried"
+        )
+
+    def _at(self, added: Added) -> Placement:
+        if added not in self._known:
+            self._known[added] = place(
+                self._manifests,
+                self._fleet.grown(added),
+                taken=self._taken,
+                release=self._release,
+                is_late=self._is_late,
+                kinds=self._kinds,
+            )
+        return self._known[added]
+
+    def _works(self, added: Added) -> bool:
+        return self._at(added).joint.works is not None
+
+    def _cost(self, added: Added) -> int:
+        return sum(cost * number for cost, number in zip(self._costs, added, strict=True))
+
+    def _open(self, added: Added) -> OpenProgram:
+        return open_program(
+            self._manifests, self._fleet.grown(added), self._taken, self._release, kinds=self._kinds
+        )
+
+    def _propose(self, top: OpenProgram) -> Added | None:
+        """The growth that an integer program finds; None where there is no program for it, or no answer."""
+        made, _ = ObjectMakers(top.objects, self._taken.made).make_together(top.workloads)
+        workloads = [(each, each.plan) for each in made if isinstance(each.plan, PodPlan)]
+        if len(workloads) < len(made) or not has_solver() or not are_nodes_apart(top.free, workloads):
+            return None
+        states = find_states(top.free, workloads, self._is_late)
+        if isinstance(states, Halted):
+            return None
+        steps = _find_steps(top.free, states, self._pools, self._costs)
+        if steps is None:
+            return None
+        kinds, there, pools = steps
+        return grow(kinds, states.pods, there, pools, seconds=_SECONDS)
+
+    def _never_hurts(self, top: OpenProgram) -> bool:
+        """True where what works on some of the nodes works with more of them.
+
+        Pods are not spread, nothing ends an attempt on the new nodes, and DaemonSets have their pods there.
+        """
+        if any(isinstance(each.plan, PodPlan) and each.plan.shape.spread for each in top.workloads):
+            return False
+        placed = self._at(self._largest)
+        if any(reason.code == "allocation-aborted" for each in placed.workloads for reason in each.reasons):
+            return False
+        daemons = [
+            (each, each.plan)
+            for each in top.workloads
+            if each.replicas is None and isinstance(each.plan, PodPlan)
+        ]
+        return not daemons or judge_jointly(top.free, daemons, self._is_late).works is not None
+
+    def _try_all(self, *, steady: bool) -> Growth:
+        sizes = sorted(
+            product(*(range(each + 1) for each in self._largest)), key=lambda each: (self._cost(each), each)
+        )
+        never: list[Added] = []
+        sure = True
+        for added in sizes:
+            if steady and any(all(a <= b for a, b in zip(added, each, strict=True)) for each in never):
+                continue
+            if self._works(added):
+                return self._tell("fits-grown", added, is_cheapest=sure)
+            if self._at(added).joint.verdict == "never":
+                never.append(added)
+            else:
+                sure = False
+        return self._tell("never-within-limits" if sure else "not-decided", self._largest)
+
+    def _shrink(self, *, steady: bool) -> Growth:
+        """Take nodes away from the largest fleet, of the dearest pool first, as long as all pods fit."""
+        found, sure = list(self._largest), steady and len(self._pools) == 1
+        for number in sorted(range(len(found)), key=lambda each: -self._costs[each]):
+            least, most = 0, found[number]
+            while least < most and len(self._known) < TRIES and not self._is_late():
+                middle = (least + most) // 2
+                tried = (*found[:number], middle, *found[number + 1 :])
+                if self._works(tried):
+                    most = middle
+                else:
+                    sure = sure and self._at(tried).joint.verdict == "never"
+                    least = middle + 1
+            sure, found[number] = sure and least == most, most
+        return self._tell("fits-grown", tuple(found), is_cheapest=sure)
+
+    def _tell(
+        self, verdict: GrowthAnswer, added: Added, why: str = "", *, is_cheapest: bool = True
+    ) -> Growth:
+        placed = self._at(added)
+        growth = Growth(
+            verdict=verdict,
+            pools=self._pools,
+            added=added if verdict == "fits-grown" else self._now,
+            billing=self._fleet.billing,
+            is_cheapest=is_cheapest,
+            joint=placed.joint,
+        )
+        if not growth.fits:
+            largest = ", ".join(f"{pool.name} x {pool.most:,}" for pool in self._pools)
+            reason = next(iter(placed.joint.reasons), "no reason known")
+            return replace(growth, reasons=(why or f"with {largest}, {reason}",))
+        if placed.joint.works is None:
+            return growth
+        devices = count_devices(placed.fleet, self._pools, added)
+        held = find_held(self._open(added), placed.joint.works, frozenset().union(*devices.values()))
+        return replace(growth, devices=devices, held=held)
+
+
+def find_costs(pools: Sequence[NodePool]) -> tuple[int, ...]:
+    """What one more node of each pool costs, in whole numbers: its price, where all have one, and of equal ones fewer nodes."""
+    prices = [pool.price for pool in pools if pool.price is not None]
+    if len(prices) < len(pools):
+        return (1,) * len(pools)
+    digits = max(-int(price.as_tuple().exponent) for price in prices)
+    nodes = sum(len(pool.spare) for pool in pools)
+    return tuple(int(price.scaleb(max(digits, 0))) * (nodes + 1) + 1 for price in prices)
+
+
+def _find_steps(
+    free: FreeFleet, states: States, pools: Sequence[NodePool], costs: Sequence[int]
+) -> tuple[list[NodeKind], list[int], list[Growing]] | None:
+    """The kinds of nodes, how many of each are there now, and what a step of each pool adds; None where steps differ."""
+    names = [node.name for node in free.cluster.nodes]
+    steps = {
+        node.name: (number, step)
+        for number, pool in enumerate(pools)
+        for step, more in enumerate(pool.spare)
+        for node in more.nodes
+    }
+    kinds: list[NodeKind] = []
+    there: list[int] = []
+    adds: defaultdict[tuple[int, int], Counter[int]] = defaultdict(Counter)
+    for number, kind in enumerate(states.kinds):
+        due = [
+            which
+            for which, each in enumerate(states.pods)
+            if each.on_each and not free.refusals(each.plan)[kind.nodes[0]]
+        ]
+        fillings = tuple(each for each in kind.fillings if all(each.counts[which] for which in due))
+        kinds.append(NodeKind(kind.nodes, fillings))
+        there.append(sum(names[node] not in steps for node in kind.nodes))
+        for node in kind.nodes:
+            if names[node] in steps:
+                adds[steps[names[node]]][number] += 1
+    growing: list[Growing] = []
+    for number, pool in enumerate(pools):
+        added = [dict(adds[number, step]) for step in range(len(pool.spare))]
+        if any(each != added[0] for each in added):
+            return None
+        growing.append(Growing(costs[number], len(pool.spare), added[0] if added else {}))
+    return kinds, there, growing
+
+
+def count_devices(fleet: Fleet, pools: Sequence[NodePool], added: Added) -> dict[str, dict[str, int]]:
+    """How many devices each node has, by pool and node; a GPU that is published in partitions is one."""
+    found: defaultdict[str, set[object]] = defaultdict(set)
+    for slice_ in fleet.slices:
+        spec = slice_.spec
+        if spec.node_name and spec.driver != COMPUTE_DOMAIN_DRIVER:
+            found[spec.node_name].update(
+                (spec.driver, spec.pool.name, _whole_of(each)) for each in spec.devices or ()
+            )
+    return {
+        pool.name: {name: len(found[name]) for name in (*pool.nodes, *_names(pool.spare[:number]))}
+        for pool, number in zip(pools, added, strict=True)
+    }
+
+
+def _names(spare: Sequence[Fleet]) -> list[str]:
+    return [node.name for each in spare for node in each.nodes]
+
+
+def _whole_of(device: Device) -> str:
+    """The device, or for a partition the counters that it has a part of."""
+    consumed = device.consumes_counters or ()
+    return f"counters {consumed[0].counter_set}" if consumed else device.name
+
+
+def find_held(
+    program: OpenProgram, order: Order, nodes: frozenset[str]
+) -> dict[ObjectRef, dict[str, Fraction]]:
+    """How many devices the pods of each workload have on each of the *nodes*, when they arrive in an order.
+
+    A device that several workloads share is divided between them; one for admin access is nobody's.
+    """
+    free = program.free
+    wholes = {
+        (slice_.spec.driver, slice_.spec.pool.name, each.name): _whole_of(each)
+        for slice_ in free.cluster.fleet.slices
+        for each in slice_.spec.devices or ()
+    }
+    numbers = {node.name: number for number, node in enumerate(free.cluster.nodes)}
+    plans = {each.owner: each.plan for each in program.workloads if isinstance(each.plan, PodPlan)}
+    users: defaultdict[tuple[str, object], set[ObjectRef]] = defaultdict(set)
+    state = free.state()
+    for arrival in order.arrivals:
+        plan, node = plans[arrival.owner], numbers[arrival.node]
+        for _ in range(arrival.pods):
+            outcome = state.attempt(plan, node)
+            if not isinstance(outcome, Chosen):
+                break
+            for choice in state.commit(plan, node, outcome).devices:
+                device = choice.driver, choice.pool, choice.device
+                if arrival.node in nodes and not choice.admin and choice.driver != COMPUTE_DOMAIN_DRIVER:
+                    users[arrival.node, (*device[:2], wholes.get(device, choice.device))].add(arrival.owner)
+    held: dict[ObjectRef, dict[str, Fraction]] = {}
+    for (name, _), owners in users.items():
+        for owner in owners:
+            on = held.setdefault(owner, {})
+            on[name] = on.get(name, Fraction()) + Fraction(1, len(owners))
+    return held
