@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.target import ClusterTarget
 
 if TYPE_CHECKING:
     from dra_infra.output.secrets import SecretMask
 
+AUTONAMED: Final = "pulumi.com/autonamed"
+"""The annotation of objects that the provider names."""
+
 __all__ = [
+    "AUTONAMED",
     "SECRET",
     "UNKNOWN",
     "EngineMessage",
@@ -36,6 +40,7 @@ __all__ = [
     "Replacement",
     "get_field",
     "group_of",
+    "is_name_made_up",
     "without_secrets",
 ]
 
@@ -76,6 +81,11 @@ class ProgramObject:
             name=str(metadata.get("name") or UNKNOWN),
             namespace=str(metadata.get("namespace") or ""),
         )
+
+    @property
+    def has_known_name(self) -> bool:
+        """False where the name only exists after `pulumi up`: Pulumi makes it up (`train-*`), or it is an Output."""
+        return self.ref.name != UNKNOWN and not is_name_made_up(self.manifest)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -155,6 +165,12 @@ def group_of(manifest: Mapping[str, Any]) -> str:
     """The API group, empty for the core group."""
     group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
     return group if slash else ""
+
+
+def is_name_made_up(manifest: Mapping[str, Any]) -> bool:
+    """True for an object that Pulumi names, and whose name stands as `train-*`."""
+    metadata = mapping(manifest.get("metadata"))
+    return AUTONAMED in mapping(metadata.get("annotations")) and "*" in str(metadata.get("name"))
 
 
 def get_field(manifest: Mapping[str, Any], path: str) -> Any:

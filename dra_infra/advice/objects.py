@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_infra.advice.claims import Context, advise_claim
+from dra_infra.advice.made_up_names import WrittenNames
 from dra_infra.advice.problems import problem_of, problems_of, unreadable
 from dra_infra.advice.references import (
     REFERENCES,
@@ -141,6 +142,18 @@ def check_objects(
         InvalidSpecError: When *target* or *driver* is wrong.
     """
     pins = read_pins(driver)
+    names = WrittenNames(objects)
+    found = _check_objects(names.manifests, target, targets, pins, classes)
+    yield from ((index, names.shown(problem)) for index, problem in found)
+
+
+def _check_objects(
+    objects: Sequence[Mapping[str, Any]],
+    target: ClusterTarget,
+    targets: Mapping[int, ClusterTarget],
+    pins: Pins,
+    classes: Iterable[DeviceClass],
+) -> Iterator[tuple[int, Problem]]:
     namespaces = _namespace_labels(objects)
     releases_of_target = target.releases
     own = _classes(objects, releases_of_target[-1])

@@ -36,6 +36,7 @@ from dra_infra.kubernetes.scheduler.pod_resources import (
     show_amount,
 )
 from dra_infra.kubernetes.scheduler.pod_shapes import read_shape
+from dra_infra.program_objects import is_name_made_up
 
 Manifest = Mapping[str, Any]
 
@@ -288,7 +289,8 @@ def find_subject(
     """The object of that name.
 
     Args:
-        name: `kind/name`, or a name alone; `kind/name/part` for one part of an object whose pods differ.
+        name: `kind/name`, or a name alone; `kind/name/part` for one part of an object whose pods differ. Of an object that
+            Pulumi names also the name of its resource.
         namespace: Its namespace; None for any, when only one has such an object.
         manifests: Where to look.
         workload_kinds: Kinds that make pods beside those of Kubernetes.
@@ -313,7 +315,7 @@ def find_subject(
         if ref.kind not in known:
             continue
         if (
-            ref.name == rest
+            (ref.name == rest or (is_name_made_up(manifest) and ref.name.partition("-*")[0] == rest))
             and wanted in (None, ref.kind)
             and namespace in (None, ref.namespace or "default")
         ):
@@ -327,8 +329,9 @@ def find_subject(
             f"there is no {name}{where}",
             f"there are: {_listed(near)}" if near else "nothing of these kinds is there",
         )
+    found = {ref: manifest for ref, manifest in found.items() if ref.name == rest} or found
     order = sorted(found, key=lambda ref: (known.index(ref.kind), ref.namespace))
-    if len({ref.namespace for ref in found}) > 1 or (wanted is None and len(found) > 1):
+    if len({(ref.namespace, ref.name) for ref in found}) > 1 or (wanted is None and len(found) > 1):
         told = [f"{ref.kind.lower()}/{ref.name} -n {ref.namespace or 'default'}" for ref in order]
         raise _unknown(name, f"{name} is there several times", f"write one of: {_listed(told)}")
     return replace(order[0], part=part), found[order[0]]

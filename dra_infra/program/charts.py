@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,15 @@ from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import Problem, ProblemsError, ProgramError, in_reading_order
 from dra_infra.program.confinement import VARIABLES
 from dra_infra.program.project import is_outside, leads_out
-from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen, Program, ProgramObject, ProgramRelease
+from dra_infra.program_objects import (
+    SECRET,
+    UNKNOWN,
+    NotSeen,
+    Program,
+    ProgramObject,
+    ProgramRelease,
+    is_name_made_up,
+)
 from dra_infra.target import ClusterTarget
 
 RELEASE_TYPE: Final = "kubernetes:helm.sh/v3:Release"
@@ -101,11 +109,12 @@ def with_charts(
         ProgramError: `helm-not-found`.
     """
     objects, problems = [*program.objects], [*program.problems]
+    made_up = [each.ref.name for each in program.objects if is_name_made_up(each.manifest)]
     looked_at: set[tuple[str, str]] = set()
     hidden: set[NotSeen] = set()
     for release in program.releases:
         what = (RELEASE_TYPE, release.urn.split("::", 3)[-1])
-        if secrets := ", ".join(_hidden(release)):
+        if secrets := ", ".join(_hidden(release, (UNKNOWN, SECRET, *made_up))):
             looked_at.add(what)
             reason = f"its {secrets} are secret or only known later"
             hidden.add(NotSeen(what=RELEASE_TYPE, name=what[1], reason=reason))
@@ -314,19 +323,19 @@ def _served(target: ClusterTarget) -> Iterator[str]:
         yield from (f"resource.k8s.io/{version}/{kind}" for kind in _KINDS if newest.knows(kind, version))
 
 
-def _hidden(release: ProgramRelease) -> Iterator[str]:
-    """Names of the fields of a release that hold a secret or unknown value."""
+def _hidden(release: ProgramRelease, markers: Sequence[str]) -> Iterator[str]:
+    """Names of the fields of a release that hold one of *markers*, for a value that is secret or not known."""
     for what in ("name", "namespace", "chart", "repository", "version", "values"):
-        if _is_hidden(getattr(release, what)):
+        if _is_hidden(getattr(release, what), markers):
             yield what
 
 
-def _is_hidden(value: Any) -> bool:
+def _is_hidden(value: Any, markers: Sequence[str]) -> bool:
     if isinstance(value, Mapping):
-        return any(map(_is_hidden, value.values()))
+        return any(_is_hidden(item, markers) for item in value.values())
     if isinstance(value, list):
-        return any(map(_is_hidden, value))
-    return isinstance(value, str) and (UNKNOWN in value or SECRET in value)
+        return any(_is_hidden(item, markers) for item in value)
+    return isinstance(value, str) and any(marker in value for marker in markers)
 
 
 def _said(text: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.program.project import UNDECRYPTABLE
-from dra_infra.program_objects import UNKNOWN, EngineMessage, EngineResource, Level, PolicyFinding
+from dra_infra.program_objects import AUTONAMED, EngineMessage, EngineResource, Level, PolicyFinding
 
 Hide = Callable[[str], str]
 """Takes the secrets of the environment out of a text."""
@@ -43,7 +43,6 @@ _NOISE: Final = re.compile(
 )
 """Paths that the provider or the server sets, which nobody decided."""
 
-_AUTONAMED: Final = "pulumi.com/autonamed"
 
 _DRY_RUN_NOISE: Final = re.compile(r"^Retry #\d+; ")
 """The provider says so of every dry run that fails, before the error itself."""
@@ -144,8 +143,7 @@ class Events:
             former,
             steps=(*former.steps, step)[:20],
             custom=state.get("custom") is True,
-            ref=former.ref
-            or self._ref(former.type, mapping(state.get("inputs")), mapping(old.get("inputs"))),
+            ref=former.ref or self._ref(former, mapping(state.get("inputs")), mapping(old.get("inputs"))),
             replacing=former.replacing or self._replacing(metadata),
             paths=former.paths or self._paths(metadata),
         )
@@ -173,16 +171,19 @@ class Events:
         if urn in self._resources:
             self._resources[urn] = replace(self._resources[urn], failed=True)
 
-    def _ref(self, type_: str, inputs: Mapping[str, Any], old: Mapping[str, Any]) -> ObjectRef | None:
-        if not type_.startswith("kubernetes:"):
+    def _ref(
+        self, resource: EngineResource, inputs: Mapping[str, Any], old: Mapping[str, Any]
+    ) -> ObjectRef | None:
+        if not resource.type.startswith("kubernetes:"):
             return None
         metadata = mapping(inputs.get("metadata"))
         kind, name = self.clean(inputs.get("kind"), MAX_NAME), self.clean(metadata.get("name"), MAX_NAME)
         if not kind or not name:
             return None
-        if _AUTONAMED in mapping(metadata.get("annotations")):
+        if AUTONAMED in mapping(metadata.get("annotations")) and name != resource.name:
             # Each preview makes up another name for what is to be created; only the deployed one is told.
-            name = self.clean(mapping(old.get("metadata")).get("name"), MAX_NAME) or UNKNOWN
+            deployed = self.clean(mapping(old.get("metadata")).get("name"), MAX_NAME)
+            name = deployed or f"{self.clean(resource.name, MAX_NAME)}-*"
         return ObjectRef(kind=kind, name=name, namespace=self.clean(metadata.get("namespace"), MAX_NAME))
 
     def _replacing(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,10 @@ from dra_infra.components.report import (
 from dra_infra.errors import InvalidSpecError, Place, Problem, ProgramError, in_reading_order
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.process import collector_paused
+from dra_infra.program.autonaming import MadeUpNames
 from dra_infra.program.charts import RELEASE_TYPE, read_release
 from dra_infra.program.project import DRIVER_SETTING, Project, load_project, minor_of, secret_texts_of
 from dra_infra.program.surroundings import (
-    SIGNATURE_KEY,
     UNKNOWN_VALUE,
     ProgramTimeoutError,
     bounded,
@@ -47,7 +47,7 @@ from dra_infra.program.surroundings import (
     sdk_quiet,
     sdk_shortcuts,
 )
-from dra_infra.program_objects import UNKNOWN, NotSeen, Program, ProgramObject
+from dra_infra.program_objects import NotSeen, Program, ProgramObject
 from dra_infra.target import ClusterTarget
 
 DEFAULT_TIMEOUT = 60.0
@@ -111,7 +111,9 @@ def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -
     from pulumi.runtime import settings, stack
 
     judged_at_end.set(True)
-    monitor = Monitor(project=project.name, stack=project.stack, root=project.root)
+    monitor = Monitor(
+        project=project.name, stack=project.stack, root=project.root, names=MadeUpNames(project.config)
+    )
     settings.set_root_resource(None)  # type: ignore[arg-type]  # a run before this one in the process left its own
     runtime.configure(
         runtime.Settings(
@@ -168,19 +170,29 @@ def _collect(
     project: Project, monitor: Any, problems: tuple[Problem, ...], targets: Mapping[str, ClusterTarget]
 ) -> Program:
     objects, releases = [], []
-    for registration in monitor.registrations.values():
-        if not registration.custom or not registration.type.startswith(_KUBERNETES):
-            continue
-        if registration.type.startswith(_MADE_BY_PROVIDER):
+    of_kubernetes = [
+        each for each in monitor.registrations.values() if each.custom and each.type.startswith(_KUBERNETES)
+    ]
+    manifests = monitor.names.shown_in(
+        {each.urn: _complete(each.type, each.inputs) for each in of_kubernetes if is_object(each.type)}
+    )
+    for registration in of_kubernetes:
+        if registration.urn not in manifests:
             monitor.note_made_by_provider(registration)
             if found := read_release(registration, targets.get(registration.component)):
-                releases.append(found)
+                releases.append(
+                    replace(
+                        found,
+                        namespace=monitor.names.shown(found.namespace),
+                        values=monitor.names.shown(found.values),
+                    )
+                )
             continue
         delete_first = registration.delete_before_replace and "spec" in registration.replace_on_changes
         objects.append(
             ProgramObject(
                 urn=registration.urn,
-                manifest=_complete(registration.type, registration.inputs),
+                manifest=manifests[registration.urn],
                 component=registration.component,
                 replacement="delete-first" if delete_first else "provider",
                 place=registration.place,
@@ -212,15 +224,15 @@ def _collect(
     )
 
 
+def is_object(type_: str) -> bool:
+    """True for the type of a resource that is one object of Kubernetes."""
+    return type_.startswith(_KUBERNETES) and not type_.startswith(_MADE_BY_PROVIDER)
+
+
 def _complete(type_: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The manifest with apiVersion and kind, which a program may leave to the resource type."""
     _, api_version, kind = type_.split(":", 2)
-    manifest = {"apiVersion": api_version.removeprefix("core/"), "kind": kind, **inputs}
-    metadata = manifest.get("metadata")
-    if metadata is None or (isinstance(metadata, Mapping) and "name" not in metadata):
-        # The provider makes up a name, another one in each preview.
-        manifest["metadata"] = {"name": UNKNOWN, **(metadata or {})}
-    return manifest
+    return {"apiVersion": api_version.removeprefix("core/"), "kind": kind, **inputs}
 
 
 def _known(release: str) -> str:
@@ -269,11 +281,13 @@ class Monitor:
         project: Name of the project.
         stack: Name of the stack.
         root: Folder whose files count as the user's own when a resource's place is looked for.
+        names: Makes up names for objects without one.
     """
 
     project: str
     stack: str
     root: Path
+    names: MadeUpNames
     registrations: dict[str, Registration] = field(default_factory=dict)
     not_seen: set[NotSeen] = field(default_factory=set)
     duplicates: list[Registration] = field(default_factory=list)
@@ -290,6 +304,9 @@ class Monitor:
     def RegisterResource(self, request: Any) -> resource_pb2.RegisterResourceResponse:  # noqa: N802
         """Remember a resource; its outputs are its inputs, and the rest is unknown."""
         urn = self._make_urn(request.parent, request.type, request.name)
+        has_metadata = "metadata" in request.object.fields
+        if request.custom and is_object(request.type):
+            self.names.add_to(request.object, urn, request.name)
         registration = Registration(
             urn=urn,
             type=request.type,
@@ -314,7 +331,9 @@ class Monitor:
         response = resource_pb2.RegisterResourceResponse(urn=urn, object=struct_pb2.Struct())
         if request.custom:
             response.object.CopyFrom(request.object)
-            _forget_generated_name(response.object)
+            if not has_metadata and is_object(request.type):
+                # What the server would fill in is known to no program that asks for it here.
+                response.object.fields["metadata"].struct_value.fields["uid"].string_value = UNKNOWN_VALUE
         return response
 
     def RegisterResourceOutputs(self, _request: Any) -> empty_pb2.Empty:  # noqa: N802
@@ -407,16 +426,6 @@ class Engine:
     def RequirePulumiVersion(self, _request: Any) -> Any:  # noqa: N802
         """No CLI takes part, so there is no version to compare."""
         return engine_pb2.RequirePulumiVersionResponse()
-
-
-def _forget_generated_name(properties: struct_pb2.Struct) -> None:
-    """The provider names an object that the program does not name; until then its name is unknown."""
-    metadata = properties.fields.get("metadata")
-    if metadata is None or metadata.WhichOneof("kind") != "struct_value":
-        return
-    fields = metadata.struct_value.fields
-    if "name" not in fields and SIGNATURE_KEY not in fields:
-        fields["name"].string_value = UNKNOWN_VALUE
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,15 @@ from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.wording import join_words
-from dra_infra.program_objects import UNKNOWN, Locate, NotSeen, Program, ProgramObject, get_field, group_of
+from dra_infra.program_objects import (
+    Locate,
+    NotSeen,
+    Program,
+    ProgramObject,
+    get_field,
+    group_of,
+    is_name_made_up,
+)
 from dra_infra.review.diff import Hunk, diff_manifests, without_noise
 from dra_infra.review.replacement import find_immutable_fields, find_replacing_fields, is_claim_kind
 from dra_infra.target import ClusterTarget
@@ -110,9 +118,9 @@ def name_of(urn: str) -> str:
     return urn.split("::", 3)[-1]
 
 
-def is_name_made_up(change: Change) -> bool:
-    """True when Pulumi makes the name of the object, on either side."""
-    return any(side is not None and side.ref.name == UNKNOWN for side in (change.before, change.after))
+def is_named_later(change: Change) -> bool:
+    """True when the name of the object only exists after `pulumi up`, on either side."""
+    return any(side is not None and not side.has_known_name for side in (change.before, change.after))
 
 
 def _rank(change: Change) -> tuple[int, str, str, str, str]:
@@ -167,6 +175,9 @@ def _find_replacing(before: ProgramObject, after: ProgramObject) -> tuple[str, .
     if after.chart or after.replacement == "in-place":
         return ()
     fields = find_replacing_fields(without_noise(before.manifest), without_noise(after.manifest))
+    if is_name_made_up(before.manifest) and is_name_made_up(after.manifest):
+        # The provider keeps the name that it made up.
+        fields = tuple(field for field in fields if field != "metadata.name")
     if fields or after.replacement != "delete-first":
         return fields
     # The engine was told to replace the object when the text of this field changes, whatever the server makes of it.
@@ -189,7 +200,7 @@ def _differing(before: ProgramObject, after: ProgramObject, field: str) -> tuple
 
 def _order(before: ProgramObject, after: ProgramObject) -> Order:
     # The provider deletes first when the new object would bear the name of the old one, else last.
-    same_name = before.ref == after.ref and after.ref.name != UNKNOWN
+    same_name = before.ref == after.ref and after.has_known_name
     return "delete-first" if same_name or after.replacement == "delete-first" else "create-first"
 
 
@@ -219,14 +230,14 @@ def find_refused(
         )
         return locate(positions[change.urn], next(below, path)) or change.place
 
-    refused = (change for change in changes if change.refused and not is_name_made_up(change))
+    refused = (change for change in changes if change.refused and not is_named_later(change))
     return tuple(sorted(_describe(each, place_of(each, each.refused[0])) for each in refused))
 
 
 def find_undecided(changes: Iterable[Change]) -> Iterator[NotSeen]:
     """Changes of immutable specs of objects that Pulumi names: they work only when the program replaces them."""
     for change in changes:
-        if change.refused and is_name_made_up(change):
+        if change.refused and is_named_later(change):
             yield NotSeen(
                 what=change.ref.kind,
                 name=name_of(change.urn),

@@ -19,7 +19,7 @@ from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Device, Sh
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, read_shape
 from dra_infra.output.wording import count_of
-from dra_infra.program_objects import UNKNOWN, NotSeen, Program, get_field, group_of
+from dra_infra.program_objects import NotSeen, Program, get_field, group_of
 
 Key = tuple[str, str, str]
 """Kind, namespace and name; an object without a namespace is in `default`, as clients have it."""
@@ -241,15 +241,15 @@ def _find_left_out(
         yield left_out("claims", "it holds none: every device counts as free")
     if unreadable:
         yield left_out("pods", f"{count_of(unreadable, 'pod')} with malformed quantities take nothing")
-    named = (each.ref for program in programs for each in program.objects)
-    if any(ref.name == UNKNOWN and ref.kind in _WORKLOADS for ref in named):
+    objects = (each for program in programs for each in program.objects)
+    if any(not each.has_known_name and each.ref.kind in _WORKLOADS for each in objects):
         yield left_out(
             "pods of the program", "Pulumi makes names, so those that run already count beside the new ones"
         )
 
 
 def _own_keys(programs: Iterable[Program]) -> set[Key]:
-    return {key_of(each.ref) for program in programs for each in program.objects if each.ref.name != UNKNOWN}
+    return {key_of(each.ref) for program in programs for each in program.objects if each.has_known_name}
 
 
 def owners_of(key: Key, objects: Mapping[Key, Mapping[str, Any]]) -> Iterator[Key]:

@@ -237,3 +237,23 @@ def test_a_claim_of_another_namespace_is_named_with_it():
 
 def test_objects_of_other_groups_pass():
     assert check({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "Any_thing"}}) == {}
+
+
+AUTONAMED = {"pulumi.com/autonamed": "true"}
+
+
+def test_names_that_pulumi_makes_up_break_no_rule_and_are_told_as_they_are_shown():
+    class_ = changed(CLASS, "metadata", {"name": "h100-*", "annotations": AUTONAMED})
+    template = changed(TEMPLATE, f"{REQUEST}.exactly.deviceClassName", "h100-*")
+    metadata = {**template["metadata"], "name": "trainer-*", "annotations": AUTONAMED}
+    template = changed(template, "metadata", metadata)
+    assert check(class_, template) == {}
+    wrong = changed(template, "metadata", {**metadata, "name": "Trainer-*"})
+    ((path, codes),) = check(class_, wrong).items()
+    assert path.endswith("metadata.name")
+    assert "Trainer-*" in path
+    assert codes == "invalid-name"
+
+
+def test_a_star_that_pulumi_does_not_explain_is_refused():
+    assert list(check(CLASS, changed(TEMPLATE, "metadata.name", "trainer-*")).values()) == ["invalid-name"]

@@ -68,7 +68,7 @@ def test_a_name_that_this_preview_made_up_is_not_told():
     }
     deployed = {"inputs": {"kind": "Job", "metadata": {"name": "a-1"}}}
 
-    assert str(read(step("create", inputs=made_up)).resources[0].ref) == "Job [unknown]"
+    assert str(read(step("create", inputs=made_up)).resources[0].ref) == "Job settings-*"
     assert str(read(step("create-replacement", inputs=made_up, old=deployed)).resources[0].ref) == "Job a-1"
 
 

@@ -64,8 +64,82 @@ def test_values_that_only_exist_after_up_are_unknown(project):
         """)
     )
     by_name = {each.ref.name: each.manifest for each in program.objects}
-    assert by_name["user"]["data"] == {"uid": UNKNOWN, "name": UNKNOWN, "a": "1"}
-    assert UNKNOWN in by_name
+    assert by_name["user"]["data"] == {"uid": UNKNOWN, "name": "made-*", "a": "1"}
+    assert "made-*" in by_name
+
+
+def test_objects_without_a_name_are_called_by_their_resource_and_found_by_it(project):
+    program = project(
+        HEAD
+        + textwrap.dedent("""
+        made = k8s.core.v1.ConfigMap("made", metadata={"namespace": "ml", "annotations": {"a": "b"}})
+        k8s.core.v1.ConfigMap("user", metadata={"name": "user"}, data={
+            "lifted": made.metadata.name,
+            "applied": made.metadata.apply(lambda metadata: f"http://{metadata.name}.ml:80"),
+            "another": "made-0a1b2c3d",
+        })
+        """)
+    )
+    by_name = {str(each.ref): each for each in program.objects}
+    assert list(by_name) == ["ConfigMap user", "ConfigMap ml/made-*"]
+    assert by_name["ConfigMap user"].manifest["data"] == {
+        "lifted": "made-*",
+        "applied": "http://made-*.ml:80",
+        "another": "made-0a1b2c3d",
+    }
+    metadata = by_name["ConfigMap ml/made-*"].manifest["metadata"]
+    assert metadata["annotations"] == {"a": "b", "pulumi.com/autonamed": "true"}
+    assert not by_name["ConfigMap ml/made-*"].has_known_name
+    assert by_name["ConfigMap user"].has_known_name
+
+
+def test_unnamed_objects_of_one_name_under_different_parents_are_told_apart(project):
+    program = project(
+        HEAD
+        + textwrap.dedent("""
+        for kind in ("a", "b"):
+            team = pulumi.ComponentResource(f"team:index:{kind}", "team")
+            made = k8s.core.v1.ConfigMap("m", opts=pulumi.ResourceOptions(parent=team))
+            k8s.core.v1.ConfigMap(f"user-{kind}", metadata={"name": f"user-{kind}"}, data={"m": made.metadata.name})
+        """)
+    )
+    a, b = (each for each in program.objects if not each.has_known_name)
+    assert a.ref.name.startswith("m-*-")
+    assert a.ref.name != b.ref.name
+    uses = {each.ref.name: each.manifest["data"]["m"] for each in program.objects if each.has_known_name}
+    of = {each.urn.split("team:index:")[1][0]: each.ref.name for each in (a, b)}
+    assert uses == {"user-a": of["a"], "user-b": of["b"]}
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        ("mode: verbatim", "made"),
+        ("providers: {kubernetes: {mode: verbatim}}", "made"),
+        ("providers: {aws: {mode: verbatim}}", "made-*"),
+        ("mode: default", "made-*"),
+        ("[1]", "made-*"),
+    ],
+)
+def test_the_stacks_setting_for_names_counts(project, setting: str, name: str):
+    stack = textwrap.indent(setting, "    ")
+    program = project(
+        HEAD + 'k8s.core.v1.ConfigMap("made")', stack=f"config:\n  pulumi:autonaming:\n{stack}\n"
+    )
+    assert [each.ref.name for each in program.objects] == [name]
+
+
+def test_a_name_that_is_secret_or_not_known_yet_is_not_made_up(project):
+    program = project(
+        HEAD
+        + textwrap.dedent("""
+        made = k8s.core.v1.ConfigMap("made")
+        k8s.core.v1.ConfigMap("a", metadata={"name": made.metadata["uid"]})
+        k8s.core.v1.ConfigMap("b", metadata=pulumi.Output.secret({"namespace": "ml"}))
+        k8s.core.v1.ConfigMap("c", metadata={"name": None})
+        """)
+    )
+    assert sorted(each.ref.name for each in program.objects) == [UNKNOWN, UNKNOWN, "c-*", "made-*"]
 
 
 def test_secrets_are_never_in_the_result(project):

@@ -196,6 +196,27 @@ def test_an_object_that_pulumi_names_is_replaced_new_one_first(make):
     assert (change.action, change.order, change.ref.name) == ("replaced", "create-first", "[unknown]")
 
 
+def _autonamed(made: ProgramObject, name: str) -> ProgramObject:
+    metadata = {**made.manifest["metadata"], "name": name, "annotations": {"pulumi.com/autonamed": "true"}}
+    return replace(made, manifest={**made.manifest, "metadata": metadata})
+
+
+def test_an_object_called_by_its_resource_is_matched_by_urn_and_replaced_new_one_first(make):
+    before = _autonamed(make.workload("Job", "train", make.pod_spec()), "train-*")
+    after = _autonamed(make.workload("Job", "train", make.pod_spec(image="new")), "train-*")
+    assert changes(make, [before], [before]) == ()
+    (change,) = changes(make, [before], [after])
+    assert (change.action, change.order, str(change.ref)) == ("replaced", "create-first", "Job ml/train-*")
+
+
+def test_another_object_of_its_name_replaces_no_unnamed_object(make):
+    before = _autonamed(make.workload("Job", "train", make.pod_spec()), "train-*")
+    after = _autonamed(make.workload("Job", "train", make.pod_spec()), "train-*-0a1b2c3d")
+    assert [change.action for change in changes(make, [before], [after])] == ["changed"]
+    named = make.workload("Job", "train", make.pod_spec())
+    assert [change.action for change in changes(make, [before], [named])] == ["replaced"]
+
+
 def test_helm_changes_in_place_what_the_provider_would_replace():
     def config_map(text: str, chart: str) -> Program:
         metadata = {"name": "values", "namespace": "gpu"}

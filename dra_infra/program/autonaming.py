@@ -1,0 +1,104 @@
+"""Names that Pulumi makes up for objects without `metadata.name`: `train-1f2e3d4c` while a program runs, `train-*` in what it gave.
+
+The provider draws `<resource name>-<8 hex digits>` anew in each preview, and marks the object with an annotation. Here the
+digits follow from the URN, so that a run gives the same names each time, and references by name are found.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, Final
+
+from google.protobuf import struct_pb2
+
+from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.program.surroundings import SIGNATURE_KEY, UNKNOWN_VALUE
+from dra_infra.program_objects import AUTONAMED
+
+SETTING: Final = "pulumi:autonaming"
+_DIGITS: Final = 8
+_DRAWN: Final = re.compile(rf"-([0-9a-f]{{{_DIGITS}}})(?![0-9A-Za-z])")
+
+
+class MadeUpNames:
+    """The names that a run made up.
+
+    Args:
+        config: Settings of the stack: with `pulumi:autonaming` in the mode `verbatim` the resource's name is the name.
+    """
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        self._is_verbatim = _mode_of(config.get(SETTING, "")) == "verbatim"
+        self._drawn: dict[str, tuple[str, str]] = {}
+        self._twice: set[str] = set()
+
+    def add_to(self, properties: struct_pb2.Struct, urn: str, name: str) -> None:
+        """Give the object that the resource *name* registered a name, unless the program does."""
+        metadata = properties.fields["metadata"]
+        if metadata.WhichOneof("kind") not in (None, "null_value", "struct_value"):
+            return  # It is not known.
+        fields = metadata.struct_value.fields
+        if SIGNATURE_KEY in fields or fields.get("name", _NULL).WhichOneof("kind") != "null_value":
+            return
+        if "generateName" in fields:
+            # The API server draws it, so the program does not know it in a preview.
+            fields["name"].string_value = UNKNOWN_VALUE
+            return
+        if not self._is_verbatim:
+            digits = sha256(urn.encode()).hexdigest()[:_DIGITS]
+            self._drawn[digits] = urn, name
+            name = f"{name}-{digits}"
+        fields["name"].string_value = name
+        annotations = fields["annotations"]
+        is_known = annotations.WhichOneof("kind") in (None, "null_value", "struct_value")
+        if is_known and SIGNATURE_KEY not in annotations.struct_value.fields:
+            annotations.struct_value.fields[AUTONAMED].string_value = "true"
+
+    def shown_in(self, manifests: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Manifests by URN with `*` for what was drawn, wherever a name stands.
+
+        Objects of one kind and namespace whose resources have one name, under different parents, are told apart by digits.
+        """
+        keys = {
+            urn: (each.get("kind"), mapping(each.get("metadata")).get("namespace"), name)
+            for urn, name in self._drawn.values()
+            if (each := manifests.get(urn)) is not None
+        }
+        held = Counter(keys.values())
+        self._twice = {
+            digits for digits, (urn, _) in self._drawn.items() if urn in keys and held[keys[urn]] > 1
+        }
+        return {urn: self.shown(each) for urn, each in manifests.items()}
+
+    def shown(self, value: Any) -> Any:
+        """The same as `shown_in`, of any value of this run."""
+        if not self._drawn:
+            return value
+        if isinstance(value, str):
+            return _DRAWN.sub(self._show, value)
+        if isinstance(value, dict):
+            return {self.shown(key): self.shown(item) for key, item in value.items()}
+        return [self.shown(item) for item in value] if isinstance(value, list) else value
+
+    def _show(self, found: re.Match[str]) -> str:
+        _, name = self._drawn.get(found[1], ("", ""))
+        if not name or not found.string[: found.start()].endswith(name):
+            return found[0]
+        return f"-*{found[0]}" if found[1] in self._twice else "-*"
+
+
+_NULL: Final = struct_pb2.Value(null_value=struct_pb2.NULL_VALUE)
+
+
+def _mode_of(setting: str) -> str:
+    """The mode that the stack sets for the Kubernetes provider, else for all of them."""
+    try:
+        settings = mapping(json.loads(setting or "{}"))
+    except (ValueError, RecursionError):
+        return ""
+    own = mapping(mapping(settings.get("providers")).get("kubernetes"))
+    return str(own.get("mode") or settings.get("mode") or "")
