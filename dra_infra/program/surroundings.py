@@ -115,8 +115,10 @@ def _hint(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
         return "install the program's requirements into the environment that runs dra-infra"
     if "CLI does not support" in str(error):
-        # The SDK's words for a monitor that cannot call back, as transforms and hooks need.
-        return "transforms and hooks need a running engine, which synth does without: use `pulumi preview`"
+        # The SDK's words for a monitor without one of the engine's features.
+        return (
+            "hooks and state migrations need a running engine, which synth does without: use `pulumi preview`"
+        )
     return ""
 
 
@@ -193,8 +195,12 @@ def new_loop() -> asyncio.AbstractEventLoop:
     def run(executor: Any, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
         if executor is not None or not _is_call_of_sdk(function):
             return in_thread(executor, function, *arguments)
+        answer = function(*arguments)
+        if inspect.iscoroutine(answer):
+            # Of a registration with transforms.
+            return loop.create_task(answer)
         called = loop.create_future()
-        called.set_result(function(*arguments))
+        called.set_result(answer)
         return called
 
     loop.run_in_executor = run  # type: ignore[method-assign, assignment]  # the event loop's class is the platform's
@@ -220,8 +226,8 @@ def close_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 # Wire facts of the Pulumi SDK (sdk/python/lib/pulumi/runtime/rpc.py): special structs carry a signature key.
 SIGNATURE_KEY = "4dabf18193072939515e22adb298388d"
-_SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105  (a wire constant)
-_OUTPUT_SIGNATURE = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
+SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105  (a wire constant)
+OUTPUT_SIGNATURE = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 _RESOURCE_SIGNATURE = "5cf8f73096256a8f31e491e813e4eb8e"
 UNKNOWN_VALUE = UNDECRYPTABLE
 """The engine's text for a value that is not known in a preview."""
@@ -267,9 +273,9 @@ def _struct_to_plain(struct: struct_pb2.Struct, *, nulls: bool) -> Any:
         found = {key: to_plain(value, nulls=nulls) for key, value in struct.fields.items()}
         return {key: plain for key, plain in found.items() if nulls or plain is not None}
     signature = struct.fields[SIGNATURE_KEY].string_value
-    if signature == _SECRET_SIGNATURE:
+    if signature == SECRET_SIGNATURE:
         return SECRET
-    if signature == _OUTPUT_SIGNATURE:
+    if signature == OUTPUT_SIGNATURE:
         if struct.fields["secret"].bool_value:
             return SECRET
         return to_plain(struct.fields["value"], nulls=nulls) if "value" in struct.fields else UNKNOWN

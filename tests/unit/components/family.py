@@ -9,7 +9,8 @@ import pulumi
 
 import dra_infra as dra
 from dra_infra.components.component import Component
-from dra_infra.program.synth import Monitor, synth_function
+from dra_infra.program.monitor import Monitor
+from dra_infra.program.synth import synth_function
 from dra_infra.program_objects import Program
 
 _GPU = "gpu.example.com"

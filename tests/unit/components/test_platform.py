@@ -14,8 +14,9 @@ from dra_infra.catalog.platforms import chart_rules
 from dra_infra.components.arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs
 from dra_infra.components.report import judged_at_end
 from dra_infra.errors import ProgramError
+from dra_infra.program.monitor import Monitor
 from dra_infra.program.surroundings import fields_to_plain
-from dra_infra.program.synth import Monitor, synth_function
+from dra_infra.program.synth import synth_function
 from dra_infra.program_objects import UNKNOWN, Program
 from dra_infra.specs.platform.values import DRIVER_EXTRA, SHARED
 

@@ -38,6 +38,28 @@ def test_a_process_of_its_own_gives_the_same_program(project):
     assert RunningSynth(folder).result() == synth(folder)
 
 
+def test_transforms_need_no_socket_which_a_confined_program_cannot_make(project):
+    folder = project(
+        HEAD
+        + """
+import socket
+def label(args):
+    try:
+        socket.socket()
+        made = "yes"
+    except OSError:
+        made = "no"
+    metadata = {**args.props["metadata"], "labels": {"socket": made}}
+    return pulumi.ResourceTransformResult({**args.props, "metadata": metadata}, args.opts)
+
+pulumi.runtime.register_resource_transform(label)
+k8s.core.v1.Namespace("n", metadata={"name": "n"})
+"""
+    )
+    (found,) = RunningSynth(folder).result().objects
+    assert found.manifest["metadata"]["labels"] == {"socket": "no"}
+
+
 def test_programs_survive_json(project):
     program = synth(project(HEAD + 'k8s.core.v1.Namespace.get("n", "n")\n'))
     assert program_from_json(write_json(program_to_json(program))) == program

@@ -19,8 +19,9 @@ import pytest
 from pulumi.runtime import Settings, configure, resource
 
 from dra_infra.program import surroundings
+from dra_infra.program.monitor import Engine
 from dra_infra.program.surroundings import new_loop
-from dra_infra.program.synth import Engine, synth
+from dra_infra.program.synth import synth
 
 PROGRAM = """
 import asyncio
