@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dra_infra.kubernetes.scheduler.pod_resources import show_amount
 from dra_infra.placement.fillings import EqualPods, Filling, NodeKind
 from dra_infra.placement.free_fleet import FreeFleet
+from dra_infra.placement.placement import Shortage
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,11 @@ class Need:
             self.name, tuple(each if number in which else 0 for number, each in enumerate(self.amounts))
         )
 
-    def show(self, amount: int) -> str:
-        """An amount with what it is of."""
-        if self.name in ("devices", "pods"):
-            return count(amount, self.name[:-1])
-        return f"{show_amount(self.name, amount)} {self.name}"
 
-
-def prove_too_little(free: FreeFleet, pods: Sequence[EqualPods]) -> str:
-    """Why the nodes have too little of a resource for all pods, whatever else decides; empty where they have enough."""
+def prove_too_little(free: FreeFleet, pods: Sequence[EqualPods]) -> Shortage | None:
+    """A resource of which the nodes have too little for all pods, whatever else decides; None where they have enough."""
     if free.cluster.device_amounts:
-        return ""
+        return None
     members = [member for each in pods for member in each.members]
     nodes = [
         node
@@ -63,12 +57,16 @@ def prove_too_little(free: FreeFleet, pods: Sequence[EqualPods]) -> str:
     ]
     # Of extended resources it depends on the node whether it gives them, or devices do.
     for name in sorted({name for _, plan, _ in members for name in plan.requests if "/" not in name}):
-        asked = sum(plan.requests.get(name, 0) * number for _, plan, number in members)
+        by = tuple(
+            (str(owner), amount)
+            for owner, plan, number in members
+            if (amount := plan.requests.get(name, 0) * number)
+        )
+        asked = sum(amount for _, amount in by)
         there = sum(free.amounts[node].get(name, 0) for node in nodes)
         if asked > there:
-            has = f"{count(len(nodes), 'node')} {'has' if len(nodes) == 1 else 'have'}"
-            return f"{show_amount(name, asked)} {name} asked, {has} {show_amount(name, there)}"
-    return ""
+            return Shortage(what=name, asked=asked, there=there, nodes=len(nodes), by=by)
+    return None
 
 
 def find_needs(kinds: Sequence[NodeKind], pods: Sequence[EqualPods]) -> list[Need]:
@@ -87,8 +85,8 @@ def find_needs(kinds: Sequence[NodeKind], pods: Sequence[EqualPods]) -> list[Nee
     ]
 
 
-def prove_never(kinds: Sequence[NodeKind], pods: Sequence[EqualPods]) -> str:
-    """Why not all pods find room at once, by what they or some of them need; empty when counting proves nothing.
+def prove_never(kinds: Sequence[NodeKind], pods: Sequence[EqualPods]) -> tuple[Shortage, ...]:
+    """What is short, each thing once, for all pods or some of them; empty when counting proves nothing.
 
     Some of them are those that can only go where one of them can (Hall's condition), and each by itself.
     """
@@ -100,20 +98,24 @@ def prove_never(kinds: Sequence[NodeKind], pods: Sequence[EqualPods]) -> str:
     for which in range(len(pods)):
         groups.append(frozenset(each for each, where in enumerate(goes_to) if where <= goes_to[which]))
         groups.append(frozenset((which,)))
+    short: dict[str, Shortage] = {}
     for need in find_needs(kinds, pods):
         for group in dict.fromkeys(groups):
             of_group = need.only_for(group)
             asked, there = of_group.asked(pods), of_group.most(kinds)
-            if asked > there:
-                parts = ", ".join(
-                    f"{need.show(amount * each.count)} by {each}"
-                    for amount, each in zip(of_group.amounts, pods, strict=True)
-                    if amount
+            if asked > there and need.name not in short:
+                short[need.name] = Shortage(
+                    what=need.name,
+                    asked=asked,
+                    there=there,
+                    nodes=sum(len(kind.nodes) for kind in kinds if any(map(of_group.held, kind.fillings))),
+                    by=tuple(
+                        (str(each), amount * each.count)
+                        for amount, each in zip(of_group.amounts, pods, strict=True)
+                        if amount
+                    ),
                 )
-                nodes = sum(len(kind.nodes) for kind in kinds if any(map(of_group.held, kind.fillings)))
-                where = f"{count(nodes, 'node')} can serve pods that ask for {need.show(there)} at once"
-                return f"{need.show(asked)} asked ({parts}); {where}"
-    return ""
+    return tuple(short.values())
 
 
 def is_open(kind: NodeKind, which: int) -> bool:

@@ -60,8 +60,8 @@ def judge_jointly(
         if each.plan.shape.only_fills and not free.answer(each.plan).candidates:
             return JointVerdict(verdict="never", reasons=(f"no node takes a pod of {each}",))
     first = Player(free, pods).finish()
-    if first.pending and (never := prove_too_little(free, pods)):
-        return JointVerdict(verdict="never", reasons=(never,), fails=first)
+    if first.pending and (short := prove_too_little(free, pods)):
+        return JointVerdict(verdict="never", reasons=(str(short),), fails=first, shortages=(short,))
     if not are_nodes_apart(free, workloads):
         return _walk(free, pods, None if first.pending else first, is_late)
     states = find_states(free, workloads, is_late)
@@ -73,9 +73,9 @@ def judge_jointly(
 def _pack(free: FreeFleet, states: States, first: Order) -> JointVerdict:
     """The verdict where one order leaves pods pending: whether another one places all of them."""
     pods, kinds = states.pods, states.kinds
-    never = prove_never(kinds, pods)
-    if never:
-        return JointVerdict(verdict="never", reasons=(never,), fails=first)
+    short = prove_never(kinds, pods)
+    if short:
+        return JointVerdict(verdict="never", reasons=(str(short[0]),), fails=first, shortages=short)
     if not has_solver():
         return _undecided(first, _NO_SOLVER)
     packed = pack(kinds, pods, seconds=_SECONDS)

@@ -11,6 +11,8 @@ from typing import Final, Literal, TypeAlias
 from dra_infra.explanation.records import FitVerdict
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Billing, Fleet, NodePool
+from dra_infra.kubernetes.scheduler.pod_resources import show_amount
+from dra_infra.output.wording import count_of
 
 
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)
@@ -166,7 +168,7 @@ class Order:
 
 
 _SHOWN: Final = 6
-"""Arrivals of an order that its text shows."""
+"""Arrivals of an order, and those who ask for what is short, that a text shows."""
 
 JointAnswer: TypeAlias = Literal["always", "depends-on-order", "never", "not-decided"]
 
@@ -180,6 +182,41 @@ _HEADS: Final[dict[JointAnswer, str]] = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Shortage:
+    """One thing of which pods ask for more than nodes can give them at once: a proof of `never`, in numbers.
+
+    Args:
+        what: `devices`, `pods`, or a resource of nodes, such as `memory`.
+        asked: What all pods that compete for it need, in `what`'s unit: devices, pods, millicores of `cpu`, bytes of `memory`.
+        there: The most that nodes can give at once, in the same unit.
+        nodes: How many nodes can give any of it.
+        by: Who asks, with the amount.
+    """
+
+    what: str
+    asked: int
+    there: int
+    nodes: int
+    by: tuple[tuple[str, int], ...] = ()
+
+    def show(self, amount: int) -> str:
+        """An amount as people write it: `16 devices`, `1500m cpu`."""
+        if self.what in ("devices", "pods"):
+            return count_of(amount, self.what[:-1])
+        return f"{show_amount(self.what, amount)} {self.what}"
+
+    def __str__(self) -> str:
+        # The largest, where there are too many to read; else all, in the order of the pods.
+        shown = self.by if len(self.by) <= _SHOWN else sorted(self.by, key=lambda each: -each[1])[:_SHOWN]
+        parts = [f"{self.show(amount)} by {who}" for who, amount in shown]
+        if len(self.by) > _SHOWN:
+            parts.append(f"{len(self.by) - _SHOWN:,} workloads more")
+        who = f" ({', '.join(parts)})" if parts else ""
+        nodes = count_of(self.nodes, "node")
+        return f"{self.show(self.asked)} asked{who}; {nodes} can serve pods that ask for {self.show(self.there)} at once"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class JointVerdict:
     """How sure it is that all pods run at once (ADR 12).
 
@@ -189,12 +226,14 @@ class JointVerdict:
         reasons: The proof, or what was tried, in words and numbers.
         works: An order with which all pods find a node; also known of some platforms that are not decided.
         fails: An order that leaves pods pending.
+        shortages: What is short, where counting alone proves `never`.
     """
 
     verdict: JointAnswer
     reasons: tuple[str, ...] = ()
     works: Order | None = None
     fails: Order | None = None
+    shortages: tuple[Shortage, ...] = ()
 
     def __str__(self) -> str:
         head = _HEADS[self.verdict]

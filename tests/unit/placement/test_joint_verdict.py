@@ -205,7 +205,16 @@ def test_pods_of_many_sizes_of_cpu_are_decided_where_their_states_are_not_all_kn
     assert place(manifests, fleet).joint.verdict == "always"
     small = build.a_fleet(*(build.gpus(f"n{number}") for number in range(10)), nodes=nodes[:10])
     joint = place(manifests, small).joint
-    assert (joint.verdict, joint.reasons) == ("never", ("930 cpu asked, 10 nodes have 640",))
+    (short,) = joint.shortages
+    assert (joint.verdict, short.what, short.nodes) == ("never", "cpu", 10)
+    assert (short.show(short.asked), short.show(short.there)) == ("930 cpu", "640 cpu")
+    assert (len(short.by), sum(amount for _, amount in short.by)) == (30, short.asked)
+    (told,) = joint.reasons
+    assert told == (
+        "930 cpu asked (60 cpu by Deployment ml/w29, 58 cpu by Deployment ml/w28, 56 cpu by Deployment ml/w27, "
+        "54 cpu by Deployment ml/w26, 52 cpu by Deployment ml/w25, 50 cpu by Deployment ml/w24, 24 workloads more); "
+        "10 nodes can serve pods that ask for 640 cpu at once"
+    )
 
 
 def sizes(build_, nodes, **pods):
