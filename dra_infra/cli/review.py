@@ -69,6 +69,12 @@ RENDERERS: Final[Mapping[str, Callable[[Review], str]]] = {
 }
 """Every form by the name that the user gives it."""
 
+_BRIEF: Final[Mapping[str, Callable[[Review], str]]] = {
+    "text": lambda result: render_text(result, brief=True, color=_has_colour(), width=_width()),
+    "markdown": lambda result: render_markdown(result, brief=True),
+}
+"""The forms that have a brief one."""
+
 
 def write_no_review(
     source: Source, asked: Asked, file: Path, problems: Sequence[Problem], *, compiled: bool = False
@@ -133,6 +139,7 @@ def run(
     refresh: bool,
     kinds: Path | None,
     fail_on: FailOn,
+    brief: bool,
     output: str,
     **files: Path | None,
 ) -> int:
@@ -183,6 +190,7 @@ def run(
             fleet=fleet,
             snapshot=snapshot,
             fail_on=fail_on,
+            renderers={**RENDERERS, **_BRIEF} if brief else RENDERERS,
             output=output,
             files=files,
             engine=engine,
@@ -204,6 +212,7 @@ def _run(
     fleet: str | None,
     snapshot: Path | None,
     fail_on: FailOn,
+    renderers: Mapping[str, Callable[[Review], str]],
     output: str,
     files: Mapping[str, Path | None],
     engine: bool,
@@ -252,10 +261,10 @@ def _run(
         tell("writing")
         for form, file in files.items():
             if file is not None:
-                write_file(form, file, RENDERERS[form](result).encode("utf-8", "backslashreplace"))
+                write_file(form, file, renderers[form](result).encode("utf-8", "backslashreplace"))
     # A report that has colours was made safe before it was painted.
     write = write_painted if output == "text" and _has_colour() else write_output
-    write(RENDERERS[output](result))
+    write(renderers[output](result))
     if sides.in_force is not None:
         say(describe(sides.in_force, asked.allowance))
     if preview is not None and preview.failure is not None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
@@ -15,6 +16,7 @@ from dra_infra.cli.printing import print_not_seen, print_problems, progress, wri
 from dra_infra.cli.settings import check_settings, find_fleet, read_program, read_snapshot, set_prices
 from dra_infra.errors import InvalidSpecError, in_reading_order
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.output.wording import count_of
 from dra_infra.placement import what_if
 from dra_infra.placement.growth import find_growth
 from dra_infra.placement.placement import (
@@ -28,13 +30,15 @@ from dra_infra.placement.placement import (
 )
 from dra_infra.placement.scheduling import place
 from dra_infra.program.project import DRIVER_SETTING, KUBERNETES_SETTING
-from dra_infra.review.placements import DeviceNames, describe_placement
+from dra_infra.review.folding import fold, tell_other_reasons
+from dra_infra.review.placements import DeviceNames, describe_joint, describe_placement
 from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.target import ClusterTarget, check_target
 
 _MARKS = {"fits": "✓", "does-not-fit": "✗", "not-decided": "?"}
 _GROWTH_MARKS = {"fits-now": "✓", "fits-grown": "+", "never-within-limits": "✗", "not-decided": "?"}
-_JOINT_MARKS = {"always": "✓", "depends-on-order": "!", "never": "✗", "not-decided": "?"}
+MAX_LISTED: Final = 20
+"""Workloads that fit which are listed; where more do, a line for each namespace counts them."""
 
 
 def run(
@@ -55,6 +59,7 @@ def run(
     config: Mapping[str, str],
     timeout: float,
     kinds: Path | None,
+    brief: bool,
     as_json: bool,
 ) -> int:
     """Print where pods go, beside what runs on a snapshot; 1 when the program has problems or something does not fit.
@@ -119,41 +124,44 @@ def run(
     if as_json:
         write_json(_to_json(placement, release))
     else:
-        write_lines(describe(placement))
+        write_lines(describe(placement, brief=brief))
     if growth is not None:
         return 0 if growth.fits else 1
     return 0 if placement.fits_count == len(placement.workloads) and placement.joint.works else 1
 
 
-def describe(placement: Placement) -> Iterator[str]:
-    """One line per workload, then its reasons and what the answer does not take into account."""
+def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
+    """What does not fit or is not decided, then what fits, then all at once, and what is left.
+
+    Args:
+        placement: What is told.
+        brief: Whether to tell only what does not fit, how many workloads fit, and the verdict on all at once.
+    """
     names = DeviceNames.of(placement.fleet)
-    width = max((len(str(each.owner)) for each in placement.workloads), default=0)
-    for each in placement.workloads:
+    fitting = [each for each in placement.workloads if each.verdict == "fits"]
+    folded = fold(each.owner for each in fitting) if len(fitting) > MAX_LISTED else ()
+    listed = [each for each in placement.workloads if each.verdict != "fits"]
+    if not brief and not folded:
+        listed += fitting
+    width = max((len(str(each.owner)) for each in listed), default=0)
+    for each in listed:
         yield f"{_MARKS[each.verdict]} {each.owner!s:{width}}  {describe_placement(each, names)}"
-        yield from (f"    {line}" for line in _details(each))
-    if not placement.workloads:
+        yield from (f"    {line}" for line in ([] if brief else _details(each)))
+    if brief and placement.workloads:
+        yield f"{len(fitting):,} of {count_of(len(placement.workloads), 'workload')} fit on {placement.fleet.name}"
+    elif not placement.workloads:
         yield f"no workload of the program needs devices of {placement.fleet.name}"
     else:
-        yield from _describe_joint("All at once", placement.joint)
+        yield from (f"✓ {each}" for each in folded)
+    if placement.workloads:
+        yield from describe_joint(placement.joint)
         if placement.joint_at_most:
-            yield from _describe_joint("With autoscalers at their most", placement.joint_at_most)
+            yield from describe_joint(placement.joint_at_most, "With autoscalers at their most")
         if placement.growth is not None:
             yield f"{_GROWTH_MARKS[placement.growth.verdict]} Growth: {placement.growth}"
-    yield from placement.notes
-    yield from _describe_headroom(placement.headroom)
-
-
-def _describe_joint(head: str, joint: JointVerdict) -> Iterator[str]:
-    """One line for all workloads at once, then the orders that show it, or the rest of the proof."""
-    yield f"{_JOINT_MARKS[joint.verdict]} {head}: {joint}"
-    if joint.verdict == "always":
-        return
-    yield from (f"    {reason}" for reason in joint.reasons[1:])
-    if joint.works:
-        yield f"    all are placed: {joint.works}"
-        if joint.fails:
-            yield f"    not all are:    {joint.fails}"
+    if not brief:
+        yield from placement.notes
+        yield from _describe_headroom(placement.headroom)
 
 
 def _describe_headroom(headroom: Sequence[Headroom]) -> Iterator[str]:
@@ -177,9 +185,11 @@ def _count_nodes(number: int) -> str:
 
 
 def _details(workload: WorkloadPlacement) -> Iterator[str]:
-    # The first reason is part of the line above when the workload does not fit.
-    said = 1 if workload.verdict != "fits" else 0
-    yield from (str(reason) for reason in workload.reasons[said:])
+    # Where pods fit, nobody asks why not on other nodes; where they do not, the first reason is in the line above.
+    if workload.verdict == "fits":
+        yield from (str(reason) for reason in workload.reasons if not reason.nodes)
+    elif others := tell_other_reasons(workload.reasons):
+        yield f"also: {others}"
     if workload.unmodelled:
         yield f"not taken into account: {', '.join(workload.unmodelled)}"
 

@@ -14,7 +14,8 @@ from dra_infra.output.wording import count_of, shorten
 from dra_infra.review.changes import Change
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineOnly, EngineSide
-from dra_infra.review.placements import RoomChange, WorkloadReview
+from dra_infra.review.folding import fold_unchanged, tell_other_reasons
+from dra_infra.review.placements import RoomChange, WorkloadReview, describe_joint
 from dra_infra.review.reviews import Review
 from dra_infra.review.text_report import SIGNS
 
@@ -61,21 +62,33 @@ def _part_of_marker(name: str) -> str:
     return f"{shown[:_MAX_MARKER]}~{hashlib.sha256(shown.encode()).hexdigest()[:16]}"
 
 
-def render_markdown(review: Review, *, budget: int = BUDGET) -> str:
+def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET) -> str:
     """The review in GitHub's Markdown, at most *budget* bytes.
 
-    What does not fit is left out whole, the least important first: diffs of created objects go before those of
+    The brief form has no diffs, nothing of what fits as before, of what is left of the fleet, and of what is not known. What does not fit is left out whole, the least important first: diffs of created objects go before those of
     replaced ones, and those before placements, dangers and problems. The first lines always fit.
     """
     page = _Page(budget - _RESERVE)
     page.add(f"{marker_of(review.project, review.stack)}\n{_headline(review)}")
     page.add_list("problems", [_problem(problem) for problem in review.problems])
     page.add_list("dangers", [_danger(danger) for danger in review.dangers], title="**Dangers**")
+    workloads, unchanged = fold_unchanged(review)
     page.add_table(
         "workloads",
         "| | Workload | Placement |\n|---|---|---|",
-        [_workload(item) for item in review.workloads],
+        [_workload(item, brief=brief) for item in workloads],
     )
+    if review.joint is not None and review.joint.verdict != "always":
+        first, *rest = describe_joint(review.joint)
+        page.add_list(
+            "orders",
+            [markdown(_short(line.strip())) for line in rest],
+            title=f"**{markdown(_short(first))}**",
+        )
+    if brief:
+        page.add_list("objects", [_title(change) for change in review.changes], title="**Changes**")
+        return page.text()
+    page.add_list("namespaces", [markdown(f"{each} as before") for each in unchanged])
     rooms = _Page(page.left // 8)
     rooms.add_table(
         "classes with room",
@@ -191,7 +204,7 @@ def _hint(hint: str) -> str:
     return f"<br>_hint:_ {markdown(_short(hint))}" if hint else ""
 
 
-def _workload(workload: WorkloadReview) -> str:
+def _workload(workload: WorkloadReview, *, brief: bool) -> str:
     said = markdown(_short(workload.summary))
     if workload.trend == "gone":
         said = f"gone, before: {said}"
@@ -199,8 +212,9 @@ def _workload(workload: WorkloadReview) -> str:
         said += "<br>_new_"
     elif workload.previous:
         said += f"<br>_before:_ {markdown(_short(workload.previous))}"
-    if workload.trend in ("no-longer-fits", "does-not-fit"):
-        said += "".join(f"<br>{markdown(_short(reason))}" for reason in workload.reasons[1:4])
+    if not workload.fits and workload.trend != "gone" and not brief:
+        others = tell_other_reasons(workload.reasons)
+        said += f"<br>_also:_ {markdown(_short(others))}" if others else ""
     return f"| {_TREND_SIGNS[workload.trend]} | {_code(str(workload.owner))} | {said} |"
 
 
@@ -212,6 +226,13 @@ def _room(room: RoomChange) -> str:
 
 def _change_forms(change: Change) -> Iterator[str]:
     """From the whole diff down to one line."""
+    title = _title(change)
+    for most in _DIFF_LINES:
+        yield f"<details><summary>{title}</summary>\n\n{_fence(change, most)}\n\n</details>"
+    yield f"<details><summary>{title}</summary>\n\ndiff not shown\n\n</details>"
+
+
+def _title(change: Change) -> str:
     title = f"<b>{SIGNS[change.action]} {change.action}</b> {_code(str(change.ref))}"
     if change.old_ref is not None:
         title += f", was {_code(change.old_ref.name)}"
@@ -222,9 +243,7 @@ def _change_forms(change: Change) -> Iterator[str]:
         title += f" · {_code(', '.join(change.replacing))}, {order}"
     if change.steps:
         title += f" · engine: {_code(', '.join(change.steps))}"
-    for most in _DIFF_LINES:
-        yield f"<details><summary>{title}</summary>\n\n{_fence(change, most)}\n\n</details>"
-    yield f"<details><summary>{title}</summary>\n\ndiff not shown\n\n</details>"
+    return title
 
 
 def _fence(change: Change, most: int) -> str:

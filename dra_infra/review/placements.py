@@ -22,7 +22,16 @@ from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.output.wording import compress_names, count_of, join_words
-from dra_infra.placement.placement import DeviceChoice, NodePlacement, Placement, Room, WorkloadPlacement
+from dra_infra.placement.placement import (
+    DeviceChoice,
+    JointAnswer,
+    JointVerdict,
+    NodePlacement,
+    Placement,
+    Reason,
+    Room,
+    WorkloadPlacement,
+)
 from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import NotSeen, Program, get_field
 
@@ -42,6 +51,15 @@ TRENDS: Final[tuple[Trend, ...]] = (
     "same",
     "gone",
 )
+
+
+JOINT_MARKS: Final[Mapping[JointAnswer, str]] = {
+    "always": "✓",
+    "depends-on-order": "!",
+    "never": "✗",
+    "not-decided": "?",
+}
+"""The sign that each verdict on all workloads at once starts with."""
 
 
 def place_sides(
@@ -92,7 +110,7 @@ class WorkloadReview:
     trend: Trend
     summary: str
     previous: str = ""
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     before: WorkloadPlacement | None = None
     after: WorkloadPlacement | None = None
 
@@ -161,6 +179,19 @@ def describe_placement(workload: WorkloadPlacement, names: DeviceNames, *, room:
     return f"{pods}{_what_and_where(workload.nodes, names)}{more}"
 
 
+def describe_joint(joint: JointVerdict, head: str = "All at once") -> Iterator[str]:
+    """One line for all workloads at once, then the orders that show it, or the rest of the proof."""
+    yield f"{JOINT_MARKS[joint.verdict]} {head}: {joint}"
+    if joint.verdict == "always":
+        return
+    yield from (f"    {reason}" for reason in joint.reasons[1:])
+    yield from (f"    also too little: {short}" for short in joint.shortages[1:])
+    if joint.works:
+        yield f"    all are placed: {joint.works}"
+        if joint.fails:
+            yield f"    not all are:    {joint.fails}"
+
+
 def _what_and_where(nodes: Sequence[NodePlacement], names: DeviceNames) -> str:
     example = nodes[0]
     devices = compress_names(list(dict.fromkeys(choice.device for choice in example.devices)))
@@ -204,7 +235,7 @@ def _review(
         trend=_find_trend(old, new, moved=was != now),
         summary=now or was_brief,
         previous=(was_brief if was_brief != now_brief else was) if now and was != now else "",
-        reasons=tuple(str(reason) for reason in latest.reasons) if latest else (),
+        reasons=latest.reasons if latest else (),
         before=old,
         after=new,
     )

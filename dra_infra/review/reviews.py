@@ -10,7 +10,7 @@ from typing import Final, Literal
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.output.wording import count_of, join_words
-from dra_infra.placement.placement import JointAnswer, Placement
+from dra_infra.placement.placement import JointAnswer, JointVerdict, Placement
 from dra_infra.program_objects import (
     SECRET,
     UNKNOWN,
@@ -175,9 +175,16 @@ class Review:
         undecided = sum(workload.verdict == "not-decided" for workload in placed)
         said = f"{fitting:,} of {count_of(len(placed), 'workload')} {'fits' if len(placed) == 1 else 'fit'}"
         said += f" on {self.after.fleet.name}"
-        if 1 < len(placed) == fitting:
-            said += _AT_ONCE[self.after.joint.verdict]
+        if self.joint is not None:
+            said += _AT_ONCE[self.joint.verdict]
         return f"{said}, {undecided:,} not decided" if undecided else said
+
+    @property
+    def joint(self) -> JointVerdict | None:
+        """The verdict on all workloads at once; None where there is one alone, or one that does not fit by itself."""
+        if self.after is None or not 1 < self.after.fits_count == len(self.after.workloads):
+            return None
+        return self.after.joint
 
     @property
     def summary(self) -> str:

@@ -1,4 +1,7 @@
-"""A review for the terminal: the verdict, dangers, changes, placement, and near the end what has to be fixed."""
+"""A review for the terminal: the verdict, dangers, changes, placement, and near the end what has to be fixed.
+
+What fits as before is one line per namespace. The brief form has only the verdict, dangers, what changes, and problems.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ from dra_infra.output.wording import count_of, shorten
 from dra_infra.review.changes import Action, Change
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineSide
-from dra_infra.review.placements import RoomChange, Trend, WorkloadReview
+from dra_infra.review.folding import fold_unchanged, tell_other_reasons
+from dra_infra.review.placements import RoomChange, Trend, WorkloadReview, describe_joint
 from dra_infra.review.reviews import Grade, Review
 
 SIGNS: Final[dict[Action, str]] = {"created": "+", "changed": "~", "replaced": "±", "deleted": "-"}
@@ -27,6 +31,9 @@ MAX_DIFF_LINES: Final = 60
 
 MAX_TEXT: Final = 2_000
 """Characters of one name or message that a terminal gets."""
+
+MAX_WORKLOADS: Final = 60
+"""Workloads that changed and do not fail that a terminal gets; the JSON report has all."""
 
 MAX_ROOMS: Final = 40
 """Classes and profiles whose room a terminal gets; the JSON report has all."""
@@ -54,11 +61,12 @@ _TREND_STYLES: Final[dict[Trend, str]] = {
 _LINE_STYLES: Final = {"+": "green", "-": "red"}
 
 
-def render_text(review: Review, *, color: bool = False, width: int = 120) -> str:
+def render_text(review: Review, *, brief: bool = False, color: bool = False, width: int = 120) -> str:
     """The review in lines. Only placements are wrapped at *width*: what people search for stays on one line.
 
     Args:
         review: What to show.
+        brief: Whether to leave out diffs, what fits as before, what is left of the fleet, and what is not known.
         color: Whether to write terminal colours. The caller knows whether it writes to a terminal.
         width: Columns of the terminal.
     """
@@ -75,7 +83,7 @@ def render_text(review: Review, *, color: bool = False, width: int = 120) -> str
         emoji=False,
         _environ={},
     )
-    for block in _blocks(review):
+    for block in _blocks(review, brief=brief):
         if color or isinstance(block, Table):
             console.print(block, soft_wrap=not isinstance(block, Table))
         else:
@@ -85,7 +93,7 @@ def render_text(review: Review, *, color: bool = False, width: int = 120) -> str
     return text if color else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
-def _blocks(review: Review) -> Iterator[RenderableType]:
+def _blocks(review: Review, *, brief: bool) -> Iterator[RenderableType]:
     yield _text(review.verdict, _GRADE_STYLES[review.grade])
     kind = "" if review.source == "program" else f"{review.source} "
     yield _text(f"  {kind}{review.subject} against {review.base_label}: {review.summary}", "dim")
@@ -93,35 +101,59 @@ def _blocks(review: Review) -> Iterator[RenderableType]:
         yield ""
     for danger in review.dangers:
         yield from _danger(danger)
-    for change in review.changes:
-        yield ""
-        yield from _change(change)
-    if review.engine is not None and review.engine.failure is None:
-        yield ""
-        yield from _engine(review.engine)
-    yield from _places(review)
+    yield from _changes(review, brief=brief)
+    yield from _places(review, brief=brief)
     # A terminal shows the end first: what has to be fixed stands there.
     if review.problems:
         yield ""
     for problem in review.problems:
         yield from _problem(problem)
-    if review.not_known or review.notes:
+    if not brief and (review.not_known or review.notes):
         yield ""
         yield _text("could not be known, or is not taken into account:", "bold")
         for item in (*map(str, review.not_known), *review.notes):
             yield _hanging(item)
 
 
-def _places(review: Review) -> Iterator[RenderableType]:
-    if review.workloads:
+def _changes(review: Review, *, brief: bool) -> Iterator[RenderableType]:
+    if brief:
+        yield from [""] if review.changes else []
+        yield from map(_title, review.changes)
+        return
+    for change in review.changes:
         yield ""
-        yield _placements(review.workloads)
-    if review.rooms:
+        yield _title(change)
+        yield from _diff(change)
+    if review.engine is not None and review.engine.failure is None:
+        yield ""
+        yield from _engine(review.engine)
+
+
+def _places(review: Review, *, brief: bool) -> Iterator[RenderableType]:
+    workloads, unchanged = fold_unchanged(review)
+    if workloads:
+        yield ""
+        yield _placements(_choose(workloads), brief=brief)
+        if left := len(workloads) - len(_choose(workloads)):
+            yield _hanging(f"… {count_of(left, 'more workload')} that changed; the JSON report has them")
+    if unchanged and not brief:
+        yield ""
+        yield from (_hanging(f"{each} as before") for each in unchanged)
+    if review.joint is not None and review.joint.verdict != "always":
+        yield ""
+        yield from map(_hanging, describe_joint(review.joint))
+    if review.rooms and not brief:
         yield ""
         yield _rooms(review.rooms)
 
 
-def _placements(workloads: tuple[WorkloadReview, ...]) -> Table:
+def _choose(workloads: Sequence[WorkloadReview]) -> tuple[WorkloadReview, ...]:
+    """All that fail, and as many others as a terminal gets."""
+    failing = sum(each.trend in _TREND_STYLES for each in workloads)
+    return tuple(workloads[: failing + MAX_WORKLOADS])
+
+
+def _placements(workloads: Sequence[WorkloadReview], *, brief: bool) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=False, ratio=None, max_width=40, overflow="fold")
     table.add_column(overflow="fold")
@@ -133,9 +165,8 @@ def _placements(workloads: tuple[WorkloadReview, ...]) -> Table:
             table.add_row("", _text("new", "dim"))
         elif workload.previous:
             table.add_row("", _text(f"before: {workload.previous}", "dim"))
-        if workload.trend in _TREND_STYLES:
-            for reason in workload.reasons[1:4]:
-                table.add_row("", _text(f"also: {reason}", "dim"))
+        if workload.trend in _TREND_STYLES and not brief and (others := tell_other_reasons(workload.reasons)):
+            table.add_row("", _text(f"also: {others}", "dim"))
     return table
 
 
@@ -166,7 +197,7 @@ def _danger(danger: Danger) -> Iterator[RenderableType]:
         yield _hanging(f"hint: {danger.hint}")
 
 
-def _change(change: Change) -> Iterator[RenderableType]:
+def _title(change: Change) -> Text:
     style = _ACTION_STYLES[change.action]
     head = Text(f"{SIGNS[change.action]} {change.action} ", style=f"bold {style}")
     head.append(_show(str(change.ref)), style="bold")
@@ -175,7 +206,10 @@ def _change(change: Change) -> Iterator[RenderableType]:
     if change.component:
         head.append(_show(f"  {change.component}"), style="dim")
     head.append(one_line(_how(change)), style="dim")
-    yield head
+    return head
+
+
+def _diff(change: Change) -> Iterator[RenderableType]:
     left = MAX_DIFF_LINES
     for hunk in change.diff:
         if left <= 0:

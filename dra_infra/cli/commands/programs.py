@@ -148,6 +148,9 @@ def _numbers(
     help="How long the program may run, and then the search; what is not found by then is said so.",
 )
 @options.kinds
+@click.option(
+    "--brief", is_flag=True, help="Text with what does not fit and the verdict on all at once alone."
+)
 @options.as_json
 def simulate() -> None:
     """Say where the pods of a program fit on a fleet, or on a cluster beside what runs: the nodes, and the devices on each.
@@ -158,7 +161,7 @@ def simulate() -> None:
     \b
     Examples:
       dra-infra simulate --fleet "hgx-h100 x 4"
-      dra-infra simulate manifests/ --fleet cluster.yaml --json
+      dra-infra simulate manifests/ --fleet cluster.yaml --brief
       dra-infra simulate infra/ --snapshot cluster.yaml --drain "*-0"
       dra-infra simulate --fleet "hgx-h100 x 4" --scale deployment/inference=40 --add "hgx-h100 x 2"
       dra-infra simulate --fleet pools.yaml --prices prices.json

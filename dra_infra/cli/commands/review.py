@@ -57,6 +57,11 @@ from dra_infra.cli import options
     help="Least finding that ends with 1, in this order: problem, undecided, danger or change.",
 )
 @click.option(
+    "--brief",
+    is_flag=True,
+    help="Text and Markdown with the verdict, dangers, problems and what changes alone.",
+)
+@click.option(
     "--format",
     "output",
     metavar="FORM",
@@ -79,7 +84,7 @@ def review() -> None:
     \b
     Examples:
       dra-infra review --base origin/main --fleet "hgx-h100 x 4"
-      dra-infra review infra/ --base HEAD~1 --format markdown
+      dra-infra review infra/ --base HEAD~1 --brief --format markdown
       dra-infra review manifests/ --base origin/main --snapshot cluster.yaml
       dra-infra review charts/inference --values prod.yaml --base v1.4
       dra-infra review rendered/ --base-path rendered-main/

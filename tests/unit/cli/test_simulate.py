@@ -250,3 +250,46 @@ def test_prices_that_cannot_be_read_are_refused(manifests, pools, tmp_path, pric
     result = simulate(manifests, "--fleet", pools(1, 4), "--prices", tmp_path / prices)
     assert isinstance(result.exception, ProblemsError)
     assert [each.code for each in result.exception.problems] == ["prices-unreadable"]
+
+
+def many(tmp_path, number):
+    """A file with so many equal Deployments in two namespaces, and one that asks for too much."""
+    objects = [CLASS]
+    for index in range(number + 1):
+        template, serving = copy.deepcopy(TEMPLATE), copy.deepcopy(SERVING)
+        for each in (template, serving):
+            each["metadata"]["namespace"] = ("ml", "search")[index % 2]
+        template["metadata"]["name"] = serving["metadata"]["name"] = f"w{index:02}"
+        if index == number:
+            template["spec"]["spec"]["devices"]["requests"][0]["exactly"]["count"] = 16
+        serving["spec"]["template"]["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] = f"w{index:02}"
+        objects += [template, serving]
+    path = tmp_path / "many.yaml"
+    path.write_text(yaml.safe_dump_all(objects))
+    return path
+
+
+def test_where_many_workloads_fit_a_line_per_namespace_counts_them(tmp_path):
+    lines = simulate(many(tmp_path, 21), "--fleet", "hgx-h100 x 30, l4 x 3").stdout.splitlines()
+    assert lines[0].startswith("✗ Deployment search/w21  does not fit: 33 nodes: request gpu")
+    assert lines[1:3] == ["✓ ml: 11 workloads fit", "✓ search: 10 workloads fit"]
+    listed = simulate(many(tmp_path, 20), "--fleet", "hgx-h100 x 30, l4 x 3").stdout.splitlines()
+    assert sum(line.startswith("✓ Deployment") for line in listed) == 20
+
+
+def test_reasons_for_other_nodes_are_told_only_of_what_does_not_fit(manifests):
+    fleet = "hgx-h100, example x 2"
+    fits = simulate(manifests, "--fleet", fleet).stdout
+    assert "of class any" not in fits
+    lines = simulate(manifests, "--fleet", fleet, "--scale", "deployment/serving=5").stdout.splitlines()
+    (also,) = (line for line in lines if line.startswith("    also: "))
+    assert also.startswith("    also: 2 nodes: selector #0 of class any matches none of 8 devices")
+
+
+def test_brief_tells_what_does_not_fit_how_many_do_and_all_at_once(tmp_path):
+    lines = simulate(many(tmp_path, 3), "--fleet", "hgx-h100 x 30", "--brief").stdout.splitlines()
+    assert [line[:30] for line in lines] == [
+        "✗ Deployment search/w03  does ",
+        "3 of 4 workloads fit on hgx-h1",
+        "✗ All at once: never fit at on",
+    ]
