@@ -153,7 +153,7 @@ class DeviceClaimComponent(Component):
         *,
         request: str | None = None,
     ) -> PodSpec:
-        """A copy of a pod spec whose containers use this claim; the given one is left as it is.
+        """A copy of a pod spec, or of a workload, whose containers use this claim; the given one is left as it is.
 
         The pod's entry is named after the component. It carries a dependency on the object, so that the engine
         makes the object first, except under `replace="delete-first"`, where the dependency would have the engine
@@ -162,7 +162,8 @@ class DeviceClaimComponent(Component):
         A Job's template and a bare pod are immutable: when the claim changes, the Job is replaced.
 
         Args:
-            pod_spec: A pod spec or pod template: a dict in either spelling, `PodSpecArgs`, `PodTemplateSpecArgs`.
+            pod_spec: A pod spec, a pod template, a workload with one (Job, CronJob, Deployment, StatefulSet) or its spec: a
+                dict in either spelling, or args objects (`PodSpecArgs`, `PodTemplateSpecArgs`, `JobSpecArgs`).
             containers: Names of the containers and init containers that use the devices. May be left out when the
                 pod has one container.
             request: Give the containers only the devices of this request.
@@ -172,7 +173,7 @@ class DeviceClaimComponent(Component):
         """
         entry = str(self._component_name)
         try:
-            pod, in_template = pod_specs.pod_spec_of(pod_spec)
+            pod, fields = pod_specs.pod_spec_of(pod_spec)
             view = pod_specs.view_pod(pod)
         except InvalidSpecError as error:
             self._report([problem.below("attach") for problem in error.problems])
@@ -196,7 +197,7 @@ class DeviceClaimComponent(Component):
             self._report([_entry_taken(entry)])
         pod = pod_specs.add_container_claims(pod, names, present({"name": entry, "request": request}))
         # `replaced` copies the type that it is given.
-        return pod_specs.replaced(pod_spec, "spec", pod) if in_template else pod  # type: ignore[no-any-return]
+        return pod_specs.template_replaced(pod_spec, fields, pod)  # type: ignore[no-any-return]
 
     def _is_own(self, entry: Any) -> bool:
         """True for a pod's entry that names our object: one of another kind or with another name is someone else's."""

@@ -36,29 +36,31 @@ def replaced(value: Any, field: str, new: Any) -> Any:
     return result
 
 
-def pod_spec_of(value: Any) -> tuple[Any, bool]:
-    """The pod spec in *value*, and whether *value* is a pod template around it.
+def pod_spec_of(value: Any) -> tuple[Any, tuple[str, ...]]:
+    """The pod spec in *value*, and the fields (snake_case) that lead to it; none where *value* is the pod spec.
+
+    Args:
+        value: A pod spec, a pod template, a workload (`{"spec": {"template": ...}}`) or its spec.
 
     Raises:
-        InvalidSpecError: With code `wrong-type` when *value* is neither, or is a Pulumi Output.
+        InvalidSpecError: With code `wrong-type` when *value* is none of them, or a Pulumi Output on the way.
     """
-    if isinstance(value, pulumi.Output):
-        message = "the pod spec is a Pulumi Output, so its containers are not known here"
-        hint = "give the dict or PodSpecArgs itself; its values may be Outputs"
-        raise InvalidSpecError([Problem(path="pod_spec", code="wrong-type", message=message, hint=hint)])
-    inner = read(value, "spec") if isinstance(value, Mapping) or hasattr(value, "spec") else None
-    if inner is not None and read(value, "containers") is None:
-        pod, _ = pod_spec_of(inner)
-        return pod, True
-    if (
-        read(value, "containers") is None
-        and not isinstance(value, Mapping)
-        and not hasattr(value, "containers")
-    ):
+    path = template_path(value)
+    fields = () if path is None else (*path, "spec")
+    pod = value
+    for depth in range(len(fields) + 1):
+        pod = read_template(value, fields[:depth])
+        if isinstance(pod, pulumi.Output):
+            message = "the pod spec is a Pulumi Output, so its containers are not known here"
+            hint = "give the dict or PodSpecArgs itself; its values may be Outputs"
+            raise InvalidSpecError([Problem(path="pod_spec", code="wrong-type", message=message, hint=hint)])
+    if not isinstance(pod, Mapping) and not hasattr(pod, "containers"):
         message = f"{type(value).__name__} is not a pod spec"
-        hint = "give a dict, PodSpecArgs or PodTemplateSpecArgs"
+        if fields:
+            message = f"there is no pod spec at {'.'.join(map(to_camel, fields))}"
+        hint = "give a pod spec, a pod template, or the Job, Deployment or the like around it, or its spec"
         raise InvalidSpecError([Problem(path="pod_spec", code="wrong-type", message=message, hint=hint)])
-    return value, False
+    return pod, fields
 
 
 def view_pod(pod: Any) -> list[ContainerView]:

@@ -99,6 +99,64 @@ def test_attach_returns_a_copy_with_an_entry_named_after_the_component():
     assert pod.manifest["spec"]["containers"][0]["resources"] == {"claims": [{"name": "trainer"}]}
 
 
+@pytest.mark.parametrize(
+    ("around", "path"),
+    [
+        (lambda pod: {"spec": pod}, ("spec",)),
+        (lambda pod: {"template": {"spec": pod}, "replicas": 2}, ("template", "spec")),
+        (lambda pod: {"kind": "Job", "spec": {"template": {"spec": pod}}}, ("spec", "template", "spec")),
+        (
+            lambda pod: {"job_template": {"spec": {"template": {"spec": pod}}}, "schedule": "@daily"},
+            ("job_template", "spec", "template", "spec"),
+        ),
+        (
+            lambda pod: {"spec": {"jobTemplate": {"spec": {"template": {"spec": pod}}}}},
+            ("spec", "jobTemplate", "spec", "template", "spec"),
+        ),
+    ],
+)
+@pytest.mark.parametrize("component", [dra.GpuClaim, dra.SharedGpu, dra.NvlinkGroup, dra.MigPartition])
+def test_attach_takes_the_workload_around_the_pod_too(component: Any, around: Any, path: tuple[str, ...]):
+    arguments: dict[Any, dict[str, Any]] = {
+        dra.GpuClaim: {"device_class": "h100"},
+        dra.NvlinkGroup: {"gpus": 8, "on": "hgx-h100"},
+        dra.MigPartition: {"gpu": "H100", "profile": "1g.10gb"},
+    }
+    seen: list[Any] = []
+
+    def body() -> None:
+        claim = component("trainer", object_name="fixed", **arguments.get(component, {}))
+        seen.extend([claim.attach(around(copy.deepcopy(POD))), claim.attach(POD)])
+
+    assert problems_of(run(body)) == {}
+    workload, pod = seen
+    inner = workload
+    for field in path:
+        inner = inner[field]
+    entry = inner.pop("resourceClaims")
+    assert entry[0]["name"] == pod.pop("resourceClaims")[0]["name"] == "trainer"
+    assert inner == pod
+    assert workload == around(inner)
+
+
+def test_a_typed_job_keeps_its_types_around_the_pod():
+    seen: list[Any] = []
+
+    def body() -> None:
+        trainer = dra.GpuClaimTemplate("trainer", device_class="h100")
+        pod = k8s.core.v1.PodSpecArgs(containers=[k8s.core.v1.ContainerArgs(name="train", image="trainer:1")])
+        job = k8s.batch.v1.JobSpecArgs(template=k8s.core.v1.PodTemplateSpecArgs(spec=pod), parallelism=2)
+        seen.extend([trainer.attach(job), job])
+
+    run(body)
+    attached, given = seen
+    assert isinstance(attached, k8s.batch.v1.JobSpecArgs)
+    assert isinstance(attached.template.spec, k8s.core.v1.PodSpecArgs)
+    assert attached.template.spec.resource_claims[0]["name"] == "trainer"
+    assert attached.parallelism == 2
+    assert given.template.spec.resource_claims is None
+
+
 def test_a_claim_is_attached_by_its_own_field():
     def body() -> None:
         cache = dra.GpuClaim("cache", device_class="h100", object_name="fixed")
@@ -229,6 +287,9 @@ def test_a_workload_with_a_broken_claim_is_not_registered():
             "attach.pod_spec.containers[0].name",
         ),
         (lambda: {"spec": pulumi.Output.from_input(POD)}, "attach.pod_spec"),
+        (lambda: {"spec": {"template": pulumi.Output.from_input({"spec": POD})}}, "attach.pod_spec"),
+        (lambda: {"template": {"spec": pulumi.Output.from_input(POD)}}, "attach.pod_spec"),
+        (lambda: {"template": {"metadata": {}}}, "attach.pod_spec"),
         (lambda: 7, "attach.pod_spec"),
         (lambda: {"containers": 3}, "attach.pod_spec.containers"),
     ],
