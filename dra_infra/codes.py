@@ -139,6 +139,7 @@ CODES: dict[str, str] = {
     "attribute-value-not-known": "a selector compares an attribute with a value that no known device has",
     "cel-value-type": "a selector compares an attribute with a value of another type",
     "quantity-unit-slip": "a selector asks for an amount of memory that no card has: the unit slipped",
+    "product-name-in-others": "a selector tests for a part of a product's name that is a part of other products' names too",
     "memory-just-missed": "a selector asks for a little more memory than cards of that size report",
     "selector-always-true": "a selector is true of every device",
     "selector-never-true": "a selector is false on every device that reaches it",

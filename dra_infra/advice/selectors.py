@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from dra_infra.advice.findings import Finding, Place, clause_with
+from dra_infra.advice.product_names import check_products
 from dra_infra.advice.reach import Reach, Step, advance, reach_of_class
 from dra_infra.advice.study import Study, find_warnings, study
 from dra_infra.advice.values import check_amounts, check_types
@@ -225,6 +226,8 @@ def check_selectors(
         step = advance(found, reach)
         said = by if by and index == 0 else ""
         findings += [(index, finding) for finding in _check_step(step, pins, studies, said)]
+        named = dict.fromkeys(check_products(found.tests, studies, environment))
+        findings += [(index, finding) for finding in named]
         reach = step.after
     return tuple(findings), reach
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from dra_infra.advice.comparisons import TEXT_TESTS, Literal, Test, passes
 from dra_infra.advice.findings import Finding, Place, show
+from dra_infra.advice.product_names import PRODUCT, find_named
 from dra_infra.advice.reach import is_possible
 from dra_infra.advice.study import Study
 from dra_infra.catalog.drivers import DeviceType, Pins, Published
@@ -23,7 +24,6 @@ from dra_infra.kubernetes.api.semver import Semver
 from dra_infra.output.wording import join_words, nearest
 
 MEMORY: Final = Place("capacity", "gpu.nvidia.com", "memory")
-_PRODUCT: Final = Place("attribute", "gpu.nvidia.com", "productName")
 _MIB: Final = 2**20
 _NEAR: Final = Fraction(93, 100)
 """Cards report up to seven percent less than the size that they are sold by: error correction takes its part."""
@@ -95,7 +95,7 @@ def _missed(test: Test, studies: Sequence[Study], devices: Sequence[DeviceType])
     )
     if gpu is None or not near:
         return
-    if any(_PRODUCT in study.mentions for study in studies):
+    if any(PRODUCT in study.mentions for study in studies):
         missing = [name for name in near if is_possible(studies, _card(gpu, name))]
     else:
         # Cards differ in their names alone.
@@ -213,7 +213,9 @@ def _check_values(test: Test, entries: Sequence[Published]) -> Iterator[Finding]
     whole = [name for name in known if text in name]
     if is_product and whole and near not in known and test.operator in {"==", "in"}:
         # A part of a name, where only a whole one is equal.
-        hint = f'write .contains("{text}") in place of ==, or == "{whole[0]}"'
+        named, others = find_named(text)
+        part = "" if others else f'.contains("{text}") in place of ==, or '
+        hint = f'write {part}== "{(named or whole)[0]}"'
     yield Finding(
         "product-not-known" if is_product else "attribute-value-not-known",
         f"no {'GPU product' if is_product else test.place.name} known here "
