@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Literal
 
@@ -121,18 +121,21 @@ def check_gates(line: str, gates: Mapping[str, bool]) -> list[Problem]:
         Problems whose paths are names of gates: `unknown-driver-gate`, `wrong-type`, `driver-gate-conflict`; the last
         is a warning where the driver starts all the same. Source: `ValidateFeatureGates` of the driver.
     """
-    problems = []
+    problems = find_unknown_gates(line, gates)
     known = gates_of(line)
     for name, value in gates.items():
-        if name not in known:
-            problems.append(_unknown(name, line))
-        elif not isinstance(value, bool):
+        if name in known and not isinstance(value, bool):
             message = f"{value!r:.80} is neither true nor false"
             problems.append(
                 Problem(path=name, code="wrong-type", message=message, hint=f"write {name}: true")
             )
     said = {name: value for name, value in gates.items() if name in known and isinstance(value, bool)}
     return [*problems, *_conflicts(line, said)]
+
+
+def find_unknown_gates(line: str, names: Iterable[str]) -> list[Problem]:
+    """A problem `unknown-driver-gate` for each name that no gate of the release line has; its path is the name."""
+    return [_unknown(name, line) for name in names if name not in gates_of(line)]
 
 
 def _conflicts(line: str, gates: Mapping[str, bool]) -> Iterator[Problem]:

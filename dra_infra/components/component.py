@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 import pulumi
 
 from dra_infra.advice.objects import check_object
+from dra_infra.catalog.driver_gates import find_unknown_gates
 from dra_infra.catalog.drivers import Pins, read_pins
 from dra_infra.components.kubernetes_object import take_object_options
 from dra_infra.components.report import judged_at_end, report, targets_of_run
@@ -26,6 +27,7 @@ from dra_infra.specs.arguments import (
     unknown_argument,
     wrong_type,
 )
+from dra_infra.specs.device_classes import NVIDIA_DRIVER
 from dra_infra.target import ClusterTarget, check_target
 
 Replace = Literal["delete-first"]
@@ -131,6 +133,11 @@ class Component(pulumi.ComponentResource):
             raise InvalidSpecError(
                 [replace(problem, path="driver_release") for problem in error.problems]
             ) from error
+
+    def _unknown_gates(self, pins: Pins, gates: Mapping[str, bool] | None) -> list[Problem]:
+        """A problem for each of *gates* that the pinned release of NVIDIA's driver does not have."""
+        found = find_unknown_gates(pins.releases[NVIDIA_DRIVER].line, gates or ())
+        return [each.below("driver_gates") for each in found]
 
     def _stack_setting(self, name: str) -> str | None:
         """The stack's `dra-infra:<name>`."""

@@ -87,6 +87,9 @@ class DeviceClaimComponent(Component):
         except InvalidSpecError as error:
             found += error.problems
             pins = newest()
+        else:
+            unknown = self._unknown_gates(pins, common.get("driver_gates"))
+            found += [each for each in unknown if each not in found]
         warnings: list[Problem] = []
         try:
             spec = compile_claim(

@@ -80,12 +80,14 @@ class GpuDeviceClass(Component, NamedClass):
         problems += self._object_options.check_import(self.object_name)
         warnings: list[Problem] = []
         try:
+            pins = self._pins(driver_release)
+            problems += self._unknown_gates(pins, driver_gates)
             spec = compile_class(
                 select,
                 driver=driver,
                 configs=configs,
                 extended_resource_name=extended_resource_name,
-                pins=self._pins(driver_release),
+                pins=pins,
                 gates=driver_gates,
                 warnings=warnings,
             )

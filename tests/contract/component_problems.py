@@ -44,6 +44,7 @@ PROBLEMS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("selector-used-with-in", '"H100" in dra.gpu.product'),
     ],
     "every claim": [
+        ("unknown-driver-gate", 'dra.GpuClaim("c", device_class="h100", driver_gates={"DynamicMg": True})'),
         ("invalid-name", 'dra.GpuClaim("My claim", device_class="h100")'),
         ("wrong-type", 'dra.GpuClaim("c", device_class="h100", labels=["gpu"])'),
         ("missing-argument", 'dra.GpuClaim("c")'),
@@ -147,6 +148,7 @@ PROBLEMS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "GpuDeviceClass": [
         ("invalid-name", 'dra.GpuDeviceClass("My class")'),
         ("unknown-driver-release", 'dra.GpuDeviceClass("h100", driver_release="9.9")'),
+        ("unknown-driver-gate", 'dra.GpuDeviceClass("h100", driver_gates={"DynamicMg": True})'),
         ("wrong-type", 'dra.GpuDeviceClass("h100", extended_resource_name=1)'),
         ("invalid-extended-resource", 'dra.GpuDeviceClass("h100", extended_resource_name="gpu")'),
     ],

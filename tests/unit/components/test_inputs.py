@@ -115,3 +115,14 @@ def test_arguments_that_decide_the_structure_refuse_outputs_by_name(row: str, ar
     paths = [each.path for each in program.problems]
     assert any(f".{argument}" in path for path in paths), paths
     assert not [each for each in seen.requests if "dra-infra:index:" in each.parent]
+
+
+@pytest.mark.parametrize("row", OBJECTS)
+def test_a_gate_that_the_release_of_the_driver_lacks_is_told_by_every_component(row: str):
+    def gates(release: str | None, **given: bool) -> dict[str, str]:
+        program, _ = run(lambda: make(row, driver_gates=given, driver_release=release))
+        return {each.path.partition(".")[2]: each.code for each in program.problems if "gate" in each.code}
+
+    assert gates(None, DynamicMg=True) == {"driver_gates.DynamicMg": "unknown-driver-gate"}
+    assert gates("25.8", ConsumableShares=False) == {"driver_gates.ConsumableShares": "unknown-driver-gate"}
+    assert gates("0.5", ConsumableShares=False) == {}
