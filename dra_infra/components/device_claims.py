@@ -84,12 +84,10 @@ class DeviceClaimComponent(Component):
         self._requests = tuple(str(getattr(request, "name", "")) for request in asked)
         try:
             pins = self._pins(common.get("driver_release"))
+            found += self._unknown_gates(pins, common.get("driver_gates"))
         except InvalidSpecError as error:
             found += error.problems
             pins = newest()
-        else:
-            unknown = self._unknown_gates(pins, common.get("driver_gates"))
-            found += [each for each in unknown if each not in found]
         warnings: list[Problem] = []
         try:
             spec = compile_claim(
@@ -105,7 +103,7 @@ class DeviceClaimComponent(Component):
         except InvalidSpecError as error:
             found += [_in_terms_of(arguments, problem) for problem in error.problems]
         if found or self._broken:
-            self._report(found)
+            self._report(list(dict.fromkeys(found)))
             self.register_outputs({})
             return
         claim_spec = _put_inputs(spec.to_manifest(), asked, configs)

@@ -236,6 +236,12 @@ class ClusterState:
                 return Impossible()
         return outcome
 
+    def find_shortage(self, plan: PodPlan, node: int) -> str:
+        """The resource of which a node has too little left for a pod; empty where it has enough."""
+        return find_shortage(
+            plan.at(self._cluster.offered[node]).requests, self._free.get(node, self._amounts[node])
+        )
+
     def count_amounts(self, plan: PodPlan, node: int) -> Amounts | str:
         """Resources that a pod takes of a node, those of its devices included, or why it cannot have them."""
         opened = [entry for entry in plan.entries if not self._held(entry)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.gates import Release
@@ -14,6 +14,7 @@ from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import FirstFit, FreeFleet, PlacedPod
 from dra_infra.placement.joint import in_order, open_program
+from dra_infra.placement.shortages import Shortage, find_shortage
 
 MAX_EFFORT: Final = 300_000
 """Nodes tried and pods placed, over all steps; nothing is said of a rollout that needs more."""
@@ -42,6 +43,26 @@ class Rollover:
     kept: int = 0
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Course:
+    """How far a rollover comes.
+
+    Args:
+        started: New pods that found a place.
+        wanted: New pods of its end.
+        shortage: What the next one waits for, where that is known.
+    """
+
+    started: int
+    wanted: int
+    shortage: Shortage | None = None
+
+    @property
+    def ends(self) -> bool:
+        """Every new pod found a place."""
+        return self.started >= self.wanted
+
+
 def step_rollovers(
     manifests: Sequence[Mapping[str, Any]],
     fleet: Fleet,
@@ -50,8 +71,8 @@ def step_rollovers(
     taken: Taken = NOTHING_TAKEN,
     release: Release | None = None,
     kinds: WorkloadKinds | None = None,
-) -> dict[ObjectRef, int]:
-    """How many new pods of each workload find a place before nothing moves any more.
+) -> dict[ObjectRef, Course]:
+    """How far each rollover comes before nothing moves any more.
 
     Every pod of the objects has its place first, by first fit, and keeps it until it is stopped. Then, round by round,
     each Deployment starts what `replicas + surge` allows, and stops what runs above `replicas - unavailable`; a new pod
@@ -67,7 +88,7 @@ def step_rollovers(
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
 
     Returns:
-        New pods by `Rollover.new`; without those that cannot be decided, and empty when there are too many steps.
+        Courses by `Rollover.new`; without those that cannot be decided, and empty when there are too many steps.
     """
     opened = open_program(manifests, fleet, taken, release, kinds=kinds)
     ordered = (opened.workloads[number] for number in in_order(opened.workloads))
@@ -82,7 +103,7 @@ def step_rollovers(
             pass
     except _TooLongError:
         return {}
-    return {step.rollover.new: step.started for step in steps}
+    return {step.rollover.new: step.course() for step in steps}
 
 
 class _TooLongError(Exception):
@@ -131,6 +152,12 @@ class _Step:
         # Old pods without claims hold nothing that is followed here.
         self._left = board.count(rollover.old) if rollover.old in workloads else rollover.running
 
+    def course(self) -> Course:
+        """How far it has come."""
+        told = self.rollover
+        course = Course(started=self.started, wanted=told.replicas - told.kept)
+        return course if course.ends else replace(course, shortage=self._board.find_shortage(self._plan))
+
     def take(self) -> bool:
         """Start and stop what is allowed now; whether anything moved."""
         told, moved = self.rollover, False
@@ -167,6 +194,10 @@ class _Board:
             return False
         self._pods.append((owner, plan, pod))
         return True
+
+    def find_shortage(self, plan: PodPlan) -> Shortage | None:
+        """What a pod waits for that no node takes now."""
+        return find_shortage(self._free, self._fit.state, plan)
 
     def place_on_each(self, owner: ObjectRef, plan: PodPlan) -> None:
         """Place the pods of a DaemonSet."""

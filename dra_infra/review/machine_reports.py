@@ -47,10 +47,11 @@ def _cases(review: Review) -> Iterator[TestCase]:
             yield _case("placement", str(workload.owner), found, remark=workload.summary)
     for path, found in by_path.items():
         yield _case("problems", path, found)
-    for danger in review.dangers:
+    for danger in (*review.dangers, *review.rollouts):
         hint = f"\nhint: {one_line(danger.hint)}" if danger.hint else ""
         remark = f"{one_line(f'{danger} [{danger.code}]')}{hint}"
-        yield TestCase(group="dangers", name=str(danger.who), remarks=[remark])
+        group = "dangers" if danger.level == "danger" else "rollouts"
+        yield TestCase(group=group, name=str(danger.who), remarks=[remark])
 
 
 def _case(group: str, name: str, found: list[Problem], *, remark: str = "") -> TestCase:
@@ -74,7 +75,7 @@ def _told(problem: Problem) -> str:
 def render_sarif(review: Review) -> str:
     """One log with one run; ends with a line break.
 
-    A problem has its own severity, a danger is a warning, and what could not be known is said of the run. What has no
+    A problem has its own severity, a danger is a warning, a rollout that ends a note, and what could not be known is said of the run. What has no
     line in the user's files names its object instead.
     """
     notes = [str(item) for item in review.not_known] + list(review.notes)
@@ -92,10 +93,10 @@ def _findings(review: Review) -> Iterator[Finding]:
             subject=problem.path,
         )
     places = {change.ref: change.place for change in review.changes}
-    for danger in review.dangers:
+    for danger in (*review.dangers, *review.rollouts):
         yield Finding(
             code=danger.code,
-            level="warning",
+            level="warning" if danger.level == "danger" else "note",
             message=_message(str(danger), danger.hint),
             place=danger.place or places.get(danger.who),
             subject=str(danger.who),
@@ -134,6 +135,7 @@ def describe_review(review: Review) -> dict[str, Any]:
         "counts": {**review.counts, "unchanged": review.unchanged},
         "problems": [_problem(problem) for problem in review.problems],
         "dangers": [_danger(danger) for danger in review.dangers],
+        "rollouts": [_danger(each) for each in review.rollouts],
         "changes": [_change(change) for change in review.changes],
         "fleet": _fleet(review.after),
         "notPlaced": review.unplaced,
@@ -163,6 +165,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
 
 def _danger(danger: Danger) -> dict[str, Any]:
     return {
+        "level": danger.level,
         "who": _ref(danger.who),
         "code": danger.code,
         "message": danger.message,

@@ -73,6 +73,7 @@ def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET
     page.add_list("problems", [_problem(problem) for problem in review.problems])
     page.add_list("dangers", [_danger(danger) for danger in review.dangers], title="**Dangers**")
     workloads, unchanged = fold_unchanged(review)
+    page.add_list("rollouts", [_danger(each) for each in review.rollouts], title="**Rollouts**")
     page.add_table(
         "workloads",
         "| | Workload | Placement |\n|---|---|---|",
@@ -192,10 +193,11 @@ def _problem(problem: Problem) -> str:
 
 
 def _danger(danger: Danger) -> str:
+    sign = "⚠️" if danger.level == "danger" else "✅"
     cause = f"{_code(danger.cause)} changes: " if danger.cause else ""
     place = f" ({_code(str(danger.place))})" if danger.place else ""
     return (
-        f"⚠️ {cause}{_code(str(danger.who))}{place} {markdown(_short(danger.message))} "
+        f"{sign} {cause}{_code(str(danger.who))}{place} {markdown(_short(danger.message))} "
         f"{_code(danger.code)}{_hint(danger.hint)}"
     )
 

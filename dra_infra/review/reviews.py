@@ -82,6 +82,7 @@ class Review:
         source: What both sides were made from.
         unplaced: Why nothing was placed, where pods ask for devices; empty where they were placed, or none asks.
         rooms: Room that base and head leave on the fleet, per device class and MIG profile.
+        rollouts: Rollouts that were played through on the fleet to their end: told, and no dangers; sorted.
     """
 
     project: str
@@ -101,6 +102,7 @@ class Review:
     source: Source = "program"
     unplaced: str = ""
     rooms: tuple[RoomChange, ...] = ()
+    rollouts: tuple[Danger, ...] = ()
 
     @property
     def subject(self) -> str:
@@ -244,6 +246,7 @@ def review(
     asks = any(pods.claims for pods in compared.head_index.pods.values())
     no_room = _NO_FLEET if running.snapshot is None else _NO_NODES
     unplaced = no_room if after is None and asks else ""
+    found = find_dangers(compared)
     return Review(
         project=head.project,
         stack=head.stack,
@@ -251,7 +254,8 @@ def review(
         changes=changes,
         unchanged=len(head.objects) - sum(change.after is not None for change in changes),
         problems=tuple(sorted(problems, key=lambda each: (each.severity != "error", each))),
-        dangers=find_dangers(compared),
+        dangers=tuple(each for each in found if each.level == "danger"),
+        rollouts=tuple(each for each in found if each.level == "note"),
         workloads=workloads,
         not_known=(
             *_find_not_known(base, head, changes, workloads, opaque),
@@ -275,7 +279,7 @@ def review(
 
 
 def find_dangers(compared: Comparison) -> tuple[Danger, ...]:
-    """Every danger of the changes, sorted by object, each once."""
+    """Every danger of the changes, and notes on rollouts that end well, sorted by object, each once."""
     found = [
         *find_claim_dangers(compared),
         *find_workload_dangers(compared),

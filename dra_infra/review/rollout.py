@@ -14,7 +14,7 @@ from typing import Any, Final
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.output.wording import count_of
-from dra_infra.placement.rolling import Rollover, step_rollovers
+from dra_infra.placement.rolling import Course, Rollover, step_rollovers
 from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import Program, get_field
 from dra_infra.review.comparison import Comparison, ProgramIndex
@@ -71,11 +71,13 @@ class Outlook:
         message: As the rest of a sentence that starts with the workload.
         hint: What to do about it.
         lacks_room: Whether the fleet has no room for all surge pods, or for the rollout to come to its end.
+        ends: Whether it was played through on the fleet, and every new pod found a place.
     """
 
     message: str
     hint: str = ""
     lacks_room: bool = False
+    ends: bool = False
 
 
 def count_surge(deployment: Mapping[str, Any], replicas: int | None) -> int:
@@ -90,7 +92,7 @@ def foresee_rollout(
     each: int | None,
     room: int | None,
     fleet: str,
-    through: int | None = None,
+    course: Course | None = None,
     in_yaml: bool = False,
 ) -> Outlook:
     """Say how the pods of a Deployment, StatefulSet or DaemonSet are exchanged for new ones.
@@ -104,10 +106,14 @@ def foresee_rollout(
         each: Devices that every pod has of its own; None when that depends on the node.
         room: More such pods that fit the otherwise free fleet; None when that is not known.
         fleet: What the fleet is called.
-        through: New pods that find a place when the rollout goes as far as it can; None when that is not known.
+        course: How far the rollout comes when it goes as far as it can; None when that is not known.
         in_yaml: Whether hints show YAML, for what a manifest or a chart holds, or else Python.
     """
-    outlook = _foresee(manifest, replicas, each=each, room=room, fleet=fleet, through=through)
+    outlook = _foresee(manifest, replicas, each=each, room=room, fleet=fleet, course=course)
+    if course is not None and course.ends:
+        pods = f"all {course.wanted:,} new pods find" if course.wanted != 1 else "the new pod finds"
+        message = f"{outlook.message}; played through on {fleet}, {pods} a place"
+        outlook = replace(outlook, message=message, hint="", ends=True)
     if outlook.hint in _WRITTEN:
         return replace(outlook, hint=outlook.hint.format(_WRITTEN[outlook.hint][in_yaml]))
     return outlook
@@ -120,7 +126,7 @@ def _foresee(
     each: int | None,
     room: int | None,
     fleet: str,
-    through: int | None,
+    course: Course | None,
 ) -> Outlook:
     if get_field(manifest, "spec.updateStrategy.type") == "OnDelete":
         return Outlook(
@@ -141,58 +147,63 @@ def _foresee(
         return Outlook(message="rolls over node by node, its pods need no more devices meanwhile")
     if manifest.get("kind") == "StatefulSet":
         message = f"rolls over, its {count_of(replicas, 'pod')} stop one after the other, from the last"
-        partition = get_field(manifest, "spec.updateStrategy.rollingUpdate.partition")
-        kept = int(partition) if isinstance(partition, (int, float)) else 0
-        return _or_stuck(Outlook(message=message), max(replicas - kept, 0), through, fleet)
+        return _or_stuck(Outlook(message=message), course, fleet)
     rollout = Rollout.of(manifest, replicas)
     if rollout.stops_first:
         message = f"rolls over, its {count_of(replicas, 'pod')} all stop before new ones start"
-        return _or_stuck(Outlook(message=message), replicas, through, fleet)
+        return _or_stuck(Outlook(message=message), course, fleet)
     if rollout.surge == 0:
         stopped = count_of(rollout.unavailable, "pod")
         message = f"rolls over, {stopped} at a time; no more devices are needed meanwhile"
-        return _or_stuck(Outlook(message=message), replicas, through, fleet)
+        return _or_stuck(Outlook(message=message), course, fleet)
     if each == 0:
         return Outlook(message=f"rolls over, {count_of(rollout.surge, 'pod')} at a time")
-    return _foresee_surge(rollout, replicas, each=each, room=room, fleet=fleet, through=through)
+    return _foresee_surge(rollout, each=each, room=room, fleet=fleet, course=course)
 
 
 def _foresee_surge(
-    rollout: Rollout, replicas: int, *, each: int | None, room: int | None, fleet: str, through: int | None
+    rollout: Rollout, *, each: int | None, room: int | None, fleet: str, course: Course | None
 ) -> Outlook:
     surge = count_of(rollout.surge, "surge pod")
     devices = "more devices" if each is None else count_of(rollout.surge * each, "more device")
     message = f"rolls over and needs {devices} for {surge} until the old ones are gone"
-    if through:
-        stuck = _or_stuck(Outlook(message=message), replicas, through, fleet)
+    if course is not None and course.started:
+        stuck = _or_stuck(Outlook(message=message), course, fleet)
         if stuck.lacks_room:
             return stuck
     if room is None or room >= rollout.surge:
         return Outlook(message=message)
     message += f", but {fleet} has room for {count_of(room, 'more pod')}"
-    goes_on = rollout.unavailable > 0 if through is None else through >= replicas
+    goes_on = rollout.unavailable > 0 if course is None else course.ends
     if goes_on:
         return Outlook(message=f"{message}: it may have to wait until old pods stop", lacks_room=True)
     return Outlook(
-        message=f"{message}: the rollout may wait without end",
+        message=f"{message}: the rollout may wait without end{_where(course)}",
         hint=_STOP_FIRST if rollout.unavailable == 0 else _MAKE_ROOM,
         lacks_room=True,
     )
 
 
-def _or_stuck(outlook: Outlook, replicas: int, through: int | None, fleet: str) -> Outlook:
+def _or_stuck(outlook: Outlook, course: Course | None, fleet: str) -> Outlook:
     """The same, or what is said of a rollout that stops half way."""
-    if through is None or through >= replicas:
+    if course is None or course.ends:
         return outlook
-    finds = "finds" if 1 in (through, replicas) else "find"
+    finds = "finds" if 1 in (course.started, course.wanted) else "find"
     return Outlook(
         message=(
-            f"{outlook.message}, but only {through:,} of {count_of(replicas, 'new pod')} {finds} room on {fleet} "
-            "beside the old ones and the other workloads: the rollout may wait without end"
+            f"{outlook.message}, but only {course.started:,} of {count_of(course.wanted, 'new pod')} {finds} room on "
+            f"{fleet} beside the old ones and the other workloads: the rollout may wait without end{_where(course)}"
         ),
         hint=_MAKE_ROOM,
         lacks_room=True,
     )
+
+
+def _where(course: Course | None) -> str:
+    """At which pod a rollout hangs, and what is missing there."""
+    if course is None or course.shortage is None:
+        return ""
+    return f", at new pod {course.started + 1:,} of {course.wanted:,}; {course.shortage}"
 
 
 def _resolve(value: Any, replicas: int, *, round_up: bool) -> int:
@@ -215,11 +226,11 @@ class Room:
 
     Args:
         surge: Surge pods of each workload that find room beside all that runs.
-        through: New pods of each workload that find a place when all rollouts go as far as they can.
+        courses: How far the rollout of each workload comes when all go as far as they can.
     """
 
     surge: Mapping[ObjectRef, int] = field(default_factory=dict)
-    through: Mapping[ObjectRef, int] = field(default_factory=dict)
+    courses: Mapping[ObjectRef, Course] = field(default_factory=dict)
 
 
 def find_room(compared: Comparison) -> Room:
@@ -236,7 +247,7 @@ def find_room(compared: Comparison) -> Room:
     stepping = [each.ref for each in rolling if each.ref.kind != "DaemonSet"]
     return Room(
         surge=_find_surge_room(compared, {owner: surge for owner, surge in surges.items() if surge}, fleet),
-        through=_find_through(compared, stepping, fleet),
+        courses=_find_courses(compared, stepping, fleet),
     )
 
 
@@ -271,8 +282,10 @@ def _find_surge_room(
     }
 
 
-def _find_through(compared: Comparison, rolling: Iterable[ObjectRef], fleet: Fleet) -> dict[ObjectRef, int]:
-    """How many new pods of each workload get a place when every rollout goes as far as it can, all at once.
+def _find_courses(
+    compared: Comparison, rolling: Iterable[ObjectRef], fleet: Fleet
+) -> dict[ObjectRef, Course]:
+    """How far each rollout comes when every one goes as far as it can, all at once.
 
     Args:
         compared: What runs, and what is rolled out.
@@ -280,7 +293,7 @@ def _find_through(compared: Comparison, rolling: Iterable[ObjectRef], fleet: Fle
         fleet: Where to.
 
     Returns:
-        Pods by workload; without those that wait for somebody, and those that are not decided.
+        Courses by workload; without those that wait for somebody, and those that are not decided.
     """
     rollovers: dict[ObjectRef, Rollover] = {}
     for ref in rolling:
@@ -291,7 +304,7 @@ def _find_through(compared: Comparison, rolling: Iterable[ObjectRef], fleet: Fle
         return {}
     replicas = {ref: each.replicas for ref, each in rollovers.items()}
     manifests, owners = _both_generations(compared.base, compared.head, replicas)
-    through = step_rollovers(
+    courses = step_rollovers(
         manifests,
         fleet,
         list(rollovers.values()),
@@ -299,7 +312,7 @@ def _find_through(compared: Comparison, rolling: Iterable[ObjectRef], fleet: Fle
         release=compared.head.release,
         kinds=compared.kinds,
     )
-    return {owners[owner]: number for owner, number in through.items()}
+    return {owners[owner]: course for owner, course in courses.items()}
 
 
 def _find_rollover(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Rollover | None:

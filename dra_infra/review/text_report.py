@@ -97,9 +97,10 @@ def _blocks(review: Review, *, brief: bool) -> Iterator[RenderableType]:
     yield _text(review.verdict, _GRADE_STYLES[review.grade])
     kind = "" if review.source == "program" else f"{review.source} "
     yield _text(f"  {kind}{review.subject} against {review.base_label}: {review.summary}", "dim")
-    if review.dangers:
+    told = (*review.dangers, *review.rollouts)
+    if told:
         yield ""
-    for danger in review.dangers:
+    for danger in told:
         yield from _danger(danger)
     yield from _changes(review, brief=brief)
     yield from _places(review, brief=brief)
@@ -192,7 +193,8 @@ def _problem(problem: Problem) -> Iterator[RenderableType]:
 
 
 def _danger(danger: Danger) -> Iterator[RenderableType]:
-    yield _labelled("danger", "bold yellow", str(danger), danger.code)
+    style = "bold yellow" if danger.level == "danger" else "bold"
+    yield _labelled(danger.level, style, str(danger), danger.code)
     if danger.hint:
         yield _hanging(f"hint: {danger.hint}")
 

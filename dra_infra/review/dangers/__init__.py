@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from dra_infra.errors import Place
 from dra_infra.kubernetes.api.metadata import ObjectRef
@@ -22,6 +23,7 @@ class Danger:
         cause: The component or object whose change leads to it, where that is another one.
         hint: What to do about it.
         place: Where the user wrote the object, where that is known.
+        level: `note` for what was played through to a good end: it is told, and neither counts nor closes the gate.
     """
 
     who: ObjectRef
@@ -30,6 +32,7 @@ class Danger:
     cause: str = ""
     hint: str = ""
     place: Place | None = field(default=None, compare=False)
+    level: Literal["danger", "note"] = "danger"
 
     def __str__(self) -> str:
         because = f"{self.cause} changes: " if self.cause else ""

@@ -178,12 +178,17 @@ def _find_rollover(change: Change, compared: Comparison, cause: str, room: Room)
         room=room.surge.get(change.ref, placed.more_pods if placed and fits else None),
         fleet=placement.fleet.name if placement else "",
         # What does not fit is a problem already.
-        through=room.through.get(change.ref) if fits else None,
+        course=room.courses.get(change.ref) if fits else None,
         in_yaml=change.object.replacement == "in-place",
     )
     if cause or outlook.lacks_room:
         yield Danger(
-            who=change.ref, code="workload-rolls", message=outlook.message, cause=cause, hint=outlook.hint
+            who=change.ref,
+            code="workload-rolls",
+            message=outlook.message,
+            cause=cause,
+            hint=outlook.hint,
+            level="note" if outlook.ends else "danger",
         )
 
 

@@ -66,6 +66,12 @@ class Answer:
         (found,) = [each for each in self.data["dangers"] if each["code"] == code]
         return found
 
+    def rollout(self) -> dict[str, Any]:
+        """The one rollout that comes to its end."""
+        assert not [each for each in self.data["dangers"] if each["code"] == "workload-rolls"]
+        (found,) = self.data["rollouts"]
+        return found
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reviewed:

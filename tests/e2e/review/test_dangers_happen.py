@@ -54,7 +54,9 @@ def test_a_rollover_needs_the_devices_of_the_surge_that_was_named(project: Revie
     assert answer.code == 0, answer.text
     assert answer.change("ResourceClaimTemplate", "server")["steps"] == CREATE_FIRST
     assert answer.change("Deployment", "serving")["steps"] == ["update"]
-    assert "needs 2 more devices for 1 surge pod" in answer.danger("workload-rolls")["message"]
+    told = answer.rollout()["message"]
+    assert "needs 2 more devices for 1 surge pod" in told
+    assert "all 2 new pods find a place" in told
     assert not any("We differ" in note for note in answer.data["notes"]), answer.data["notes"]
 
     peak: list[int] = [0]
@@ -109,7 +111,8 @@ def test_a_surge_without_room_waits_as_was_told(project: Reviewed, gpus: Api):
     answer = project.review()
     told = answer.danger("workload-rolls")["message"]
     assert "needs 4 more devices for 1 surge pod" in told
-    assert "has room for no more pods: the rollout may wait without end" in told.replace("0 more", "no more")
+    assert "has room for no more pods: the rollout may wait without end, at new pod 1 of 2" in told
+    assert "the only node that could take it, has 0 free: 4 are missing" in told
 
     project.stack.up().check()
 

@@ -347,8 +347,10 @@ def test_a_rollover_waits_where_anti_affinity_leaves_no_node(build):
         )
         return step_rollovers(manifests, zones(build, *letters), [told])[told.new]
 
-    assert rolled("a", "b") == 0
-    assert rolled("a", "b", "c") == 2
+    held = rolled("a", "b")
+    assert (held.started, held.wanted, held.ends) == (0, 2, False)
+    assert held.shortage.refused == "is closed to it by other pods"
+    assert rolled("a", "b", "c").ends
 
 
 def test_devices_count_against_their_node_where_the_gate_is_on(build):

@@ -13,7 +13,7 @@ from dra_infra.program_objects import Program, ProgramRelease
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.placements import place_sides
-from dra_infra.review.reviews import find_dangers
+from dra_infra.review.reviews import find_dangers, review
 from dra_infra.review.running import Running
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "review.md"
@@ -39,6 +39,9 @@ def a_pod(name, job):
         "kind": "Pod",
         "metadata": {"name": name, "namespace": "ml", "ownerReferences": owners},
     }
+
+
+ONE_MORE = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
 
 
 def served(make, count, **spec):
@@ -103,7 +106,7 @@ def a_sides(make, code):
             program(make.workload("Deployment", "serve", make.pod_spec(), selector={"matchLabels": {"app": "api"}})),
         ),
         "workload-deleted": (program(template, job), program(template)),
-        "workload-rolls": (program(*served(make, 1)), program(*served(make, 2))),
+        "workload-rolls": (program(*served(make, 1)), program(*served(make, 2, strategy=ONE_MORE))),
         "crowded-out": (program(template, job), program(*served(make, 2), template, job)),
         "claim-rolls": (program(*shared(make, "pair-1", 1)), program(*shared(make, "pair-2", 2))),
         "claim-replaced": (
@@ -152,3 +155,12 @@ def test_each_danger_has_an_example_that_is_true(make, code):
     assert examples
     text = DOCUMENT.read_text()
     assert f"### `{code}`\n\n```\n{examples[0]}\n```\n" in text
+
+
+def test_the_rollout_that_ends_has_an_example_that_is_true(make):
+    base, head = make.program(*served(make, 1)), make.program(*served(make, 2))
+    before, after = place_sides(base, head, make.fleet(make.node("n0", gpus=8), name="production"))
+    found = review(base, head, base_label="main", before=before, after=after)
+    assert found.dangers == ()
+    assert [each.level for each in found.rollouts] == ["note"]
+    assert f"```\n{found.rollouts[0]}\n```\n" in DOCUMENT.read_text()

@@ -11,6 +11,7 @@ from dra_infra.placement.scheduling import place
 from dra_infra.review import review
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
+from dra_infra.review.placements import place_sides
 from dra_infra.review.reviews import find_dangers
 from dra_infra.review.running import Running
 
@@ -162,13 +163,20 @@ def test_old_pods_hold_their_devices_while_smaller_new_ones_start(make):
     fleet = make.fleet(make.node("n0", gpus=8), name="small")
     (danger,) = dangers(make, a_server(make, 4), a_server(make, 2), fleet=fleet)
     assert danger.code == "workload-rolls"
-    assert danger.message.endswith("but small has room for no more pods: the rollout may wait without end")
+    assert danger.level == "danger"
+    assert danger.message.endswith(
+        "but small has room for no more pods: the rollout may wait without end, at new pod 1 of 2; it asks for 2 devices, "
+        "and n0, the only node that could take it, has 0 free: 2 are missing"
+    )
 
 
 def test_pods_that_do_not_change_hold_theirs_too(make):
     fleet = make.fleet(make.node("n0", gpus=8), name="small")
     (danger,) = dangers(make, a_server(make, 2), a_server(make, 3), fleet=fleet)
-    assert danger.message.endswith("until the old ones are gone")
+    assert danger.message.endswith(
+        "until the old ones are gone; played through on small, all 2 new pods find a place"
+    )
+    assert danger.level == "note"
     (danger,) = dangers(make, a_server(make, 2, beside=2), a_server(make, 3, beside=2), fleet=fleet)
     assert "small has room for no more pods" in danger.message
 
@@ -195,21 +203,32 @@ def a_larger_server(make, count, *, kind="Deployment", replicas=2, beside=0, **s
 
 
 @pytest.mark.parametrize(
-    ("nodes", "before", "after", "said"),
+    ("nodes", "before", "after", "where"),
     [
-        (1, 1, 4, "but only 1 of 2 new pods finds room on small"),
+        (
+            1,
+            1,
+            4,
+            "it asks for 4 devices, and n0, the only node that could take it, has 3 free: 1 is missing",
+        ),
         # On two nodes the old pods share one, and both have to go before a whole node is free.
-        (2, 1, 8, "but only 1 of 2 new pods finds room on small"),
+        (
+            2,
+            1,
+            8,
+            "it asks for 8 devices, and n0, the best of 2 nodes that could take it, has 7 free: 1 is missing",
+        ),
     ],
 )
 def test_a_rollout_whose_first_pod_fits_and_whose_second_does_not_may_wait_without_end(
-    make, nodes, before, after, said
+    make, nodes, before, after, where
 ):
     fleet = make.fleet(*(make.node(f"n{index}") for index in range(nodes)), name="small")
     found = dangers(make, a_larger_server(make, before), a_larger_server(make, after), fleet=fleet)
     (danger,) = [each for each in found if each.code == "workload-rolls"]
-    assert said in danger.message
-    assert danger.message.endswith("the rollout may wait without end")
+    assert danger.level == "danger"
+    assert "but only 1 of 2 new pods finds room on small" in danger.message
+    assert danger.message.endswith(f"the rollout may wait without end, at new pod 2 of 2; {where}")
     assert danger.cause == f"ResourceClaimTemplate ml/server-{before} (now server-{after})"
     assert "Recreate" in danger.hint
 
@@ -218,6 +237,7 @@ def test_a_rollout_that_comes_to_its_end_waits_for_nothing(make):
     fleet = make.fleet(make.node("n0"), name="small")
     for sides in [(1, 3), (2, 3)]:
         (danger,) = dangers(make, *(a_larger_server(make, count) for count in sides), fleet=fleet)
+        assert (danger.level, danger.hint) == ("note", "")
         assert "without end" not in danger.message
 
 
@@ -247,12 +267,56 @@ def test_a_stateful_set_stops_a_pod_first_and_may_wait_too(make):
     rolls, crowded = sorted(dangers(make, *sides, fleet=small), key=lambda each: each.code, reverse=True)
     assert (rolls.code, crowded.code) == ("workload-rolls", "crowded-out")
     assert "but only 0 of 1 new pod finds room on small" in rolls.message
-    assert rolls.message.endswith("the rollout may wait without end")
+    assert rolls.message.endswith(
+        "it asks for 8 devices, and n0, the only node that could take it, has 4 free: 4 are missing"
+    )
     # Up to the partition its pods stay as they are.
     keeps = {"updateStrategy": {"rollingUpdate": {"partition": 1}}}
     sides = [a_larger_server(make, count, kind="StatefulSet", **keeps) for count in (1, 4)]
     (danger,) = dangers(make, *sides, fleet=fleet)
-    assert "without end" not in danger.message
+    assert danger.level == "note"
+    assert danger.message.endswith("played through on small, the new pod finds a place")
+
+
+def test_a_rollout_that_waits_for_more_than_devices_says_for_what(make):
+    # The node has 224 cores: two old pods leave too few for a third one.
+    fleet = make.fleet(make.node("n0"), name="small")
+    sides = [a_larger_server(make, count) for count in (1, 2)]
+    for server in (side[2] for side in sides):
+        (container,) = server.manifest["spec"]["template"]["spec"]["containers"]
+        container["resources"]["requests"] = {"cpu": "100"}
+    (danger,) = dangers(make, *sides, fleet=fleet)
+    assert danger.level == "danger"
+    assert danger.message.endswith(
+        "at new pod 1 of 2; n0, the only node that could take it, has too little cpu left"
+    )
+
+
+def test_a_rollout_that_hangs_names_the_kind_of_the_nearest_node(make):
+    labels = {"nvidia.com/gpu.product": "NVIDIA-H100"}
+    fleet = make.fleet(make.node("n0", gpus=5), make.node("n1", labels=labels), name="small")
+    sides = [a_larger_server(make, count, replicas=2, beside=4) for count in (1, 5)]
+    (danger,) = [each for each in dangers(make, *sides, fleet=fleet) if each.code == "workload-rolls"]
+    # Of six pods that run before, n0 has five; the first new pod takes five of the seven others.
+    assert danger.message.endswith(
+        "at new pod 2 of 2; it asks for 5 devices, and n1 (NVIDIA-H100), the best of 2 nodes that could take it, has 2 free: 3 are missing"
+    )
+
+
+def test_a_rollout_that_ends_does_not_close_the_gate_for_dangers(make):
+    fleet = make.fleet(make.node("n0"), name="small")
+
+    def reviewed(*counts):
+        base, head = (make.program(*a_larger_server(make, count)) for count in counts)
+        before, after = place_sides(base, head, fleet)
+        return review(base, head, base_label="main", before=before, after=after)
+
+    ends, hangs = reviewed(1, 3), reviewed(1, 4)
+    assert (ends.dangers, len(ends.rollouts), ends.grade) == ((), 1, "ok")
+    assert not ends.is_blocked("danger")
+    assert ends.is_blocked("change")
+    assert (len(hangs.dangers), hangs.rollouts, hangs.grade) == (1, (), "danger")
+    assert hangs.is_blocked("danger")
 
 
 def test_a_recreated_deployment_always_comes_to_its_end(make):

@@ -16,10 +16,10 @@ def test_every_finding_has_its_code(sample):
     report = json.loads(render_json(sample))
     assert [problem["code"] for problem in report["problems"]] == ["no-longer-fits"]
     assert [danger["code"] for danger in report["dangers"]] == [
-        "workload-rolls",
         "workload-deleted",
         "job-replaced",
     ]
+    assert [(each["code"], each["level"]) for each in report["rollouts"]] == [("workload-rolls", "note")]
 
 
 def test_placements_before_and_after_are_data(sample):

@@ -212,9 +212,9 @@ def test_problems_and_dangers_are_at_the_lines_that_they_come_from(make, sample)
     results = json.loads(render_sarif(sample))["runs"][0]["results"]
     assert [(each["ruleId"], each["level"]) for each in results] == [
         ("no-longer-fits", "error"),
-        ("workload-rolls", "warning"),
         ("workload-deleted", "warning"),
         ("job-replaced", "warning"),
+        ("workload-rolls", "note"),
     ]
     assert results[0]["locations"] == [
         {"logicalLocations": [{"fullyQualifiedName": "StatefulSet ml/pretrain", "kind": "resource"}]}

@@ -27,8 +27,9 @@ def test_placements_keep_to_the_width_and_nothing_is_lost(sample):
 def test_the_end_that_a_terminal_shows_holds_what_has_to_be_fixed(sample):
     text = render_text(sample)
     parts = [
-        "problem, 3 dangers",
+        "problem, 2 dangers",
         "danger: ",
+        "note: ",
         "replaced ConfigMap",
         "  Deployment ml/",
         "problem: ",
