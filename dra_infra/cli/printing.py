@@ -29,6 +29,7 @@ from dra_infra.output.escaping import (
     paragraph,
     without_commands,
 )
+from dra_infra.output.repeated_problems import merge_repeated
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
 
@@ -132,10 +133,11 @@ def guard_streams() -> None:
 
 
 def print_problems(problems: Sequence[Problem], *, with_count: bool = True) -> None:
-    """Print every problem with its hint on standard error, and how many there are."""
+    """Print every problem with its hint on standard error, those of one mistake once, and how many there are."""
     mask = report_mask(secret_texts(os.environ))
     colours = _has_colours(sys.stderr)
-    for problem in map(mask.problem, problems):
+    problems = merge_repeated(map(mask.problem, problems))
+    for problem in problems:
         mark = "✗" if problem.severity == "error" else "!"
         # Where it is and what it is called are names: the message alone may have lines.
         told = f"{mark} {one_line(problem.where)}{paragraph(problem.message)} [{one_line(problem.code)}]"

@@ -70,7 +70,7 @@ def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET
     """
     page = _Page(budget - _RESERVE)
     page.add(f"{marker_of(review.project, review.stack)}\n{_headline(review)}")
-    page.add_list("problems", [_problem(problem) for problem in review.problems])
+    page.add_list("problems", [_problem(problem) for problem in review.mistakes])
     page.add_list("dangers", [_danger(danger) for danger in review.dangers], title="**Dangers**")
     workloads, unchanged = fold_unchanged(review)
     page.add_list("rollouts", [_danger(each) for each in review.rollouts], title="**Rollouts**")

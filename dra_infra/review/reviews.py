@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.output.repeated_problems import merge_repeated
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import JointAnswer, JointVerdict, Placement
 from dra_infra.program_objects import (
@@ -155,11 +156,16 @@ class Review:
         )
 
     @property
+    def mistakes(self) -> tuple[Problem, ...]:
+        """The problems, those that a loop makes of many objects as one."""
+        return merge_repeated(self.problems)
+
+    @property
     def findings(self) -> str:
         """`1 problem, 1 danger`, with `no problems` said and `no dangers` not."""
-        errors = sum(problem.severity == "error" for problem in self.problems)
+        errors = sum(problem.severity == "error" for problem in self.mistakes)
         parts = [count_of(errors, "problem")]
-        if warnings := len(self.problems) - errors:
+        if warnings := len(self.mistakes) - errors:
             parts.append(count_of(warnings, "warning"))
         if self.dangers:
             parts.append(count_of(len(self.dangers), "danger"))

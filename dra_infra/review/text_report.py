@@ -107,7 +107,7 @@ def _blocks(review: Review, *, brief: bool) -> Iterator[RenderableType]:
     # A terminal shows the end first: what has to be fixed stands there.
     if review.problems:
         yield ""
-    for problem in review.problems:
+    for problem in review.mistakes:
         yield from _problem(problem)
     if not brief and (review.not_known or review.notes):
         yield ""
