@@ -205,6 +205,7 @@ CODES: dict[str, str] = {
     "no-longer-fits": "a workload that fitted the fleet no longer fits",
     "does-not-fit": "a new workload fits no node of the fleet",
     "never-fit-at-once": "each workload fits the fleet alone, and no order of arrival places the pods of all of them",
+    "not-decided-at-once": "each workload fits the fleet alone, and no order that places all of them was found or ruled out",
     "job-replaced": "danger: a Job is deleted and created again, and its running pods are killed",
     "pod-replaced": "danger: a bare pod is deleted and created again",
     "workload-replaced": "danger: a Deployment, StatefulSet or DaemonSet is deleted and created again",

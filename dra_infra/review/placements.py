@@ -147,16 +147,26 @@ def find_unplaced(workloads: Iterable[WorkloadReview], fleet: str) -> Iterator[P
             )
 
 
-def find_never_at_once(before: Placement | None, after: Placement | None) -> Iterator[Problem]:
-    """A problem where each workload fits and all of them never do at once, which was not so before."""
-    if after is None or after.joint.verdict != "never" or after.fits_count < len(after.workloads):
+def find_no_order(before: Placement | None, after: Placement | None) -> Iterator[Problem]:
+    """A problem where each workload fits and no order is known that places all of them at once; not where that was so before.
+
+    Never means that there is none. Not decided with an order that works is no problem: whether others work is open.
+    """
+    if after is None or after.joint.works is not None or after.fits_count < len(after.workloads):
         return
-    if before is None or before.joint.verdict != "never":
+    if after.joint.verdict == "never" and (before is None or before.joint.verdict != "never"):
         yield Problem(
             path="all workloads",
             code="never-fit-at-once",
             message=f"each fits {after.fleet.name}, all at once never do: {after.joint.reasons[0]}",
             hint="ask for fewer pods or devices, or add nodes: no order of arrival places all pods",
+        )
+    if after.joint.verdict == "not-decided" and (before is None or before.joint.works is not None):
+        yield Problem(
+            path="all workloads",
+            code="not-decided-at-once",
+            message=f"each fits {after.fleet.name}, whether all do at once is not decided: {after.joint.reasons[0]}",
+            hint="give the fleet more room, so that a first order places all pods, or drop what the reason names",
         )
 
 

@@ -36,7 +36,7 @@ from dra_infra.review.placements import (
     WorkloadReview,
     compare_placements,
     compare_rooms,
-    find_never_at_once,
+    find_no_order,
     find_unplaced,
     find_unplaced_resources,
 )
@@ -122,12 +122,8 @@ class Review:
 
     @property
     def undecided(self) -> bool:
-        """True when nobody can say if a workload that was placed fits, or if some order places all of them at once."""
-        if (
-            self.after is not None
-            and self.after.joint.verdict == "not-decided"
-            and not self.after.joint.works
-        ):
+        """True when nobody can say if a workload that was placed fits, or if every order places all of them at once."""
+        if self.after is not None and self.after.joint.verdict == "not-decided":
             return True
         return any(each.after is not None and each.after.verdict == "not-decided" for each in self.workloads)
 
@@ -246,7 +242,7 @@ def review(
         *(problem for problem in head.problems if not is_told_as_danger(problem)),
         *find_refused(changes, head, locate),
         *find_unplaced(workloads, after.fleet.name if after else ""),
-        *find_never_at_once(before, after),
+        *find_no_order(before, after),
         *joined.problems,
     }
     asks = any(pods.claims for pods in compared.head_index.pods.values())

@@ -174,7 +174,8 @@ def _joint(verdict, workloads):
         Order(arrivals=(), pending=((workloads[-1].owner, workloads[-1].replicas),)) if workloads else None
     )
     fails = order if verdict == "depends-on-order" else None
-    return JointVerdict(verdict=verdict, reasons=("because",), fails=fails)
+    works = Order(arrivals=()) if verdict in ("always", "depends-on-order") else None
+    return JointVerdict(verdict=verdict, reasons=("because",), works=works, fails=fails)
 
 
 def place_first_fit(fleet, *wishes, joint="always", unmodelled=(), notes=()):

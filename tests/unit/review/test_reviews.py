@@ -6,6 +6,7 @@ import pytest
 
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.errors import Problem
+from dra_infra.placement.placement import Order
 from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen
 from dra_infra.review import review
 from dra_infra.review.running import Running
@@ -164,9 +165,23 @@ def test_an_order_that_leaves_pods_pending_is_a_danger_once(make, fleet):
     assert review_jointly(make, fleet, "depends-on-order", before="depends-on-order").dangers == ()
 
 
-def test_all_at_once_that_is_not_decided_is_undecided(make, fleet):
-    assert review_jointly(make, fleet, "not-decided").is_blocked("undecided")
-    assert not review_jointly(make, fleet, "not-decided").is_blocked()
+def test_no_known_order_for_all_fails_a_review_unless_there_was_none_before(make, fleet):
+    first = review_jointly(make, fleet, "not-decided", before="always")
+    assert [(problem.path, problem.code) for problem in first.problems] == [
+        ("all workloads", "not-decided-at-once")
+    ]
+    assert first.is_blocked()
+    for before in ("not-decided", "never"):
+        later = review_jointly(make, fleet, "not-decided", before=before)
+        assert [later.is_blocked(level) for level in ("problem", "undecided")] == [False, True]
+
+
+def test_an_order_that_works_leaves_undecided_whether_others_do(make, fleet):
+    jobs = ("Job", "a", 2, 8, H100), ("Job", "b", 2, 8, H100)
+    placed = make.place(fleet, *jobs, joint="not-decided")
+    known = replace(placed, joint=replace(placed.joint, works=Order(arrivals=())))
+    result = review(make.program(), make.program(), base_label="main", after=known)
+    assert [result.is_blocked(level) for level in ("problem", "undecided")] == [False, True]
     assert not review_jointly(make, fleet, "always").is_blocked("undecided")
 
 
