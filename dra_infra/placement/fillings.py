@@ -22,7 +22,7 @@ FILLINGS_LIMIT: Final = 5_000
 """Fillings of all kinds of nodes together before they are given up."""
 
 
-_HOSTNAME: Final = "kubernetes.io/hostname"
+HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def group_pods(
         without: Resources of nodes in which equal pods may differ, for they decide nothing.
     """
     found: dict[Hashable, EqualPods] = {}
-    users = _count_users(workloads)
+    users = count_users(workloads)
     for workload, plan in workloads:
         on_each = workload.replicas is None
         number = free.answer(plan).eligible if workload.replicas is None else workload.replicas
@@ -125,14 +125,14 @@ def are_nodes_apart(free: FreeFleet, workloads: Sequence[tuple[Workload, PodPlan
         return False
     keys = free.running.apart_keys.union(term.topology_key for shape in shapes for term in shape.apart)
     # A node is a place of its own for anti-affinity where its hostname is.
-    names = [node.labels.get(_HOSTNAME) for node in free.cluster.nodes]
-    if keys and (keys != {_HOSTNAME} or len(set(names)) < len(names)):
+    names = [node.labels.get(HOSTNAME) for node in free.cluster.nodes]
+    if keys and (keys != {HOSTNAME} or len(set(names)) < len(names)):
         return False
-    return not free.in_use.is_shared and all(number < 2 for number in _count_users(workloads).values())
+    return not free.in_use.is_shared and all(number < 2 for number in count_users(workloads).values())
 
 
-def _count_users(workloads: Sequence[tuple[Workload, PodPlan]]) -> Counter[ObjectRef]:
-    """How many pods use each claim that is shared; more than one stands for many."""
+def count_users(workloads: Sequence[tuple[Workload, PodPlan]]) -> Counter[ObjectRef]:
+    """Counts how many pods use each claim that is shared; more than one stands for many."""
     users: Counter[ObjectRef] = Counter()
     for workload, plan in workloads:
         for entry in plan.entries:
@@ -277,8 +277,8 @@ def find_interchangeable(free: FreeFleet, pods: Sequence[EqualPods]) -> list[tup
     keys |= {constraint.topology_key for shape in shapes for constraint in shape.spread}
     nodes = free.cluster.nodes
     keys |= free.running.apart_keys
-    if len({node.labels.get(_HOSTNAME) for node in nodes}) == len(nodes):
-        keys.discard(_HOSTNAME)
+    if len({node.labels.get(HOSTNAME) for node in nodes}) == len(nodes):
+        keys.discard(HOSTNAME)
     held = free.running.nodes
 
     def describe(node: int) -> Hashable:

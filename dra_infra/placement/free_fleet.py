@@ -122,7 +122,8 @@ class FreeFleet:
             taken.left_of(node.name, offered)
             for node, offered in zip(cluster.nodes, cluster.offered, strict=True)
         ]
-        self.running = PlacedPods(cluster.nodes, namespaces)
+        self.namespaces = namespaces or Namespaces()
+        self.running = PlacedPods(cluster.nodes, self.namespaces)
         numbers = {node.name: number for number, node in enumerate(cluster.nodes)}
         for name, shape in taken.pods or ():
             if name in numbers:

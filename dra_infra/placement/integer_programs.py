@@ -13,9 +13,14 @@ from fractions import Fraction
 from importlib.util import find_spec
 from typing import Any, Final
 
-from dra_infra.placement.counting import find_closings, is_open
+from dra_infra.placement.counting import bound_closed, find_closings, is_open, try_closing
 from dra_infra.placement.fillings import EqualPods, Filling, NodeKind
 
+SECONDS: Final = 10.0
+"""Seconds for one integer program."""
+NO_SOLVER: Final = (
+    "neither counting nor the orders that were tried decide it: pip install 'dra-infra[solver]' does"
+)
 _EPSILON: Final = 1e-6
 _DENOMINATOR: Final = 1_000
 """Weights of proofs are rounded to fractions of at most this."""
@@ -39,6 +44,24 @@ class Assignment:
 def has_solver() -> bool:
     """True where the extra `solver` is installed."""
     return find_spec("highspy") is not None
+
+
+def close_nodes(
+    kinds: Sequence[NodeKind], pods: Sequence[EqualPods], which: int, nodes: int
+) -> Assignment | str:
+    """Fillings that close so many nodes to one of the equal pods, or the most that can be closed; or why neither is known."""
+    most = bound_closed(kinds, pods, which)
+    if most < nodes:
+        return Assignment(most)
+    tried = try_closing(kinds, pods, which)
+    if tried is not None:
+        return Assignment(most, tuple(tried))
+    if not has_solver():
+        return NO_SOLVER
+    closed = close(kinds, pods, which, seconds=SECONDS)
+    if closed is None:
+        return f"closing nodes to {pods[which]} took longer than {SECONDS:g} s"
+    return closed if closed.most >= nodes else Assignment(closed.most)
 
 
 def pack(kinds: Sequence[NodeKind], pods: Sequence[EqualPods], *, seconds: float) -> Assignment | None:

@@ -32,7 +32,7 @@ from dra_infra.placement.cluster import Cluster, newest_release
 from dra_infra.placement.cluster_state import InUse
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import Capacity, FirstFit, FreeFleet
-from dra_infra.placement.placement import NodePlacement
+from dra_infra.placement.placement import NodePlacement, Order
 from dra_infra.placement.workloads import ProgramObjects, find_bystanders, find_workloads, plan_claim
 
 _MOST: Final = 10_000
@@ -127,12 +127,14 @@ class OpenProgram:
     Args:
         objects: Of the program.
         workloads: What is placed, with the pods that each needs beside it, or with what of its affinity is left out.
+        bystanders: Workloads without claims that some node lets in, or of which that is not known.
         free: The fleet without what is taken of it.
         notes: What of the program is not placed.
     """
 
     objects: ProgramObjects
     workloads: Sequence[Workload]
+    bystanders: Sequence[Workload]
     free: FreeFleet
     notes: Sequence[str]
 
@@ -161,13 +163,24 @@ def open_program(
     objects = ProgramObjects(manifests, fleet.classes, release or newest_release(), taken.policies, kinds)
     workloads, notes = find_workloads(objects) if claim is None else ([plan_claim(objects, claim)], [])
     cluster = Cluster(fleet, objects.release, is_late, objects=objects.policies)
-    shapes = {each.owner: each.plan.shape for each in workloads if isinstance(each.plan, PodPlan)}
-    keeps_off = any(isinstance(each.plan, PodPlan) and each.plan.shape.apart for each in workloads)
+    others = find_bystanders(objects) if workloads and claim is None else []
+    shapes, aside = (
+        {each.owner: each.plan.shape for each in found if isinstance(each.plan, PodPlan)}
+        for found in (workloads, others)
+    )
+    keeps_off = any(shape.apart for shape in (*shapes.values(), *aside.values()))
     free = FreeFleet(cluster, taken, objects.namespaces, keeps_off=keeps_off)
     running = None if taken.pods is None else free.running
-    others = find_bystanders(objects)
-    settled = [_settle(each, shapes, others, running, objects.namespaces) for each in workloads]
-    return OpenProgram(objects, settled, free, notes)
+    settled = [_settle(each, shapes, aside, running, objects.namespaces) for each in workloads]
+    beside: list[Workload] = []
+    for each in others:
+        if isinstance(each.plan, PodPlan) and all(free.refusals(each.plan)):
+            notes.append(
+                f"{each.owner} is left out: it uses no devices, and no node of {fleet.name} lets its pods in"
+            )
+        else:
+            beside.append(_settle(each, {**shapes, **aside}, {}, running, objects.namespaces))
+    return OpenProgram(objects, settled, beside, free, notes)
 
 
 def in_order(workloads: Sequence[Workload]) -> list[int]:
@@ -200,7 +213,7 @@ def without_affinity(plan: PodPlan) -> PodPlan:
 def _settle(
     workload: Workload,
     shapes: Mapping[ObjectRef, PodShape],
-    others: Sequence[tuple[ObjectRef, PodShape]],
+    others: Mapping[ObjectRef, PodShape],
     running: PlacedPods | None,
     namespaces: Namespaces,
 ) -> Workload:
@@ -216,7 +229,7 @@ def _settle(
     affinity_to = tuple(owner for owner, shape in shapes.items() if names(shape))
     if affinity_to:
         return replace(workload, affinity_to=affinity_to)
-    aside = [str(owner) for owner, shape in others if names(shape)]
+    aside = [str(owner) for owner, shape in others.items() if names(shape)]
     if aside:
         return _leave_out(workload, plan, f"near pods of {aside[0]}, which are not placed")
     if running is None:
@@ -236,41 +249,51 @@ class JointPlacement:
     Args:
         pods: Per workload, as far as there was room; nothing for one that is not decided.
         in_use: What is in use then.
+        order: The same as an order of arrival, with the pods that found no room.
     """
 
     pods: Sequence[tuple[NodePlacement, ...]]
     in_use: InUse
+    order: Order
 
 
 def place_together(free: FreeFleet, workloads: Sequence[Workload]) -> JointPlacement:
     """Place the pods of all workloads, in order; those whose affinity names others come behind these.
 
-    Objects that need all of their pods get room for all, or for none.
+    Objects that need all of their pods get room for all, or for none; the order is that of single pods, as the default
+    scheduler takes them.
     """
-    gone: set[ObjectRef] = set()
+    first = placement = _place_once(free, workloads)
+    left = list(workloads)
     while True:
-        left = [replace(each, replicas=0) if each.owner.whole in gone else each for each in workloads]
-        placement = _place_once(free, left)
         short = [
             each.owner.whole
             for each, pods in zip(left, placement.pods, strict=True)
             if each.gang and each.replicas is not None and len(pods) < each.replicas
         ]
         if not short:
-            return placement
-        gone.add(short[0])
+            return replace(placement, order=first.order)
+        left = [replace(each, replicas=0) if each.owner.whole == short[0] else each for each in left]
+        placement = _place_once(free, left)
 
 
 def _place_once(free: FreeFleet, workloads: Sequence[Workload]) -> JointPlacement:
     fit = FirstFit(free)
     placed: dict[int, tuple[NodePlacement, ...]] = {}
+    left: list[tuple[ObjectRef, int]] = []
     for number in in_order(workloads):
-        plan = workloads[number].plan
-        if isinstance(plan, Undecided) or not free.answer(plan_alone(workloads[number], plan)).candidates:
+        each, plan = workloads[number], workloads[number].plan
+        has_claims = isinstance(plan, Undecided) or plan.entries or plan.extended
+        if isinstance(plan, Undecided) or (has_claims and not free.answer(plan_alone(each, plan)).candidates):
             placed[number] = ()
         else:
-            placed[number] = tuple(_place(fit, plan, workloads[number].replicas))
-    return JointPlacement([placed[number] for number in range(len(workloads))], fit.state.in_use)
+            placed[number] = tuple(_place(fit, plan, each.replicas))
+        if isinstance(plan, PodPlan):
+            wanted = free.answer(plan).eligible if each.replicas is None else each.replicas
+            left.append((each.owner, wanted - len(placed[number])))
+    arrived = ((workloads[number].owner, pod.node) for number, pods in placed.items() for pod in pods)
+    order = Order.of(arrived, left)
+    return JointPlacement([placed[number] for number in range(len(workloads))], fit.state.in_use, order)
 
 
 def _place(fit: FirstFit, plan: PodPlan, replicas: int | None) -> Iterator[NodePlacement]:

@@ -7,17 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Final
 
-from dra_infra.placement.counting import (
-    Need,
-    bound_closed,
-    count,
-    is_open,
-    prove_never,
-    prove_too_little,
-    try_closing,
-)
+from dra_infra.placement.bounds import find_bounds, has_devices
+from dra_infra.placement.counting import Need, count, is_open, prove_never, prove_too_little
 from dra_infra.placement.demand import PodPlan, Workload
 from dra_infra.placement.fillings import (
     EqualPods,
@@ -29,22 +21,22 @@ from dra_infra.placement.fillings import (
     group_pods,
 )
 from dra_infra.placement.free_fleet import FreeFleet
-from dra_infra.placement.integer_programs import Assignment, close, has_solver, pack
+from dra_infra.placement.integer_programs import (
+    NO_SOLVER,
+    SECONDS,
+    Assignment,
+    close_nodes,
+    has_solver,
+    pack,
+)
 from dra_infra.placement.orders import Player, walk
 from dra_infra.placement.placement import JointVerdict, Order
-
-_SECONDS: Final = 10.0
-"""Seconds for one integer program."""
-
-
-_NO_SOLVER: Final = (
-    "neither counting nor the orders that were tried decide it: pip install 'dra-infra[solver]' does"
-)
 
 
 def judge_jointly(
     free: FreeFleet,
     workloads: Sequence[tuple[Workload, PodPlan]],
+    first: Order,
     is_late: Callable[[], bool] = lambda: False,
 ) -> JointVerdict:
     """The verdict on workloads that are decided each by itself, and that quotas let be.
@@ -52,38 +44,82 @@ def judge_jointly(
     Args:
         free: The fleet.
         workloads: All of them, with their plans.
+        first: An order of arrival of all their pods.
         is_late: Asked now and then; once true, what is not decided by then stays so.
     """
     pods = group_pods(free, workloads)
-    for each in pods:
+    if first.pending and not all(each.plan.shape.only_fills for each in pods):
         # Pods that want to be near others, or spread, may find a node once these are there.
-        if each.plan.shape.only_fills and not free.answer(each.plan).candidates:
+        first = Player(free, pods).finish()
+    waiting = {owner for owner, _ in first.pending}
+    for each in pods:
+        is_waiting = any(owner in waiting for owner, _, _ in each.members)
+        if is_waiting and each.plan.shape.only_fills and not free.answer(each.plan).candidates:
             return JointVerdict(verdict="never", reasons=(f"no node takes a pod of {each}",))
-    first = Player(free, pods).finish()
     if first.pending and (short := prove_too_little(free, pods)):
         return JointVerdict(verdict="never", reasons=(str(short),), fails=first, shortages=(short,))
-    if not are_nodes_apart(free, workloads):
+    is_apart = are_nodes_apart(free, workloads)
+    if not is_apart or not all(has_devices(plan) for _, plan in workloads):
+        found = _bound(free, workloads, first, is_late)
+        if found is not None:
+            return found
+    if not is_apart:
         return _walk(free, pods, None if first.pending else first, is_late)
     states = find_states(free, workloads, is_late)
     if isinstance(states, Halted):
         return _undecided(first, states.why)
-    return _pack(free, states, first) if first.pending else _judge_orders(free, states, first)
+    return _pack(free, states, first, states.pods) if first.pending else _judge_orders(free, states, first)
 
 
-def _pack(free: FreeFleet, states: States, first: Order) -> JointVerdict:
-    """The verdict where one order leaves pods pending: whether another one places all of them."""
+def _bound(
+    free: FreeFleet,
+    workloads: Sequence[tuple[Workload, PodPlan]],
+    first: Order,
+    is_late: Callable[[], bool],
+) -> JointVerdict | None:
+    """The verdict where bounds show it, without all states of the platform."""
+    bounds = find_bounds(free, workloads, is_late)
+    if isinstance(bounds, Halted):
+        return None
+    if first.pending:
+        found = _pack(free, bounds.states, first, bounds.pods)
+        if found.verdict != "not-decided":
+            return found
+        works = bounds.find_order()
+        if works is None:
+            return None
+        return JointVerdict(
+            verdict="depends-on-order", reasons=_tell_waiting(first), works=works, fails=first
+        )
+    shown = bounds.decide()
+    if isinstance(shown, Order):
+        return JointVerdict(
+            verdict="depends-on-order", reasons=_tell_waiting(shown), works=first, fails=shown
+        )
+    return None if shown is None else JointVerdict(verdict="always", reasons=shown, works=first)
+
+
+def _pack(free: FreeFleet, states: States, first: Order, arriving: Sequence[EqualPods]) -> JointVerdict:
+    """The verdict where one order leaves pods pending: whether another one places all of them.
+
+    Args:
+        free: The fleet.
+        states: The states of nodes.
+        first: The order.
+        arriving: All pods, numbered as in the states, and then those that the states leave out.
+    """
     pods, kinds = states.pods, states.kinds
     short = prove_never(kinds, pods)
     if short:
         return JointVerdict(verdict="never", reasons=(str(short[0]),), fails=first, shortages=short)
     if not has_solver():
-        return _undecided(first, _NO_SOLVER)
-    packed = pack(kinds, pods, seconds=_SECONDS)
+        return _undecided(first, NO_SOLVER)
+    packed = pack(kinds, pods, seconds=SECONDS)
     if packed is None:
-        return _undecided(first, f"packing all pods took longer than {_SECONDS:g} s")
+        return _undecided(first, f"packing all pods took longer than {SECONDS:g} s")
     if packed.most < sum(each.count for each in pods):
         return JointVerdict(verdict="never", reasons=_tell_never(kinds, pods, packed), fails=first)
-    works = _play(free, states, packed)
+    works = _play(free, states, packed, arriving)
     if works is None or works.pending:
         return _undecided(
             first, f"an assignment of all pods was not confirmed by the allocator{_why(states)}"
@@ -97,13 +133,13 @@ def _judge_orders(free: FreeFleet, states: States, works: Order) -> JointVerdict
     proofs: list[str] = []
     for which, each in enumerate(pods):
         nodes = sum(len(kind.nodes) for kind in kinds if is_open(kind, which))
-        closed = _close(kinds, pods, which, 1 if each.on_each else nodes)
+        closed = close_nodes(kinds, pods, which, 1 if each.on_each else nodes)
         if isinstance(closed, str):
             return _undecided(works, closed)
         if not closed.chosen and nodes:
             proofs.append(f"others can close at most {closed.most:,} of {count(nodes, 'node')} to {each}")
             continue
-        fails = _play(free, states, closed) if closed.chosen else None
+        fails = _play(free, states, closed, pods) if closed.chosen else None
         if fails is None or not fails.pending:
             why = f"an order that leaves {each} pending was not confirmed by the allocator{_why(states)}"
             return _undecided(works, why)
@@ -119,22 +155,6 @@ def _why(states: States) -> str:
         if states.is_exact
         else ": its pods differ too much in what they request of nodes to know all states"
     )
-
-
-def _close(kinds: Sequence[NodeKind], pods: Sequence[EqualPods], which: int, nodes: int) -> Assignment | str:
-    """Fillings that close so many nodes to one of the equal pods, or the most that can be closed; or why neither is known."""
-    most = bound_closed(kinds, pods, which)
-    if most < nodes:
-        return Assignment(most)
-    tried = try_closing(kinds, pods, which)
-    if tried is not None:
-        return Assignment(most, tuple(tried))
-    if not has_solver():
-        return _NO_SOLVER
-    closed = close(kinds, pods, which, seconds=_SECONDS)
-    if closed is None:
-        return f"closing nodes to {pods[which]} took longer than {_SECONDS:g} s"
-    return closed if closed.most >= nodes else Assignment(closed.most)
 
 
 def _walk(
@@ -162,16 +182,19 @@ def _walk(
     )
 
 
-def _play(free: FreeFleet, states: States, assignment: Assignment) -> Order | None:
+def _play(
+    free: FreeFleet, states: States, assignment: Assignment, arriving: Sequence[EqualPods]
+) -> Order | None:
     """Play an assignment through: its fillings node by node, then all other pods."""
-    player = Player(free, states.pods)
+    player = Player(free, arriving)
+    is_exact = states.is_exact and arriving is states.pods
     for kind, chosen in zip(states.kinds, assignment.chosen, strict=True):
         nodes = iter(kind.nodes)
         for filling, number in chosen:
             for _ in range(number):
                 node = next(nodes)
                 # Where pods that differ count as equal, a node may not take all of them.
-                if not all([player.arrive(which, node) for which in filling.arrivals]) and states.is_exact:  # noqa: C419
+                if not all([player.arrive(which, node) for which in filling.arrivals]) and is_exact:  # noqa: C419
                     return None
     return player.finish()
 

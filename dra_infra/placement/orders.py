@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Final
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
@@ -16,7 +15,7 @@ from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import EqualPods, Halted, find_interchangeable
 from dra_infra.placement.free_fleet import FirstFit, FreeFleet
 from dra_infra.placement.outcomes import Chosen, Impossible
-from dra_infra.placement.placement import Arrivals, Order
+from dra_infra.placement.placement import Order
 
 STATES_LIMIT: Final = 20_000
 """States of a platform before the walk through all of them is given up."""
@@ -49,15 +48,29 @@ class Player:
 
     def arrive(self, which: int, node: int) -> bool:
         """Put one of the equal pods *which* on a node; false when the node does not take it."""
-        state, plan = self._fit.state, self._plan_of(which)
-        if not _is_open(self._free, state, plan, node):
-            return False
-        outcome = state.attempt(plan, node)
-        if not isinstance(outcome, Chosen):
-            return False
-        state.commit(plan, node, outcome)
-        self._note(which, node)
-        return True
+        state = self._fit.state
+        tried: set[Hashable] = set()
+        for waiting in self._waiting[which]:
+            key = self._free.key_of(waiting.plan), waiting.plan.shape.key
+            if key in tried:
+                continue
+            tried.add(key)
+            if not _is_open(self._free, state, waiting.plan, node):
+                continue
+            outcome = state.attempt(waiting.plan, node)
+            if isinstance(outcome, Chosen):
+                state.commit(waiting.plan, node, outcome)
+                self._note(which, waiting, node)
+                return True
+        return False
+
+    def crowd(self, by: Sequence[int], node: int, plan: PodPlan) -> None:
+        """Put pods of the numbers *by* on a node for as long as it would take one of the plan."""
+        state = self._fit.state
+        for which in by:
+            while self._waiting[which] and isinstance(state.attempt(plan, node), Chosen):
+                if not self.arrive(which, node):
+                    break
 
     def finish(self) -> Order:
         """Let all others arrive, in order, until none of those that wait finds a node."""
@@ -65,12 +78,11 @@ class Player:
         while progress:
             # Pods that want to be near others find a node behind these.
             progress = sum(self._place_all(which) for which in range(len(self._pods))) > 0
-        arrivals = tuple(
-            Arrivals(owner=owner, node=self._free.cluster.nodes[node].name, pods=len(list(group)))
-            for (owner, node), group in groupby(self._arrived)
+        nodes = self._free.cluster.nodes
+        return Order.of(
+            ((owner, nodes[node].name) for owner, node in self._arrived),
+            [(each.owner, each.pods) for group in self._waiting for each in group],
         )
-        left = [(each.owner, each.pods) for group in self._waiting for each in group]
-        return Order(arrivals=arrivals, pending=tuple(left))
 
     def _place_all(self, which: int) -> int:
         """Let equal pods arrive as long as one finds a node; how many did."""
@@ -80,20 +92,18 @@ class Player:
                 if self._waiting[which] and node not in self._done[which]:
                     self.arrive(which, node)
         else:
-            while self._waiting[which] and (placed := self._fit.place(self._plan_of(which))):
-                self._note(which, placed.node)
+            # Those that count as equal may differ in amounts, so one that waits says nothing of the next.
+            for each in list(self._waiting[which]):
+                while each.pods and (placed := self._fit.place(each.plan)):
+                    self._note(which, each, placed.node)
         return len(self._arrived) - before
 
-    def _plan_of(self, which: int) -> PodPlan:
-        return self._waiting[which][0].plan
-
-    def _note(self, which: int, node: int) -> None:
-        waiting = self._waiting[which][0]
+    def _note(self, which: int, waiting: _Waiting, node: int) -> None:
         self._arrived.append((waiting.owner, node))
         self._done[which].add(node)
         waiting.pods -= 1
         if not waiting.pods:
-            del self._waiting[which][0]
+            self._waiting[which].remove(waiting)
 
 
 @dataclass(slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
 from dra_infra.explanation.records import FitVerdict
@@ -154,6 +155,15 @@ class Order:
 
     arrivals: tuple[Arrivals, ...]
     pending: tuple[tuple[ObjectRef, int], ...] = ()
+
+    @classmethod
+    def of(cls, arrived: Iterable[tuple[ObjectRef, str]], pending: Iterable[tuple[ObjectRef, int]]) -> Order:
+        """The order of pods, each with the owner and the node that it went to."""
+        arrivals = tuple(
+            Arrivals(owner=owner, node=node, pods=len(list(group)))
+            for (owner, node), group in groupby(arrived)
+        )
+        return cls(arrivals=arrivals, pending=tuple(each for each in pending if each[1]))
 
     def __str__(self) -> str:
         shown = [str(each) for each in self.arrivals[:_SHOWN]]

@@ -29,7 +29,14 @@ from dra_infra.placement.joint import (
 )
 from dra_infra.placement.joint_verdict import judge_jointly
 from dra_infra.placement.outcomes import Aborted, NotDecided
-from dra_infra.placement.placement import JointVerdict, NodePlacement, Placement, Reason, WorkloadPlacement
+from dra_infra.placement.placement import (
+    JointVerdict,
+    NodePlacement,
+    Order,
+    Placement,
+    Reason,
+    WorkloadPlacement,
+)
 from dra_infra.placement.workloads import ProgramObjects
 
 
@@ -102,15 +109,15 @@ def place(
     scheduler = _Scheduler(free, makers)
     answers = scheduler.place_gangs(workloads, [scheduler.place_alone(each) for each in workloads])
     order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
-    wanted = [workloads[number] for number in order]
+    wanted = [*(workloads[number] for number in order), *opened.bystanders]
     made, refused = makers.make_together(wanted)
     together = place_together(free, made)
-    joint = dict(zip(order, together.pods, strict=True))
+    joint = dict(zip(order, together.pods, strict=False))
     placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(answers))
     return Placement(
         fleet=fleet,
         workloads=placed,
-        joint=_judge_jointly(free, placed, wanted, made, refused, is_late),
+        joint=_judge_jointly(free, placed, makers, wanted, made, together.order, refused, is_late),
         joint_at_most=_judge_at_most(free, placed, wanted, makers, is_late),
         notes=(
             *fleet.notes,
@@ -197,7 +204,11 @@ class _Scheduler:
                 for each in map(workloads.__getitem__, numbers)
                 if isinstance(each.plan, PodPlan)
             ]
-            if len(plans) > 1 and (joint := judge_jointly(self.free, plans)).verdict == "never":
+            if len(plans) < 2:
+                continue
+            first = place_together(self.free, [workload for workload, _ in plans]).order
+            joint = judge_jointly(self.free, plans, first)
+            if joint.verdict == "never":
                 text = f"{owner} needs all of its pods, and its parts {joint}"
                 reason = Reason(code="gang-does-not-fit", message=text)
                 for number in numbers:
@@ -304,24 +315,28 @@ def _halt_code(halt: Aborted | NotDecided) -> str:
 def _judge_jointly(
     free: FreeFleet,
     placed: Sequence[WorkloadPlacement],
+    makers: ObjectMakers,
     wanted: Sequence[Workload],
     made: Sequence[Workload],
+    first: Order,
     refused: Sequence[str],
     is_late: Callable[[], bool] | None,
 ) -> JointVerdict:
     answers = {answer.owner: answer for answer in placed}
     for each, made_of in zip(wanted, made, strict=True):
-        reasons = answers[each.owner].reasons
-        if isinstance(each.plan, Undecided) or answers[each.owner].verdict == "not-decided":
+        answer = answers.get(each.owner)
+        reasons = answer.reasons if answer else each.plan.reasons if isinstance(each.plan, Undecided) else ()
+        if isinstance(each.plan, Undecided) or (answer and answer.verdict == "not-decided"):
             why = f": {reasons[0]}" if reasons else ""
             return JointVerdict(verdict="not-decided", reasons=(f"{each.owner} is not decided{why}",))
         if each.replicas is not None and (made_of.replicas or 0) < each.replicas:
             # Quotas count whatever the order, so what one order makes is the most that any does.
-            alone = [f"{each.owner}: {reason}" for reason in reasons if reason.code == "quota-refuses"]
-            beside = [note for note in refused if note.startswith(f"{each.owner} ")]
-            return JointVerdict(verdict="never", reasons=(*alone, *beside, "a quota refuses pods")[:1])
+            most, refusal = makers.count_alone(each.owner, each.plan, each.replicas)
+            alone = f"{each.owner}: {show_refusal(most, each.replicas, refusal)}"
+            beside = next((note for note in refused if note.startswith(f"{each.owner} ")), alone)
+            return JointVerdict(verdict="never", reasons=(alone if most < each.replicas else beside,))
     plans = [(each, each.plan) for each in wanted if isinstance(each.plan, PodPlan)]
-    return judge_jointly(free, plans, is_late or (lambda: False))
+    return judge_jointly(free, plans, first, is_late or (lambda: False))
 
 
 def _judge_at_most(
@@ -336,7 +351,8 @@ def _judge_at_most(
     if most == list(wanted):
         return None
     made, refused = makers.make_together(most)
-    return _judge_jointly(free, placed, most, made, refused, is_late)
+    first = place_together(free, made).order
+    return _judge_jointly(free, placed, makers, most, made, first, refused, is_late)
 
 
 def _tell_autoscaled(workload: Workload, room: int) -> Iterator[Reason]:

@@ -226,13 +226,15 @@ def holds_claims(value: Any) -> bool:
     return isinstance(value, list) and any(map(holds_claims, value))
 
 
-def find_bystanders(objects: ProgramObjects) -> list[tuple[ObjectRef, PodShape]]:
-    """The pods of the program that are not placed, for they use no devices."""
+def find_bystanders(objects: ProgramObjects) -> list[Workload]:
+    """The workloads of the program whose pods use no devices: they take CPU, memory and pod slots of nodes."""
     return [
-        (template.owner, _read_shape(template, template.spec))
+        _read_workload(template, manifest, objects)
         for manifest in objects.manifests
         for template in objects.kinds.find_pod_templates(with_runtime(manifest, objects.manifests))
-        if not template.spec.get("resourceClaims") and not asks_by_extended_resource(template.spec, objects)
+        if not template.spec.get("resourceClaims")
+        and not asks_by_extended_resource(template.spec, objects)
+        and template.owner.kind != "PodTemplate"
     ]
 
 

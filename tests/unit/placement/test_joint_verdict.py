@@ -87,7 +87,10 @@ PODS = st.lists(
             "cpu": st.sampled_from(["0", "1", "2"]),
             "kind": st.sampled_from(["Deployment", "Deployment", "DaemonSet"]),
             "shared": st.sampled_from([False, False, False, True]),
-            "beside": st.sampled_from(["", "", "", "apart", "near", "near-own", "spread"]),
+            "plain": st.sampled_from([False, False, True]),
+            "beside": st.sampled_from(
+                ["", "", "", "apart", "apart-zone", "near", "near-own", "spread", "port"]
+            ),
         }
     ),
     min_size=1,
@@ -102,6 +105,8 @@ def beside(how, own, other):
         return [{"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}]
 
     required = "requiredDuringSchedulingIgnoredDuringExecution"
+    if how == "apart-zone":
+        return {"affinity": {"podAntiAffinity": {required: near(own, "zone")}}}
     if how == "apart":
         return {"affinity": {"podAntiAffinity": {required: near(own, "kubernetes.io/hostname")}}}
     if how in ("near", "near-own"):
@@ -134,13 +139,14 @@ def a_platform(nodes, pods):
         length = each["length"]
         driver = build.DRIVER
         tests = [f'device.attributes["{driver}"].?length.orValue(0) == {length}'] if length else []
+        asks = f"{'claim' if each['shared'] else 'template'}:t{number}"
         request = build.a_request("gpu", *tests, count=1 if length else each["count"])
         make = build.a_claim if each["shared"] else build.a_template
         manifests.append(make(f"t{number}", request))
         manifests.append(
             build.a_deployment(
                 f"w{number}",
-                f"{'claim' if each['shared'] else 'template'}:t{number}",
+                *(() if each["plain"] else (asks,)),
                 replicas=each["replicas"],
                 kind=each["kind"],
                 labels={"app": f"w{number}"},
@@ -148,6 +154,9 @@ def a_platform(nodes, pods):
                 **beside(each["beside"], f"w{number}", f"w{(number + 1) % len(pods)}"),
             )
         )
+        if each["beside"] == "port":
+            (container,) = manifests[-1]["spec"]["template"]["spec"]["containers"]
+            container["ports"] = [{"containerPort": 80, "hostPort": 80}]
     return build.a_fleet(*slices, nodes=named), manifests
 
 
@@ -286,15 +295,105 @@ def test_nodes_that_hang_together_are_told_apart_by_their_places_alone(zones, ve
     assert place(manifests, fleet).joint.verdict == verdict
 
 
-def test_a_platform_with_too_many_states_is_not_decided_and_shows_the_order_that_works(monkeypatch):
-    monkeypatch.setattr(orders, "STATES_LIMIT", 200)
+def test_pods_that_hang_together_are_decided_by_bounds_where_states_are_too_many(monkeypatch):
+    monkeypatch.setattr(orders, "STATES_LIMIT", 1)
     nodes = [build.a_node(f"n{number:02}", labels={"zone": f"z{number % 4}"}) for number in range(36)]
     fleet = build.a_fleet(*(build.gpus(each.name) for each in nodes), nodes=nodes)
+
+    def judge(replicas):
+        manifests = [build.a_class(), build.a_template("t", build.a_request())]
+        for name, how in (("a", "near"), ("b", "near"), ("c", "spread"), ("d", "apart-zone")):
+            fields = beside(how, name, name)
+            number = 4 if how == "apart-zone" else replicas
+            labels = {"app": name}
+            manifests.append(build.a_deployment(name, "template:t", replicas=number, labels=labels, **fields))
+        return place(manifests, fleet).joint
+
+    always = judge(9)
+    assert (always.verdict, always.works.pending) == ("always", ())
+    assert "others leave nodes open to Deployment ml/d in 4 of 4 places by zone" in always.reasons
+    # Together, a and b leave no node of a zone to c.
+    assert judge(45).verdict == "depends-on-order"
+    never = judge(100)
+    assert never.verdict == "never"
+    assert never.reasons[0].startswith("304 devices asked")
+
+
+def a_fleet_of(cpu, count, gpus=8):
+    nodes = [
+        build.a_node(f"n{number}", allocatable={"cpu": cpu, "memory": "1Ti", "pods": "110"})
+        for number in range(count)
+    ]
+    return build.a_fleet(*(build.gpus(each.name, gpus) for each in nodes), nodes=nodes)
+
+
+def with_web(fleet, replicas, cpu, *, kind="Deployment", **fields):
+    """A pod with a GPU and 60 CPU, beside pods without claims."""
+    asks = [build.a_class(), build.a_template("t", build.a_request())]
+    gpu = build.a_deployment("gpu", "template:t", requests={"cpu": "60"})
+    web = build.a_deployment("web", replicas=replicas, kind=kind, requests={"cpu": cpu}, **fields)
+    return place([*asks, gpu, web], fleet)
+
+
+def test_pods_without_claims_take_what_pods_with_claims_need():
+    assert with_web(a_fleet_of("64", 2), 9, "1").joint.verdict == "always"
+    assert with_web(a_fleet_of("64", 2), 10, "1").joint.verdict == "depends-on-order"
+    joint = with_web(a_fleet_of("64", 2), 8, "8").joint
+    assert joint.verdict == "depends-on-order"
+    assert (joint.works.pending, joint.fails.pending[0][0].name) == ((), "gpu")
+    joint = with_web(a_fleet_of("64", 2), 9, "8").joint
+    assert (joint.verdict, joint.reasons) == ("never", ("132 cpu asked, 2 nodes have 128",))
+
+
+def test_a_pod_without_claims_that_can_be_left_pending_is_named():
     manifests = [build.a_class(), build.a_template("t", build.a_request())]
-    for name in ("a", "b", "c", "d"):
-        fields = beside("near", name, name)
-        manifests.append(build.a_deployment(name, "template:t", replicas=9, labels={"app": name}, **fields))
-    joint = place(manifests, fleet).joint
-    assert (joint.verdict, joint.fails) == ("not-decided", None)
+    for name, cpu, claims in (("gpu", "60", ["template:t"]), ("small", "4", ()), ("large", "64", ())):
+        manifests.append(build.a_deployment(name, *claims, requests={"cpu": cpu}))
+    joint = place(manifests, a_fleet_of("64", 2)).joint
+    assert joint.verdict == "depends-on-order"
+    assert joint.fails.pending == ((build.ObjectRef("Deployment", "large", "ml"), 1),)
     assert joint.works.pending == ()
-    assert "and there are more" in joint.reasons[0]
+
+
+def test_a_daemon_without_claims_is_on_every_node_that_takes_it():
+    assert with_web(a_fleet_of("64", 3), None, "4", kind="DaemonSet").joint.verdict == "always"
+    joint = with_web(a_fleet_of("64", 1), None, "5", kind="DaemonSet").joint
+    assert joint.verdict == "never"
+    assert with_web(a_fleet_of("64", 3), None, "5", kind="DaemonSet").joint.verdict == "never"
+
+
+def test_pods_without_claims_that_no_node_lets_in_are_left_out_and_named():
+    placement = with_web(a_fleet_of("64", 2), 99, "8", nodeSelector={"pool": "cpu"})
+    assert placement.joint.verdict == "always"
+    assert any(
+        note.startswith("Deployment ml/web is left out: it uses no devices") for note in placement.notes
+    )
+
+
+def test_hundreds_of_pods_without_claims_are_decided_by_what_they_take_together():
+    fleet = a_fleet_of("192", 30)
+    manifests = [build.a_class(), build.a_template("t", build.a_request(count=4))]
+    manifests += [build.a_deployment("w", "template:t", replicas=20, requests={"cpu": "32"})]
+    for number in range(60):
+        cpu = {"cpu": f"{100 + 25 * number}m", "memory": f"{64 + number}Mi"}
+        manifests.append(build.a_deployment(f"p{number:02}", replicas=9, requests=cpu))
+    joint = place(manifests, fleet).joint
+    assert joint.verdict == "always"
+    assert "others can close at most" in joint.reasons[0]
+    manifests.append(build.a_deployment("large", replicas=30, requests={"cpu": "150"}))
+    joint = place(manifests, fleet).joint
+    assert (joint.verdict, joint.fails.pending[0][0].name) == ("depends-on-order", "large")
+
+
+def test_a_quota_that_refuses_a_pod_without_claims_is_told():
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "team", "namespace": "ml"},
+        "spec": {"hard": {"pods": "3"}},
+    }
+    manifests = [build.a_class(), build.a_template("t", build.a_request()), quota]
+    manifests += [build.a_deployment("a", "template:t"), build.a_deployment("web", replicas=4)]
+    joint = place(manifests, a_fleet_of("64", 2)).joint
+    assert joint.verdict == "never"
+    assert joint.reasons[0].startswith("Deployment ml/web: 3 of 4 pods are made")
