@@ -204,7 +204,11 @@ class Bounds:
         shape = asker.plan.shape
         kinds = self._kinds_for(asker)
         blocked, apart = self._find_conflicts(asker)
-        places = {*(each.topology_key for each in (*shape.near, *shape.spread)), *apart}
+        places = {
+            *(each.topology_key for each in shape.near),
+            *(each.topology_key for each in shape.spread),
+            *apart,
+        }
         if not places and (not blocked or not asker.on_each):
             return self._prove_room(asker, kinds, blocked)
         if (

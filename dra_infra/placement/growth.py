@@ -25,7 +25,7 @@ from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import Halted, NodeKind, States, are_nodes_apart, find_states
 from dra_infra.placement.free_fleet import FreeFleet
 from dra_infra.placement.integer_programs import Growing, grow, has_solver
-from dra_infra.placement.joint import ObjectMakers, OpenProgram, open_program
+from dra_infra.placement.joint import ObjectMakers, OpenProgram, open_program, place_together
 from dra_infra.placement.joint_verdict import judge_jointly
 from dra_infra.placement.outcomes import Chosen
 from dra_infra.placement.placement import Growth, GrowthAnswer, Order, Placement
@@ -147,7 +147,7 @@ class _Search:
 
     def _propose(self, top: OpenProgram) -> Added | None:
         """The growth that an integer program finds; None where there is no program for it, or no answer."""
-        made, _ = ObjectMakers(top.objects, self._taken.made).make_together(top.workloads)
+        made, _ = ObjectMakers(top.objects, self._taken.made).make_together(top.arriving)
         workloads = [(each, each.plan) for each in made if isinstance(each.plan, PodPlan)]
         if len(workloads) < len(made) or not has_solver() or not are_nodes_apart(top.free, workloads):
             return None
@@ -165,17 +165,20 @@ class _Search:
 
         Pods are not spread, nothing ends an attempt on the new nodes, and DaemonSets have their pods there.
         """
-        if any(isinstance(each.plan, PodPlan) and each.plan.shape.spread for each in top.workloads):
+        if any(isinstance(each.plan, PodPlan) and each.plan.shape.spread for each in top.arriving):
             return False
         placed = self._at(self._largest)
         if any(reason.code == "allocation-aborted" for each in placed.workloads for reason in each.reasons):
             return False
         daemons = [
             (each, each.plan)
-            for each in top.workloads
+            for each in top.arriving
             if each.replicas is None and isinstance(each.plan, PodPlan)
         ]
-        return not daemons or judge_jointly(top.free, daemons, self._is_late).works is not None
+        if not daemons:
+            return True
+        first = place_together(top.free, [each for each, _ in daemons]).order
+        return judge_jointly(top.free, daemons, first, self._is_late).works is not None
 
     def _try_all(self, *, steady: bool) -> Growth:
         sizes = sorted(
@@ -317,7 +320,7 @@ def find_held(
         for each in slice_.spec.devices or ()
     }
     numbers = {node.name: number for number, node in enumerate(free.cluster.nodes)}
-    plans = {each.owner: each.plan for each in program.workloads if isinstance(each.plan, PodPlan)}
+    plans = {each.owner: each.plan for each in program.arriving if isinstance(each.plan, PodPlan)}
     users: defaultdict[tuple[str, object], set[ObjectRef]] = defaultdict(set)
     state = free.state()
     for arrival in order.arrivals:

@@ -138,6 +138,11 @@ class OpenProgram:
     free: FreeFleet
     notes: Sequence[str]
 
+    @property
+    def arriving(self) -> tuple[Workload, ...]:
+        """All workloads whose pods go to nodes of the fleet."""
+        return *self.workloads, *self.bystanders
+
 
 def open_program(
     manifests: Sequence[Mapping[str, Any]],

@@ -113,8 +113,8 @@ def _most(free: FreeFleet, state: ClusterState, node: int, demands: Sequence[Dem
 
 def _asking(demands: Sequence[Demand], count: int) -> Demand:
     """The one request of *demands*, with another number of devices."""
-    (demand,) = (each for each in demands if each.devices.requests)
-    (request,) = demand.devices.requests or ()
+    demand = next(each for each in demands if each.devices.requests)
+    request = next(iter(demand.devices.requests or ()))
     exactly: ExactDeviceRequest = request.exactly.changed({"count": count})  # type: ignore[union-attr]  # it has one
     devices = demand.devices.changed({"requests": [request.changed({"exactly": exactly})]})
     return replace(demand, devices=devices, key=f"{demand.key} with a count of {count}")

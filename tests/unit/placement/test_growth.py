@@ -204,6 +204,7 @@ def test_a_gpu_in_partitions_is_one_device():
                 "cpu": "0",
                 "kind": "Deployment",
                 "shared": False,
+                "plain": False,
                 "beside": "",
             }
         ],

@@ -342,7 +342,15 @@ def test_pods_without_claims_take_what_pods_with_claims_need():
     assert joint.verdict == "depends-on-order"
     assert (joint.works.pending, joint.fails.pending[0][0].name) == ((), "gpu")
     joint = with_web(a_fleet_of("64", 2), 9, "8").joint
-    assert (joint.verdict, joint.reasons) == ("never", ("132 cpu asked, 2 nodes have 128",))
+    assert (joint.verdict, joint.reasons) == (
+        "never",
+        (
+            (
+                "132 cpu asked (60 cpu by Deployment ml/gpu, 72 cpu by Deployment ml/web); 2 nodes can serve pods that ask "
+                "for 128 cpu at once"
+            ),
+        ),
+    )
 
 
 def test_a_pod_without_claims_that_can_be_left_pending_is_named():
