@@ -15,6 +15,7 @@ from dra_infra.catalog.driver_settings import Where, read_driver_settings, refus
 from dra_infra.catalog.drivers import drivers, read_pins
 from dra_infra.catalog.machines import node_kinds, node_names, refusal_of
 from dra_infra.catalog.node_groups import NodeGroup
+from dra_infra.catalog.publication import DRANET
 from dra_infra.catalog.records import FleetKind, fleet_kinds
 from dra_infra.errors import FleetError, InvalidSpecError, Problem
 from dra_infra.output.wording import nearest
@@ -22,7 +23,7 @@ from dra_infra.output.wording import nearest
 MAX_NODES: Final = 100_000
 """Most nodes of a named fleet; Kubernetes itself is tested to 5,000."""
 
-_GPU_KEYS: Final = ("mig", "featureGates", "consumableShares", "computeDomains")
+_GPU_KEYS: Final = ("mig", "featureGates", "consumableShares", "computeDomains", "dranet")
 _EXAMPLE_KEYS: Final = ("gpuPartitions", "gpuAllowMultipleAllocations")
 _EXAMPLE_MEMORY_GI: Final = 80
 _OTHERS: Final = "`dra-infra catalog machines` lists machines of clouds; a file is named by its path"
@@ -53,6 +54,7 @@ def read_group(written: Mapping[str, Any], where: Where) -> tuple[NodeGroup | No
     values: dict[str, Any] = {}
     if kind.gpu:
         values = read_driver_settings(written, kind, line, devices, where, problems)
+        values["dranet"] = _dranet(written.get("dranet", False), kind, where, problems)
     elif not problems:
         values = _example_values(written, line, where, problems)
     if problems:
@@ -139,6 +141,17 @@ def _whole(
     return default
 
 
+def _dranet(written: Any, kind: FleetKind, where: Where, problems: list[Problem]) -> bool:
+    if not isinstance(written, bool):
+        message = f"{str(written)[:40]!r} is neither true nor false"
+        problems.append(refused(where("dranet"), message, "write true"))
+    elif written and DRANET not in kind.published:
+        known = [name for name, each in node_kinds().items() if each.gpu and DRANET in each.published]
+        message = "what DRANET publishes on such nodes is not known here"
+        problems.append(refused(where("dranet"), message, f"it is known of {', '.join(known)}"))
+    return bool(written)
+
+
 def _example_values(
     written: Mapping[str, Any], line: str, where: Where, problems: list[Problem]
 ) -> dict[str, Any]:
@@ -173,6 +186,7 @@ _VALUED: Final = {
 }
 _SWITCHES: Final = {
     "compute-domains": "computeDomains",
+    "dranet": "dranet",
     "shareable": "gpuAllowMultipleAllocations",
 }
 _GATES: Final = {
@@ -180,8 +194,6 @@ _GATES: Final = {
     "fabric-partitions": "FabricManagerPartitioning",
     "vfio": "PassthroughSupport",
 }
-_EXAMPLE: Final = "example"
-"""The fleet of the example driver, which has releases of its own."""
 OPTIONS: Final = (*(f"{name}=" for name in _VALUED), *_SWITCHES, *_GATES)
 """Everything that a term can say behind name and count."""
 
@@ -206,7 +218,12 @@ def read_terms(text: str, *, driver: str | None = None) -> list[NodeGroup]:
             continue
         written: dict[str, Any] = {"kind": match["name"], "count": match["count"] or 1}
         problems.extend(_read_options(match["options"].split(), written, path, match["name"]))
-        if driver is not None and match["name"] != _EXAMPLE:
+        # Other drivers have releases of their own.
+        if (
+            driver is not None
+            and match["name"] in node_names()
+            and node_kinds()[node_names()[match["name"]]].gpu
+        ):
             written.setdefault("driver", driver)
         group, found = read_group(written, lambda _key: path)
         problems.extend(found)

@@ -11,7 +11,14 @@ from typing import Final, NamedTuple
 
 from pydantic import Field
 
-from dra_infra.catalog.records import Entry, Fact, FleetKind, fleet_kinds, fleet_names
+from dra_infra.catalog.records import (
+    Entry,
+    Fact,
+    FleetKind,
+    PublishedDevices,
+    fleet_kinds,
+    fleet_names,
+)
 from dra_infra.catalog.vocabulary import read_data
 
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
@@ -31,6 +38,7 @@ class Machine(Entry):
         allocatable: What is left of both for pods, estimated.
         accelerator: Value of GKE's label for the GPU.
         pci: Bus id, PCIe root and NUMA node of each GPU; those of `like` where it is empty.
+        published: Network interfaces as DRANET published them, by driver.
     """
 
     like: str
@@ -40,6 +48,7 @@ class Machine(Entry):
     allocatable: Mapping[str, str]
     accelerator: str = ""
     pci: tuple[tuple[str, str, int], ...] = ()
+    published: Mapping[str, PublishedDevices] = {}
 
 
 class RefusedMachines(Entry):
@@ -117,6 +126,7 @@ def _kind(name: str, cloud: Cloud, machine: Machine) -> FleetKind:
             "also": (),
             "source": cloud.source,
             "count": machine.gpus,
+            "published": machine.published,
             "labels": {**cloud.labels, **accelerator, INSTANCE_TYPE: name},
             "invented": invented,
         }

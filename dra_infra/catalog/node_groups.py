@@ -40,6 +40,7 @@ class NodeGroup:
         gates: Feature gates of the driver that are on, of those that decide what it publishes.
         shares: The driver's value `consumableShares`; empty for none.
         compute_domains: Whether `compute-domain.nvidia.com` publishes too.
+        dranet: Whether DRANET publishes the network interfaces too.
         partitions: The example driver's value `gpuPartitions`.
         shareable: The example driver's value `gpuAllowMultipleAllocations`.
         labels: Labels beside those that every such node has.
@@ -56,6 +57,7 @@ class NodeGroup:
     gates: frozenset[str] = frozenset()
     shares: str = ""
     compute_domains: bool = False
+    dranet: bool = False
     partitions: int = 0
     shareable: bool = False
     labels: tuple[tuple[str, str], ...] = ()
@@ -104,6 +106,7 @@ class NodeGroup:
             "vfio": "PassthroughSupport" in self.gates,
             f"shares={self.shares}": bool(self.shares),
             "compute-domains": self.compute_domains and not kind.compute_domains,
+            "dranet": self.dranet,
             f"partitions={self.partitions}": bool(self.partitions),
             "shareable": self.shareable,
         }

@@ -27,7 +27,7 @@ from dra_infra.catalog.node_groups import (
     shareable_capacity,
     short_name,
 )
-from dra_infra.catalog.records import gpu_products
+from dra_infra.catalog.records import PublishedDevices, gpu_products
 from dra_infra.kubernetes.api.device_class import (
     CELDeviceSelector,
     DeviceClass,
@@ -51,6 +51,7 @@ from dra_infra.kubernetes.api.resource_slice import (
 from dra_infra.kubernetes.scheduler.fleet import Node
 
 COMPUTE_DOMAIN_DRIVER: Final = "compute-domain.nvidia.com"
+DRANET: Final = "dra.net"
 
 
 def compute_domain_release(line: str) -> DriverRelease:
@@ -253,14 +254,21 @@ def pools_of(group: NodeGroup, *, separate_counters: bool = True) -> tuple[PoolP
         group: The nodes.
         separate_counters: Whether counter sets are in a slice of their own, as from Kubernetes 1.35 on.
     """
+    listed = group.kind.published
     if not group.kind.gpu:
-        return (publish_example(group),)
+        own = listed.get(group.kind.driver)
+        return (_publish_listed(group.release, own, group.devices) if own else publish_example(group),)
     gpus = (
         publish_dynamic_mig(group, separate_counters=separate_counters)
         if "DynamicMIG" in group.gates
         else _publish_gpus(group)
     )
-    return (gpus, publish_compute_domains(group.line)) if group.compute_domains else (gpus,)
+    pools = [gpus]
+    if group.compute_domains:
+        pools.append(publish_compute_domains(group.line))
+    if group.dranet:
+        pools.append(_publish_listed(drivers()[DRANET].newest, listed[DRANET]))
+    return tuple(pools)
 
 
 def publish_nodes(
@@ -328,6 +336,21 @@ def _publish_gpus(group: NodeGroup) -> PoolPattern:
         if "PassthroughSupport" in group.gates:
             devices.append(vfio_device(group, minor))
     return PoolPattern(group.release.driver, (SlicePattern(by_name(devices)),))
+
+
+def _publish_listed(release: DriverRelease, listed: PublishedDevices, most: int | None = None) -> PoolPattern:
+    """The first devices of a list, in one slice, without what the release does not publish yet."""
+    (type_,) = release.devices.values()
+    devices = []
+    for name, own in list(listed.devices.items())[:most]:
+        attributes = {}
+        for written, value in {**listed.attributes, **own}.items():
+            entry = type_.attributes.get(written if "/" in written else f"{release.driver}/{written}")
+            if entry is not None:
+                attributes[written] = DeviceAttribute.model_validate({entry.type: value})
+        device = Device(name=name, attributes=attributes, capacity=capacity_of(type_, listed.capacity))
+        devices.append(DevicePattern(device))
+    return PoolPattern(release.driver, (SlicePattern(tuple(devices)),))
 
 
 def _prototypes(pools: Sequence[PoolPattern]) -> list[tuple[int, _Prototype]]:

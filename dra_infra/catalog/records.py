@@ -52,6 +52,20 @@ class InventedNode(Entry):
     brand: str = ""
 
 
+class PublishedDevices(Entry):
+    """Devices of a node as a driver writes them into its slice, the same on every node.
+
+    Args:
+        attributes: What all devices have, by name as the driver writes it; the driver's entry says the type.
+        capacity: Likewise.
+        devices: Attributes that a device has for itself, by the name of the device.
+    """
+
+    attributes: dict[str, str | int | bool] = {}
+    capacity: dict[str, str] = {}
+    devices: dict[str, dict[str, str | int | bool]] = Field(min_length=1)
+
+
 class FleetKind(Fact):
     """A fleet that has a name: equal nodes of one kind, whose devices come from one release line of a driver.
 
@@ -64,6 +78,7 @@ class FleetKind(Fact):
         pci_name: Name of the GPU in the PCI database.
         compute_domains: Whether the driver's part for ComputeDomains is there, where nothing is said.
         labels: Labels of nodes that a cloud sets.
+        published: Devices that are listed one by one, by driver.
     """
 
     title: str
@@ -77,6 +92,7 @@ class FleetKind(Fact):
     compute_domains: bool = False
     kernel_driver: KernelDriver | None = None
     labels: dict[str, str] = {}
+    published: dict[str, PublishedDevices] = {}
     invented: InventedNode
 
 

@@ -118,7 +118,8 @@ def test_pins_name_a_release_line(text, driver, line):
         ("26.4", "25.12"),
         ("nonsense", "25.12"),
         ("gpu.example.com=9.9", "0.4"),
-        ("gpu.amd.com=1.0", GPU),
+        ("gpu.amd.com=1.0", "0.1"),
+        ("gpu.unknown.com=1.0", GPU),
         ("=", GPU),
     ],
 )

@@ -12,6 +12,7 @@ from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.fleet_terms import KEYS, MAX_NODES, OPTIONS
 from dra_infra.catalog.fleets import load_node
 from dra_infra.catalog.gpus import systems
+from dra_infra.catalog.machines import node_kinds
 from dra_infra.catalog.records import fleet_kinds, fleet_names, gpu_products
 from dra_infra.errors import FleetError
 from dra_infra.kubernetes.api.quantity import Quantity
@@ -28,6 +29,8 @@ NAMES = [
     "example",
     "example-cpu",
     "example-net",
+    "gaudi2",
+    "gaudi3",
     "gb200-nvl72",
     "gb300-nvl72",
     "gh200",
@@ -40,8 +43,10 @@ NAMES = [
     "l4",
     "l40",
     "l40s",
+    "mi300x",
     "rtx-pro-6000",
     "t4",
+    "tpu-v6e-8",
     "v100-16gb",
     "v100-32gb",
 ]
@@ -212,7 +217,7 @@ def test_every_kind_of_fleet_names_its_source_and_every_name_leads_somewhere():
     assert len({*others, *NAMES}) == len(others) + len(NAMES)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("example")])
+@pytest.mark.parametrize("name", [name for name in NAMES if fleet_kinds()[name].gpu])
 def test_kinds_of_fleets_agree_with_products_and_systems(name):
     kind = fleet_kinds()[name]
     product, system = gpu_products()[kind.gpu], systems()[kind.system]
@@ -265,3 +270,34 @@ def test_a_node_on_its_own_is_that_of_its_name_or_the_first_under_its_name():
     (first_node,) = {each.spec.node_name for each in fleet.slices if each.spec.node_name == "a100-80gb-00"}
     its_own = [each.spec.devices for each in fleet.slices if each.spec.node_name == first_node]
     assert [each.spec.devices for each in published.slices] == its_own
+
+
+def test_devices_that_are_listed_are_what_the_newest_release_publishes():
+    listed = [kind.published for kind in node_kinds().values() if kind.published]
+    assert len(listed) > 4
+    for driver, devices in (pair for each in listed for pair in each.items()):
+        (type_,) = drivers()[driver].newest.devices.values()
+        own = {name for device in devices.devices.values() for name in device}
+        for name in {*devices.attributes, *own}:
+            assert (name if "/" in name else f"{driver}/{name}") in type_.attributes
+
+
+def test_amd_gpus_are_what_the_documentation_of_their_driver_shows():
+    device = all_devices(load_fleet("mi300x"))[0].to_manifest()
+    assert device["attributes"]["productName"] == {"string": "AMD_Instinct_MI300X_OAM"}
+    assert device["attributes"]["driverVersion"] == {"version": "6.12.12"}
+    assert {name: amount["value"] for name, amount in device["capacity"].items()} == {
+        "memory": "196592Mi",
+        "computeUnits": "304",
+        "simdUnits": "1216",
+    }
+
+
+def test_the_driver_of_a_program_is_that_of_nvidia_gpus_alone():
+    fleet = load_fleet("hgx-h100, mi300x, example-net", driver="0.5")
+    assert fleet.name == "hgx-h100 x 1 driver=0.5, mi300x x 1, example-net x 1"
+
+
+def test_settings_of_gpus_are_refused_on_devices_of_other_drivers():
+    assert "gpu.amd.com has none" in refused("mi300x mig=1g.10gb*7")[0].message
+    assert "known of p4d.24xlarge" in refused("hgx-h100 dranet")[0].hint

@@ -161,6 +161,40 @@ def test_pci_of_p4d_is_what_its_driver_published():
     assert roots == [f"pci0000:{root}" for root in ("10", "10", "20", "20", "90", "90", "a0", "a0")]
 
 
+def test_gpus_and_network_interfaces_of_p4d_are_paired_by_their_pcie_root():
+    nics = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "rdma"},
+        "spec": {
+            "selectors": [
+                {"cel": {"expression": "device.driver == 'dra.net' && device.attributes['dra.net'].rdma"}}
+            ]
+        },
+    }
+
+    def verdict(gpus, fleet):
+        template, pod = a_program("p4d.24xlarge", gpus)
+        template["spec"]["spec"]["devices"]["requests"].append(
+            {"name": "nic", "exactly": {"deviceClassName": "rdma"}}
+        )
+        template["spec"]["spec"]["devices"]["constraints"] = [
+            {"matchAttribute": "resource.kubernetes.io/pcieRoot"}
+        ]
+        program = [nics, template, pod]
+        assert validate(program) == ()
+        return place(program, load_fleet(fleet)).workloads[0].verdict
+
+    assert verdict(2, "p4d.24xlarge dranet") == "fits"
+    assert verdict(3, "p4d.24xlarge dranet") == "does-not-fit"
+    assert verdict(2, "p4d.24xlarge") == "does-not-fit"
+    (interfaces,) = [
+        each for each in load_fleet("p4d.24xlarge dranet").slices if each.spec.driver == "dra.net"
+    ]
+    assert validate([interfaces.to_manifest()]) == ()
+    assert len(interfaces.spec.devices) == 7
+
+
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [

@@ -43,6 +43,9 @@ SET = [
     "example partitions=2",
     "example driver=0.3 partitions=7",
     "example shareable partitions=4",
+    "mi300x devices=3",
+    "gaudi2",
+    "tpu-v6e-8",
 ]
 
 
@@ -56,13 +59,16 @@ def type_of(slice_, device):
         for each in drivers()[slice_.spec.driver].newest.devices
         if re.fullmatch(
             {
-                "gpu": r"gpu-\d+(-full|-partition-\d+)?",
+                "gpu": r"gpu-\d+(-\d+|-full|-partition-\d+)?",
                 "mig": r"gpu-\d+-mig-.*",
                 "vfio": r"gpu-vfio-\d+",
                 "channel": "channel-0",
                 "daemon": "daemon-0",
                 "nic": r"nic-\d+",
                 "numa": r"numa-\d+",
+                "accelerator": r"0000-[0-9a-f]{2}-00-0-0x\d+",
+                "tpu": r"\d+",
+                "interface": r"pci-.*",
             }[each],
             device.name,
         )
