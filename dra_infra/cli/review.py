@@ -29,7 +29,7 @@ from dra_infra.cli.printing import (
     write_output,
     write_painted,
 )
-from dra_infra.cli.settings import check_settings, choose_fleet, read_snapshot
+from dra_infra.cli.settings import check_settings, choose_fleet, read_snapshot, set_prices
 from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet
@@ -127,6 +127,7 @@ def run(
     head_commit: str | None,
     source: str | None,
     fleet: str | None,
+    prices: Path | None,
     snapshot: Path | None,
     values: Sequence[Path],
     stack: str | None,
@@ -188,6 +189,7 @@ def run(
             found,
             asked,
             fleet=fleet,
+            prices=prices,
             snapshot=snapshot,
             fail_on=fail_on,
             renderers={**RENDERERS, **_BRIEF} if brief else RENDERERS,
@@ -210,6 +212,7 @@ def _run(
     asked: Asked,
     *,
     fleet: str | None,
+    prices: Path | None,
     snapshot: Path | None,
     fail_on: FailOn,
     renderers: Mapping[str, Callable[[Review], str]],
@@ -239,6 +242,7 @@ def _run(
         if project and not (cluster and asked.head):
             check_settings(project, asked.stack, asked.config)
         chosen = cluster.fleet if cluster else choose_fleet(fleet, project, asked.config)
+        chosen = set_prices(chosen, prices) if chosen else None
         sides = read_sides(source, asked, project, tell)
         if wait_for_preview is not None:
             tell("waiting for the engine's preview")
@@ -300,7 +304,7 @@ def compare(
     head = replace(head, problems=_check(head, fleet, locate))
     running = Running.of(snapshot, base, head) if snapshot else NOTHING_RUNS
     placed: tuple[Placement, Placement] | tuple[None, None] = (None, None)
-    if fleet is not None and fleet.nodes:
+    if fleet is not None and (fleet.nodes or fleet.pools):
         placed = place_sides(base, head, fleet, running.taken, kinds)
     return review(
         base,
@@ -317,8 +321,8 @@ def compare(
 
 
 def _check(program: Program, fleet: Fleet | None, locate: Locate | None) -> tuple[Problem, ...]:
-    if fleet is not None and fleet.nodes:
-        return check_program(program, fleet=fleet, locate=locate)
+    if fleet is not None and (fleet.nodes or fleet.pools):
+        return check_program(program, fleet=fleet.at_limits, locate=locate)
     classes = fleet.classes if fleet else ()
     found = check_program(program, classes=classes, locate=locate)
     if fleet is None or classes:

@@ -65,18 +65,31 @@ def find_growth(
 
 
 def place_within_limits(
-    manifests: Sequence[Mapping[str, Any]], placement: Placement, growth: Growth | None, **options: Any
+    manifests: Sequence[Mapping[str, Any]],
+    fleet: Fleet,
+    *,
+    taken: Taken,
+    release: Release | None,
+    kinds: WorkloadKinds | None = None,
 ) -> Placement:
-    """The placement on the fleet with the nodes that are added, which it names; on the same fleet where there are none.
+    """Where the pods of a program go with as many nodes as they need, with headroom and growth.
+
+    Where they do not fit within the limits of the fleet's node pools, it is that on the largest fleet.
 
     Args:
         manifests: The objects of the program.
-        placement: Where they go on the fleet as it is.
-        growth: By how much its pools grow.
-        options: Those of `place`.
+        fleet: Where to.
+        taken: What is not free of it.
+        release: As for `place`.
+        kinds: As for `place`.
     """
-    if growth is not None and any(growth.added):
-        placement = place(manifests, placement.fleet.grown(growth.added), **options)
+    growth = None
+    if fleet.pools:
+        placement = place(manifests, fleet, taken=taken, release=release, kinds=kinds)
+        growth = find_growth(manifests, placement, taken=taken, release=release, kinds=kinds)
+        if growth is not None:
+            fleet = fleet.grown(growth.added if growth.fits else [len(pool.spare) for pool in fleet.pools])
+    placement = place(manifests, fleet, taken=taken, release=release, with_headroom=True, kinds=kinds)
     return replace(placement, growth=growth)
 
 

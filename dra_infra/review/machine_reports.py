@@ -20,6 +20,7 @@ from dra_infra.program_objects import PolicyFinding
 from dra_infra.review.changes import Change
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import EngineOnly, EngineSide
+from dra_infra.review.growth import GrowthChange
 from dra_infra.review.placements import WorkloadReview
 from dra_infra.review.reviews import Review
 
@@ -144,11 +145,48 @@ def describe_review(review: Review) -> dict[str, Any]:
             {"name": each.name, "before": _room(each.before), "after": _room(each.after)}
             for each in review.rooms
         ],
+        "growth": _growth(review.growth) if review.growth else None,
         "notKnown": [
             {"what": item.what, "name": item.name, "reason": item.reason} for item in review.not_known
         ],
         "notes": list(review.notes),
         "engine": _engine(review.engine, review.policies),
+    }
+
+
+def _growth(change: GrowthChange) -> dict[str, Any]:
+    """Amounts of money are texts, so that no reader rounds them."""
+    before, after = change.before, change.after
+    return {
+        "summary": str(change),
+        "verdictBefore": before.verdict if before else None,
+        "verdict": after.verdict,
+        "currency": after.billing.currency,
+        "per": after.billing.per,
+        "cheapest": after.is_cheapest,
+        "pools": [
+            {
+                "name": pool.name,
+                "machine": pool.machine,
+                "now": pool.now,
+                "addedBefore": before.added[number] if before else 0,
+                "added": after.added[number],
+                "max": pool.most,
+                "price": None if pool.price is None else str(pool.price),
+            }
+            for number, pool in enumerate(after.pools)
+        ],
+        "costs": [
+            {
+                "part": row.part,
+                "name": row.name,
+                "devicesBefore": None if row.devices[0] is None else float(row.devices[0]),
+                "devices": None if row.devices[1] is None else float(row.devices[1]),
+                "costBefore": None if row.cost[0] is None else str(row.cost[0]),
+                "cost": None if row.cost[1] is None else str(row.cost[1]),
+            }
+            for row in change.rows
+        ],
     }
 
 

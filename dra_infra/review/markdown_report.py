@@ -15,6 +15,7 @@ from dra_infra.review.changes import Change
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineOnly, EngineSide
 from dra_infra.review.folding import fold_unchanged, tell_other_reasons
+from dra_infra.review.growth import CostRow
 from dra_infra.review.placements import RoomChange, WorkloadReview, describe_joint
 from dra_infra.review.reviews import Review
 from dra_infra.review.text_report import SIGNS
@@ -85,6 +86,13 @@ def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET
             "orders",
             [markdown(_short(line.strip())) for line in rest],
             title=f"**{markdown(_short(first))}**",
+        )
+    if review.growth is not None:
+        page.add(f"**Node pools:** {markdown(_short(str(review.growth)))}")
+        page.add_table(
+            "rows of costs",
+            f"| | Devices | {markdown(review.growth.unit)} | Change |\n|---|--:|--:|--:|",
+            [_costs(row) for row in review.growth.shown],
         )
     if brief:
         page.add_list("objects", [_title(change) for change in review.changes], title="**Changes**")
@@ -224,6 +232,11 @@ def _room(room: RoomChange) -> str:
     return (
         f"| {_code(room.name)} | {room.before.claims:,} | {room.after.claims:,} | {markdown(room.spread)} |"
     )
+
+
+def _costs(row: CostRow) -> str:
+    name, *numbers = (markdown(_short(cell)) for cell in row.cells)
+    return f"| {name} | {' | '.join(numbers)} |"
 
 
 def _change_forms(change: Change) -> Iterator[str]:

@@ -22,6 +22,7 @@ from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.output.wording import compress_names, count_of, join_words
+from dra_infra.placement.growth import place_within_limits
 from dra_infra.placement.placement import (
     DeviceChoice,
     JointAnswer,
@@ -32,7 +33,6 @@ from dra_infra.placement.placement import (
     Room,
     WorkloadPlacement,
 )
-from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import NotSeen, Program, get_field
 
 MAX_LOOKED_AT: Final = 64
@@ -74,17 +74,16 @@ def place_sides(
     Args:
         base: The program before.
         head: The program after.
-        fleet: Where to; that of the snapshot, when it is one.
+        fleet: Where to; that of the snapshot, when it is one. Its node pools grow as each side needs it.
         taken: What is not free of it, for others run there.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
     before, after = (
-        place(
+        place_within_limits(
             [each.manifest for each in side.objects],
             fleet,
             taken=taken,
             release=side.release,
-            with_headroom=True,
             kinds=kinds,
         )
         for side in (base, head)

@@ -31,6 +31,7 @@ from dra_infra.review.dangers.removals import find_removals, is_told_as_danger
 from dra_infra.review.dangers.rights import find_widened_rights
 from dra_infra.review.dangers.workloads import find_workload_dangers
 from dra_infra.review.engine_steps import EngineSide, Joined, join_engine
+from dra_infra.review.growth import GrowthChange, compare_growth
 from dra_infra.review.placements import (
     RoomChange,
     WorkloadReview,
@@ -82,6 +83,7 @@ class Review:
         policies: What policies found in it; they are among the problems too.
         source: What both sides were made from.
         unplaced: Why nothing was placed, where pods ask for devices; empty where they were placed, or none asks.
+        growth: What the change does to the fleet's node pools; None where it has none.
         rooms: Room that base and head leave on the fleet, per device class and MIG profile.
         rollouts: Rollouts that were played through on the fleet to their end: told, and no dangers; sorted.
     """
@@ -104,6 +106,7 @@ class Review:
     unplaced: str = ""
     rooms: tuple[RoomChange, ...] = ()
     rollouts: tuple[Danger, ...] = ()
+    growth: GrowthChange | None = None
 
     @property
     def subject(self) -> str:
@@ -277,6 +280,7 @@ def review(
         engine=joined.side,
         policies=joined.policies,
         rooms=compare_rooms(before, after),
+        growth=compare_growth(before, after, base, head),
     )
 
 

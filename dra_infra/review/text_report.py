@@ -20,6 +20,7 @@ from dra_infra.review.changes import Action, Change
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineSide
 from dra_infra.review.folding import fold_unchanged, tell_other_reasons
+from dra_infra.review.growth import GrowthChange
 from dra_infra.review.placements import RoomChange, Trend, WorkloadReview, describe_joint
 from dra_infra.review.reviews import Grade, Review
 
@@ -146,6 +147,22 @@ def _places(review: Review, *, brief: bool) -> Iterator[RenderableType]:
     if review.rooms and not brief:
         yield ""
         yield _rooms(review.rooms)
+    if review.growth:
+        yield ""
+        yield _text(f"node pools: {review.growth}", "bold")
+        yield _costs(review.growth)
+
+
+def _costs(growth: GrowthChange) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=True, header_style="dim")
+    table.add_column("")
+    for head in ("devices", growth.unit, "change"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in growth.shown:
+        table.add_row(*(_text(cell, "") for cell in row.cells))
+    if growth.left_out:
+        table.add_row(_text(f"… {count_of(growth.left_out, 'more row')}", "dim"))
+    return table
 
 
 def _choose(workloads: Sequence[WorkloadReview]) -> tuple[WorkloadReview, ...]:

@@ -65,6 +65,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "bin" / "helm").write_text(HELM)
     (folder / "bin" / "helm").chmod(0o755)
     nodes = load_fleet("hgx-h100 x 4").to_manifests()
+    (folder / "pools.yaml").write_text("pools: [{name: a3, nodes: hgx-h100, min: 1, max: 4}]")
+    (folder / "prices.json").write_text('{"a3": 98.32}')
     (folder / "cluster.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
     (folder / "fleet.yaml").write_text("nodeGroups: [{kind: hgx-h100, count: 4}]\n")
     for name in ("Pulumi.dev.yaml", "infra/Pulumi.dev.yaml", "infra/Pulumi.prod.yaml"):

@@ -29,6 +29,7 @@ from dra_infra.cli import options
 )
 @options.source_kind
 @options.fleet
+@options.prices
 @options.snapshot
 @options.values
 @options.stack

@@ -85,8 +85,13 @@ class Billing:
         """`196.64 USD an hour`: with two decimals, or as many as were given."""
         exponent = amount.as_tuple().exponent
         digits = max(2, -exponent if isinstance(exponent, int) else 2)
-        currency = f" {self.currency}" if self.currency else ""
-        return f"{amount:,.{digits}f}{currency} {'an' if self.per == 'hour' else 'a'} {self.per}"
+        return f"{amount:,.{digits}f} {self.unit}"
+
+    @property
+    def unit(self) -> str:
+        """`USD an hour`."""
+        currency = f"{self.currency} " if self.currency else ""
+        return f"{currency}{'an' if self.per == 'hour' else 'a'} {self.per}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

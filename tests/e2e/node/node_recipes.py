@@ -84,6 +84,13 @@ def _each_its_own(containers: Sequence[Container], *, number: int = 1) -> None:
     assert len(frozenset().union(*sets)) == number * len(sets)
 
 
+def _two_teams(containers: Sequence[Container]) -> None:
+    """The GPUs of the node, four and twice two of them."""
+    sets = seen_by(containers)
+    assert sorted(map(len, sets)) == [2, 2, 4]
+    assert len(frozenset().union(*sets)) == 8
+
+
 def _one_for_all(containers: Sequence[Container]) -> None:
     """All containers have the same device, and one."""
     assert len(containers) > 1
@@ -183,6 +190,7 @@ RUNS: Final = (
     NodeRecipe(example="06-four-h100", fleet="hgx-h100", pods={"server": 1}, look=_number(4)),
     NodeRecipe(example="08-class-of-another-program", fleet="hgx-h100", pods={"server": 1}, look=_number(2)),
     NodeRecipe(example="10-four-over-nvlink", fleet="hgx-h100", pods={"server": 1}, look=_over_nvlink),
+    NodeRecipe(example="18-node-pools", fleet="hgx-h100", pods={"server": 1, "tuner": 2}, look=_two_teams),
     NodeRecipe(example="12-time-slicing", fleet="hgx-h100", pods={"server": 4}, look=_time_slices),
     NodeRecipe(example="13-mps", fleet="hgx-h100", pods={"server": 4}, look=_mps),
     NodeRecipe(example="04-at-least-40gib", fleet="a100-40gb", pods={"embedder": 4}, look=_number(1)),

@@ -211,4 +211,12 @@ RECIPES = (
         operations={"server": REPLACED, "inference": ROLLED},
         brings_classes=True,
     ),
+    Recipe(
+        example="18-node-pools",
+        fleet="fleet.yaml",
+        in_place=('GpuClaimTemplate("small", ', 'GpuClaimTemplate("small", labels={"team": "research"}, '),
+        updated="small",
+        replacing=("count=4", "count=8"),
+        operations={"large": REPLACED, "server": ROLLED},
+    ),
 )

@@ -131,7 +131,9 @@ def test_a_guard_does_not_make_an_invented_name_right(inputs):
     assert {each.code for each in inputs.of_selector(guarded)} == {"attribute-not-known"}
 
 
-@pytest.mark.parametrize("name", ["net.example.org/model", "example.org/nvlinkDomain", "npu.example.org/memory"])
+@pytest.mark.parametrize(
+    "name", ["net.example.org/model", "example.org/nvlinkDomain", "npu.example.org/memory"]
+)
 def test_nothing_is_claimed_about_drivers_that_are_not_known(inputs, name):
     problems = inputs.of_selector(f"has({in_cel(name, '')}) && {in_cel(name)}", of="elsewhere")
     assert [each.code for each in problems] == ["class-not-known"]

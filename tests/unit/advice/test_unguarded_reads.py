@@ -106,7 +106,9 @@ def test_reads_of_drivers_that_are_not_known_need_a_guard(inputs):
     nic = inputs.a_class("nic", "device.driver == 'nic.example.org'")
     plain = inputs.of_selector("device.attributes['nic.example.org'].rdma == true", of="nic", classes=[nic])
     guarded = inputs.of_selector(
-        "has(device.attributes['nic.example.org'].rdma) && device.attributes['nic.example.org'].rdma", of="nic", classes=[nic]
+        "has(device.attributes['nic.example.org'].rdma) && device.attributes['nic.example.org'].rdma",
+        of="nic",
+        classes=[nic],
     )
     assert [problem.code for problem in plain] == ["cel-unguarded-read"]
     assert guarded == []
