@@ -45,6 +45,7 @@ CODES: dict[str, str] = {
     # programs
     "no-project": "there is no Pulumi project in the folder",
     "invalid-project": "Pulumi.yaml or a stack file cannot be read, or lacks something",
+    "stand-in-unreadable": "dra-infra.yaml or a file that it names cannot be read, or is not of the project",
     "stack-not-known": "a stack was named that has no file, where others have one",
     "unknown-setting": "there is no such setting of a stack",
     "duplicate-urn": "two resources of a program have one URN",

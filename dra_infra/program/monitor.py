@@ -21,6 +21,7 @@ from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
 from dra_infra.errors import Place
 from dra_infra.program.autonaming import MadeUpNames
 from dra_infra.program.charts import RELEASE_TYPE
+from dra_infra.program.stand_ins import StandIns, secret_names
 from dra_infra.program.surroundings import UNKNOWN_VALUE, fields_to_plain, is_of_program
 from dra_infra.program.transforms import Transforms
 from dra_infra.program_objects import NotSeen
@@ -41,6 +42,14 @@ def is_object(type_: str) -> bool:
 
 
 _STACK = "pulumi:pulumi:Stack"
+_STACK_REFERENCE: Final = "pulumi:pulumi:StackReference"
+_NOT_READ: Final = "it is read from a provider or another stack"
+_FILLED_IN: Final = (
+    *("annotations", "creationTimestamp", "finalizers", "generation", "labels", "ownerReferences"),
+    *("resourceVersion", "uid"),
+)
+"""Metadata of an object of which nothing but the name is known."""
+
 _OWN_PREFIX = "dra-infra:index:"
 _FEATURES = (
     resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,
@@ -82,6 +91,7 @@ class Monitor:
         root: Folder whose files count as the user's own when a resource's place is looked for.
         names: Makes up names for objects without one.
         transforms: Those that the program registers.
+        stand_ins: What stands in for what is read from elsewhere.
     """
 
     project: str
@@ -89,6 +99,7 @@ class Monitor:
     root: Path
     names: MadeUpNames
     transforms: Transforms
+    stand_ins: StandIns = field(default_factory=StandIns)
     registrations: dict[str, Registration] = field(default_factory=dict)
     not_seen: set[NotSeen] = field(default_factory=set)
     duplicates: list[Registration] = field(default_factory=list)
@@ -172,16 +183,51 @@ class Monitor:
         return empty_pb2.Empty()
 
     def ReadResource(self, request: Any) -> resource_pb2.ReadResourceResponse:  # noqa: N802
-        """`.get` and StackReference: nothing is read here, so everything but the inputs is unknown."""
-        self._note(request.type, request.name, "it is read from a provider or another stack")
+        """`.get` and StackReference: what stands in for it, its ID, and everything else unknown."""
         properties = struct_pb2.Struct()
-        if request.type == "pulumi:pulumi:StackReference":
+        if request.type == _STACK_REFERENCE:
             properties.CopyFrom(request.properties)
+            self._read_outputs(request, properties)
+        elif is_object(request.type):
+            self._read_object(request, properties)
+        else:
+            self._note(request.type, request.name, _NOT_READ)
+        return resource_pb2.ReadResourceResponse(
+            urn=self._make_urn(request.parent, request.type, request.name),
+            id=request.id if is_object(request.type) and request.id != UNKNOWN_VALUE else "",
+            properties=properties,
+        )
+
+    def _read_outputs(self, request: Any, properties: struct_pb2.Struct) -> None:
+        stack = properties.fields["name"].string_value or request.id
+        outputs, file = self.stand_ins.outputs.get(stack, (None, ""))
+        if outputs is None:
             properties.fields["outputs"].string_value = UNKNOWN_VALUE
             properties.fields["secretOutputNames"].string_value = UNKNOWN_VALUE
-        return resource_pb2.ReadResourceResponse(
-            urn=self._make_urn(request.parent, request.type, request.name), properties=properties
-        )
+            self._note(request.type, request.name, _NOT_READ)
+            return
+        properties.update({"outputs": outputs, "secretOutputNames": secret_names(outputs)})
+        self._note(request.type, request.name, f"{file} stands in for the outputs of {stack}")
+
+    def _read_object(self, request: Any, properties: struct_pb2.Struct) -> None:
+        _, api_version, kind = request.type.split(":", 2)
+        namespace, _, name = request.id.rpartition("/")
+        if not name or UNKNOWN_VALUE in request.id:
+            self._note(request.type, request.name, _NOT_READ)
+            return
+        api_version = api_version.removeprefix("core/")
+        key = (api_version, kind, namespace, name)
+        manifest, file = self.stand_ins.objects.get(key, (None, ""))
+        if manifest is None and namespace == "default":
+            manifest, file = self.stand_ins.objects.get((api_version, kind, "", name), (None, ""))
+        if manifest is not None:
+            properties.update(manifest)
+            self._note(request.type, request.name, f"{file} stands in for the object")
+            return
+        metadata = {**dict.fromkeys(_FILLED_IN, UNKNOWN_VALUE), "name": name}
+        metadata |= {"namespace": namespace} if namespace else {}
+        properties.update({"apiVersion": api_version, "kind": kind, "metadata": metadata})
+        self._note(request.type, request.name, "it is read from a cluster: nothing but its name is known")
 
     def Invoke(self, request: Any) -> resource_pb2.ResourceInvokeResponse:  # noqa: N802
         """Functions of providers are not called here: the result is unknown."""

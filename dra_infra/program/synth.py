@@ -26,6 +26,7 @@ from dra_infra.program.autonaming import MadeUpNames
 from dra_infra.program.charts import read_release
 from dra_infra.program.monitor import Engine, Monitor, is_object, is_of_kubernetes
 from dra_infra.program.project import DRIVER_SETTING, Project, load_project, minor_of, secret_texts_of
+from dra_infra.program.stand_ins import StandIns, read_stand_ins
 from dra_infra.program.surroundings import (
     ProgramTimeoutError,
     bounded,
@@ -75,7 +76,7 @@ def synth_project(project: Project, *, timeout: float = DEFAULT_TIMEOUT) -> Prog
     Raises:
         ProgramError: When the program raises, or does not end.
     """
-    return _run(project, lambda: run_file(project.program), timeout)
+    return _run(project, lambda: run_file(project.program), timeout, read_stand_ins(project.root))
 
 
 def synth_function(
@@ -85,15 +86,17 @@ def synth_function(
     root = Path.cwd()
     values = {key if ":" in key else f"test:{key}": value for key, value in (config or {}).items()}
     project = Project(name="test", root=root, program=root, stack="test", config=values)
-    return _run(project, program, timeout)
+    return _run(project, program, timeout, StandIns())
 
 
-def _run(project: Project, body: Callable[[], Any], timeout: float) -> Program:
+def _run(project: Project, body: Callable[[], Any], timeout: float, stand_ins: StandIns) -> Program:
     # Of its own context, so that a run leaves the SDK's settings in the caller's context as they were.
-    return contextvars.copy_context().run(_run_in_context, project, body, timeout)
+    return contextvars.copy_context().run(_run_in_context, project, body, timeout, stand_ins)
 
 
-def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -> Program:
+def _run_in_context(
+    project: Project, body: Callable[[], Any], timeout: float, stand_ins: StandIns
+) -> Program:
     from pulumi import runtime
     from pulumi.runtime import settings, stack
 
@@ -105,6 +108,7 @@ def _run_in_context(project: Project, body: Callable[[], Any], timeout: float) -
         root=project.root,
         names=MadeUpNames(project.config),
         transforms=transforms,
+        stand_ins=stand_ins,
     )
     settings.set_root_resource(None)  # type: ignore[arg-type]  # a run before this one in the process left its own
     runtime.configure(

@@ -203,6 +203,40 @@ def test_what_providers_would_say_is_unknown_and_listed(project):
     }
 
 
+def test_an_object_that_is_read_has_the_name_of_its_id(project):
+    program = project(
+        HEAD
+        + textwrap.dedent("""
+        import dra_infra as dra
+        h100 = k8s.resource.v1.DeviceClass.get("class", "h100")
+        found = k8s.core.v1.ConfigMap.get("found", "ml/found")
+        unknown = k8s.core.v1.ConfigMap.get("unknown", found.metadata.uid)
+        dra.GpuClaimTemplate("gpus", device_class=dra.class_ref(h100.metadata.name), namespace=found.metadata.namespace)
+        k8s.core.v1.ConfigMap("m", metadata={"name": "m"}, data={
+            "id": found.id, "name": found.metadata["name"], "labels": found.metadata.labels, "data": found.data["a"],
+            "unknown": unknown.metadata.name,
+        })
+        """)
+    )
+    by_kind = {each.ref.kind: each.manifest for each in program.objects}
+    request = by_kind["ResourceClaimTemplate"]["spec"]["spec"]["devices"]["requests"][0]
+    assert request["exactly"]["deviceClassName"] == "h100"
+    assert by_kind["ResourceClaimTemplate"]["metadata"]["namespace"] == "ml"
+    assert by_kind["ResourceClaimTemplate"]["metadata"]["name"].startswith("gpus-")
+    assert by_kind["ConfigMap"]["data"] == {
+        "id": "ml/found",
+        "name": "found",
+        "labels": UNKNOWN,
+        "data": UNKNOWN,
+        "unknown": UNKNOWN,
+    }
+    assert {(each.name, each.reason) for each in program.not_seen} == {
+        ("class", "it is read from a cluster: nothing but its name is known"),
+        ("found", "it is read from a cluster: nothing but its name is known"),
+        ("unknown", "it is read from a provider or another stack"),
+    }
+
+
 def test_an_error_of_the_program_is_shown_at_the_programs_line(project):
     with pytest.raises(ProgramError) as error:
         project("def build():\n    raise ValueError('boom')\n\nbuild()\n")

@@ -1,0 +1,140 @@
+"""Stand-ins for what a program reads from elsewhere: outputs of other stacks, and objects of the cluster.
+
+They stand in files of the project, which `dra-infra.yaml` beside Pulumi.yaml names:
+
+    outputs:
+      acme/platform/prod: platform.json     # pulumi stack output --json --stack acme/platform/prod
+    objects:
+      - cluster.yaml                        # kubectl get ... -o yaml
+
+Who wrote the pull request wrote them too: they are read with bounds on size and depth, and through no link out of the project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
+from dra_infra.documents.yaml import read_manifests
+from dra_infra.errors import Problem, ProblemsError, ProgramError
+from dra_infra.kubernetes.api.manifests import SECRET, mapping
+from dra_infra.output.wording import nearest
+from dra_infra.program.project import MAX_FILE_BYTES, is_outside, read_yaml
+
+SETTINGS: Final = "dra-infra.yaml"
+MOST_FILES: Final = 100
+_KEYS: Final = ("objects", "outputs")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StandIns:
+    """What stands in for what is not read here.
+
+    Args:
+        outputs: Outputs of stacks, with the file that they are from, by the stack's name as the program gives it.
+        objects: Objects, with the file that they are from, by API version, kind, namespace and name.
+    """
+
+    outputs: Mapping[str, tuple[Mapping[str, Any], str]] = field(default_factory=dict)
+    objects: Mapping[tuple[str, str, str, str], tuple[Mapping[str, Any], str]] = field(default_factory=dict)
+
+
+def read_stand_ins(root: Path) -> StandIns:
+    """The stand-ins of the project at *root*; none without a `dra-infra.yaml`.
+
+    Raises:
+        ProgramError: `stand-in-unreadable`, for the first file that is none, leads out of the project or is too large.
+    """
+    file = root / SETTINGS
+    if not file.exists() and not file.is_symlink():
+        return StandIns()
+    _check_file(file, root)
+    settings = read_yaml(file)
+    for key in settings:
+        if key not in _KEYS:
+            near = nearest(str(key), _KEYS)
+            raise _refused(
+                SETTINGS,
+                f"there is no key {key!r}",
+                f"write {near}:" if near else "it has outputs and objects",
+            )
+    outputs, objects = settings.get("outputs") or {}, settings.get("objects") or []
+    if not isinstance(outputs, Mapping) or not isinstance(objects, list):
+        raise _refused(SETTINGS, "outputs is a mapping of stacks to files, objects a list of files", _HINT)
+    if len(outputs) + len(objects) > MOST_FILES:
+        raise _refused(SETTINGS, f"names more than {MOST_FILES} files", "name those that this program needs")
+    return StandIns(
+        outputs={str(stack): (_read_outputs(root, name), str(name)) for stack, name in outputs.items()},
+        objects={_key(each): (each, str(name)) for name in objects for each in _read_objects(root, name)},
+    )
+
+
+_HINT: Final = "write outputs: {acme/platform/prod: platform.json}"
+
+
+def _read_outputs(root: Path, name: Any) -> Mapping[str, Any]:
+    try:
+        found = read_foreign_json(_read(root, name))
+    except ForeignJsonError as error:
+        raise _refused(
+            str(name), f"is not JSON: {error}", "write it with pulumi stack output --json"
+        ) from error
+    if not isinstance(found, dict):
+        raise _refused(str(name), "is no object of outputs", "write it with pulumi stack output --json")
+    return found
+
+
+def _read_objects(root: Path, name: Any) -> tuple[dict[str, Any], ...]:
+    try:
+        return read_manifests(_read(root, name), file=str(name))
+    except ProblemsError as error:
+        raise ProgramError(error.problems) from error
+
+
+def _read(root: Path, name: Any) -> str:
+    if not isinstance(name, str) or not name:
+        raise _refused(SETTINGS, "names no file", _HINT)
+    file = root / name
+    _check_file(file, root)
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(MAX_FILE_BYTES + 1)
+        if len(content) > MAX_FILE_BYTES:
+            raise _refused(name, f"is larger than {MAX_FILE_BYTES} bytes", "keep what the program uses")
+        return content.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _refused(name, "cannot be read as text", "") from error
+
+
+def _check_file(file: Path, root: Path) -> None:
+    name = str(file.relative_to(root)) if file.is_relative_to(root) else str(file)
+    if is_outside(file, root):
+        raise _refused(
+            name, "is outside of the project, or a link out of it", "put the file itself beside Pulumi.yaml"
+        )
+    if not file.is_file():
+        raise _refused(name, "is no file", f"write it, or take it out of {SETTINGS}")
+
+
+def _key(manifest: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    metadata = mapping(manifest.get("metadata"))
+    found = manifest.get("apiVersion"), manifest.get("kind"), metadata.get("namespace"), metadata.get("name")
+    return tuple(str(each or "") for each in found)  # type: ignore[return-value]  # four of them
+
+
+def secret_names(outputs: Mapping[str, Any]) -> list[str]:
+    """Outputs whose value is secret: `pulumi stack output` writes `[secret]` for it without `--show-secrets`."""
+    return sorted(name for name, value in outputs.items() if _holds_secret(value))
+
+
+def _holds_secret(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_holds_secret, value.values()))
+    return any(map(_holds_secret, value)) if isinstance(value, list) else value == SECRET
+
+
+def _refused(path: str, message: str, hint: str) -> ProgramError:
+    return ProgramError([Problem(path=path[:200], code="stand-in-unreadable", message=message, hint=hint)])
