@@ -20,6 +20,7 @@ from dra_infra.catalog import load_fleet
 from dra_infra.catalog.workload_kinds import read_workload_kinds
 from dra_infra.plugin.back_ends.sim_commands import read_commands
 from dra_infra.plugin.command.settings_reading import read_settings
+from dra_infra.program.stand_ins import read_stand_ins
 from dra_infra.program.synth import synth_function
 from tests.contract.conftest import ENVIRONMENT, paths
 from tests.contract.documents import (
@@ -130,6 +131,11 @@ def test_yaml_is_what_it_says(block: Block, tmp_path: Path):
         elif isinstance(document, dict) and "bindingConditions" in document:
             (tmp_path / "commands.yaml").write_text(block.text)
             assert read_commands(tmp_path / "commands.yaml").devices
+        elif isinstance(document, dict) and "outputs" in document:
+            (tmp_path / "dra-infra.yaml").write_text(block.text)
+            for file in (*document["outputs"].values(), *document["objects"]):
+                (tmp_path / file).write_text('{"a": 1}')
+            assert read_stand_ins(tmp_path).outputs
         else:
             # Pieces of CI files: their own tests compare them with the action and the template.
             assert short(block.page) in {"docs/ci.md", "docs/tutorial.md"}, block

@@ -1,0 +1,60 @@
+"""`kubectl dra-infra`: the real kubectl finds the command that the package installs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dra_infra import __version__
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).parents[3]
+STARTER = "#!{python}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
+
+
+@pytest.fixture
+def kubectl(
+    binaries: Callable[[str], Path], tmp_path: Path
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs kubectl with the package's commands on PATH, written as installers write them."""
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    for name, place in scripts.items():
+        module, _, function = place.partition(":")
+        script = tmp_path / name
+        script.write_text(STARTER.format(python=sys.executable, module=module, function=function))
+        script.chmod(0o755)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            **os.environ,
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "KUBECONFIG": str(tmp_path / "none"),
+        }
+        return subprocess.run(
+            [str(binaries("kubectl")), *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def test_kubectl_runs_it_with_all_arguments_and_its_exit_code(kubectl) -> None:
+    assert kubectl("dra-infra", "--version").stdout == f"dra-infra {__version__}\n"
+    told = kubectl("dra-infra", "explain", "count-below-one")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "count-below-one" in told.stdout
+    assert kubectl("dra-infra", "explain", "--nonsense").returncode == 2
+
+
+def test_kubectl_lists_it(kubectl, tmp_path: Path) -> None:
+    assert str(tmp_path / "kubectl-dra_infra") in kubectl("plugin", "list").stdout
