@@ -227,6 +227,7 @@ def _joint(joint: JointVerdict) -> dict[str, object]:
     return {
         "verdict": joint.verdict,
         "reasons": list(joint.reasons),
+        "shortages": [each.to_json() for each in joint.shortages],
         "works": _order(joint.works) if joint.works else None,
         "fails": _order(joint.fails) if joint.fails else None,
     }

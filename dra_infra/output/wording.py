@@ -25,19 +25,29 @@ def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     return next(iter(difflib.get_close_matches(name[:80], list(known), n=1, cutoff=cutoff)), "")
 
 
-def compress_names(names: Sequence[str], *, most: int = 6) -> str:
-    """Names that differ only in a closing number become ranges: `gpu-0..3, gpu-6`."""
-    runs: list[tuple[str, int | None, int | None]] = []
+def compress_names(names: Sequence[str], *, most: int = 6, of_nodes: bool = False) -> str:
+    """Names that differ only in a closing number become ranges: `gpu-0..3, gpu-6`, `node-007..019`.
+
+    Args:
+        names: In their order.
+        most: Names and ranges that are shown; the others are counted.
+        of_nodes: Whether any name becomes a range. Of devices those do not that have leading zeros, or more than two
+            parts: `...-19-3` of a MIG device ends in more than an index.
+    """
+    runs: list[tuple[str, str, str]] = []
     for name in names:
         stem = name.rstrip("0123456789")
         digits = name[len(stem) :]
-        # Leading zeros would be lost in a range, and a name such as `...-19-3` ends in more than an index.
-        number = int(digits) if digits and str(int(digits)) == digits and stem.count("-") <= 1 else None
-        if runs and number is not None and runs[-1][0] == stem and runs[-1][2] == number - 1:
-            runs[-1] = (stem, runs[-1][1], number)
+        if not of_nodes and (stem.count("-") > 1 or (digits[:1] == "0" and digits != "0")):
+            stem, digits = name, ""
+        stem_before, first, last = runs[-1] if runs else ("", "", "")
+        # Numbers with leading zeros have one width, else the range would stand for other names.
+        padded = "0" in (digits[:1], last[:1]) and len(digits) != len(last)
+        if digits and last and stem == stem_before and int(digits) == int(last) + 1 and not padded:
+            runs[-1] = (stem, first, digits)
         else:
-            runs.append((stem if number is not None else name, number, number))
-    parts = [_run(*run) for run in runs]
+            runs.append((stem, digits, digits))
+    parts = [f"{stem}{first}" if first == last else f"{stem}{first}..{last}" for stem, first, last in runs]
     if len(parts) > most:
         parts = [*parts[:most], f"{len(parts) - most:,} more"]
     return ", ".join(parts)
@@ -46,9 +56,3 @@ def compress_names(names: Sequence[str], *, most: int = 6) -> str:
 def shorten(text: str, most: int) -> str:
     """The first *most* characters, and how many were left out where any were."""
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters)"
-
-
-def _run(stem: str, first: int | None, last: int | None) -> str:
-    if first is None:
-        return stem
-    return f"{stem}{first}" if first == last else f"{stem}{first}..{last}"

@@ -215,6 +215,11 @@ class Shortage:
             return count_of(amount, self.what[:-1])
         return f"{show_amount(self.what, amount)} {self.what}"
 
+    def to_json(self) -> dict[str, object]:
+        """The same for programs."""
+        by = [{"who": who, "amount": amount} for who, amount in self.by]
+        return {"what": self.what, "asked": self.asked, "there": self.there, "nodes": self.nodes, "by": by}
+
     def __str__(self) -> str:
         # The largest, where there are too many to read; else all, in the order of the pods.
         shown = self.by if len(self.by) <= _SHOWN else sorted(self.by, key=lambda each: -each[1])[:_SHOWN]

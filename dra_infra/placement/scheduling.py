@@ -74,6 +74,16 @@ class CandidateNodes(Sequence[NodePlacement]):
     def __repr__(self) -> str:
         return f"CandidateNodes({len(self)} nodes)"
 
+    @property
+    def names(self) -> list[str]:
+        """The names alone, for which no devices are searched."""
+        return [self._free.cluster.nodes[node].name for node in self._answer.candidates]
+
+
+def name_nodes(nodes: Sequence[NodePlacement]) -> list[str]:
+    """The names of candidate nodes, in their order."""
+    return nodes.names if isinstance(nodes, CandidateNodes) else [each.node for each in nodes]
+
 
 def place(
     manifests: Sequence[Mapping[str, Any]],

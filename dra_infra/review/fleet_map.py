@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
@@ -12,44 +13,40 @@ from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import Placement
-from dra_infra.review.fleet_tiles import ClaimKey, Tile, TilePainter
+from dra_infra.placement.scheduling import name_nodes
+from dra_infra.review.fleet_colors import Colors, LegendEntry, choose_colors, letter_of
+from dra_infra.review.fleet_strips import Strip, draw_strips
+from dra_infra.review.fleet_tiles import ClaimKey, Tile, TilePainter, fold_tiles
 from dra_infra.review.placements import DeviceKey, DeviceNames, key_of, name_model
 
-MAX_NODES: Final = 512
-"""Tiles on one map; above that nobody looks at single nodes."""
+MAX_NODES: Final = 5_120
+"""Nodes on one map; above that nobody looks at single nodes."""
 
-MAX_LEGEND: Final = 24
-"""Workloads that can be picked out on the map; the others are found by their letter."""
-
-COLORS: Final = 8
-"""Colours of the page's palette; letters tell workloads apart when there are more."""
+MAX_TILES: Final = 200
+"""Tiles on one map; where there are more kinds of nodes, each is a strip of colours."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TileGroup:
-    """Nodes with the same devices."""
+    """Nodes with the same devices.
+
+    Args:
+        model: What is in them.
+        tiles: All of them as tiles, each for equal nodes; empty where the map is dense.
+        strips: All of them as strips, where it is.
+        nodes: How many nodes these are.
+        devices: How many devices they have.
+        free: How many of these nobody gets.
+        states: Which states of devices occur.
+    """
 
     model: str
     tiles: tuple[Tile, ...]
+    strips: tuple[Strip, ...]
+    nodes: int
     devices: int
     free: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LegendEntry:
-    """One workload: its letter and colour, and how many of its pods have a place."""
-
-    index: int
-    letter: str
-    owner: ObjectRef
-    placed: int
-    replicas: int
-    gone: bool
-
-    @property
-    def color(self) -> int:
-        """Index into the palette."""
-        return self.index % COLORS
+    states: frozenset[str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +55,7 @@ class UseBar:
 
     Args:
         title: `before` or `after`.
-        parts: Per workload its index, where its share begins and how wide it is, in percent of the fleet.
+        parts: Each colour, where its share begins and how wide it is, in percent of the fleet.
         used: Devices in use.
         total: Devices of the fleet.
     """
@@ -75,9 +72,9 @@ class FleetMap:
 
     Args:
         groups: The nodes, by what is in them.
-        legend: The workloads, in the order of the review.
+        legend: Who has which colour.
+        colors: The same, by workload.
         states: Which states of devices occur.
-        more: Workloads that the legend has no room for.
         changes: Whether any device changes hands.
         remark: What the map does not show, as a sentence; empty when it shows all.
         bars: The use of the whole fleet before, where that is known, and after.
@@ -85,86 +82,77 @@ class FleetMap:
 
     groups: tuple[TileGroup, ...]
     legend: tuple[LegendEntry, ...]
+    colors: Colors
     states: frozenset[str]
-    more: int
     changes: bool
     remark: str
     bars: tuple[UseBar, ...]
 
+    @property
+    def is_dense(self) -> bool:
+        """True where nodes are strips."""
+        return any(group.strips for group in self.groups)
 
-def draw_fleet(before: Placement | None, after: Placement, owners: Iterable[ObjectRef]) -> FleetMap:
+
+def draw_fleet(
+    before: Placement | None,
+    after: Placement,
+    owners: Sequence[ObjectRef],
+    teams: Mapping[ObjectRef, str] = MappingProxyType({}),
+) -> FleetMap:
     """Lay out the fleet of *after* with the joint placement of both sides.
 
     Args:
         before: The placement of the base on the same fleet, if any.
         after: The placement of the head.
         owners: The workloads in the order of their letters.
+        teams: Team by workload, as far as known.
     """
-    legend = tuple(_legend(before, after, owners))
-    index = {entry.owner: entry.index for entry in legend}
+    index = {owner: number for number, owner in enumerate(owners)}
     models, candidates = _find_candidates(before, after)
     painter = TilePainter(
         now=_occupy(after, index),
         was=_occupy(before, index) if before else {},
         claims=_claims(after, index),
-        letters=tuple(entry.letter for entry in legend),
-        owners=tuple(str(entry.owner) for entry in legend),
+        letters=tuple(map(letter_of, range(len(owners)))),
+        owners=tuple(map(str, owners)),
         models=models,
         candidates=candidates,
         nodes={node.name: node for node in after.fleet.nodes},
     )
+    colors = choose_colors(owners, Counter([*painter.now.values(), *painter.was.values()]), teams)
     places = _devices_by_place(after.fleet)
     shown = _choose(places, painter)
-    groups = tuple(_group(painter, {place: places[place] for place in shown}))
-    tiles = [tile for group in groups for tile in group.tiles]
+    groups = tuple(_group(painter, {place: places[place] for place in shown}, colors))
     return FleetMap(
         groups=groups,
-        legend=legend[:MAX_LEGEND],
-        more=max(0, len(legend) - MAX_LEGEND),
-        states=frozenset(cell.state for tile in tiles for cell in tile.cells),
+        legend=tuple(colors.list_entries(before, after)),
+        colors=colors,
+        states=frozenset().union(*(group.states for group in groups)),
         changes=before is not None and painter.now != painter.was,
         remark=_remark(after.fleet, places, shown, painter),
-        bars=tuple(_bars(painter, before, after)),
+        bars=tuple(_bars(painter, before, after, colors)),
     )
 
 
-def _bars(painter: TilePainter, before: Placement | None, after: Placement) -> Iterator[UseBar]:
+def _bars(
+    painter: TilePainter, before: Placement | None, after: Placement, colors: Colors
+) -> Iterator[UseBar]:
     if before is not None:
-        yield _bar("before", painter.was, before.fleet.device_count)
-    yield _bar("after", painter.now, after.fleet.device_count)
+        yield _bar("before", painter.was, before.fleet.device_count, colors)
+    yield _bar("after", painter.now, after.fleet.device_count, colors)
 
 
-def _bar(title: str, occupied: Mapping[DeviceKey, int], total: int) -> UseBar:
+def _bar(title: str, occupied: Mapping[DeviceKey, int], total: int, colors: Colors) -> UseBar:
     parts: list[tuple[int, float, float]] = []
     start = 0
-    for index, number in sorted(Counter(occupied.values()).items()):
+    for index, number in sorted(Counter(colors.of[each] for each in occupied.values()).items()):
         parts.append((index, round(100 * start / total, 3), round(100 * number / total, 3)))
         start += number
     return UseBar(title=title, parts=tuple(parts), used=start, total=total)
 
 
 _Places = Mapping[str, list[tuple[DeviceKey, Device]]]
-
-
-def _legend(before: Placement | None, after: Placement, owners: Iterable[ObjectRef]) -> Iterator[LegendEntry]:
-    new = {workload.owner: workload for workload in after.workloads}
-    old = {workload.owner: workload for workload in before.workloads} if before else {}
-    for index, owner in enumerate(owners):
-        workload = new.get(owner) or old.get(owner)
-        yield LegendEntry(
-            index=index,
-            letter=letter_of(index),
-            owner=owner,
-            placed=len(new[owner].pods) if owner in new else 0,
-            replicas=workload.replicas if workload else 0,
-            gone=owner not in new,
-        )
-
-
-def letter_of(index: int) -> str:
-    """The letter on the cells of a workload: `A` to `Z`, then `A1`."""
-    letter = chr(ord("A") + index % 26)
-    return letter if index < 26 else f"{letter}{index // 26}"
 
 
 def _occupy(placement: Placement, index: Mapping[ObjectRef, int]) -> dict[DeviceKey, int]:
@@ -197,10 +185,20 @@ def _find_candidates(before: Placement | None, after: Placement) -> tuple[frozen
     holders = [pod for placement in sides for workload in placement.workloads for pod in workload.pods]
     candidates: set[str] = set()
     models = {names.models.get(key_of(choice), "") for pod in holders for choice in pod.devices}
+    contents: defaultdict[str, set[str]] = defaultdict(set)
+    for (_, pool, _), model in names.models.items():
+        contents[pool].add(model)
+    kinds = {pool: frozenset(found) for pool, found in contents.items()}
     for workload in after.workloads:
-        for node in workload.nodes:
-            candidates.add(node.node)
-            models.update(names.models.get(key_of(choice), "") for choice in node.devices)
+        seen: set[frozenset[str]] = set()
+        for number, name in enumerate(name_nodes(workload.nodes)):
+            candidates.add(name)
+            # Thousands of nodes with the same models give a pod the same ones: one of them is looked at.
+            kind = kinds.get(name, frozenset())
+            if not kind or kind not in seen:
+                seen.add(kind)
+                devices = workload.nodes[number].devices
+                models.update(names.models.get(key_of(choice), "") for choice in devices)
     return frozenset(models), frozenset(candidates)
 
 
@@ -221,19 +219,26 @@ def _choose(places: _Places, painter: TilePainter) -> tuple[str, ...]:
     return tuple(sorted(place for place in ranked[:MAX_NODES] if places[place]))
 
 
-def _group(painter: TilePainter, places: _Places) -> Iterator[TileGroup]:
+def _group(painter: TilePainter, places: _Places, colors: Colors) -> tuple[TileGroup, ...]:
     by_model: defaultdict[str, list[Tile]] = defaultdict(list)
     for place, devices in places.items():
         models = sorted({name_model(key[0], device) for key, device in devices})
         by_model[join_words(models)].append(painter.draw_tile(place, devices))
+    folded = {model: tuple(fold_tiles(tiles)) for model, tiles in by_model.items()}
+    is_dense = sum(map(len, folded.values())) > MAX_TILES
     # The kind of node that this program uses most comes first.
-    for model, tiles in sorted(by_model.items(), key=lambda item: (-_used(item[1]), item[0])):
-        yield TileGroup(
+    return tuple(
+        TileGroup(
             model=model,
-            tiles=tuple(tiles),
+            tiles=() if is_dense else folded[model],
+            strips=tuple(draw_strips(folded[model], colors)) if is_dense else (),
+            nodes=len(tiles),
             devices=sum(len(tile.cells) for tile in tiles),
             free=sum(tile.free for tile in tiles),
+            states=frozenset(cell.state for tile in folded[model] for cell in tile.cells),
         )
+        for model, tiles in sorted(by_model.items(), key=lambda item: (-_used(item[1]), item[0]))
+    )
 
 
 def _used(tiles: Iterable[Tile]) -> int:
@@ -242,7 +247,8 @@ def _used(tiles: Iterable[Tile]) -> int:
 
 def _remark(fleet: Fleet, places: _Places, shown: tuple[str, ...], painter: TilePainter) -> str:
     said: list[str] = []
-    rest = [place for place in places if place not in set(shown) and places[place]]
+    drawn = set(shown)
+    rest = [place for place in places if place not in drawn and places[place]]
     if rest:
         devices = sum(len(places[place]) for place in rest)
         used = sum(painter.is_used(places[place]) for place in rest)

@@ -14,7 +14,7 @@ from typing import Final
 
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.kubernetes.scheduler.fleet import Node
-from dra_infra.output.wording import count_of, join_words
+from dra_infra.output.wording import compress_names, count_of, join_words
 from dra_infra.review.placements import DeviceKey, name_model
 
 _MIDDLE: Final = 11
@@ -125,7 +125,10 @@ class Cell:
         was: Index of the workload that had it, -1 for a free one.
         state: `used`, `free`, `other` for a model that no workload uses, `closed` by a taint or a cordon.
         letter: What is written in the cell.
-        label: The device and what becomes of it, for the pointer.
+        device: Name and model.
+        holder: The workload and its claim, or `free`.
+        pod: Number of the pod that has it; empty for a free one.
+        previous: Who had it, where that is another.
         joined: Whether the cell to the right belongs to the same claim.
     """
 
@@ -136,16 +139,24 @@ class Cell:
     was: int
     state: str
     letter: str
-    label: str
+    device: str
+    holder: str
+    pod: str = ""
+    previous: str = ""
     joined: bool = False
+
+    @property
+    def label(self) -> str:
+        """The device and what becomes of it, for the pointer."""
+        return f"{self.device} · {self.holder}{self.pod}{self.previous}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tile:
-    """One node, or one pool of devices that hang on no single node.
+    """Equal nodes, or pools of devices that hang on no single node: the same devices, held by the same workloads.
 
     Args:
-        name: Of the node or pool.
+        nodes: Their names.
         cells: Its devices.
         free: How many of them nobody gets.
         tags: `cordoned`, `tainted`.
@@ -155,7 +166,7 @@ class Tile:
         height: Of the drawing.
     """
 
-    name: str
+    nodes: tuple[str, ...]
     cells: tuple[Cell, ...]
     free: int
     tags: tuple[str, ...]
@@ -163,6 +174,11 @@ class Tile:
     changes: bool
     width: int
     height: int
+
+    @property
+    def name(self) -> str:
+        """The nodes in few words."""
+        return compress_names(self.nodes, most=3, of_nodes=True)
 
     @property
     def joints(self) -> tuple[Bar, ...]:
@@ -221,7 +237,7 @@ class TilePainter:
         rows = -(-len(slots) // _COLUMNS)
         columns = min(len(slots), _COLUMNS) if rows > 1 else _COLUMNS
         return Tile(
-            name=name,
+            nodes=(name,),
             cells=cells,
             free=sum(cell.state in ("free", "other") for cell in cells),
             tags=tuple(_tags(self.nodes.get(name))),
@@ -241,7 +257,7 @@ class TilePainter:
             now, was = self.now.get(key, -1), self.was.get(key, -1)
             model = name_model(key[0], device)
             width = round(share - (1 if len(slot) > 1 else 0), 2)
-            holder = self._name_holder(key, now)
+            holder, pod = self._name_holder(key, now)
             previous = (
                 f" (before: {self.owners[was] if was >= 0 else 'free'})" if was != now and self.was else ""
             )
@@ -253,7 +269,10 @@ class TilePainter:
                 was=was,
                 state=self._state(now, model, device, closed=closed),
                 letter=self.letters[now] if now >= 0 and width > 10 else "",
-                label=f"{device.name} · {model} · {holder}{previous}",
+                device=f"{device.name} · {model}",
+                holder=holder,
+                pod=pod,
+                previous=previous,
             )
             yield key, cell
 
@@ -263,11 +282,11 @@ class TilePainter:
             same = right is not None and right.y == cell.y and key in self.claims
             yield replace(cell, joined=same and self.claims[key] == self.claims.get(next_key))
 
-    def _name_holder(self, key: DeviceKey, now: int) -> str:
+    def _name_holder(self, key: DeviceKey, now: int) -> tuple[str, str]:
         if now < 0:
-            return "free"
+            return "free", ""
         _, pod, entry = self.claims[key]
-        return f"{self.owners[now]}, claim {entry} of pod {pod}"
+        return f"{self.owners[now]}, claim {entry}", f" of pod {pod}"
 
     def _state(self, now: int, model: str, device: Device, *, closed: bool) -> str:
         if now >= 0:
@@ -288,6 +307,17 @@ class TilePainter:
         moved = sum(cell.now != cell.was for cell in cells)
         changed = f"; {moved} other than before" if moved and self.was else ""
         return f"of {count_of(len(cells), 'device')} {join_words(said, most=12)}{changed}"
+
+
+def fold_tiles(tiles: Iterable[Tile]) -> Iterator[Tile]:
+    """One tile for all that are drawn alike, in the order of the first of each; its cells name no pods then."""
+    alike: dict[Tile, list[Tile]] = {}
+    for tile in tiles:
+        cells = tuple(replace(cell, pod="") for cell in tile.cells)
+        alike.setdefault(replace(tile, nodes=(), cells=cells), []).append(tile)
+    for look, found in alike.items():
+        names = tuple(name for tile in found for name in tile.nodes)
+        yield found[0] if len(found) == 1 else replace(look, nodes=names)
 
 
 def _slots(devices: list[tuple[DeviceKey, Device]]) -> list[list[tuple[DeviceKey, Device]]]:

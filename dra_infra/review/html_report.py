@@ -23,7 +23,10 @@ from dra_infra.output.wording import count_of, shorten
 from dra_infra.review.changes import Change
 from dra_infra.review.diff import Hunk
 from dra_infra.review.engine_steps import WORDS
-from dra_infra.review.fleet_map import COLORS, draw_fleet, letter_of
+from dra_infra.review.fleet_colors import OTHER, letter_of
+from dra_infra.review.fleet_map import draw_fleet
+from dra_infra.review.folding import Folded, fold_unchanged
+from dra_infra.review.placements import WorkloadReview, describe_joint
 from dra_infra.review.reviews import MARKS, Review
 from dra_infra.review.text_report import SIGNS
 
@@ -121,6 +124,12 @@ MAX_WORKLOADS: Final = 100
 MAX_FOLDED: Final = 450
 """Problems, dangers and workloads that are folded; nobody reads on after hundreds, and the JSON report has all."""
 
+MAX_UNCHANGED: Final = 1_500
+"""Workloads that fit as before of which the page says where they go; the JSON report has all."""
+
+MAX_NODE_ROWS: Final = 300
+"""Kinds of nodes in the table that says what the map shows."""
+
 MAX_TEXT: Final = 2_000
 """Characters of one name or message; nobody reads a megabyte, and the JSON report has it."""
 
@@ -130,7 +139,10 @@ def render_html(review: Review) -> str:
 
     The only script that runs is the page's own: the security policy of the page names its hash.
     """
-    owners = [workload.owner for workload in review.workloads]
+    owners = tuple(workload.owner for workload in review.workloads)
+    teams = {workload.owner: workload.team for workload in review.workloads}
+    fleet_map = draw_fleet(review.before, review.after, owners, teams) if review.after else None
+    shown, folded = fold_unchanged(review)
     diffs = embed_diffs(review.changes)
     script = _script()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -140,7 +152,16 @@ def render_html(review: Review) -> str:
         .render(
             review=review,
             rooms=review.rooms,
-            fleet_map=draw_fleet(review.before, review.after, owners) if review.after else None,
+            workloads=shown,
+            unchanged=tuple(_list_unchanged(review, folded)),
+            joint=[*describe_joint(review.joint)] if review.joint else [],
+            colors_by_name=dict(zip(map(str, owners), fleet_map.colors.of, strict=True)) if fleet_map else {},
+            fleet_map=fleet_map,
+            rows=[
+                (group.model, each)
+                for group in (fleet_map.groups if fleet_map else ())
+                for each in group.tiles or group.strips
+            ],
             letter_of=letter_of,
             letters={owner: position for position, owner in enumerate(owners)},
             positions=_positions(review),
@@ -150,13 +171,25 @@ def render_html(review: Review) -> str:
             digest=digest,
             marks=MARKS,
             signs=SIGNS,
-            colors=COLORS,
+            other=OTHER,
             engine_words=WORDS,
             max_findings=MAX_FINDINGS,
             max_folded=MAX_FOLDED,
             max_workloads=MAX_WORKLOADS,
+            max_node_rows=MAX_NODE_ROWS,
         )
     )
+
+
+def _list_unchanged(
+    review: Review, folded: Iterable[Folded]
+) -> Iterator[tuple[Folded, list[WorkloadReview]]]:
+    """The namespaces, with the workloads of each as far as the page has room for."""
+    workloads = {workload.owner: workload for workload in review.workloads}
+    left = MAX_UNCHANGED
+    for each in folded:
+        yield each, [workloads[owner] for owner in each.owners[:left]]
+        left = max(0, left - len(each.owners))
 
 
 def _positions(review: Review) -> Mapping[str | ObjectRef, int]:

@@ -274,7 +274,11 @@ def _fleet(placement: Placement | None) -> dict[str, Any] | None:
         "nodes": len(fleet.nodes),
         "devices": fleet.device_count,
         "together": _TOGETHER[placement.joint.verdict],
-        "joint": {"verdict": placement.joint.verdict, "reasons": list(placement.joint.reasons)},
+        "joint": {
+            "verdict": placement.joint.verdict,
+            "reasons": list(placement.joint.reasons),
+            "shortages": [each.to_json() for each in placement.joint.shortages],
+        },
     }
 
 
@@ -292,6 +296,7 @@ def _workload(workload: WorkloadReview) -> dict[str, Any]:
         "trend": workload.trend,
         "summary": workload.summary,
         "previous": workload.previous,
+        "team": workload.team,
         "before": _placed(workload.before),
         "after": _placed(workload.after),
     }

@@ -103,6 +103,7 @@ class WorkloadReview:
         reasons: Why it does not fit, or why nothing can be said, and the rest of the reasons for nodes left out.
         before: The answer for the base, when the workload was there and a fleet was given.
         after: The answer for the head.
+        team: The label `team` of the object; empty where it has none.
     """
 
     owner: ObjectRef
@@ -112,6 +113,7 @@ class WorkloadReview:
     reasons: tuple[Reason, ...] = ()
     before: WorkloadPlacement | None = None
     after: WorkloadPlacement | None = None
+    team: str = ""
 
     @property
     def fits(self) -> bool:

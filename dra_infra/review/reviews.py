@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.output.repeated_problems import merge_repeated
 from dra_infra.output.wording import count_of, join_words
@@ -20,6 +21,7 @@ from dra_infra.program_objects import (
     NotSeen,
     PolicyFinding,
     Program,
+    get_field,
 )
 from dra_infra.review.changes import ACTIONS, Action, Change, compare_programs, find_refused, find_undecided
 from dra_infra.review.comparison import Comparison
@@ -241,6 +243,10 @@ def review(
     changes = joined.changes
     compared = Comparison.of(changes, base, head, running=running, before=before, after=after, kinds=kinds)
     workloads = compare_placements(before, after)
+    compared = Comparison.of(changes, base, head, running=running, before=before, after=after)
+    workloads = tuple(
+        replace(each, team=_find_team(each.owner, compared)) for each in compare_placements(before, after)
+    )
     problems = {
         *(problem for problem in head.problems if not is_told_as_danger(problem)),
         *find_refused(changes, head, locate),
@@ -282,6 +288,11 @@ def review(
         rooms=compare_rooms(before, after),
         growth=compare_growth(before, after, base, head),
     )
+
+
+def _find_team(owner: ObjectRef, compared: Comparison) -> str:
+    item = compared.head_index.objects.get(owner) or compared.base_index.objects.get(owner)
+    return str(get_field(item.manifest, "metadata.labels.team") or "") if item else ""
 
 
 def find_dangers(compared: Comparison) -> tuple[Danger, ...]:

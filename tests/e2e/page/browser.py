@@ -129,6 +129,16 @@ class Browser:
             raise PageError(answer["exceptionDetails"].get("exception", {}).get("description", "unknown"))
         return answer["result"].get("value")
 
+    def accessible(self, role: str) -> list[str]:
+        """The names of all that a screen reader is told to be of *role*."""
+        nodes = self._send("Accessibility.getFullAXTree")["nodes"]
+        return [
+            str(each.get("name", {}).get("value", ""))
+            for each in nodes
+            if not each["ignored"]
+            and each.get("role", {}).get("value") in (role, "image" if role == "img" else role)
+        ]
+
     def press(self, key: str, *, shift: bool = False) -> None:
         """One key as a person presses it: `Tab`, `Enter`, `Escape`, or a character."""
         codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}

@@ -14,11 +14,13 @@ import pytest
 
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.placement.placement import JointVerdict, Shortage
 from dra_infra.program_objects import EngineMessage, NotSeen
 from dra_infra.review import Review, render_html, review
 from dra_infra.review.engine_steps import EngineOnly, EngineSide
 from tests.e2e.page.browser import Browser, find_chromium
 from tests.unit.review import conftest as build
+from tests.unit.review.platforms import a_platform
 from tools import axe_core
 
 HINT = "apt-get install chromium, or name one in $CHROMIUM"
@@ -127,10 +129,26 @@ def joined() -> Review:
     return replace(sample, engine=side, changes=(first, *rest), source="chart")
 
 
+def never() -> Review:
+    """Two jobs that fit, each by itself: what is short is drawn."""
+    fleet = build.a_fleet(build.a_node("n"))
+    placed = build.place_first_fit(fleet, *(("Job", name, 1, 8, build.H100) for name in ("a", "b")))
+    by = (("Job ml/a", 8), ("Job ml/b", 8))
+    devices = Shortage(what="devices", asked=16, there=8, nodes=1, by=by)
+    cpu = Shortage(what="cpu", asked=930_000, there=640_000, nodes=1)
+    joint = JointVerdict(verdict="never", reasons=(str(devices),), shortages=(devices, cpu))
+    head = build.a_program(build.a_template("t", "t-1"))
+    return review(build.a_program(), head, base_label="main", after=replace(placed, joint=joint))
+
+
 REVIEWS: dict[str, Callable[[], Review]] = {
     "sample": build.a_sample,
     "empty": empty,
     "hostile": hostile,
     "joined": joined,
     "large": large,
+    "never": never,
+    "teams": lambda: a_platform(60, 40),
+    "dense": lambda: a_platform(1_500, 500),
+    "platform": lambda: a_platform(5_000, 1_000, pods=10),
 }

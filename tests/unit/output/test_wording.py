@@ -35,3 +35,16 @@ def test_long_lists_are_cut():
 )
 def test_names_that_count_up_become_ranges(names, said):
     assert compress_names(names) == said
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["hgx-h100-007", "hgx-h100-008", "hgx-h100-009", "hgx-h100-010"], "hgx-h100-007..010"),
+        (["n-099", "n-100", "n-0101"], "n-099..100, n-0101"),
+        (["n-9", "n-10", "n-010"], "n-9..10, n-010"),
+        (["n-0", "m-1"], "n-0, m-1"),
+    ],
+)
+def test_names_of_nodes_become_ranges_with_their_leading_zeros(names, said):
+    assert compress_names(names, of_nodes=True) == said

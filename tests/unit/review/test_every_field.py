@@ -10,6 +10,7 @@ import pytest
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.placement.placement import JointVerdict, Shortage
 from dra_infra.program_objects import EngineMessage, PolicyFinding
 from dra_infra.review import render_html, render_json, render_markdown, render_text
 from dra_infra.review.changes import Change
@@ -39,6 +40,7 @@ ELSEWHERE = {
     WorkloadReview: {"reasons"},  # of each side
     EngineSide: set(),
     EngineOnly: set(),
+    Shortage: set(),
 }  # fmt: skip
 
 
@@ -61,10 +63,18 @@ def full(sample):
     policy = PolicyFinding(
         pack="team@v1.0.0", policy="no-latest", level="mandatory", urn="urn:1", message="tag it", ref=settings
     )
+    short = Shortage(what="devices", asked=17, there=16, nodes=2, by=(("Job ml/a", 17),))
+    joint = JointVerdict(verdict="never", reasons=(str(short),), shortages=(short,))
     first, *rest = sample.changes
     changed = dataclasses.replace(first, steps=("create-replacement", "delete-replaced"), refused=("data",))
     return dataclasses.replace(
-        sample, changes=(changed, *rest), engine=side, policies=(policy,), source="chart", notes=("a note",)
+        sample,
+        changes=(changed, *rest),
+        engine=side,
+        policies=(policy,),
+        source="chart",
+        notes=("a note",),
+        after=dataclasses.replace(sample.after, joint=joint),
     )
 
 
@@ -78,6 +88,7 @@ def test_json_has_every_field_and_the_schema_describes_it(full):
         WorkloadReview: data["workloads"][0],
         EngineSide: data["engine"],
         EngineOnly: data["engine"]["others"][0],
+        Shortage: data["fleet"]["joint"]["shortages"][0],
     }
     for record, found in described.items():
         fields = {CALLED.get(each.name, each.name) for each in dataclasses.fields(record)}

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.placement.placement import JointVerdict, Reason, Shortage
-from dra_infra.review import render_json, render_markdown, render_text
+from dra_infra.review import render_html, render_json, render_markdown, render_text, review
 from dra_infra.review.folding import fold, fold_unchanged, tell_other_reasons
 from tests.unit.review.platforms import TEAMS, a_platform
 
@@ -97,3 +98,20 @@ def test_the_proof_that_all_at_once_never_fit_is_told_with_all_that_is_short(pla
         assert "All at once: never fit at once: 17 devices asked" in told
         assert "also too little: 930 cpu asked (930 cpu by Job ml/a); 10 nodes can serve" in told
     assert "All at once" not in render_text(platform)
+
+
+def test_the_label_team_of_workloads_is_known_and_has_a_colour(make):
+    fleet = make.fleet(make.node("n", gpus=20))
+    wishes = [("Job", f"j{index:02}", 1, 1, "H100 80GB HBM3") for index in range(12)]
+    jobs = [make.workload("Job", name, make.pod_spec(template="t")) for _, name, *_ in wishes]
+    for number, job in enumerate(jobs):
+        job.manifest["metadata"]["labels"] = {"team": ("red", "blue")[number % 2]}
+    program = make.program(*jobs)
+    result = review(program, program, base_label="main", after=make.place(fleet, *wishes))
+    assert [each.team for each in result.workloads] == ["red", "blue"] * 6
+    text = render_html(result)
+    assert "<span>every team</span>" in text
+    assert [*re.findall(r"<span>(red|blue)</span> <small>(.*?)</small>", text)] == [
+        ("blue", "6 workloads"),
+        ("red", "6 workloads"),
+    ]

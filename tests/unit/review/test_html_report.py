@@ -4,16 +4,29 @@ import base64
 import hashlib
 import itertools
 import json
+import random
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.placement.placement import (
+    DeviceChoice,
+    JointVerdict,
+    NodePlacement,
+    Placement,
+    Shortage,
+    WorkloadPlacement,
+)
 from dra_infra.program_objects import NotSeen, Program, ProgramObject
 from dra_infra.review import html_report, render_html, review
+from dra_infra.review.fleet_colors import OTHER
 
 VOID = {"meta", "input", "line", "br"}
 
@@ -149,7 +162,7 @@ def test_many_findings_and_workloads_are_folded(make):
         review(make.program(), make.program(problems=problems), base_label="main", after=placed)
     )
     assert "<summary>10 more problems</summary>" in text
-    assert "<summary>30 more workloads</summary>" in text
+    assert "<summary>30 more workloads that fail or are touched</summary>" in text
     assert "The JSON report has" not in text
     many = tuple(Problem(path=f"p{index:04}", code="x", message="m") for index in range(1_000))
     text = render_html(review(make.program(), make.program(problems=many), base_label="main"))
@@ -158,12 +171,112 @@ def test_many_findings_and_workloads_are_folded(make):
     assert ("p0499" in text, "p0500" in text) == (True, False)
 
 
-def test_a_legend_that_is_too_long_says_so(make):
+def test_workloads_that_fit_as_before_are_folded_by_namespace_with_where_they_go(make, monkeypatch):
+    wishes = [("Job", f"j{index:02}", 1, 1, "H100 80GB HBM3") for index in range(20)]
+    fleet = make.fleet(make.node("n", gpus=20))
+    before = make.place(fleet, *wishes)
+    after = make.place(fleet, *wishes, ("Job", "new", 1, 1, "H100 80GB HBM3"))
+    result = review(make.program(), make.program(), base_label="main", before=before, after=after)
+    text = render_html(result)
+    head, rest = text.split("<summary>ml: 20 workloads fit as before</summary>")
+    assert (">ml/new<" in head, ">ml/j00<" in head) == (True, False)
+    assert rest.count("80GB HBM3 only on n (gpu-0)") == 20
+    monkeypatch.setattr(html_report, "MAX_UNCHANGED", 5)
+    text = render_html(result)
+    assert text.count('<tr><th scope="row"><span class="key') == 5
+    assert "The JSON report has 15 more workloads." in text
+
+
+def test_the_proof_that_all_never_fit_at_once_is_drawn(make):
     placed = make.place(
-        make.fleet(make.node("n")), *(("Job", f"j{index}", 1, 1, "H100 80GB HBM3") for index in range(130))
+        make.fleet(make.node("n")), *(("Job", name, 1, 8, "H100 80GB HBM3") for name in ("a", "b"))
     )
-    text = render_html(review(make.program(), make.program(), base_label="main", after=placed))
-    assert "and 106 more workloads, with their letters in the table above" in text
+    by = (("Job ml/a", 8), ("Job ml/b and 3 more", 32))
+    short = Shortage(what="devices", asked=40, there=16, nodes=2, by=by)
+    joint = JointVerdict(verdict="never", reasons=(str(short),), shortages=(short,))
+    text = render_html(
+        review(make.program(), make.program(), base_label="main", after=replace(placed, joint=joint))
+    )
+    section = text[text.index('<h2 id="together">') : text.index('<h2 id="map">')]
+    assert "never fit at once: 40 devices asked (8 devices by Job ml/a, 32 devices by Job" in section
+    assert re.findall(r'class="([a-z0-9]+)" x="(\d+)" y="0" width="(\d+)"', section) == [
+        ("c0", "0", "8"),
+        ("c8", "8", "32"),
+        ("there", "0", "16"),
+    ]
+    assert re.findall(r"<span>(\d+ devices)</span>", section) == ["40 devices", "16 devices"]
+
+
+def test_colours_can_be_read_on_and_told_from_the_page():
+    css = (files("dra_infra.review") / "templates/review.css").read_text()
+    schemes = css.split("@media (prefers-color-scheme: dark)")
+    for scheme in schemes[:2]:
+        colors = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6})", scheme.partition("* {")[0]))
+        for number in range(OTHER + 1):
+            fill = colors[f"c{number}"]
+            # Letters of 11 and 13 px stand on them in white: WCAG 2.2 asks for 4.5 there, and for 3 of what is drawn.
+            assert contrast(fill, "#ffffff") >= 4.5, fill
+            assert contrast(fill, colors["card"]) >= 3, fill
+
+
+def contrast(one, other):
+    """The ratio of WCAG 2.2, from 1 to 21."""
+    lights = []
+    for color in (one, other):
+        parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts]
+        lights.append(
+            sum(weight * each for weight, each in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+        )
+    return (max(lights) + 0.05) / (min(lights) + 0.05)
+
+
+def a_large_review(make, nodes, workloads, pods):
+    """Workloads in twelve namespaces with pods anywhere on the fleet, so that few nodes look the same; the last is new."""
+    fleet = make.fleet(*(make.node(f"hgx-h100-{index:04}") for index in range(nodes)))
+    all_nodes = tuple(NodePlacement(node=node.name, devices=device(node.name, "", 0)) for node in fleet.nodes)
+    slots = random.Random(18).sample(range(8 * nodes), workloads * pods)  # noqa: S311
+    placed = []
+    for index in range(workloads):
+        owner = ObjectRef(kind="Deployment", name=f"serve-{index:04}", namespace=f"team-{index % 12:02}")
+        on = tuple(
+            NodePlacement(
+                node=f"hgx-h100-{slot // 8:04}",
+                devices=device(f"hgx-h100-{slot // 8:04}", owner.name, slot % 8),
+            )
+            for slot in slots[index * pods :][:pods]
+        )
+        placed.append(
+            WorkloadPlacement(
+                owner=owner, replicas=pods, verdict="fits", nodes=all_nodes, more_pods=9_000, pods=on
+            )
+        )
+    before, after = (Placement(fleet=fleet, workloads=tuple(placed[:end])) for end in (-1, workloads))
+    return review(make.program(), make.program(), base_label="main", before=before, after=after)
+
+
+def device(node, claim, number):
+    return (
+        DeviceChoice(
+            entry="gpu",
+            claim=claim,
+            request="gpu",
+            driver="gpu.nvidia.com",
+            pool=node,
+            device=f"gpu-{number}",
+        ),
+    )
+
+
+def test_the_page_of_five_thousand_nodes_and_a_thousand_workloads_is_small(make):
+    text = render_html(a_large_review(make, 5_000, 1_000, 10))
+    page = Page(text)
+    assert len(text.encode()) < 1_500_000
+    # A browser lays 40,000 elements out in a second, and what is folded is not laid out at all.
+    assert len(page.tags) < 12_000
+    assert text.count("<i class=") > 2_000
+    assert "5,000 nodes, 40,000 devices, 30,000 free" in text
+    assert text.count('<tr><th scope="row"><span class="key') == 999
 
 
 def test_headings_step_down_one_by_one(sample):
