@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from dra_infra.advice.objects import check_objects, check_on_fleet
+from dra_infra.advice.python_hints import in_python
 from dra_infra.catalog.charts import chart_name_of, charts
 from dra_infra.catalog.device_configs import configs_of
 from dra_infra.catalog.drivers import drivers
@@ -55,7 +56,8 @@ def check_program(
             # It knows the gates by which the number counts.
             continue
         place = locate(index, problem.path) if locate else each.place
-        problems.append(problem.below(each.component or str(each.ref)).at(place))
+        told = in_python(problem) if each.component else problem
+        problems.append(told.below(each.component or str(each.ref)).at(place))
     if fleet is not None:
         problems += _on_fleet(program, fleet, target, locate)
     return in_reading_order(problems)

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
-from dra_infra.advice.comparisons import NEGATED, Test, passes
+from dra_infra.advice.comparisons import DRIVER_PLACE, NEGATED, Test, passes
 from dra_infra.advice.findings import Place
 from dra_infra.advice.study import Residual, Study, study
-from dra_infra.catalog.drivers import DeviceType, Pins
+from dra_infra.catalog.drivers import DeviceType, Pins, drivers
 from dra_infra.kubernetes.cel.environment import Environment
 from dra_infra.kubernetes.cel.tree import Node
 
@@ -124,10 +124,34 @@ class Step(NamedTuple):
         found: dict[str, list[DeviceType | None]] = {}
         if self.study.unguarded:
             for device, known in self.before.devices:
-                for place in self.study.on(device).unguarded:
+                residual = self.study.on(device)
+                for place in residual.unguarded:
+                    # A device with something else of that domain is one of the driver, whose types are known.
+                    told = device is None and place.domain in drivers()
+                    if told and place.domain in _domains(residual, known, place):
+                        continue
                     if place not in known.present:
                         found.setdefault(place.cel, []).append(device)
         return {cel: tuple(devices) for cel, devices in sorted(found.items())}
+
+    @property
+    def other_driver(self) -> str:
+        """The driver that is not known here and whose devices alone are left, where a test names it."""
+        return next(
+            (
+                str(test.values[0])
+                for device, known in self.before.devices
+                for test in (*known.tests, *self.study.on(device).tests)
+                if device is None and (test.place, test.operator) == (DRIVER_PLACE, "==")
+            ),
+            "",
+        )
+
+
+def _domains(residual: Residual, known: Known, place: Place) -> set[str]:
+    """The domains of which a device that gets to the read of *place* has something for certain."""
+    before = [part.ensured for part in residual.parts if place not in part.unguarded]
+    return {each.domain for each in known.present.union(*before)}
 
 
 _NOTHING: Final = Known()

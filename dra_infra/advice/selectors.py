@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from dra_infra.advice.findings import Finding, Place, clause_with
+from dra_infra.advice.findings import Finding, Place, clause_with, show
 from dra_infra.advice.product_names import check_products
 from dra_infra.advice.reach import Reach, Step, advance, reach_of_class
 from dra_infra.advice.study import Study, find_warnings, study
@@ -271,21 +271,23 @@ def _check_read(place: Place, step: Step, pins: Pins) -> Iterator[Finding]:
             yield finding
             return
     if lacking:
-        yield _unguarded(place, lacking, step.study.text)
+        yield _unguarded(place, lacking, step)
 
 
-def _unguarded(place: Place, lacking: Sequence[DeviceType | None], text: str) -> Finding:
+def _unguarded(place: Place, lacking: Sequence[DeviceType | None], step: Step) -> Finding:
     guard = f"has({place.cel})"
-    clause = clause_with(text, place.identifier)
+    clause = clause_with(step.study.text, place.identifier)
     return Finding(
         "cel-unguarded-read",
-        f"{place.section} {place.name} is read without a test that it exists{_who(place, lacking)}: "
+        f"{place.section} {place.name} is read without a test that it exists{_who(place, lacking, step.other_driver)}: "
         "one device without it ends the scheduling of the whole pod",
         f"write {guard} && {clause}" if clause else f"put {guard} && in front",
     )
 
 
-def _who(place: Place, lacking: Sequence[DeviceType | None]) -> str:
+def _who(place: Place, lacking: Sequence[DeviceType | None], driver: str) -> str:
+    if None in lacking and driver:
+        return f", and what devices of {show(driver)} have is not known here"
     if None in lacking:
         return ", and nothing before it says whose devices come here"
     reasons = []

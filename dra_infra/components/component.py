@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 import pulumi
 
 from dra_infra.advice.objects import check_object
+from dra_infra.advice.python_hints import in_python
 from dra_infra.catalog.driver_gates import find_unknown_gates
 from dra_infra.catalog.drivers import Pins, read_pins
 from dra_infra.components.kubernetes_object import take_object_options
@@ -150,7 +151,7 @@ class Component(pulumi.ComponentResource):
         """
         if judged_at_end.get():
             return True
-        problems = check_object(_without_outputs(manifest), self.target)
+        problems = [in_python(each) for each in check_object(_without_outputs(manifest), self.target)]
         for problem in problems:
             if problem.severity == "warning":
                 pulumi.log.warn(str(problem.below(self.label)), self)

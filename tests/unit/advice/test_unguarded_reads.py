@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+import dra_infra as dra
+
 GPU = "device.attributes['gpu.nvidia.com']"
 ARCHITECTURE = f"{GPU}.architecture == 'Hopper'"
 MEMORY = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('40Gi')) >= 0"
@@ -111,7 +113,27 @@ def test_reads_of_drivers_that_are_not_known_need_a_guard(inputs):
         classes=[nic],
     )
     assert [problem.code for problem in plain] == ["cel-unguarded-read"]
+    assert "what devices of 'dra.net' have is not known here" in plain[0].message
     assert guarded == []
+
+
+@pytest.mark.parametrize("before", [dra.gpu.product.exists(), dra.driver("gpu.nvidia.com")], ids=repr)
+def test_a_selector_in_python_says_whose_devices_come_here(inputs, before):
+    for given in (
+        (before.expression(), ARCHITECTURE),
+        ((before & dra.cel(ARCHITECTURE)).expression(),),
+    ):
+        (problem,) = unguarded(inputs.of_selector(*given, of="elsewhere"))
+        assert "nothing before it" not in problem.message
+        assert "VFIO devices have none" in problem.message
+
+
+def test_another_attribute_of_a_driver_that_is_not_known_is_no_guard(inputs):
+    read = "device.attributes['dra.net'].rdma"
+    found = inputs.of_selector("has(device.attributes['dra.net'].speed)", f"{read} == true", of="elsewhere")
+    assert [each.path for each in unguarded(found)] == [
+        inputs.SELECTOR.replace("selectors[0]", "selectors[1]")
+    ]
 
 
 def test_the_hint_shows_the_clause_with_its_guard(inputs):
