@@ -82,6 +82,7 @@ def run(
                 stack=stack,
                 config=config,
                 kinds=kinds,
+                timeout=timeout,
             )
         tell("explaining")
         end = time.monotonic() + timeout
@@ -93,7 +94,11 @@ def run(
             if question.claims:
                 answer = explain(question, is_late=lambda: time.monotonic() > end, is_deep=is_deep)
     report = Report(
-        asking=found.asking, causes=tuple(dict.fromkeys(causes)), answer=answer, where=found.where
+        asking=found.asking,
+        causes=tuple(dict.fromkeys(causes)),
+        answer=answer,
+        where=found.where,
+        joint=found.joint,
     )
     print_problems(found.not_seen, with_count=False)
     if as_json:

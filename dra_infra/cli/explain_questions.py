@@ -7,6 +7,7 @@ objects of a snapshot.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,7 +42,9 @@ from dra_infra.explanation.asking import Asking, ClusterContext, find_subject, r
 from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
-from dra_infra.placement.joint import find_quota_refusal
+from dra_infra.placement.joint import find_quota_refusal, find_workload
+from dra_infra.placement.placement import JointVerdict
+from dra_infra.placement.scheduling import place
 from dra_infra.placement.workloads import ProgramObjects
 from dra_infra.review.running import Running, key_of, owners_of
 from dra_infra.sources.questions import ask_program
@@ -52,11 +55,12 @@ Manifest = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Found:
-    """The question, the cluster or fleet that it is asked of, and what could not be seen."""
+    """The question, the cluster or fleet that it is asked of, what could not be seen, and the joint verdict on a program."""
 
     asking: Asking
     where: str
     not_seen: tuple[Problem, ...] = ()
+    joint: JointVerdict | None = None
 
 
 def read_offline(
@@ -71,6 +75,7 @@ def read_offline(
     stack: str | None,
     config: Mapping[str, str],
     kinds: Path | None,
+    timeout: float,
 ) -> Found:
     """The question about an object of files.
 
@@ -113,10 +118,22 @@ def read_offline(
     if refusal := find_quota_refusal(objects, subject, taken.made):
         quota = Problem(path=asking.subject, code="quota-refuses", message=refusal)
         asking = replace(asking, causes=(*asking.causes, quota))
+    joint = None
+    if find_workload(objects, subject):
+        end = time.monotonic() + timeout
+        joint = place(
+            manifests,
+            chosen,
+            taken=taken,
+            release=release,
+            is_late=lambda: time.monotonic() > end,
+            kinds=known,
+        ).joint
     return Found(
         asking=asking,
         where=chosen.name,
         not_seen=(*problems, *malformed, *untold),
+        joint=joint,
     )
 
 

@@ -11,6 +11,7 @@ from dra_infra.errors import Problem
 from dra_infra.explanation import Explanation, RequestTree, Step, Suggestion
 from dra_infra.explanation.asking import Asking
 from dra_infra.output.wording import compress_names, count_of
+from dra_infra.placement.placement import JointVerdict
 
 _NODES: Final = 6
 """Reasons of nodes that are told."""
@@ -25,12 +26,14 @@ class Report:
         causes: What is wrong around it.
         answer: What the allocator says; None where it was not asked.
         where: The fleet or cluster.
+        joint: The verdict on all workloads of the program at once; None where the question is not about one of them.
     """
 
     asking: Asking
     causes: tuple[Problem, ...]
     answer: Explanation | None
     where: str
+    joint: JointVerdict | None = None
 
     @property
     def fits(self) -> bool:
@@ -56,7 +59,13 @@ _ASIDE: Final = (
 
 
 def describe(report: Report) -> Iterator[str]:
-    """The verdict, what is wrong around, the devices of each request, and what would fit."""
+    """The verdict, what is wrong around, the devices of each request, what would fit, and whether all workloads do at once."""
+    yield from _describe_subject(report)
+    if report.joint is not None:
+        yield f"  all at once: {report.joint}"
+
+
+def _describe_subject(report: Report) -> Iterator[str]:
     yield _verdict(report)
     for cause in report.causes:
         yield f"  {'✗' if cause.severity == 'error' else '!'} {cause.path}: {cause.message} [{cause.code}]"
@@ -195,6 +204,7 @@ def to_json(report: Report, not_seen: Sequence[Problem]) -> dict[str, Any]:
         "settled": report.asking.settled,
         "causes": [_plain(each) for each in report.causes],
         "answer": None if answer is None else dataclasses.asdict(answer),
+        "joint": report.joint.to_data() if report.joint else None,
         "unmodelled": list(report.asking.unmodelled),
         "not_seen": [_plain(each) for each in not_seen],
     }

@@ -22,8 +22,6 @@ from dra_infra.placement.growth import find_growth
 from dra_infra.placement.placement import (
     Growth,
     Headroom,
-    JointVerdict,
-    Order,
     Placement,
     Room,
     WorkloadPlacement,
@@ -202,8 +200,8 @@ def _to_json(placement: Placement, release: Release) -> dict[str, object]:
             {"name": each.name, "before": _room(each.before), "after": _room(each.after)}
             for each in placement.headroom
         ],
-        "joint": _joint(placement.joint),
-        "joint_at_most": _joint(placement.joint_at_most) if placement.joint_at_most else None,
+        "joint": placement.joint.to_data(),
+        "joint_at_most": placement.joint_at_most.to_data() if placement.joint_at_most else None,
         "growth": _growth(placement.growth) if placement.growth else None,
         "notes": list(placement.notes),
         "workloads": [
@@ -220,16 +218,6 @@ def _to_json(placement: Placement, release: Release) -> dict[str, object]:
             }
             for each in placement.workloads
         ],
-    }
-
-
-def _joint(joint: JointVerdict) -> dict[str, object]:
-    return {
-        "verdict": joint.verdict,
-        "reasons": list(joint.reasons),
-        "shortages": [each.to_json() for each in joint.shortages],
-        "works": _order(joint.works) if joint.works else None,
-        "fails": _order(joint.fails) if joint.fails else None,
     }
 
 
@@ -257,16 +245,7 @@ def _growth(growth: Growth) -> dict[str, object]:
         "cheapest": growth.is_cheapest,
         "devices": growth.device_count,
         "idleDevices": growth.idle,
-        "joint": _joint(growth.joint),
-    }
-
-
-def _order(order: Order) -> dict[str, object]:
-    return {
-        "arrivals": [
-            {"owner": str(each.owner), "node": each.node, "pods": each.pods} for each in order.arrivals
-        ],
-        "pending": [{"owner": str(owner), "pods": number} for owner, number in order.pending],
+        "joint": growth.joint.to_data(),
     }
 
 

@@ -91,18 +91,24 @@ def find_quota_refusal(objects: ProgramObjects, owner: ObjectRef, made: Mapping[
         owner: The workload.
         made: What others have made, by namespace.
     """
+    each = find_workload(objects, owner)
+    if each is not None and isinstance(each.plan, PodPlan) and each.replicas:
+        number, refusal = ObjectMakers(objects, made).count_alone(owner, each.plan, each.replicas)
+        return show_refusal(number, each.replicas, refusal) if refusal else ""
+    return ""
+
+
+def find_workload(objects: ProgramObjects, owner: ObjectRef) -> Workload | None:
+    """The workload of an object, if its pods use devices."""
     for each in find_workloads(objects)[0]:
         same = (each.owner.kind, each.owner.name) == (owner.kind, owner.name)
         if (
-            not same
-            or (owner.part and each.owner.part != owner.part)
-            or (each.owner.namespace or "default") != (owner.namespace or "default")
+            same
+            and (not owner.part or each.owner.part == owner.part)
+            and (each.owner.namespace or "default") == (owner.namespace or "default")
         ):
-            continue
-        if isinstance(each.plan, PodPlan) and each.replicas:
-            number, refusal = ObjectMakers(objects, made).count_alone(owner, each.plan, each.replicas)
-            return show_refusal(number, each.replicas, refusal) if refusal else ""
-    return ""
+            return each
+    return None
 
 
 def show_refusal(number: int, wanted: int, refusal: str) -> str:

@@ -48,6 +48,8 @@ class Player:
 
     def arrive(self, which: int, node: int) -> bool:
         """Put one of the equal pods *which* on a node; false when the node does not take it."""
+        if self._pods[which].on_each and node in self._done[which]:
+            return False
         state = self._fit.state
         tried: set[Hashable] = set()
         for waiting in self._waiting[which]:

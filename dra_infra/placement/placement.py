@@ -165,6 +165,15 @@ class Order:
         )
         return cls(arrivals=arrivals, pending=tuple(each for each in pending if each[1]))
 
+    def to_data(self) -> dict[str, object]:
+        """The order as JSON has it."""
+        return {
+            "arrivals": [
+                {"owner": str(each.owner), "node": each.node, "pods": each.pods} for each in self.arrivals
+            ],
+            "pending": [{"owner": str(owner), "pods": number} for owner, number in self.pending],
+        }
+
     def __str__(self) -> str:
         shown = [str(each) for each in self.arrivals[:_SHOWN]]
         if len(self.arrivals) > _SHOWN:
@@ -249,6 +258,16 @@ class JointVerdict:
     works: Order | None = None
     fails: Order | None = None
     shortages: tuple[Shortage, ...] = ()
+
+    def to_data(self) -> dict[str, object]:
+        """The verdict as JSON has it."""
+        return {
+            "verdict": self.verdict,
+            "reasons": list(self.reasons),
+            "shortages": [each.to_json() for each in self.shortages],
+            "works": self.works.to_data() if self.works else None,
+            "fails": self.fails.to_data() if self.fails else None,
+        }
 
     def __str__(self) -> str:
         head = _HEADS[self.verdict]

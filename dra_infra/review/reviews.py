@@ -242,10 +242,9 @@ def review(
     joined = join_engine(changes, base, head, engine) if engine else Joined(changes=changes)
     changes = joined.changes
     compared = Comparison.of(changes, base, head, running=running, before=before, after=after, kinds=kinds)
-    workloads = compare_placements(before, after)
-    compared = Comparison.of(changes, base, head, running=running, before=before, after=after)
     workloads = tuple(
-        replace(each, team=_find_team(each.owner, compared)) for each in compare_placements(before, after)
+        replace(each, team=_find_team(each.owner.whole, compared))
+        for each in compare_placements(before, after)
     )
     problems = {
         *(problem for problem in head.problems if not is_told_as_danger(problem)),

@@ -1,4 +1,4 @@
-"""`explain` and `simulate` give one answer to one question: does this workload fit, quotas included."""
+"""`explain`, `simulate`, `review` and `dra.testing` give one answer: does a workload fit, and do all of them at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dra_infra import testing
 from dra_infra.cli.app import app
+from dra_infra.cli.settings import read_program
 
 DRIVER = "gpu.example.com"
 API = "resource.k8s.io/v1"
@@ -83,6 +85,19 @@ def a_program(kind: str, replicas: int, count: int, cpu: str, hard: dict[str, st
     ]
 
 
+def a_web(replicas: int) -> list[dict[str, Any]]:
+    """A Deployment without claims."""
+    container = {"name": "main", "image": "i", "resources": {"requests": {"cpu": "2"}}}
+    return [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "ml"},
+            "spec": {"replicas": replicas, "template": {"spec": {"containers": [container]}}},
+        }
+    ]
+
+
 HARD = st.dictionaries(
     st.sampled_from(
         [
@@ -125,3 +140,37 @@ def test_explain_and_simulate_say_the_same_of_a_workload(
     assert explained["fits"] == (workload["verdict"] == "fits"), (workload["reasons"], explained)
     quota = [each["message"] for each in workload["reasons"] if each["code"] == "quota-refuses"]
     assert [each["message"] for each in explained["causes"] if each["code"] == "quota-refuses"] == quota
+    assert explained["joint"] == simulated["joint"]
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    gpus=st.lists(st.integers(0, 4), min_size=1, max_size=3),
+    replicas=st.integers(1, 4),
+    count=st.integers(1, 3),
+    cpu=st.sampled_from(["0", "1", "3"]),
+    web=st.integers(0, 4),
+)
+def test_all_ways_to_ask_say_the_same_of_all_workloads_at_once(
+    tmp_path_factory: pytest.TempPathFactory, gpus: list[int], replicas: int, count: int, cpu: str, web: int
+):
+    folder = tmp_path_factory.mktemp("one-answer")
+    (folder / "before").mkdir()
+    program = folder / "after"
+    program.mkdir()
+    fleet = str(folder / "fleet.yaml")
+    (folder / "fleet.yaml").write_text(yaml.safe_dump_all(a_fleet(gpus)))
+    made = [*a_program("Deployment", replicas, count, cpu, {}), *a_web(web)]
+    (program / "program.yaml").write_text(yaml.safe_dump_all(made))
+
+    def ask(*arguments: str) -> Any:
+        return json.loads(CliRunner().invoke(app, [*arguments, "--fleet", fleet]).stdout)
+
+    joint = ask("simulate", str(program), "--json")["joint"]
+    assert ask("explain", "deployment/work", str(program), "--json")["joint"] == joint
+    reviewed = ask("review", str(program), "--base-path", str(folder / "before"), "--format", "json")
+    told = reviewed["fleet"]["joint"]
+    assert told == {key: joint[key] for key in told}
+    read = read_program(program, stack=None, config={})[1]
+    fit = testing.SynthesizedProgram(read).fits_all(fleet)
+    assert (fit.joint.to_data(), bool(fit)) == (joint, joint["verdict"] == "always")

@@ -81,6 +81,7 @@ def test_a_pod_that_fits_is_told_with_its_devices(command, tmp_path):
     assert said.out.splitlines() == [
         "✓ Pod ml/train fits (hgx-h100 x 1, Kubernetes 1.37)",
         "  on hgx-h100-0: gpu.nvidia.com/hgx-h100-0/gpu-0..1",
+        "  all at once: fit in every order of arrival",
     ]
 
 
@@ -105,6 +106,7 @@ def test_the_json_has_every_key_also_where_it_is_empty(command, tmp_path):
         "answer",
         "causes",
         "fits",
+        "joint",
         "not_seen",
         "settled",
         "subject",

@@ -370,6 +370,17 @@ def test_a_daemon_without_claims_is_on_every_node_that_takes_it():
     assert with_web(a_fleet_of("64", 3), None, "5", kind="DaemonSet").joint.verdict == "never"
 
 
+def test_a_node_is_never_filled_with_more_than_one_pod_of_a_daemon_set():
+    pod = {"count": 1, "length": None, "replicas": 2, "cpu": "0", "kind": "Deployment", "shared": False}
+    pods = [
+        {**pod, "plain": False, "beside": "near-own"},
+        {**pod, "plain": True, "beside": "apart-zone"},
+        {**pod, "plain": True, "beside": "", "kind": "DaemonSet", "cpu": "1"},
+    ]
+    fleet, manifests = a_platform(["2", "2", "parts"], pods)
+    assert place(manifests, fleet).joint.verdict == "always"
+
+
 def test_pods_without_claims_that_no_node_lets_in_are_left_out_and_named():
     placement = with_web(a_fleet_of("64", 2), 99, "8", nodeSelector={"pool": "cpu"})
     assert placement.joint.verdict == "always"
