@@ -210,6 +210,7 @@ CODES: dict[str, str] = {
     "job-replaced": "danger: a Job is deleted and created again, and its running pods are killed",
     "pod-replaced": "danger: a bare pod is deleted and created again",
     "workload-replaced": "danger: a Deployment, StatefulSet or DaemonSet is deleted and created again",
+    "pods-changed": "danger: an object of another project changes its pods, which its controller treats in its own way",
     "workload-rolls": "danger: pods with devices are rolled over, which needs devices for old and new pods at once",
     "claim-rolls": "danger: a shared claim gets a new name, and old and new one hold devices at once",
     "claim-replaced": "danger: a claim or template is deleted before the new one exists",

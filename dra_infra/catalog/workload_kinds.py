@@ -101,6 +101,7 @@ class _KindEntry(_Entry):
     suspended_by: Annotated[list[_Path], Field(max_length=8)] = []
     fields: Annotated[dict[_Path, str], Field(max_length=16)] = {}
     annotations: Annotated[dict[str, str], Field(max_length=16)] = {}
+    on_change: Annotated[str, Field(max_length=300)] = ""
 
     def read(self) -> WorkloadKind:
         return WorkloadKind(
@@ -108,6 +109,7 @@ class _KindEntry(_Entry):
             kind=self.kind,
             parts=tuple(each.read() for each in self.parts),
             gang=self.gang,
+            on_change=self.on_change,
             unmodelled=(
                 *((read_steps(path), SUSPENDED) for path in self.suspended_by),
                 *((read_steps(path), why) for path, why in self.fields.items()),

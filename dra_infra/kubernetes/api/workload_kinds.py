@@ -147,6 +147,8 @@ class WorkloadKind:
         gang: Whether it needs all of its pods to do anything.
         unmodelled: Fields by which its controller does more than to make pods, with what it does. A step of a path may
             be the whole name of an annotation.
+        on_change: What becomes of its pods when a template changes, as the rest of a sentence that starts with the object;
+            empty where that is not known.
     """
 
     group: str
@@ -155,6 +157,7 @@ class WorkloadKind:
     version: str = ""
     gang: bool = False
     unmodelled: tuple[tuple[Steps, str], ...] = ()
+    on_change: str = ""
 
     def find_holders(self, manifest: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """What stands in the place of each pod spec, with its path."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Final
 
+from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.output.wording import join_words
@@ -19,18 +20,9 @@ from dra_infra.review.comparison import (
 from dra_infra.review.dangers import Danger
 from dra_infra.review.rollout import Room, find_room, foresee_rollout
 
-_WORKLOAD_KINDS: Final = (
-    *ROLLING_KINDS,
-    "CronJob",
-    "Job",
-    "Pod",
-    "ReplicaSet",
-    "ReplicationController",
-)
-
 
 def find_workload_dangers(compared: Comparison) -> Iterator[Danger]:
-    """`job-replaced` and the like, `workload-deleted`, `workload-rolls`, `crowded-out`."""
+    """`job-replaced` and the like, `workload-deleted`, `workload-rolls`, `pods-changed`, `crowded-out`."""
     namespaces = {
         change.ref.name
         for change in compared.changes
@@ -42,14 +34,45 @@ def find_workload_dangers(compared: Comparison) -> Iterator[Danger]:
         if change.action == "replaced" and change.before and change.ref.kind in CLAIM_KINDS
     }
     room = find_room(compared)
+    before, after = _by_object(compared.base_index), _by_object(compared.head_index)
     for change in compared.changes:
         if change.action == "replaced":
             yield from _find_replaced(change, compared, _cause_of(change, compared, renamed))
         elif change.action == "deleted" and change.ref.namespace not in namespaces:
-            yield from _find_deleted(change, compared)
+            yield from _find_deleted(change, compared, before[change.ref])
         elif change.urn in compared.rolling:
             yield from _find_rollover(change, compared, _cause_of(change, compared, renamed), room)
+        elif change.action == "changed" and change.before is not None:
+            yield from _find_changed_pods(change, compared, before[change.before.ref], after[change.ref])
     yield from _find_crowded_out(compared.base_placement, compared.head_placement)
+
+
+def _by_object(index: ProgramIndex) -> defaultdict[ObjectRef, list[PodTemplate]]:
+    """The pods of each object, of all of its parts."""
+    found: defaultdict[ObjectRef, list[PodTemplate]] = defaultdict(list)
+    for owner, pods in index.pods.items():
+        # A PodTemplate makes no pods by itself.
+        if owner.kind != "PodTemplate":
+            found[owner.whole].append(pods)
+    return found
+
+
+def _find_changed_pods(
+    change: Change, compared: Comparison, old: list[PodTemplate], new: list[PodTemplate]
+) -> Iterator[Danger]:
+    """What the controller of another project does when the pods of its object change."""
+    kind = (compared.kinds or workload_kinds()).find(change.object.manifest)
+    asks = any(each.claims for each in (*old, *new))
+    if kind is None or not kind.on_change or not asks:
+        return
+    specs = [{each.owner.part: each.spec for each in side} for side in (old, new)]
+    if specs[0] != specs[1]:
+        yield Danger(
+            who=change.ref,
+            code="pods-changed",
+            message=kind.on_change,
+            hint="make the change while it runs nothing, or under another name",
+        )
 
 
 def _cause_of(change: Change, compared: Comparison, renamed: Mapping[ObjectRef, Change]) -> str:
@@ -138,15 +161,10 @@ def _find_replaced(change: Change, compared: Comparison, cause: str) -> Iterator
         )
 
 
-def _find_deleted(change: Change, compared: Comparison) -> Iterator[Danger]:
-    if (
-        change.ref.kind not in _WORKLOAD_KINDS
-        or change.urn in compared.moved
-        or compared.running.is_done(change.ref)
-    ):
+def _find_deleted(change: Change, compared: Comparison, pods: list[PodTemplate]) -> Iterator[Danger]:
+    if not pods or change.urn in compared.moved or compared.running.is_done(change.ref):
         return
-    pods = compared.base_index.pods.get(change.ref)
-    if compared.running.count_pods(change.ref) or (pods is not None and pods.claims):
+    if compared.running.count_pods(change.ref) or any(each.claims for each in pods):
         killed = "it is killed" if change.ref.kind == "Pod" else f"{_pods_of(change.ref, compared)} killed"
         yield Danger(
             who=change.ref,

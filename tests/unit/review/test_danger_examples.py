@@ -60,6 +60,12 @@ def shared(make, name, count, **rest):
     ]
 
 
+def a_job_set(make, image):
+    job = {"spec": {"template": {"spec": make.pod_spec(template="trainer-1", image=image)}}}
+    spec = {"replicatedJobs": [{"name": "workers", "replicas": 2, "template": job}]}
+    return make.object("JobSet", "train", spec, api_version="jobset.x-k8s.io/v1alpha2")
+
+
 def a_sides(make, code):
     """Both sides, a fleet, and what runs."""
     job, template = (
@@ -106,6 +112,7 @@ def a_sides(make, code):
             program(make.workload("Deployment", "serve", make.pod_spec(), selector={"matchLabels": {"app": "api"}})),
         ),
         "workload-deleted": (program(template, job), program(template)),
+        "pods-changed": (program(template, a_job_set(make, "a")), program(template, a_job_set(make, "b"))),
         "workload-rolls": (program(*served(make, 1)), program(*served(make, 2, strategy=ONE_MORE))),
         "crowded-out": (program(template, job), program(*served(make, 2), template, job)),
         "claim-rolls": (program(*shared(make, "pair-1", 1)), program(*shared(make, "pair-2", 2))),

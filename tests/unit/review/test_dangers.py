@@ -273,3 +273,24 @@ def test_dangers_do_not_depend_on_the_order_of_objects(make):
     found = find_dangers(Comparison.of(compare_programs(base, head), base, head))
     turned = replace(head, objects=tuple(reversed(head.objects)))
     assert find_dangers(Comparison.of(compare_programs(base, turned), base, turned)) == found
+
+
+def a_job_set(make, name="train", template="trainer-1", image="a", replicas=2):
+    job = {"spec": {"template": {"spec": make.pod_spec(template=template, image=image)}}}
+    spec = {"replicatedJobs": [{"name": "workers", "replicas": replicas, "template": job}]}
+    return make.object("JobSet", name, spec, api_version="jobset.x-k8s.io/v1alpha2")
+
+
+def test_pods_of_another_projects_object_that_change_are_a_danger_where_they_use_devices(make):
+    template = make.template("trainer", "trainer-1")
+    found = dangers(make, [template, a_job_set(make)], [template, a_job_set(make, image="b")])
+    assert [(str(each.who), each.code) for each in found] == [("JobSet ml/train", "pods-changed")]
+    assert dangers(make, [template, a_job_set(make)], [template, a_job_set(make, replicas=3)]) == ()
+    plain = [[a_job_set(make, template="", image=image)] for image in "ab"]
+    assert dangers(make, *plain) == ()
+
+
+def test_another_projects_object_that_is_deleted_takes_its_pods_with_it(make):
+    template = make.template("trainer", "trainer-1")
+    found = dangers(make, [template, a_job_set(make)], [template])
+    assert [(str(each.who), each.code) for each in found] == [("JobSet ml/train", "workload-deleted")]
