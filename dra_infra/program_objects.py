@@ -150,6 +150,8 @@ class Program:
     """URNs of every registered resource, components included, sorted."""
     pins: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Releases of packages that the project's lock and requirement files pin, by name, as far as they decide bytes."""
+    elsewhere: tuple[str, ...] = ()
+    """DeviceClasses that the program takes by `class_ref`, for another program makes them; sorted."""
 
     @property
     def release(self) -> Release:

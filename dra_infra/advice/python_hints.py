@@ -52,6 +52,10 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (re.compile(r"== true\b"), "== True"),
     (re.compile(r"\b(m|d)(atch|istinct)Attribute: (\S+)"), lambda found: _constraint(*found.groups())),
     (re.compile(r"\bdeviceClassName: (\S+)"), r'device_class="\1"'),
+    (
+        re.compile("add the DeviceClass, or a fleet that has it"),
+        "make a GpuDeviceClass; or another program makes it: write dra.class_ref(...), and name a fleet that has it",
+    ),
     (re.compile(r"\bcount: (\d+)"), r"count=\1"),
     (re.compile(r"\bnamespace: (\S+)"), r'namespace="\1"'),
 )

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dra_infra.advice.program import check_program
+from dra_infra.catalog.drivers import read_pins
 from dra_infra.cli.printing import print_not_seen, print_problems, write_json, write_output
 from dra_infra.cli.settings import load_checked
 from dra_infra.documents import yaml
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.metadata import ObjectMeta
 from dra_infra.program.charts import with_charts
 from dra_infra.program.program_json import program_to_json
 from dra_infra.program.synth import synth_project
@@ -28,12 +31,12 @@ def run(
     program = synth_project(project, timeout=timeout)
     if charts:
         program = with_charts(program, project.root)
-    problems = [
-        # Which classes a cluster has is not known here; `simulate` asks the fleet.
-        problem
-        for problem in check_program(program)
-        if problem.code != "class-not-known"
+    # Which classes a cluster has is not known here: one that another program makes is taken by `class_ref`.
+    shipped = read_pins(program.driver).classes
+    elsewhere = [
+        DeviceClass(metadata=ObjectMeta(name=name)) for name in program.elsewhere if name not in shipped
     ]
+    problems = check_program(program, classes=elsewhere)
     print_not_seen(program.not_seen)
     print_problems(problems)
     if any(problem.severity == "error" for problem in problems):

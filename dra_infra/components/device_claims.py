@@ -14,7 +14,7 @@ from dra_infra.components import pod_specs
 from dra_infra.components.arguments import ClaimArgs
 from dra_infra.components.component import Component, depending_on, has_outputs, present
 from dra_infra.components.kubernetes_object import KubernetesObject
-from dra_infra.components.report import failing_output, warn
+from dra_infra.components.report import classes_elsewhere_of_run, failing_output, warn
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api.device_class import API_VERSION
 from dra_infra.specs.attachments import choose_containers
@@ -22,7 +22,7 @@ from dra_infra.specs.claims import SHORTHAND_REQUEST, compile_claim, leaves_of
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.object_names import check_component_name, check_object_name, name_by_content
 from dra_infra.specs.request_records import class_name_of
-from dra_infra.specs.requests import Constraint, DeviceRequest
+from dra_infra.specs.requests import ClassRef, Constraint, DeviceRequest
 
 PodSpec = TypeVar("PodSpec")
 
@@ -216,6 +216,8 @@ class DeviceClaimComponent(Component):
         # Classes of the same program go first: the API server does not check that a class exists, but a pod
         # created in between would wait for it. An option rather than a property, so that nothing cascades.
         named: list[Any] = [leaf.device_class for _, leaf in leaves_of(asked)]
+        elsewhere = (each.object_name for each in named if isinstance(each, ClassRef))
+        classes_elsewhere_of_run().update(name for name in elsewhere if isinstance(name, str))
         # A class of the program, or one that a platform of the program installs; a resource is taken once.
         children = {id(child): child for each in named for child in getattr(each, "resources", {}).values()}
         classes = list(children.values())

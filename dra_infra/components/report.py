@@ -33,6 +33,8 @@ _runs: weakref.WeakKeyDictionary[object, list[Problem]] = weakref.WeakKeyDiction
 _run_without_root: list[Problem] = []
 _targets: weakref.WeakKeyDictionary[object, dict[str, ClusterTarget]] = weakref.WeakKeyDictionary()
 _targets_without_root: dict[str, ClusterTarget] = {}
+_elsewhere: weakref.WeakKeyDictionary[object, set[str]] = weakref.WeakKeyDictionary()
+_elsewhere_without_root: set[str] = set()
 
 
 def problems_of_run() -> list[Problem]:
@@ -49,6 +51,14 @@ def targets_of_run() -> dict[str, ClusterTarget]:
     if root is None:
         return _targets_without_root
     return _targets.setdefault(root, {})
+
+
+def classes_elsewhere_of_run() -> set[str]:
+    """DeviceClasses that components of the current run take by `class_ref`: another program makes them."""
+    root = get_root_resource()
+    if root is None:
+        return _elsewhere_without_root
+    return _elsewhere.setdefault(root, set())
 
 
 def report(problems: Iterable[Problem]) -> None:

@@ -113,8 +113,7 @@ def _most(free: FreeFleet, state: ClusterState, node: int, demands: Sequence[Dem
 
 def _asking(demands: Sequence[Demand], count: int) -> Demand:
     """The one request of *demands*, with another number of devices."""
-    demand = next(each for each in demands if each.devices.requests)
-    request = next(iter(demand.devices.requests or ()))
+    demand, (request,) = next((each, each.devices.requests) for each in demands if each.devices.requests)
     exactly: ExactDeviceRequest = request.exactly.changed({"count": count})  # type: ignore[union-attr]  # it has one
     devices = demand.devices.changed({"requests": [request.changed({"exactly": exactly})]})
     return replace(demand, devices=devices, key=f"{demand.key} with a count of {count}")

@@ -15,6 +15,7 @@ from typing import Any
 from dra_infra.catalog.drivers import read_pins
 from dra_infra.components.report import (
     RefusedComponentsError,
+    classes_elsewhere_of_run,
     judged_at_end,
     problems_of_run,
     targets_of_run,
@@ -128,11 +129,12 @@ def _run_in_context(
     loop.set_exception_handler(lambda _loop, _context: None)
     problems: list[Problem] = []
     targets: dict[str, ClusterTarget] = {}
+    elsewhere: set[str] = set()
     raised: list[Exception] = []
 
     def observed() -> Any:
-        nonlocal problems, targets
-        problems, targets = problems_of_run(), targets_of_run()
+        nonlocal problems, targets, elsewhere
+        problems, targets, elsewhere = problems_of_run(), targets_of_run(), classes_elsewhere_of_run()
         try:
             return body()
         except Exception as error:
@@ -153,7 +155,7 @@ def _run_in_context(
             raise ProgramError([*problems, *found]) from error
     finally:
         close_loop(loop)
-    return _collect(project, monitor, tuple(problems), targets)
+    return replace(_collect(project, monitor, tuple(problems), targets), elsewhere=tuple(sorted(elsewhere)))
 
 
 def _with_trace(error: BaseException, calls: Any) -> BaseException:
