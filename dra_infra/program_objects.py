@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping
+from dra_infra.kubernetes.api.manifests import AUTONAMED, SECRET, UNKNOWN, is_name_made_up
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.target import ClusterTarget
 
 if TYPE_CHECKING:
     from dra_infra.output.secrets import SecretMask
-
-AUTONAMED: Final = "pulumi.com/autonamed"
-"""The annotation of objects that the provider names."""
 
 __all__ = [
     "AUTONAMED",
@@ -167,12 +164,6 @@ def group_of(manifest: Mapping[str, Any]) -> str:
     """The API group, empty for the core group."""
     group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
     return group if slash else ""
-
-
-def is_name_made_up(manifest: Mapping[str, Any]) -> bool:
-    """True for an object that Pulumi names, and whose name stands as `train-*`."""
-    metadata = mapping(manifest.get("metadata"))
-    return AUTONAMED in mapping(metadata.get("annotations")) and "*" in str(metadata.get("name"))
 
 
 def get_field(manifest: Mapping[str, Any], path: str) -> Any:

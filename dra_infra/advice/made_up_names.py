@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.errors import Problem
-from dra_infra.program_objects import is_name_made_up
+from dra_infra.kubernetes.api.manifests import is_name_made_up
 
 _MADE_UP: Final = re.compile(r"(?P<stem>[^\s/\"'`]+)-\*(?:-(?P<digits>[0-9a-f]{8}))?")
 _WRITTEN: Final = re.compile(r"[^\s/\"'`]+-[0-9a-f]{8}")

@@ -18,6 +18,9 @@ SECRET = "[secret]"  # noqa: S105  (a marker, not a password)
 CHANGED_SECRET = f"{SECRET} (changed)"
 """Stands for the new value where a secret changes."""
 
+AUTONAMED = "pulumi.com/autonamed"
+"""The annotation of objects that Pulumi's provider names."""
+
 
 def mapping(value: Any) -> Mapping[str, Any]:
     """*value* where it is an object, else an empty one."""
@@ -35,3 +38,9 @@ def value_at(value: Any, *steps: str) -> Any:
 def mappings(value: Any) -> list[Mapping[str, Any]]:
     """The mappings in a list; none when *value* is no list."""
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def is_name_made_up(manifest: Mapping[str, Any]) -> bool:
+    """True for an object that Pulumi names, and whose name stands as `train-*`."""
+    metadata = mapping(manifest.get("metadata"))
+    return AUTONAMED in mapping(metadata.get("annotations")) and "*" in str(metadata.get("name"))

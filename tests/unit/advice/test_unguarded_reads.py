@@ -113,7 +113,7 @@ def test_reads_of_drivers_that_are_not_known_need_a_guard(inputs):
         classes=[nic],
     )
     assert [problem.code for problem in plain] == ["cel-unguarded-read"]
-    assert "what devices of 'dra.net' have is not known here" in plain[0].message
+    assert "what devices of 'nic.example.org' have is not known here" in plain[0].message
     assert guarded == []
 
 
@@ -129,8 +129,10 @@ def test_a_selector_in_python_says_whose_devices_come_here(inputs, before):
 
 
 def test_another_attribute_of_a_driver_that_is_not_known_is_no_guard(inputs):
-    read = "device.attributes['dra.net'].rdma"
-    found = inputs.of_selector("has(device.attributes['dra.net'].speed)", f"{read} == true", of="elsewhere")
+    read = "device.attributes['nic.example.org'].rdma"
+    found = inputs.of_selector(
+        "has(device.attributes['nic.example.org'].speed)", f"{read} == true", of="elsewhere"
+    )
     assert [each.path for each in unguarded(found)] == [
         inputs.SELECTOR.replace("selectors[0]", "selectors[1]")
     ]

@@ -14,6 +14,7 @@ from dra_infra.catalog.machines import clouds
 from dra_infra.catalog.platforms import chart_rules, matrix, platforms
 from dra_infra.catalog.records import fleet_kinds, gpu_products
 from dra_infra.catalog.vocabulary import misnomers, product_memory, read_data
+from dra_infra.catalog.workload_kinds import workload_kinds
 
 DATA = resources.files("dra_infra.catalog") / "data"
 
@@ -35,6 +36,7 @@ READERS = {
     "platforms.yaml": platforms,
     "product_names.yaml": product_memory,
     "systems.yaml": systems,
+    "workload_kinds.yaml": workload_kinds,
 }
 # Read by modules with tests of their own: tests/unit/catalog/test_mig*.py, test_device_configs.py.
 READ_ELSEWHERE = {"mig_profiles.yaml", "mig_devices.yaml", "device_configs.yaml"}
@@ -69,6 +71,8 @@ def test_every_entry_names_its_source(file):
 
 
 def test_files_of_one_source_and_of_groups_name_it():
+    for each in read_data("workload_kinds.yaml")["kinds"]:
+        assert len(each["source"]) >= 10, each["kind"]
     assert len(read_data("driver_gates.yaml")["source"]) >= 10
     for group in read_data("product_names.yaml").values():
         assert len(group["source"]) >= 10

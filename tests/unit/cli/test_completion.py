@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from dra_infra.catalog.records import fleet_names
+from dra_infra.catalog.machines import node_names
 from dra_infra.cli import options
 from dra_infra.cli.app import app
 from dra_infra.cli.catalog_sections import SECTIONS
@@ -89,7 +89,7 @@ def test_the_script_is_installed_in_the_home_of_the_user(shell: str, tmp_path: P
 
 
 def test_every_name_that_is_offered_begins_with_what_was_typed():
-    assert options.complete_fleets("") == list(fleet_names())
+    assert options.complete_fleets("") == list(node_names())
     assert "l40s" in options.complete_fleets("l4")
     assert "hgx-h100" not in options.complete_fleets("l4")
     assert "hgx-h100 x 4, l40s" in options.complete_fleets("hgx-h100 x 4, l40")

@@ -87,6 +87,7 @@ def read_cluster(data: bytes, folder: Path) -> None:
             config={},
             timeout=_SHORT,
             is_deep=False,
+            kinds=None,
             as_json=True,
         )
 
@@ -259,6 +260,7 @@ def _explained(reader: Reader) -> None:
             config={},
             timeout=_SHORT,
             is_deep=False,
+            kinds=None,
             as_json=False,
         )
     finally:
