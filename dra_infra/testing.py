@@ -13,7 +13,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -130,16 +129,6 @@ class GrowthFit:
 
     def __repr__(self) -> str:
         return f"<all workloads on {self.fleet}: {self.growth}>"
-
-    @property
-    def added(self) -> Mapping[str, int]:
-        """How many nodes, or racks, each pool gets."""
-        return {pool.name: number for pool, number in zip(self.growth.pools, self.growth.added, strict=True)}
-
-    @property
-    def added_cost(self) -> Decimal | None:
-        """What these cost; None where nobody gave a price."""
-        return self.growth.added_cost
 
 
 @dataclass(frozen=True, slots=True)

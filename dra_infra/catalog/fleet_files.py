@@ -7,7 +7,7 @@ file, `nodeGroups:` with one entry per group.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -195,33 +195,43 @@ class _Contents:
     slices: dict[str, ResourceSlice] = field(default_factory=dict)
     classes: dict[str, DeviceClass] = field(default_factory=dict)
     others: Counter[str] = field(default_factory=Counter)
+    pools: list[Mapping[str, Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
-def read_fleet_file(path: str) -> Fleet | dict[str, Any]:
+def read_fleet_file(
+    path: str, is_pool: Callable[[Mapping[str, Any]], bool]
+) -> tuple[Fleet, list[Mapping[str, Any]]] | dict[str, Any]:
     """Read a fleet from a file; objects of other kinds are counted in the notes, for nothing is placed by them.
 
+    Args:
+        path: The file.
+        is_pool: Which objects describe node pools.
+
     Returns:
-        The fleet of a file of Kubernetes objects, or the document of a file with groups of nodes or node pools.
+        The fleet of a file of Kubernetes objects and those of its node pools, or the document of a file with groups of
+        nodes or node pools.
 
     Raises:
         FleetError: `fleet-unreadable` when the file cannot be read or is not YAML, `fleet-object` for each object that
             is malformed, of a version that is not read, or twice in the file.
     """
     documents = _read(path)
-    if len(documents) == 1 and not documents[0].keys().isdisjoint((TOP_KEY, POOLS_KEY)):
-        return documents[0]
-    contents = _gather(_objects(documents), path)
-    if not contents.nodes and not contents.problems:
+    first = documents[0] if len(documents) == 1 else {}
+    # eksctl calls its groups so too, in an object that has a kind.
+    if "kind" not in first and not first.keys().isdisjoint((TOP_KEY, POOLS_KEY)):
+        return first
+    contents = _gather(_objects(documents), path, is_pool)
+    if not contents.nodes and not contents.pools and not contents.problems:
         contents.problems.append(
             Problem(
                 path=path,
                 code="fleet-unreadable",
-                message="the file holds no Node",
+                message="the file holds no Node and no node pool",
                 hint="write it with: kubectl get nodes,resourceslices,deviceclasses -o yaml, or as nodeGroups",
             )
         )
-    return _as_fleet(
+    fleet = _as_fleet(
         contents,
         path,
         (
@@ -229,6 +239,7 @@ def read_fleet_file(path: str) -> Fleet | dict[str, Any]:
             for kind, count in sorted(contents.others.items())
         ),
     )
+    return fleet, contents.pools
 
 
 def gather_fleet(manifests: Iterable[Mapping[str, Any]], name: str) -> Fleet:
@@ -244,10 +255,17 @@ def gather_fleet(manifests: Iterable[Mapping[str, Any]], name: str) -> Fleet:
     return _as_fleet(_gather(manifests, name), name)
 
 
-def _gather(manifests: Iterable[Mapping[str, Any]], path: str) -> _Contents:
+def _gather(
+    manifests: Iterable[Mapping[str, Any]],
+    path: str,
+    is_pool: Callable[[Mapping[str, Any]], bool] = lambda _: False,
+) -> _Contents:
     contents = _Contents()
     for index, manifest in enumerate(manifests):
-        _take(manifest, f"{path}[{index}]", contents)
+        if is_pool(manifest):
+            contents.pools.append(manifest)
+        else:
+            _take(manifest, f"{path}[{index}]", contents)
     return contents
 
 

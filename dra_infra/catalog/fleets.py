@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from dra_infra.catalog.driver_settings import refused
 from dra_infra.catalog.fleet_files import read_fleet_file
@@ -13,6 +14,7 @@ from dra_infra.catalog.fleet_terms import MAX_NODES, read_terms
 from dra_infra.catalog.gpu_publication import is_estimated
 from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.catalog.node_pools import DescribedFleet, PoolOfGroup, read_described
+from dra_infra.catalog.pool_objects import add_pools, is_pool
 from dra_infra.catalog.publication import pools_of, publish_alone, publish_nodes, shipped_classes
 from dra_infra.errors import FleetError, Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
@@ -58,12 +60,26 @@ def load_fleet(text: str, *, kubernetes: str | None = None, driver: str | None =
     """
     if problems := check_target(ClusterTarget(kubernetes=kubernetes)):
         raise FleetError(problems)
-    read = _read(text.strip(), driver)
-    if isinstance(read, Fleet):
-        return read
     separate = kubernetes != _LAST_WITH_COUNTERS_BESIDE_DEVICES
-    whole = _build(read.name, text, read.all_groups, separate_counters=separate)
-    return _split_off(whole, read) if read.pools else whole
+    read = _read(text.strip(), driver)
+    if isinstance(read, DescribedFleet):
+        return build(read, separate_counters=separate)
+    fleet, pools = read
+    return add_pools(fleet, pools, partial(build, separate_counters=separate)) if pools else fleet
+
+
+def build(described: DescribedFleet, *, separate_counters: bool = True) -> Fleet:
+    """The nodes, slices and classes of what is said of a fleet.
+
+    Args:
+        described: What is said.
+        separate_counters: Whether counters are in slices of their own, as Kubernetes 1.35 and newer have them.
+
+    Raises:
+        FleetError: `fleet-too-large`, `fleet-option`.
+    """
+    whole = _build(described.name, described.name, described.all_groups, separate_counters=separate_counters)
+    return _split_off(whole, described) if described.pools else whole
 
 
 def load_node(fleet: str | Fleet, node: str) -> FleetNode:
@@ -77,8 +93,8 @@ def load_node(fleet: str | Fleet, node: str) -> FleetNode:
         FleetError: As `load_fleet`.
     """
     read = fleet if isinstance(fleet, Fleet) else _read(fleet.strip(), None)
-    if isinstance(read, Fleet):
-        return FleetNode(None, tuple(_renamed(read, node)))
+    if not isinstance(read, DescribedFleet):
+        return FleetNode(None, tuple(_renamed(read if isinstance(read, Fleet) else read[0], node)))
     groups = read.all_groups
     group = next((each for each, name in _names(groups) if name == node), groups[0])
     return FleetNode(group, tuple(publish_alone(node, pools_of(group))))
@@ -93,11 +109,11 @@ def _renamed(fleet: Fleet, node: str) -> Iterator[ResourceSlice]:
             yield slice_.changed({"spec": slice_.spec.changed({"pool": pool, "node_name": node})})
 
 
-def _read(text: str, driver: str | None) -> Fleet | DescribedFleet:
-    """A fleet of Kubernetes objects, or what is said of one."""
+def _read(text: str, driver: str | None) -> tuple[Fleet, Sequence[Mapping[str, Any]]] | DescribedFleet:
+    """A fleet of Kubernetes objects with those of its node pools, or what is said of one."""
     if text.lower().endswith(_FILE_ENDINGS) or "/" in text or "\\" in text:
-        read = read_fleet_file(text)
-        return read if isinstance(read, Fleet) else read_described(read, text, driver=driver)
+        read = read_fleet_file(text, is_pool)
+        return read if isinstance(read, tuple) else read_described(read, text, driver=driver)
     groups = read_terms(text, driver=driver)
     return DescribedFleet(", ".join(map(str, groups)), groups)
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.catalog.fleet_files import gather_fleet
+from dra_infra.catalog.fleets import build
+from dra_infra.catalog.pool_objects import add_pools, is_pool
 from dra_infra.documents.yaml import iterate_manifests
 from dra_infra.errors import FleetError, Problem, ProblemsError
 from dra_infra.kubernetes.api.limits import MAX_DEVICES
@@ -73,6 +75,8 @@ def load_snapshot(texts: Iterable[str], *, name: str = NAME) -> Snapshot:
         raise FleetError([_empty(name)])
     others: list[dict[str, Any]] = []
     fleet = gather_fleet(_take_hardware(found, others), name)
+    if pools := [each for each in others if is_pool(each)]:
+        fleet = add_pools(fleet, pools, build)
     notes = (*_name_large(fleet), *_name_unknown(others))
     return Snapshot(fleet=replace(fleet, notes=(*fleet.notes, *notes)), objects=tuple(others))
 

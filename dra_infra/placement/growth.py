@@ -17,9 +17,8 @@ from typing import Any, Final
 from dra_infra.catalog.publication import COMPUTE_DOMAIN_DRIVER
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Fleet, NodePool
+from dra_infra.kubernetes.scheduler.fleet import Fleet, NodePool, whole_of
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import Halted, NodeKind, States, are_nodes_apart, find_states
@@ -301,7 +300,7 @@ def count_devices(fleet: Fleet, pools: Sequence[NodePool], added: Added) -> dict
         spec = slice_.spec
         if spec.node_name and spec.driver != COMPUTE_DOMAIN_DRIVER:
             found[spec.node_name].update(
-                (spec.driver, spec.pool.name, _whole_of(each)) for each in spec.devices or ()
+                (spec.driver, spec.pool.name, whole_of(each)) for each in spec.devices or ()
             )
     return {
         pool.name: {name: len(found[name]) for name in (*pool.nodes, *_names(pool.spare[:number]))}
@@ -313,12 +312,6 @@ def _names(spare: Sequence[Fleet]) -> list[str]:
     return [node.name for each in spare for node in each.nodes]
 
 
-def _whole_of(device: Device) -> str:
-    """The device, or for a partition the counters that it has a part of."""
-    consumed = device.consumes_counters or ()
-    return f"counters {consumed[0].counter_set}" if consumed else device.name
-
-
 def find_held(
     program: OpenProgram, order: Order, nodes: frozenset[str]
 ) -> dict[ObjectRef, dict[str, Fraction]]:
@@ -328,7 +321,7 @@ def find_held(
     """
     free = program.free
     wholes = {
-        (slice_.spec.driver, slice_.spec.pool.name, each.name): _whole_of(each)
+        (slice_.spec.driver, slice_.spec.pool.name, each.name): whole_of(each)
         for slice_ in free.cluster.fleet.slices
         for each in slice_.spec.devices or ()
     }

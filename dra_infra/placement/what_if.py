@@ -15,8 +15,8 @@ from typing import Any, Final
 from dra_infra.errors import FleetError, InvalidSpecError, Problem
 from dra_infra.kubernetes.api.device_taints import DeviceTaint
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
+from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, renamed_node, renamed_slice
 
 FAILED = DeviceTaint(key="dra-infra/what-if", value="failed", effect="NoExecute")
 """What a failed device gets, as drivers taint one that is not healthy."""
@@ -94,8 +94,8 @@ def _add(fleet: Fleet, more: Fleet) -> tuple[Fleet, str]:
             name = f"{node.name}-{number}"
         taken.add(name)
         names[node.name] = name
-    nodes = tuple(_renamed_node(node, names[node.name]) for node in more.nodes)
-    slices = tuple(_renamed_slice(slice_, names) for slice_ in more.slices)
+    nodes = tuple(renamed_node(node, names[node.name]) for node in more.nodes)
+    slices = tuple(renamed_slice(slice_, names) for slice_ in more.slices)
     known = {class_.metadata.name for class_ in fleet.classes}
     added = tuple(class_ for class_ in more.classes if class_.metadata.name not in known)
     return (
@@ -107,26 +107,6 @@ def _add(fleet: Fleet, more: Fleet) -> tuple[Fleet, str]:
         ),
         f"with {more.name} added",
     )
-
-
-def _renamed_node(node: Node, name: str) -> Node:
-    if name == node.name:
-        return node
-    labels = {key: name if value == node.name else value for key, value in node.labels.items()}
-    return replace(node, name=name, labels=labels)
-
-
-def _renamed_slice(slice_: ResourceSlice, names: dict[str, str]) -> ResourceSlice:
-    spec = slice_.spec
-    name = names.get(spec.node_name or "")
-    if name is None or name == spec.node_name:
-        return slice_
-    # Drivers call pool and slice after the node.
-    pool = spec.pool.changed({"name": name}) if spec.pool.name == spec.node_name else spec.pool
-    metadata = slice_.metadata.changed(
-        {"name": (slice_.metadata.name or "").replace(spec.node_name or "", name)}
-    )
-    return slice_.changed({"metadata": metadata, "spec": spec.changed({"node_name": name, "pool": pool})})
 
 
 def _remove(fleet: Fleet, names: Sequence[str]) -> Fleet:

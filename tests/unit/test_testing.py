@@ -70,7 +70,7 @@ def test_what_fits_only_when_node_pools_grow_says_by_how_much(synthesized, pools
     assert "fits when node pool a3 grows by 1 node (0 -> 1 of at most 2), +98.32 an hour" in repr(fit)
     within = synthesized.fits_within_limits(pools(2))
     assert within
-    assert (within.added, within.added_cost) == ({"a3": 1}, Decimal("98.32"))
+    assert (within.growth.added, within.growth.added_cost) == ((1,), Decimal("98.32"))
     assert "a3 grows by 1 node" in repr(within)
 
 

@@ -182,6 +182,34 @@ class NodePool:
         return self.now + len(self.spare)
 
 
+def renamed_node(node: Node, name: str) -> Node:
+    """The node under another name, which its labels have too."""
+    if name == node.name:
+        return node
+    labels = {key: name if value == node.name else value for key, value in node.labels.items()}
+    return replace(node, name=name, labels=labels)
+
+
+def renamed_slice(slice_: ResourceSlice, names: Mapping[str, str]) -> ResourceSlice:
+    """The slice of a node that *names* gives another name; others as they are."""
+    spec = slice_.spec
+    name = names.get(spec.node_name or "")
+    if name is None or name == spec.node_name:
+        return slice_
+    # Drivers call pool and slice after the node.
+    pool = spec.pool.changed({"name": name}) if spec.pool.name == spec.node_name else spec.pool
+    metadata = slice_.metadata.changed(
+        {"name": (slice_.metadata.name or "").replace(spec.node_name or "", name)}
+    )
+    return slice_.changed({"metadata": metadata, "spec": spec.changed({"node_name": name, "pool": pool})})
+
+
+def whole_of(device: Device) -> str:
+    """What a device is a part of: the counters of its GPU for a partition, else the device itself."""
+    consumed = device.consumes_counters or ()
+    return f"counters {consumed[0].counter_set}" if consumed else device.name
+
+
 def _taint_manifest(taint: NodeTaint) -> dict[str, str]:
     manifest = {"key": taint.key, "effect": taint.effect}
     return {**manifest, "value": taint.value} if taint.value else manifest

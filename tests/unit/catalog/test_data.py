@@ -12,6 +12,7 @@ from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.gpus import capabilities, systems
 from dra_infra.catalog.machines import clouds
 from dra_infra.catalog.platforms import chart_rules, matrix, platforms
+from dra_infra.catalog.pool_objects import pool_kinds
 from dra_infra.catalog.records import fleet_kinds, gpu_products
 from dra_infra.catalog.vocabulary import misnomers, product_memory, read_data
 from dra_infra.catalog.workload_kinds import workload_kinds
@@ -32,6 +33,7 @@ READERS = {
     "gpus.yaml": gpu_products,
     "machines.yaml": clouds,
     "misnomers.yaml": lambda: (misnomers("attributes"), misnomers("domains")),
+    "node_pool_kinds.yaml": pool_kinds,
     "platform_matrix.yaml": matrix,
     "platforms.yaml": platforms,
     "product_names.yaml": product_memory,

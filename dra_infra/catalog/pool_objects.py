@@ -1,0 +1,239 @@
+"""Node pools that a fleet file has as objects of an autoscaler or a cloud: Karpenter, Cluster API, EKS, GKE, AKS.
+
+`data/node_pool_kinds.yaml` says where in them names, machines and limits are. A pool with nodes in the file grows by nodes like
+the first of them; one without by the machine of that name in the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Final
+
+from dra_infra.catalog.driver_settings import whole_number
+from dra_infra.catalog.fleet_terms import MAX_NODES, read_terms
+from dra_infra.catalog.node_pools import MAX_POOLS, DescribedFleet, PoolOfGroup
+from dra_infra.catalog.records import Fact, fleet_names
+from dra_infra.catalog.vocabulary import read_data
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.names import is_dns_subdomain
+from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.scheduler.fleet import (
+    Fleet,
+    Node,
+    NodePool,
+    NodeTaint,
+    renamed_node,
+    renamed_slice,
+    whole_of,
+)
+
+WITHOUT_LIMIT: Final = 100
+"""Nodes that a pool without limits may have here."""
+_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+_EFFECTS: Final = {
+    "NO_SCHEDULE": "NoSchedule",
+    "NO_EXECUTE": "NoExecute",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+}
+
+
+class PoolKind(Fact):
+    """Where in an object of one kind the fields of a node pool are; the head of the data file explains each."""
+
+    group: str
+    kind: str
+    name: tuple[str, ...] = ()
+    label: str = ""
+    machines: tuple[str, ...]
+    least: tuple[tuple[str, ...], ...] = ()
+    most: tuple[tuple[str, ...], ...] = ()
+    per_zone: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    labels: tuple[str, ...]
+    taints: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+
+
+@cache
+def pool_kinds() -> dict[tuple[str, str], PoolKind]:
+    """The kinds of objects that describe node pools, by group and kind."""
+    kinds = map(PoolKind.model_validate, read_data("node_pool_kinds.yaml"))
+    return {(each.group, each.kind): each for each in kinds}
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    name: str
+    machines: tuple[str, ...]
+    least: int
+    most: int
+    limits: Mapping[str, Any]
+    labels: Mapping[str, str]
+    taints: tuple[NodeTaint, ...]
+    match: Mapping[str, str]
+
+
+def is_pool(manifest: Mapping[str, Any]) -> bool:
+    """True for an object that describes node pools."""
+    return _key_of(manifest) in pool_kinds()
+
+
+def add_pools(
+    fleet: Fleet, manifests: Iterable[Mapping[str, Any]], build: Callable[[DescribedFleet], Fleet]
+) -> Fleet:
+    """The fleet with the node pools of objects; what of them is not known is said in its notes.
+
+    Args:
+        fleet: What there is.
+        manifests: Objects for which `is_pool` is true.
+        build: Makes the nodes of named hardware.
+    """
+    pools: list[NodePool] = []
+    named: list[PoolOfGroup] = []
+    notes: list[str] = []
+    room = MAX_NODES - len(fleet.nodes)
+    for pool in [each for manifest in manifests for each in _read(manifest)][:MAX_POOLS]:
+        own = [node for node in fleet.nodes if pool.match and pool.match.items() <= node.labels.items()]
+        machine = next((each for each in pool.machines if each in fleet_names()), "")
+        if not is_dns_subdomain(pool.name) or len(pool.name) > 50:
+            notes.append(f"node pool {pool.name[:80]} is left out: no nodes can be called so")
+            continue
+        if not own and not machine:
+            shown = ", ".join(pool.machines[:3])[:80] or "not named"
+            notes.append(
+                f"node pool {pool.name} is left out: its machine ({shown}) is not known here, and it has no node"
+            )
+            continue
+        group = None if own else read_terms(machine)[0]
+        amounts = own[0].allocatable if own else group.kind.invented.node if group else {}
+        gpus = _count_gpus(fleet, own[0]) if own else group.devices if group else 0
+        most = min(max(_limit(pool, {**amounts, "nodes": "1", "nvidia.com/gpu": str(gpus)}), len(own)), room)
+        room -= most - len(own)
+        if most == WITHOUT_LIMIT and pool.most < 0:
+            notes.append(f"node pool {pool.name} has no limit: it is taken to have at most {most} nodes")
+        if own:
+            pools.append(_grow_like(fleet, own, pool, most))
+        elif group is not None and most:
+            labels = {_INSTANCE_TYPE: machine, **pool.labels, **pool.match}
+            group = replace(
+                group, name=pool.name, count=most, labels=tuple(labels.items()), taints=pool.taints
+            )
+            named.append(PoolOfGroup(group, machine, 0 if fleet.nodes else min(pool.least, most), None, ""))
+    built = build(DescribedFleet(fleet.name, (), named)) if named else Fleet(name="")
+    known = {each.metadata.name for each in fleet.classes}
+    return replace(
+        fleet,
+        nodes=tuple(sorted((*fleet.nodes, *built.nodes), key=lambda node: node.name)),
+        slices=tuple(sorted((*fleet.slices, *built.slices), key=lambda each: each.metadata.name or "")),
+        classes=(*fleet.classes, *(each for each in built.classes if each.metadata.name not in known)),
+        pools=(*pools, *built.pools),
+        notes=(*fleet.notes, *notes, *built.notes),
+    )
+
+
+def _key_of(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    return str(manifest.get("apiVersion", "")).partition("/")[0], str(manifest.get("kind", ""))
+
+
+def _read(manifest: Mapping[str, Any]) -> Iterator[_Pool]:
+    kind = pool_kinds()[_key_of(manifest)]
+    entries = (
+        [each for key in kind.groups for each in mappings(manifest.get(key))] if kind.groups else [manifest]
+    )
+    for entry in entries:
+        name = value_at(entry, *kind.name) if kind.name else None
+        name = str(name or value_at(entry, "metadata", "name") or "")
+        labels = _labels(value_at(entry, *kind.labels))
+        zones = value_at(entry, *kind.per_zone) if kind.per_zone else None
+        most = _first(entry, kind.most, zones)
+        # Without a limit Cluster API and the clouds do not grow a pool.
+        if most < 0 and not kind.limits:
+            continue
+        yield _Pool(
+            name=name,
+            machines=tuple(_machines(value_at(entry, *kind.machines))),
+            least=max(_first(entry, kind.least, zones), 0),
+            most=most,
+            limits=mapping(value_at(entry, *kind.limits)) if kind.limits else {},
+            labels=labels,
+            taints=tuple(_taints(value_at(entry, *kind.taints))),
+            match={kind.label: name} if kind.label else labels,
+        )
+
+
+def _first(entry: Mapping[str, Any], paths: tuple[tuple[str, ...], ...], zones: Any) -> int:
+    """The number at the first path that has one, for all zones; -1 where there is none."""
+    for path in paths:
+        number = whole_number(value_at(entry, *path))
+        if number >= 0:
+            return number * (len(zones) if path == paths[-1] and isinstance(zones, list) and zones else 1)
+    return -1
+
+
+def _machines(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [_labels(value).get(_INSTANCE_TYPE, "")] if "=" in value else [value]
+    of_type = [
+        each for each in mappings(value) if (each.get("key"), each.get("operator")) == (_INSTANCE_TYPE, "In")
+    ]
+    values = [item for each in of_type for item in each.get("values") or ()] if of_type else value
+    return [each for each in values if isinstance(each, str)] if isinstance(values, list) else []
+
+
+def _labels(value: Any) -> dict[str, str]:
+    if isinstance(value, str):
+        return {key: text for key, sign, text in (each.partition("=") for each in value.split(",")) if sign}
+    return {str(key): str(text) for key, text in mapping(value).items()}
+
+
+def _taints(value: Any) -> Iterator[NodeTaint]:
+    for each in value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ():
+        if isinstance(each, str) and ":" in each:
+            (key, _, text), effect = each.rpartition(":")[0].partition("="), each.rpartition(":")[2]
+            yield NodeTaint(key=key, value=text, effect=effect)
+        elif isinstance(each, Mapping):
+            effect = str(each.get("effect", ""))
+            value_ = str(each.get("value") or "")
+            yield NodeTaint(key=str(each.get("key", "")), value=value_, effect=_EFFECTS.get(effect, effect))
+
+
+def _limit(pool: _Pool, amounts: Mapping[str, str]) -> int:
+    """How many nodes the pool may have, by their number and by what all of them may have together."""
+    most = [pool.most] if pool.most >= 0 else []
+    for name, limit in pool.limits.items():
+        try:
+            of_all, of_one = Quantity.parse(str(limit)), Quantity.parse(amounts.get(name, "0"))
+        except ValueError:
+            continue
+        if of_one.value > 0:
+            most.append(max(int(of_all.value // of_one.value), 0))
+    return min(most, default=WITHOUT_LIMIT)
+
+
+def _count_gpus(fleet: Fleet, node: Node) -> int:
+    """The GPUs that NVIDIA's driver publishes on a node; one in partitions is one."""
+    found: set[str] = set()
+    for slice_ in fleet.slices:
+        if (slice_.spec.node_name, slice_.spec.driver) == (node.name, "gpu.nvidia.com"):
+            found |= {whole_of(each) for each in slice_.spec.devices or ()}
+    return len(found)
+
+
+def _grow_like(fleet: Fleet, own: list[Node], pool: _Pool, most: int) -> NodePool:
+    """The pool, whose further nodes are like its first: with its slices, under names of their own."""
+    first = replace(
+        own[0],
+        unschedulable=False,
+        taints=tuple(each for each in own[0].taints if not each.key.startswith("node.kubernetes.io/")),
+    )
+    slices = [each for each in fleet.slices if each.spec.node_name == first.name]
+    spare = []
+    for number in range(most - len(own)):
+        name = f"{pool.name}-added-{number:0{len(str(most))}}"
+        copies = tuple(renamed_slice(each, {first.name: name}) for each in slices)
+        spare.append(Fleet(name=pool.name, nodes=(renamed_node(first, name),), slices=copies))
+    machine = first.labels.get(_INSTANCE_TYPE) or next(iter(pool.machines), "")
+    names = tuple(node.name for node in own)
+    return NodePool(name=pool.name, machine=machine, now=len(own), nodes=names, spare=tuple(spare))

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import copy
+
+import pytest
+import yaml
+
+from dra_infra.catalog import load_fleet, load_snapshot
+from dra_infra.catalog.pool_objects import WITHOUT_LIMIT
+from dra_infra.kubernetes.scheduler.fleet import NodeTaint
+
+KARPENTER = {
+    "apiVersion": "karpenter.sh/v1",
+    "kind": "NodePool",
+    "metadata": {"name": "gpu"},
+    "spec": {
+        "limits": {"nvidia.com/gpu": "30", "cpu": "5000", "strange": "many"},
+        "weight": 10,
+        "template": {
+            "metadata": {"labels": {"team": "research"}},
+            "spec": {
+                "taints": [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}],
+                "requirements": [
+                    {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["hgx-h200"]},
+                    {
+                        "key": "node.kubernetes.io/instance-type",
+                        "operator": "In",
+                        "values": ["big.metal", "hgx-h100"],
+                    },
+                ],
+            },
+        },
+    },
+}
+CAPACITY = "capacity.cluster-autoscaler.kubernetes.io"
+NODE_GROUP = "cluster.x-k8s.io/cluster-api-autoscaler-node-group"
+CLUSTER_API = {
+    "apiVersion": "cluster.x-k8s.io/v1beta1",
+    "kind": "MachineDeployment",
+    "metadata": {
+        "name": "gpu",
+        "annotations": {
+            f"{NODE_GROUP}-min-size": "1",
+            f"{NODE_GROUP}-max-size": "3",
+            f"{CAPACITY}/labels": "node.kubernetes.io/instance-type=hgx-h100,team=research",
+            f"{CAPACITY}/taints": "nvidia.com/gpu=:NoSchedule",
+        },
+    },
+}
+EKS = {
+    "apiVersion": "eks.services.k8s.aws/v1alpha1",
+    "kind": "Nodegroup",
+    "metadata": {"name": "of-the-object"},
+    "spec": {
+        "name": "gpu",
+        "instanceTypes": ["hgx-h100"],
+        "scalingConfig": {"minSize": 1, "maxSize": 3, "desiredSize": 2},
+        "labels": {"team": "research"},
+        "taints": [{"key": "nvidia.com/gpu", "effect": "NO_SCHEDULE"}],
+    },
+}
+EKSCTL = {
+    "apiVersion": "eksctl.io/v1alpha5",
+    "kind": "ClusterConfig",
+    "metadata": {"name": "cluster", "region": "somewhere"},
+    "nodeGroups": [
+        {
+            "name": "gpu",
+            "instanceType": "hgx-h100",
+            "minSize": 1,
+            "maxSize": 3,
+            "labels": {"team": "research"},
+            "taints": [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}],
+        }
+    ],
+}
+GKE = {
+    "apiVersion": "container.cnrm.cloud.google.com/v1beta1",
+    "kind": "ContainerNodePool",
+    "metadata": {"name": "gpu"},
+    "spec": {
+        "autoscaling": {"totalMinNodeCount": 1, "totalMaxNodeCount": 3},
+        "nodeConfig": {
+            "machineType": "hgx-h100",
+            "labels": {"team": "research"},
+            "taint": [{"key": "nvidia.com/gpu", "effect": "NO_SCHEDULE"}],
+        },
+    },
+}
+AKS = {
+    "apiVersion": "containerservice.azure.com/v1api20240901",
+    "kind": "ManagedClustersAgentPool",
+    "metadata": {"name": "of-the-object"},
+    "spec": {
+        "azureName": "gpu",
+        "vmSize": "hgx-h100",
+        "minCount": 1,
+        "maxCount": 3,
+        "nodeLabels": {"team": "research"},
+        "nodeTaints": ["nvidia.com/gpu=:NoSchedule"],
+    },
+}
+CAPZ = {
+    "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+    "kind": "AzureManagedMachinePool",
+    "metadata": {"name": "gpu"},
+    "spec": {
+        "sku": "hgx-h100",
+        "scaling": {"minSize": 1, "maxSize": 3},
+        "nodeLabels": {"team": "research"},
+        "taints": [{"key": "nvidia.com/gpu", "effect": "NoSchedule", "value": ""}],
+    },
+}
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(*objects):
+        path = tmp_path / "fleet.yaml"
+        path.write_text(yaml.safe_dump_all(objects))
+        return load_fleet(str(path))
+
+    return load
+
+
+def changed(manifest, **spec):
+    manifest = copy.deepcopy(manifest)
+    manifest["spec"] |= spec
+    return manifest
+
+
+def in_cluster(count, **labels):
+    """Nodes of an HGX H100 with these labels, their slices and classes."""
+    manifests = copy.deepcopy(load_fleet(f"hgx-h100 x {count}").to_manifests())
+    for manifest in manifests:
+        if manifest["kind"] == "Node":
+            manifest["metadata"]["labels"] |= labels
+    return list(manifests)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "now"),
+    [(KARPENTER, 0), (CLUSTER_API, 1), (EKS, 1), (EKSCTL, 1), (GKE, 1), (AKS, 1), (CAPZ, 1)],
+    ids=lambda value: value["kind"] if isinstance(value, dict) else None,
+)
+def test_a_pool_without_nodes_grows_by_the_machine_that_it_names(load, manifest, now):
+    fleet = load(manifest)
+    (pool,) = fleet.pools
+    assert (pool.name, pool.machine, pool.now, pool.most) == ("gpu", "hgx-h100", now, 3)
+    node = pool.spare[-1].nodes[0]
+    assert node.labels["team"] == "research"
+    assert node.labels["node.kubernetes.io/instance-type"] == "hgx-h100"
+    assert node.taints == (NodeTaint(key="nvidia.com/gpu"),)
+    assert len(fleet.nodes) == now
+    assert "gpu.nvidia.com" in {each.metadata.name for each in fleet.classes}
+
+
+@pytest.mark.parametrize("read", ["file", "snapshot"])
+def test_a_pool_with_nodes_grows_by_nodes_like_the_first_of_them(load, read):
+    pool = changed(KARPENTER, template={"spec": {"requirements": []}})
+    manifests = [*in_cluster(2, **{"karpenter.sh/nodepool": "gpu"}), pool]
+    text = yaml.safe_dump_all(manifests)
+    fleet = load(*manifests) if read == "file" else load_snapshot([text]).fleet
+    (found,) = fleet.pools
+    assert (found.now, found.most, found.nodes) == (2, 3, ("hgx-h100-0", "hgx-h100-1"))
+    (more,) = found.spare
+    (node,), (slice_,) = more.nodes, more.slices
+    assert (node.name, node.labels["kubernetes.io/hostname"]) == ("gpu-added-0", "gpu-added-0")
+    assert (slice_.spec.node_name, slice_.spec.pool.name) == ("gpu-added-0", "gpu-added-0")
+    assert len(slice_.spec.devices) == 8
+
+
+def test_further_nodes_are_neither_cordoned_nor_unready(load):
+    manifests = in_cluster(1, **{"karpenter.sh/nodepool": "gpu"})
+    (node,) = [each for each in manifests if each["kind"] == "Node"]
+    node["spec"] = {
+        "unschedulable": True,
+        "taints": [
+            {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
+            {"key": "team", "effect": "NoSchedule"},
+        ],
+    }
+    fleet = load(*manifests, KARPENTER)
+    (added,) = fleet.pools[0].spare[0].nodes
+    assert (added.unschedulable, [each.key for each in added.taints]) == (False, ["team"])
+    assert fleet.nodes[0].unschedulable
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [
+        ({"nvidia.com/gpu": 32}, 4),
+        ({"nvidia.com/gpu": "7"}, 0),
+        ({"nodes": 5, "nvidia.com/gpu": 80}, 5),
+        ({"memory": "5000Gi"}, 2),
+        ({"cpu": "-1"}, 0),
+        ({}, WITHOUT_LIMIT),
+        ({"unknown": 3, "cpu": "1 0"}, WITHOUT_LIMIT),
+    ],
+)
+def test_limits_of_karpenter_are_of_all_nodes_together(load, limits, most):
+    fleet = load(changed(KARPENTER, limits=limits))
+    assert sum(pool.most for pool in fleet.pools) == most
+    assert any("has no limit" in note for note in fleet.notes) == (most == WITHOUT_LIMIT)
+
+
+def test_numbers_for_one_zone_count_for_each(load):
+    scaling = {"minNodeCount": 1, "maxNodeCount": 2}
+    assert load(changed(GKE, autoscaling=scaling)).pools[0].most == 2
+    fleet = load(changed(GKE, autoscaling=scaling, nodeLocations=["a", "b", "c"]))
+    assert (fleet.pools[0].now, fleet.pools[0].most) == (3, 6)
+
+
+def test_what_is_not_known_is_named_and_left_out(load):
+    nodes = in_cluster(1)
+    unknown = changed(GKE, nodeConfig={"machineType": "a9-highgpu-8g"})
+    fleet = load(*nodes, unknown, changed(EKS, name="Not A Name"), changed(AKS, maxCount=None))
+    assert fleet.pools == ()
+    assert [note for note in fleet.notes if "left out" in note] == [
+        "node pool gpu is left out: its machine (a9-highgpu-8g) is not known here, and it has no node",
+        "node pool Not A Name is left out: no nodes can be called so",
+    ]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {**KARPENTER, "spec": None},
+        {**KARPENTER, "spec": {"limits": [1], "template": "x"}},
+        {**CLUSTER_API, "metadata": {"name": 3, "annotations": {f"{NODE_GROUP}-max-size": "9" * 40}}},
+        {**EKS, "spec": {"instanceTypes": [None, {}], "scalingConfig": {"maxSize": -4}, "taints": [3]}},
+        {**EKSCTL, "nodeGroups": [None, {"name": ["x"], "maxSize": True}]},
+        {**AKS, "spec": {"maxCount": 3, "vmSize": "hgx-h100", "nodeTaints": ["", ":", "a"], "nodeLabels": 3}},
+    ],
+    ids=range(6),
+)
+def test_a_malformed_object_breaks_nothing(load, manifest):
+    load(*in_cluster(1), manifest)
