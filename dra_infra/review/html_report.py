@@ -143,6 +143,7 @@ def render_html(review: Review) -> str:
     teams = {workload.owner: workload.team for workload in review.workloads}
     fleet_map = draw_fleet(review.before, review.after, owners, teams) if review.after else None
     shown, folded = fold_unchanged(review)
+    joint = review.joint
     diffs = embed_diffs(review.changes)
     script = _script()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -154,7 +155,7 @@ def render_html(review: Review) -> str:
             rooms=review.rooms,
             workloads=shown,
             unchanged=tuple(_list_unchanged(review, folded)),
-            joint=[*describe_joint(review.joint)] if review.joint else [],
+            joint=[*describe_joint(joint)] if joint and joint.verdict != "always" else [],
             colors_by_name=dict(zip(map(str, owners), fleet_map.colors.of, strict=True)) if fleet_map else {},
             fleet_map=fleet_map,
             rows=[
