@@ -63,6 +63,16 @@ def placement() -> Sequence[Candidate]:
     ]
 
 
+def all_at_once() -> Sequence[Candidate]:
+    """The verdict on all workloads at once, of ten pods each with one to four GPUs or none, beside filling as many nodes with pods."""
+    candidates = []
+    for workloads, nodes, question in (("120", "500", "fill"), ("1000", "5000", "fill-5000")):
+        program = [sys.executable, str(PROGRAMS / "joint_verdict.py"), workloads, nodes]
+        name = f"the joint verdict of {workloads} workloads on {nodes} nodes, with a first order"
+        candidates += [Candidate(name=name, command=program, own_clock=True), *_kubernetes(question)]
+    return candidates
+
+
 def selectors() -> Sequence[Candidate]:
     """Five selectors on 1,000 devices, ten times."""
     program = str(PROGRAMS / "selector_evaluation.py")
@@ -263,6 +273,7 @@ QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "start": start_of_the_command,
     "demo": the_demo,
     "placement": placement,
+    "joint-verdict": all_at_once,
     "selectors": selectors,
     "validate": validation,
     "validate-one": one_file,
@@ -316,26 +327,33 @@ def _templates(kind: str) -> Sequence[Candidate]:
 
 def _allocation(question: str, *, goal: float | None = None, stable: bool = False) -> Sequence[Candidate]:
     file, how = str(allocation_file(question)), ["stable"] if stable else []
-    copy = "the stable copy" if stable else "the copy that runs by default"
     program = [sys.executable, str(PROGRAMS / "allocation.py")]
-    candidates = [
+    ours = Candidate(
+        name=f"dra_infra.kubernetes.scheduler.allocator, as {_copy(stable=stable)}",
+        command=[*program, question, file, *how],
+        goal=goal,
+        own_clock=True,
+    )
+    return [ours, *_kubernetes(question, stable=stable)]
+
+
+def _kubernetes(question: str, *, stable: bool = False) -> Sequence[Candidate]:
+    file, how = str(allocation_file(question)), ["stable"] if stable else []
+    binary = built("allocator-bench")
+    if binary is None:
+        return []
+    return [
         Candidate(
-            name=f"dra_infra.kubernetes.scheduler.allocator, as {copy}",
-            command=[*program, question, file, *how],
-            goal=goal,
+            name=f"Kubernetes' allocator of 1.37, {_copy(stable=stable)}: {question}",
+            command=[str(binary), "fill" if question.startswith("fill") else question, file, *how],
             own_clock=True,
+            once=stable,
         )
     ]
-    if binary := built("allocator-bench"):
-        candidates.append(
-            Candidate(
-                name=f"Kubernetes' allocator of 1.37, {copy}",
-                command=[str(binary), question, file, *how],
-                own_clock=True,
-                once=stable,
-            )
-        )
-    return candidates
+
+
+def _copy(*, stable: bool) -> str:
+    return "the stable copy" if stable else "the copy that runs by default"
 
 
 def _placed(question: str, *, goal: float | None = None) -> Candidate:

@@ -55,6 +55,7 @@ QUESTIONS = {
     "index": Question("hgx-h100 x 5000", fits=5000),
     "first": Question("hgx-h100 x 500", fits=500),
     "fill": Question("hgx-h100 x 500", pods=2500, fits=2500),
+    "fill-5000": Question("hgx-h100 x 5000", pods=10000, fits=10000),
     "no-match": Question("hgx-h100 x 5000", selector=NO_MATCH),
     "nine-of-eight": Question("hgx-h100 x 100", count=9),
     "eleven-of-ten": Question("hgx-h100 x 2", count=11, on_one=10),

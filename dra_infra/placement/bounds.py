@@ -337,11 +337,12 @@ class Bounds:
         shape, namespaces = asker.plan.shape, self._free.namespaces
         names = [node.labels.get(HOSTNAME) for node in self._free.cluster.nodes]
         is_own = len(set(names)) == len(names)
+        itself = 0 if asker.on_each else 1
         for workload, plan in self._workloads if self._keeps_off else ():
             other = plan.shape
             number = len(names) if workload.replicas is None else workload.replicas
-            if other == shape and not asker.on_each:
-                number -= 1
+            if other == shape and number:
+                number, itself = number - itself, 0
             keys = {
                 *(term.topology_key for term in shape.apart if term.matches(other, namespaces)),
                 *(term.topology_key for term in other.apart if term.matches(shape, namespaces)),

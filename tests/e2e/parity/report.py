@@ -21,6 +21,8 @@ CEL_SECTION = "cel.md"
 """File among the results with the section about expressions, written by their own comparison."""
 ALLOCATION_SECTION = "allocation.md"
 """The same about the allocator."""
+PLATFORM_SECTION = "platforms.md"
+"""The same about whole platforms on the real scheduler, which `make soak` creates."""
 
 _INTRODUCTION = """\
 # Parity with the API server
@@ -58,7 +60,7 @@ def read(folder: Path = RESULTS) -> Results:
     return found
 
 
-def page(results: Results, *, cel: str = "", allocation: str = "") -> str:
+def page(results: Results, *, cel: str = "", allocation: str = "", platforms: str = "") -> str:
     """The text of docs/parity.md."""
     parts = [
         _INTRODUCTION,
@@ -76,13 +78,14 @@ def page(results: Results, *, cel: str = "", allocation: str = "") -> str:
         "## Differences of wording",
         _details(),
     ]
-    parts += [section.strip() for section in (cel, allocation) if section]
+    parts += [section.strip() for section in (cel, allocation, platforms) if section]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
 def write() -> Path:
     """Write the page and return where."""
-    PAGE.write_text(page(read(), cel=_section(CEL_SECTION), allocation=_section(ALLOCATION_SECTION)))
+    sections = {"cel": CEL_SECTION, "allocation": ALLOCATION_SECTION, "platforms": PLATFORM_SECTION}
+    PAGE.write_text(page(read(), **{name: _section(file) for name, file in sections.items()}))
     return PAGE
 
 

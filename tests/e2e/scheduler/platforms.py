@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
@@ -14,12 +16,23 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.placement.placement import JointVerdict, Order
 from dra_infra.placement.scheduling import place
 from dra_infra.review.running import Running
+from tests.e2e.parity.differential import RESULTS
+from tests.e2e.parity.report import PLATFORM_SECTION
 from tests.e2e.scheduler.answers import PLACED_KINDS, Seen
 from tests.e2e.scheduler.scenario import Scenario
 from tests.e2e.scheduler.stage import HOSTNAME, Stage
 from tools.cluster import Manifest, WaitTimeoutError
 
 RETRY_SECONDS: Final = 30.0
+VERDICTS: Final = ("always", "depends-on-order", "never", "not-decided")
+_SECTION: Final = """\
+## All pods at once
+
+Platforms drawn from a seed (`tests/e2e/scheduler`), each created on the real scheduler of 1.37 in two random orders and in those that the
+verdict on [all workloads at once](placement.md#all-at-once) names. No pod did other than it says.
+
+| Platforms | always | depends-on-order | never | not-decided |
+| --- | --- | --- | --- | --- |"""
 SHUFFLES: Final = 2
 """Random orders in which the pods of a platform are created."""
 
@@ -61,6 +74,27 @@ def compare_platform(stage: Stage, scenario: Scenario, release: Release, random:
             if order_shown is not None:
                 found += _play(stage, scenario, order_shown)
         return PlatformReport(joint=joint, differences=tuple(found))
+
+
+def write_counts(theme: str, verdicts: Mapping[str, int]) -> None:
+    """Write how many platforms of a theme got each verdict, and the section of docs/parity.md with those of all themes."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    # In one step: other workers read it for their sections.
+    draft = RESULTS / f"platforms-{theme}.draft"
+    draft.write_text(json.dumps(verdicts))
+    draft.replace(draft.with_suffix(".json"))
+    counts = {
+        path.stem.removeprefix("platforms-"): json.loads(path.read_text())
+        for path in sorted(RESULTS.glob("platforms-*.json"))
+    }
+    rows = [*counts.items(), ("all", sum(map(Counter, counts.values()), Counter()))]
+    table = [
+        " | ".join(
+            ("", name.replace("_", " "), *(str(each.get(verdict, 0)) for verdict in VERDICTS), "")
+        ).strip()
+        for name, each in rows
+    ]
+    (RESULTS / PLATFORM_SECTION).write_text("\n".join((_SECTION, *table)))
 
 
 def _play(stage: Stage, scenario: Scenario, order: Order) -> list[str]:

@@ -319,6 +319,19 @@ def test_pods_that_hang_together_are_decided_by_bounds_where_states_are_too_many
     assert never.reasons[0].startswith("304 devices asked")
 
 
+def test_pods_of_one_look_keep_each_other_off_their_zones():
+    nodes = [build.a_node(f"n{zone}", labels={"zone": zone}) for zone in "ab"]
+    fleet = build.a_fleet(build.gpus("na", 3), build.gpus("nb", 1), nodes=nodes)
+    manifests = [build.a_class(), build.a_template("t", build.a_request())]
+    for name in ("p1", "p2", "free"):
+        pod = build.a_pod(name, "template:t", **(beside("apart-zone", "x", "") if name != "free" else {}))
+        pod["metadata"]["labels"] = {"app": "x"} if name != "free" else {}
+        manifests.append(pod)
+    joint = place(manifests, fleet).joint
+    assert joint.verdict == "depends-on-order"
+    assert joint.works.pending == ()
+
+
 def a_fleet_of(cpu, count, gpus=8):
     nodes = [
         build.a_node(f"n{number}", allocatable={"cpu": cpu, "memory": "1Ti", "pods": "110"})
