@@ -348,7 +348,8 @@ def _publish_listed(release: DriverRelease, listed: PublishedDevices, most: int 
             entry = type_.attributes.get(written if "/" in written else f"{release.driver}/{written}")
             if entry is not None:
                 attributes[written] = DeviceAttribute.model_validate({entry.type: value})
-        device = Device(name=name, attributes=attributes, capacity=capacity_of(type_, listed.capacity))
+        capacity = capacity_of(type_, listed.capacity) or None
+        device = Device(name=name, attributes=attributes, capacity=capacity)
         devices.append(DevicePattern(device))
     return PoolPattern(release.driver, (SlicePattern(tuple(devices)),))
 

@@ -1,4 +1,4 @@
-"""The slices of built-in fleets, shown to the real API servers: every driver line, every minor."""
+"""The slices of built-in fleets and of machines of clouds, shown to the real API servers: every driver line, every minor."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dra_infra.catalog import load_fleet
+from dra_infra.catalog.machines import machines
 from dra_infra.errors import FleetError
 from tests.e2e.components.objects import refusal
 from tests.unit.catalog.test_publication import PLAIN, SET
@@ -20,6 +21,9 @@ NODES = 2
 
 NOT_ON_1_34 = ("example partitions=2", "example driver=0.3 partitions=7", "example shareable partitions=4")
 """The example driver has one layout for counters, of slices that Kubernetes 1.34 does not know."""
+
+
+MACHINES = [*machines(), "p4d.24xlarge dranet"]
 
 
 def slices_of(text: str, minor: str) -> list[dict[str, Any]]:
@@ -47,7 +51,7 @@ def test_slices_of_every_fleet_and_line_are_taken_and_kept_whole(minor, server_w
     refused: dict[str, str] = {}
     dropped: dict[str, list[str]] = {}
     shown = 0
-    for text in (*PLAIN, *SET):
+    for text in (*PLAIN, *SET, *MACHINES):
         if minor == "1.34" and text in NOT_ON_1_34:
             continue
         for manifest in slices_of(text, minor):
@@ -61,7 +65,7 @@ def test_slices_of_every_fleet_and_line_are_taken_and_kept_whole(minor, server_w
                 dropped.setdefault(text, places)
     assert refused == {}
     assert dropped == {}
-    assert shown > len(PLAIN)
+    assert shown > len(PLAIN) + len(MACHINES)
 
 
 @pytest.mark.parametrize("minor", ["1.34"], indirect=True)  # Every other minor takes all fleets.
