@@ -45,7 +45,7 @@ class PoolOfGroup:
 
     Args:
         group: Its nodes, as many as it may have.
-        machine: The name of its hardware, without options.
+        machine: The name of its hardware as it is written, without options.
         now: How many nodes, or racks, it has.
         price: Of one of them.
         per: The time that the price is for; empty where nothing is said.
@@ -146,7 +146,7 @@ def _read_pool(entry: Any, path: str, driver: str | None) -> tuple[PoolOfGroup |
     described = describe_nodes(group, entry, path, problems)
     if described is None:
         return None, problems
-    return PoolOfGroup(described.times(most), described.kind_name, now, price, per), []
+    return PoolOfGroup(described.times(most), str(entry["nodes"]).split()[0], now, price, per), []
 
 
 def _number(entry: Mapping[str, Any], key: str, default: int, path: str, problems: list[Problem]) -> int:

@@ -120,7 +120,8 @@ class _Search:
         top = self._open(self._largest)
         proposed = self._propose(top)
         if proposed is not None and self._works(proposed):
-            return self._tell("fits-grown", proposed)
+            # The program counts in floats, which hold no larger numbers exactly.
+            return self._tell("fits-grown", proposed, is_cheapest=self._cost(self._largest) < 2**53)
         steady = self._never_hurts(top)
         if steady and not self._works(self._largest):
             joint = self._at(self._largest).joint
@@ -237,14 +238,13 @@ class _Search:
             is_cheapest=is_cheapest,
             joint=placed.joint,
         )
-        if not growth.fits:
+        works = placed.joint.works
+        if works is None:
             largest = ", ".join(f"{pool.name} x {pool.most:,}" for pool in self._pools)
             reason = next(iter(placed.joint.reasons), "no reason known")
             return replace(growth, reasons=(why or f"with {largest}, {reason}",))
-        if placed.joint.works is None:
-            return growth
         devices = count_devices(placed.fleet, self._pools, added)
-        held = find_held(self._open(added), placed.joint.works, frozenset().union(*devices.values()))
+        held = find_held(self._open(added), works, frozenset().union(*devices.values()))
         return replace(growth, devices=devices, held=held)
 
 
