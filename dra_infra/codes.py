@@ -166,6 +166,8 @@ CODES: dict[str, str] = {
     "chart-template-fails": "the templates of a chart refuse values that exclude or need each other",
     "helm-not-found": "charts are to be rendered, and there is no helm",
     "chart-not-rendered": "helm cannot get a chart, or its templates or schema refuse the values",
+    "kustomize-not-found": "a kustomization is to be built, and there is neither kubectl nor kustomize",
+    "kustomization-not-built": "kustomize refuses a kustomization, or it needs what it may not have: network, plugins, files outside",
     "chart-leads-out": "a chart of the repository holds a link that leads out of it, or into its .git",
     "chart-value-unused": "nothing reads a value of a chart, because another one turns its reader off",
     "gpu-resources-consent": "the DRA driver gives out GPUs, and nobody says that the device plugin is off",

@@ -16,7 +16,7 @@ from dra_infra.program.project import FLEET_SETTING, is_outside
 from dra_infra.sources.files import files_in
 from dra_infra.sources.repository import Repository, find_repository, may_be_in_repository
 from dra_infra.sources.sides import Asked, complete, label_of, render, start
-from dra_infra.sources.subject import Source, find_source
+from dra_infra.sources.subject import RENDERED, Source, find_source
 
 
 def run(
@@ -75,9 +75,9 @@ def _compile(source: Source, asked: Asked, repository: Repository | None) -> Com
             side = complete(running.result(), source.root, asked, inside=inside)
             say(describe(running.in_force, asked.allowance))
             return Compiled(kind="program", commit=commit, path=path, fleet=fleet, program=side.program)
-        if source.kind == "chart":
+        if source.kind in RENDERED:
             side = render(source.root, asked.values, source, asked, source.root.name, inside=inside)
-            return Compiled(kind="chart", commit=commit, path=path, program=side.program)
+            return Compiled(kind=source.kind, commit=commit, path=path, program=side.program)
         files, left_out = _files(source, inside)
         is_file = source.root.is_file()
         return Compiled(

@@ -235,13 +235,13 @@ reviewed_path = click.argument(
     "path",
     type=FILE,
     default=Path(),
-    help="A Pulumi project in Python, a folder or file of manifests, or the folder of a chart; else this folder.",
+    help="A Pulumi project in Python, a folder or file of manifests, or the folder of a chart or kustomization; else this folder.",
 )
 source_kind = click.option(
     "--source",
     metavar="KIND",
-    type=OneOf(["program", "manifests", "chart"]),
-    help="program, manifests or chart; else read off PATH.",
+    type=OneOf(["program", "manifests", "chart", "kustomization"]),
+    help="program, manifests, chart or kustomization; else read off PATH.",
 )
 values = click.option(
     "--values",

@@ -19,6 +19,7 @@ from dra_infra.cli.printing import print_problems
 from dra_infra.documents.json_texts import MAX_BYTES
 from dra_infra.errors import FleetError, Problem, ProgramError
 from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.program.kustomizations import is_kustomization
 from dra_infra.program.project import (
     FLEET_SETTING,
     Project,
@@ -30,7 +31,7 @@ from dra_infra.program.project import (
 from dra_infra.program.synth import DEFAULT_TIMEOUT, synth_project
 from dra_infra.program_objects import Program
 from dra_infra.sources.files import SUFFIXES
-from dra_infra.sources.manifests import read_side
+from dra_infra.sources.manifests import build_side, read_side
 from dra_infra.sources.subject import Source, find_source
 
 SETTINGS: Final = ("driver", "fleet", "kubernetes")
@@ -140,14 +141,13 @@ def read_program(
     if source.kind == "program":
         project = load_project(source.root, stack, config)
         return project, synth_project(project, timeout=timeout)
-    root = source.root
-    side = read_side(
-        root,
-        inside=root if root.is_dir() else root.parent,
-        shown=source.shown,
-        label=root.stem or "manifests",
-        config=config,
-    )
+    root, label = source.root, source.root.stem or "manifests"
+    if source.kind == "kustomization":
+        return None, build_side(
+            root, inside=_top_of(root), shown=source.shown, label=label, config=config, timeout=timeout
+        ).program
+    inside = root if root.is_dir() else root.parent
+    side = read_side(root, inside=inside, shown=source.shown, label=label, config=config)
     if not side.program.objects and not side.program.problems:
         left_out = "; ".join(str(each.name) + ": " + each.reason for each in side.program.not_seen[:3])
         problem = Problem(
@@ -160,11 +160,21 @@ def read_program(
     return None, side.program
 
 
+def _top_of(folder: Path) -> Path:
+    """The repository of a kustomization, whose bases lie beside it; without one the current folder, or its own."""
+    for each in (folder, *folder.parents):
+        if (each / ".git").exists():
+            return each
+    current = Path.cwd()
+    return current if folder.is_relative_to(current) else folder
+
+
 def _find_source(path: Path, stack: str | None, config: Mapping[str, str]) -> Source:
     """Find the source at *path*; a folder of a project that holds manifests and no Python is manifests."""
     is_plain = path.is_dir() and not any(path.glob("*.py")) and not (path / "Pulumi.yaml").exists()
     has_manifests = is_plain and any(each.suffix in SUFFIXES for each in path.iterdir())
-    kind = "manifests" if has_manifests and not (path / "Chart.yaml").exists() else None
+    is_made = (path / "Chart.yaml").exists() or is_kustomization(path)
+    kind = "manifests" if has_manifests and not is_made else None
     return find_source(path, kind, stack=stack, config=config)
 
 

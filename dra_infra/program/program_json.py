@@ -195,7 +195,7 @@ class Compiled:
     """
 
     format: Literal["dra-infra/compiled/1"] = FORMAT
-    kind: Literal["program", "manifests", "chart"]
+    kind: Literal["program", "manifests", "chart", "kustomization"]
     commit: str = ""
     path: str = ""
     fleet: str = ""

@@ -50,7 +50,7 @@ Grade = Literal["failed", "danger", "undecided", "ok"]
 FailOn = Literal["problem", "undecided", "danger", "change"]
 """What closes the gate of a review; each includes those before it."""
 
-Source = Literal["program", "manifests", "chart"]
+Source = Literal["program", "manifests", "chart", "kustomization"]
 """What both sides of a review were made from."""
 
 _AT_ONCE: Final[dict[JointAnswer, str]] = {

@@ -1,6 +1,6 @@
-"""Manifests and charts as programs: every object once, with the place where it is written.
+"""Manifests, charts and kustomizations as programs: every object once, with the place where it is written.
 
-A chart is what `helm template` makes of it, with the values of some files.
+A chart is what `helm template` makes of it, with the values of some files; a kustomization what `kubectl kustomize` prints.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Final
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import Place, Problem, ProgramError, in_reading_order
 from dra_infra.program.charts import render_templates
+from dra_infra.program.kustomizations import build
 from dra_infra.program.project import (
     DRIVER_SETTING,
     KUBERNETES_SETTING,
@@ -136,7 +137,7 @@ def _why_not(manifest: Mapping[str, Any]) -> str:
     """Why a document is not for the cluster; empty when it is."""
     version = manifest.get("apiVersion")
     if isinstance(version, str) and version.startswith(_KUSTOMIZE):
-        return "kustomize is not run here: review what `kustomize build` prints"
+        return "name its folder, and what kustomize builds of it is read"
     if "kind" not in manifest and "apiVersion" not in manifest:
         return "it holds no Kubernetes object"
     return ""
@@ -256,6 +257,20 @@ def render_side(
     found = [
         SourceObject.of(f"{Path(shown).as_posix()}/{file.removeprefix(below)}", manifest)
         for file, manifest in rendered
+    ]
+    return _side(found, problems=[], hidden=(), label=label, named=str, config=config)
+
+
+def build_side(
+    root: Path, *, inside: Path, shown: str, label: str, config: Mapping[str, str], timeout: float
+) -> Side:
+    """The objects of the kustomization in the folder *root*; the arguments are those of `render_side`.
+
+    Raises:
+        ProgramError: `kustomize-not-found`, `kustomization-not-built`, or a code of YAML.
+    """
+    found = [
+        SourceObject.of(Path(shown).as_posix(), each) for each in build(root, inside=inside, timeout=timeout)
     ]
     return _side(found, problems=[], hidden=(), label=label, named=str, config=config)
 

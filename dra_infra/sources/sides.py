@@ -24,6 +24,7 @@ from dra_infra.program.synth import DEFAULT_TIMEOUT
 from dra_infra.program_objects import Locate, NotSeen, Program, without_secrets
 from dra_infra.sources.manifests import (
     Side,
+    build_side,
     lend_dependencies,
     link_not_seen,
     read_side,
@@ -33,7 +34,7 @@ from dra_infra.sources.manifests import (
 )
 from dra_infra.sources.repository import Repository, find_repository, notes_of_tree
 from dra_infra.sources.revision import archived, read_package_pins
-from dra_infra.sources.subject import Source
+from dra_infra.sources.subject import RENDERED, Source
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -258,7 +259,7 @@ def _make(source: Source, asked: Asked, project: Project | None, base: _Base, la
             before=complete(made.before.program, base.root, asked, inside=base.top),
             after=complete(made.after.program, source.root, asked, inside=base.head_top),
         )
-    if source.kind == "chart":
+    if source.kind in RENDERED:
         before, after = _render_both(source, asked, base, label)
         return _Made(before=before, after=after)
     return _read_both(source, asked, base, label, head=source.root, head_inside=base.head_top)
@@ -351,7 +352,11 @@ def _render_base(source: Source, asked: Asked, base: _Base, label: str, after: P
 def render(
     root: Path, files: Sequence[Path], source: Source, asked: Asked, label: str, *, inside: Path
 ) -> Side:
-    """The objects of the chart in *root* with the values of *files*; links of neither lead out of *inside*."""
+    """The objects of the chart in *root* with the values of *files*, or of the kustomization; no link leads out of *inside*."""
+    if source.kind == "kustomization":
+        return build_side(
+            root, inside=inside, shown=source.shown, label=label, config=asked.config, timeout=asked.timeout
+        )
     return render_side(
         root,
         files,

@@ -1,4 +1,4 @@
-"""The subject of a review, read off the path: a Pulumi program, a chart, or manifests."""
+"""The subject of a review, read off the path: a Pulumi program, a chart, a kustomization, or manifests."""
 
 from __future__ import annotations
 
@@ -10,13 +10,22 @@ from types import MappingProxyType
 from typing import Final, Literal, cast, get_args
 
 from dra_infra.errors import Problem, ProgramError
+from dra_infra.program.kustomizations import is_kustomization
 from dra_infra.program.program_json import Compiled
 from dra_infra.program.project import find_root, nearest_path
 from dra_infra.sources.files import files_in
 
-Kind = Literal["program", "manifests", "chart"]
+Kind = Literal["program", "manifests", "chart", "kustomization"]
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
-_NAMES: Final[Mapping[Kind, str]] = {"program": "a program", "manifests": "manifests", "chart": "a chart"}
+RENDERED: Final[tuple[Kind, ...]] = ("chart", "kustomization")
+"""Kinds whose objects another program makes of files."""
+
+_NAMES: Final[Mapping[Kind, str]] = {
+    "program": "a program",
+    "manifests": "manifests",
+    "chart": "a chart",
+    "kustomization": "a kustomization",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +34,7 @@ class Source:
 
     Args:
         kind: How it becomes objects.
-        root: The folder of the project or chart; for manifests, the folder or file.
+        root: The folder of the project, chart or kustomization; for manifests, the folder or file.
         shown: How files in it are named before their path: what the user typed.
         stack: Stack of a program; None takes the only one that has a file, else `dev`.
         config: Settings over those of the stack file.
@@ -45,12 +54,13 @@ def find_source(
     stack: str | None = None,
     config: Mapping[str, str] = MappingProxyType({}),
 ) -> Source:
-    """Find the program, chart or manifests at *path*.
+    """Find the program, chart, kustomization or manifests at *path*.
 
     Args:
         path: A folder or file.
         kind: What the user says that it is; None reads it off the path: `Chart.yaml` in the folder makes it a chart,
-            `Pulumi.yaml` in the folder or above it, inside its repository, a program, everything else is manifests.
+            `kustomization.yaml` a kustomization, `Pulumi.yaml` in the folder or above it, inside its repository, a program,
+            everything else is manifests.
         stack: Stack of a program.
         config: Settings over those of the stack file.
 
@@ -72,6 +82,8 @@ def find_source(
         return Source(kind="program", root=find_root(path), shown=str(path), stack=stack, config=config)
     if kind == "chart" or (kind is None and (path / "Chart.yaml").is_file()):
         return Source(kind="chart", root=path.resolve(), shown=str(path), config=config)
+    if kind == "kustomization" or (kind is None and is_kustomization(path)):
+        return Source(kind="kustomization", root=path.resolve(), shown=str(path), config=config)
     return Source(kind="manifests", root=path.absolute(), shown=str(path), config=config)
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -178,11 +180,31 @@ def test_objects_whose_names_the_server_makes_are_told_apart_by_order(tree, revi
 def test_files_that_hold_no_objects_are_named_and_left_out(manifests, review):
     manifests.write("manifests/kustomization.yaml", "resources: [gpus.yaml]\n")
     manifests.write("manifests/k.yaml", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n")
-    result = result_of(review("manifests", "--format", "json"))
+    result = result_of(review("manifests", "--format", "json", "--source", "manifests"))
     left_out = {each["name"]: each["reason"] for each in result["notKnown"]}
-    assert "kustomize build" in left_out["manifests/k.yaml"]
+    assert "what kustomize builds" in left_out["manifests/k.yaml"]
     assert "no Kubernetes object" in left_out["manifests/kustomization.yaml"]
     assert actions(result) == []
+
+
+def test_a_kustomization_is_reviewed_as_it_is_built(tree, review, monkeypatch, tmp_path: Path):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "kubectl").write_text('#!/bin/sh\nwhile read -r line; do echo "$line"; done < built\n')
+    (tools / "kubectl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    built = (
+        '{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {{"name": "a"}}, "data": {{"a": "{}"}}}}\n'
+    )
+    tree.write("prod/kustomization.yaml", "resources: []\n")
+    tree.write("prod/built", built.format("old"))
+    tree.commit()
+    tree.write("prod/built", built.format("new"))
+    result = result_of(review("prod", "--format", "json"))
+    assert actions(result) == [("replaced", "ConfigMap", "a")] or actions(result) == [
+        ("changed", "ConfigMap", "a")
+    ]
+    assert result["source"] == "kustomization"
 
 
 def test_a_folder_that_is_new_is_created_whole(tree, review):
