@@ -98,6 +98,18 @@ def group_pods(
     """
     found: dict[Hashable, EqualPods] = {}
     users = count_users(workloads)
+    near = {term for _, plan in workloads for term in plan.shape.near}
+    spread = {(plan.shape.namespace, each.selector) for _, plan in workloads for each in plan.shape.spread}
+
+    def looks(shape: PodShape) -> Hashable:
+        # Pods that ask for nothing are told apart by those that want to be near some of them, or count them.
+        return (
+            frozenset(term for term in near if term.matches(shape, free.namespaces)),
+            frozenset(
+                each for each in spread if each[0] == shape.namespace and each[1].matches(shape.labels)
+            ),
+        )
+
     for workload, plan in workloads:
         on_each = workload.replicas is None
         number = free.answer(plan).eligible if workload.replicas is None else workload.replicas
@@ -112,7 +124,7 @@ def group_pods(
             requests={name: amount for name, amount in plan.requests.items() if name not in without},
         )
         claims = tuple(each.object for each in own.entries if each.shared)
-        key = on_each, free.key_of(own), claims, workload.owner if on_each else None
+        key = on_each, free.key_of(own), claims, workload.owner if on_each else None, looks(plan.shape)
         known = found.get(key) or EqualPods(own, (), on_each)
         found[key] = replace(known, members=(*known.members, (workload.owner, plan, number)))
     return list(found.values())

@@ -332,6 +332,20 @@ def test_pods_of_one_look_keep_each_other_off_their_zones():
     assert joint.works.pending == ()
 
 
+def test_pods_that_others_tell_apart_by_labels_are_not_equal(monkeypatch):
+    # The answer is that of the walk.
+    monkeypatch.setattr(
+        "dra_infra.placement.joint_verdict.find_bounds", lambda *_: fillings.Halted("not asked")
+    )
+    nodes = [build.a_node(f"n{number}", labels={"zone": "ab"[number]}) for number in range(2)]
+    fleet = build.a_fleet(build.gpus("n0", 3), build.gpus("n1", 3), nodes=nodes)
+    manifests = [build.a_class(), build.a_template("t", build.a_request())]
+    for app in ("other", "wanted", "near"):
+        pod = build.a_pod(app, "template:t", **(beside("near", "", "wanted") if app == "near" else {}))
+        manifests.append({**pod, "metadata": {**pod["metadata"], "labels": {"app": app}}})
+    assert place(manifests, fleet).joint.verdict == "always"
+
+
 def a_fleet_of(cpu, count, gpus=8):
     nodes = [
         build.a_node(f"n{number}", allocatable={"cpu": cpu, "memory": "1Ti", "pods": "110"})
