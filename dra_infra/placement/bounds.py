@@ -204,11 +204,8 @@ class Bounds:
         shape = asker.plan.shape
         kinds = self._kinds_for(asker)
         blocked, apart = self._find_conflicts(asker)
-        places = {
-            *(each.topology_key for each in shape.near),
-            *(each.topology_key for each in shape.spread),
-            *apart,
-        }
+        places = {*apart, *(term.topology_key for term in shape.near)}
+        places |= {constraint.topology_key for constraint in shape.spread}
         if not places and (not blocked or not asker.on_each):
             return self._prove_room(asker, kinds, blocked)
         if (
@@ -220,7 +217,7 @@ class Bounds:
             return None
         (key,) = places
         nodes = self._free.cluster.nodes
-        zones = {node.labels.get(key) for node in nodes} - {None}
+        zones = sorted({node.labels[key] for node in nodes if key in node.labels})
         if shape.near and not (self._has_near(shape) and all(key in node.labels for node in nodes)):
             return None
         if any(each.min_domains > len(zones) for each in shape.spread):
