@@ -194,6 +194,7 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "CronJob": ("spec", "jobTemplate", "spec", "parallelism"),
     "Deployment": ("spec", "replicas"),
     "Job": ("spec", "parallelism"),
+    "LeaderWorkerSet": ("spec", "replicas"),
     "ReplicaSet": ("spec", "replicas"),
     "ReplicationController": ("spec", "replicas"),
     "StatefulSet": ("spec", "replicas"),

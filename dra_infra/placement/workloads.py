@@ -13,7 +13,7 @@ from typing import Any, Final
 from dra_infra.catalog.workload_kinds import with_runtime, workload_kinds
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.workload_kinds import PodClaimEntry, PodTemplate, WorkloadKinds
@@ -70,6 +70,7 @@ def labels_of_pods(owner: ObjectRef, written: Mapping[str, str]) -> dict[str, st
     return {**added, **written}
 
 
+_CLAIM_FIELDS: Final = {"resourceClaimName", "resourceClaimTemplateName", "claimCreationSpec"}
 _CLAIM_KINDS = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
 
 
@@ -218,9 +219,16 @@ def _find_scaled(
 
 
 def holds_claims(value: Any) -> bool:
-    """True where a pod spec with claims stands anywhere in a value, as custom resources of any kind have them."""
+    """True where anything in a value names claims for pods, as custom resources of any kind do it.
+
+    Pods take them as `resourceClaims`, NIM services as `draResources`, and Argo patches pod specs with a text.
+    """
     if isinstance(value, Mapping):
-        if isinstance(value.get("containers"), list) and value.get("resourceClaims"):
+        claims = [each for name in ("resourceClaims", "draResources") for each in mappings(value.get(name))]
+        patch = value.get("podSpecPatch")
+        if any(_CLAIM_FIELDS & each.keys() for each in claims):
+            return True
+        if isinstance(patch, str) and "resourceClaims" in patch:
             return True
         return any(map(holds_claims, value.values()))
     return isinstance(value, list) and any(map(holds_claims, value))

@@ -243,3 +243,17 @@ def test_a_custom_resource_whose_pods_use_claims_is_named(build):
     assert placement.notes == (
         "TrainingRun ml/train uses claims and is not placed here: its kind is not known to make pods (--kinds FILE names one)",
     )
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"templates": [{"container": {}, "podSpecPatch": '{"resourceClaims": [{"name": "gpu"}]}'}]},
+        {"draResources": [{"resourceClaimTemplateName": "t"}]},
+        {"machine": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}},
+    ],
+)
+def test_claims_are_found_in_whatever_way_an_object_names_them(build, spec):
+    custom = build.an_object("Custom", "c", apiVersion="example.com/v1", spec=spec)
+    (note,) = place([custom], build.a_fleet(build.gpus("n"))).notes
+    assert note.startswith("Custom ml/c uses claims and is not placed here")
