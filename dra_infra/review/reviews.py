@@ -357,6 +357,8 @@ def _find_notes(base: Program, head: Program, after: Placement | None) -> Iterat
         yield f"The base is {base.project}/{base.stack}, the head {head.project}/{head.stack}: nothing can match."
     if after is not None:
         yield from after.notes
+        if after.joint_at_most is not None:
+            yield f"With autoscalers at their most, workloads {after.joint_at_most}."
 
 
 def _holds(value: object, marker: str) -> bool:

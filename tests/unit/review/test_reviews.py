@@ -9,6 +9,7 @@ from dra_infra.errors import Problem
 from dra_infra.placement.placement import Order
 from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen
 from dra_infra.review import review
+from dra_infra.review.placements import place_sides
 from dra_infra.review.running import Running
 
 H100 = "H100 80GB HBM3"
@@ -208,3 +209,19 @@ def test_manifests_have_no_slash_for_a_stack_that_they_lack(make):
     assert result.subject == "quickstart/dev"
     assert replace(result, project="new.yaml", stack="").subject == "new.yaml"
     assert replace(result, project="k/", stack="").subject == "k"
+
+
+def test_what_autoscalers_may_make_is_a_note(make):
+    scaler = make.object(
+        "HorizontalPodAutoscaler",
+        "serve",
+        {"scaleTargetRef": {"kind": "Deployment", "name": "serve"}, "minReplicas": 1, "maxReplicas": 9},
+        api_version="autoscaling/v2",
+    )
+    serve = make.workload("Deployment", "serve", make.pod_spec(template="trainer-1"))
+    head = make.program(make.device_class(), make.template("trainer", "trainer-1"), serve, scaler)
+    before, after = place_sides(head, head, make.fleet(make.node("n0", gpus=8)))
+    result = review(head, head, base_label="main", before=before, after=after)
+    (note,) = (each for each in result.notes if "autoscalers" in each)
+    assert note.startswith("With autoscalers at their most, workloads never fit at once: ")
+    assert not result.failed
