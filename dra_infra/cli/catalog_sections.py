@@ -13,7 +13,7 @@ from dra_infra.catalog.charts import bare_version, charts, value_types
 from dra_infra.catalog.driver_gates import driver_needs, gate_rules_of, gates_of
 from dra_infra.catalog.drivers import DeviceType, DriverRelease, drivers
 from dra_infra.catalog.gpus import capabilities_of, find_products, systems
-from dra_infra.catalog.machines import machines, node_kinds
+from dra_infra.catalog.machines import machines, node_kinds, node_names
 from dra_infra.catalog.mig import mig_products, mig_profiles_of
 from dra_infra.catalog.records import fleet_kinds, fleet_names, gpu_products
 
@@ -152,8 +152,9 @@ def _fleets() -> dict[str, Entry]:
 
 
 def _find_fleets(text: str) -> dict[str, Entry]:
-    name = fleet_names().get(text.strip().lower(), "")
-    return {name: _fleets()[name]} if name else {}
+    """A fleet in any case of letters, or a machine as the kind of its nodes."""
+    name = node_names().get(text.strip()) or fleet_names().get(text.strip().lower())
+    return {name: _plain(node_kinds()[name])} if name else {}
 
 
 def _machines() -> dict[str, Entry]:

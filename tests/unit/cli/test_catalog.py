@@ -92,6 +92,8 @@ def test_drivers_are_found_as_they_are_pinned(capsys, name, found):
 
 def test_a_fleet_is_found_by_its_other_names(capsys):
     assert list(entries(capsys, "fleets", "DGX-H100")) == ["hgx-h100"]
+    assert entries(capsys, "fleets", "p5.4xlarge")["p5.4xlarge"]["count"] == 1
+    assert entries(capsys, "machines", "P5.48XLARGE")["p5.48xlarge"]["gpu"] == "NVIDIA H100 80GB HBM3"
 
 
 def test_a_driver_tells_its_gates_rules_and_what_it_publishes(capsys):

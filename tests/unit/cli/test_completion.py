@@ -90,6 +90,7 @@ def test_the_script_is_installed_in_the_home_of_the_user(shell: str, tmp_path: P
 
 def test_every_name_that_is_offered_begins_with_what_was_typed():
     assert options.complete_fleets("") == list(node_names())
+    assert options.complete_fleets("p5.4") == ["p5.4xlarge", "p5.48xlarge"]
     assert "l40s" in options.complete_fleets("l4")
     assert "hgx-h100" not in options.complete_fleets("l4")
     assert "hgx-h100 x 4, l40s" in options.complete_fleets("hgx-h100 x 4, l40")
