@@ -94,14 +94,37 @@ def check(fleet, manifests):
     return found
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pools=POOLS, pods=PODS)
 def test_growth_is_the_cheapest_of_all_sizes_of_all_pools(pools, pods):
     assume(any(each["now"] + each["spare"] for each in pools))
     check(*a_pooled(pools, pods))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EMPTY = st.lists(
+    st.fixed_dictionaries(
+        {
+            "node": st.sampled_from(["1", "2", "3", "parts"]),
+            "now": st.just(0),
+            "spare": st.integers(1, 2),
+            "price": st.sampled_from(["1", "1.50", "2", "3.25"]),
+        }
+    ),
+    min_size=2,
+    max_size=3,
+)
+DEPLOYMENTS = PODS.map(
+    lambda pods: [{**each, "kind": "Deployment", "beside": "", "shared": False} for each in pods]
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(pools=EMPTY, pods=DEPLOYMENTS)
+def test_of_empty_pools_with_prices_the_cheapest_together_grow(pools, pods):
+    check(*a_pooled(pools, pods))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pools=POOLS, pods=PODS, tries=st.sampled_from([1, 64]))
 def test_without_an_integer_program_what_is_told_is_true(pools, pods, tries):
     assume(any(each["now"] + each["spare"] for each in pools))
@@ -153,6 +176,7 @@ def test_a_pool_grows_from_zero_and_says_what_it_costs():
 
 def test_of_two_pools_the_cheaper_one_grows_and_without_prices_the_fewest_nodes_count():
     assert sizes({"dear": (1, 9, "9.99"), "cheap": (0, 9, "0.5")}, w8=3).added == (0, 2)
+    assert sizes({"cheap": (0, 9, "0.5"), "dear": (1, 9, "9.99")}, w8=3).added == (2, 0)
     assert sizes({"dear": (1, 9, "0.5"), "cheap": (0, 1, "0.4")}, w8=3).added == (1, 1)
     partly = sizes({"dear": (0, 9, "9.99"), "unknown": (0, 9, None)}, w8=3)
     assert sum(partly.added) == 3
