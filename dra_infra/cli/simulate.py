@@ -28,7 +28,7 @@ from dra_infra.placement.placement import (
 )
 from dra_infra.placement.scheduling import place
 from dra_infra.program.project import DRIVER_SETTING, KUBERNETES_SETTING
-from dra_infra.review.folding import fold, tell_other_reasons
+from dra_infra.review.folding import fold, tell, tell_other_reasons
 from dra_infra.review.placements import DeviceNames, describe_joint, describe_placement
 from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.target import ClusterTarget, check_target
@@ -135,6 +135,8 @@ def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
         placement: What is told.
         brief: Whether to tell only what does not fit, how many workloads fit, and the verdict on all at once.
     """
+    if not placement.workloads:
+        yield f"no workload of the program needs devices of {placement.fleet.name}"
     names = DeviceNames.of(placement.fleet)
     fitting = [each for each in placement.workloads if each.verdict == "fits"]
     folded = fold(each.owner for each in fitting) if len(fitting) > MAX_LISTED else ()
@@ -145,13 +147,10 @@ def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
     for each in listed:
         yield f"{_MARKS[each.verdict]} {each.owner!s:{width}}  {describe_placement(each, names)}"
         yield from (f"    {line}" for line in ([] if brief else _details(each)))
-    if brief and placement.workloads:
-        yield f"{len(fitting):,} of {count_of(len(placement.workloads), 'workload')} fit on {placement.fleet.name}"
-    elif not placement.workloads:
-        yield f"no workload of the program needs devices of {placement.fleet.name}"
-    else:
-        yield from (f"✓ {each}" for each in folded)
     if placement.workloads:
+        number = count_of(len(placement.workloads), "workload")
+        counted = f"{len(fitting):,} of {number} fit on {placement.fleet.name}"
+        yield from [counted] if brief else (f"✓ {line}" for line in tell(folded))
         yield from describe_joint(placement.joint)
         if placement.joint_at_most:
             yield from describe_joint(placement.joint_at_most, "With autoscalers at their most")

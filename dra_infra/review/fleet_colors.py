@@ -55,28 +55,21 @@ class Colors:
         """Whose colour it is."""
         return self.names[color] if color < len(self.names) else "other"
 
-    def list_entries(self, before: Placement | None, after: Placement) -> Iterator[LegendEntry]:
+    def list_entries(self, after: Placement) -> Iterator[LegendEntry]:
         """The legend, `other` last."""
         new = {workload.owner: workload for workload in after.workloads}
-        old = {workload.owner: workload for workload in before.workloads} if before else {}
-        for color in range(COLORS + 1):
+        for color in sorted(set(self.of)):
             mine = [index for index, each in enumerate(self.of) if each == color]
-            if not mine:
-                continue
-            owners = [self.owners[index] for index in mine]
-            placed = sum(len(new[owner].pods) for owner in owners if owner in new)
-            pods = sum(
-                (new.get(owner) or old[owner]).replicas for owner in owners if owner in new or owner in old
-            )
+            there = [new[self.owners[index]] for index in mine if self.owners[index] in new]
+            placed, pods = sum(len(each.pods) for each in there), sum(each.replicas for each in there)
             alone = self.by == "workload" and color < COLORS
-            note = f"{placed:,} of {count_of(pods, 'pod')}" if placed < pods else ""
-            if alone and owners[0] not in new:
-                note = "gone"
-            elif not alone:
-                note = count_of(len(owners), "workload") + (f", {note}" if note else "")
-            yield LegendEntry(
-                color=color, letter=letter_of(mine[0]) if alone else "", name=self.name(color), note=note
-            )
+            notes = [] if alone else [count_of(len(mine), "workload")]
+            if placed < pods:
+                notes.append(f"{placed:,} of {count_of(pods, 'pod')}")
+            elif not there:
+                notes.append("gone")
+            letter = letter_of(mine[0]) if alone else ""
+            yield LegendEntry(color=color, letter=letter, name=self.name(color), note=", ".join(notes))
 
 
 def choose_colors(
@@ -91,14 +84,14 @@ def choose_colors(
     """
     by: Literal["workload", "team", "namespace"] = "workload"
     names = [f"{owner.namespace}/{owner.name}".removeprefix("/") for owner in owners]
-    of_teams = [teams.get(owner, "") for owner in owners]
-    namespaces = [owner.namespace for owner in owners]
-    if len(owners) > COLORS and all(of_teams) and len(set(of_teams)) > 1:
-        by, names = "team", of_teams
-    elif len(owners) > COLORS and len(set(namespaces)) > 1:
-        by, names = "namespace", namespaces
     if len(owners) <= COLORS:
         return Colors(by=by, names=tuple(names), of=tuple(range(len(owners))), owners=tuple(owners))
+    of_teams = [teams.get(owner, "") for owner in owners]
+    namespaces = [owner.namespace for owner in owners]
+    if all(of_teams) and len(set(of_teams)) > 1:
+        by, names = "team", of_teams
+    elif len(set(namespaces)) > 1:
+        by, names = "namespace", namespaces
     devices: Counter[str] = Counter()
     for index, name in enumerate(names):
         devices[name] += held.get(index, 0)

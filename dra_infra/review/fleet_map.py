@@ -126,7 +126,7 @@ def draw_fleet(
     groups = tuple(_group(painter, {place: places[place] for place in shown}, colors))
     return FleetMap(
         groups=groups,
-        legend=tuple(colors.list_entries(before, after)),
+        legend=tuple(colors.list_entries(after)),
         colors=colors,
         states=frozenset().union(*(group.states for group in groups)),
         changes=before is not None and painter.now != painter.was,

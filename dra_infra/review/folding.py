@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +12,9 @@ from dra_infra.output.wording import count_of
 from dra_infra.placement.placement import Reason
 from dra_infra.review.placements import WorkloadReview
 from dra_infra.review.reviews import Review
+
+MAX_NAMESPACES: Final = 40
+"""Namespaces that have a line of their own; the others are counted in one."""
 
 _MAX_HEADS: Final = 3
 """Kinds of reasons for nodes that one line tells."""
@@ -37,6 +40,14 @@ def fold(owners: Iterable[ObjectRef]) -> tuple[Folded, ...]:
     for owner in owners:
         by_namespace.setdefault(owner.namespace, []).append(owner)
     return tuple(Folded(namespace=name, owners=tuple(found)) for name, found in sorted(by_namespace.items()))
+
+
+def tell(folded: Sequence[Folded], ending: str = "") -> Iterator[str]:
+    """A line per namespace, each with *ending*, and one for those that are too many."""
+    yield from (f"{each}{ending}" for each in folded[:MAX_NAMESPACES])
+    if rest := folded[MAX_NAMESPACES:]:
+        number = count_of(sum(len(each.owners) for each in rest), "workload")
+        yield f"{number} of {count_of(len(rest), 'more namespace')} fit{ending}"
 
 
 def fold_unchanged(review: Review) -> tuple[tuple[WorkloadReview, ...], tuple[Folded, ...]]:

@@ -14,7 +14,7 @@ from dra_infra.output.wording import count_of, shorten
 from dra_infra.review.changes import Change
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineOnly, EngineSide
-from dra_infra.review.folding import fold_unchanged, tell_other_reasons
+from dra_infra.review.folding import fold_unchanged, tell, tell_other_reasons
 from dra_infra.review.growth import CostRow
 from dra_infra.review.placements import RoomChange, WorkloadReview, describe_joint
 from dra_infra.review.reviews import Review
@@ -97,7 +97,7 @@ def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET
     if brief:
         page.add_list("objects", [_title(change) for change in review.changes], title="**Changes**")
         return page.text()
-    page.add_list("namespaces", [markdown(f"{each} as before") for each in unchanged])
+    page.add_list("namespaces", [markdown(_short(line)) for line in tell(unchanged, " as before")])
     rooms = _Page(page.left // 8)
     rooms.add_table(
         "classes with room",

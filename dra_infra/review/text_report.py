@@ -19,7 +19,7 @@ from dra_infra.output.wording import count_of, shorten
 from dra_infra.review.changes import Action, Change
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineSide
-from dra_infra.review.folding import fold_unchanged, tell_other_reasons
+from dra_infra.review.folding import fold_unchanged, tell, tell_other_reasons
 from dra_infra.review.growth import GrowthChange
 from dra_infra.review.placements import RoomChange, Trend, WorkloadReview, describe_joint
 from dra_infra.review.reviews import Grade, Review
@@ -140,7 +140,7 @@ def _places(review: Review, *, brief: bool) -> Iterator[RenderableType]:
             yield _hanging(f"… {count_of(left, 'more workload')} that changed; the JSON report has them")
     if unchanged and not brief:
         yield ""
-        yield from (_hanging(f"{each} as before") for each in unchanged)
+        yield from map(_hanging, tell(unchanged, " as before"))
     if review.joint is not None and review.joint.verdict != "always":
         yield ""
         yield from map(_hanging, describe_joint(review.joint))

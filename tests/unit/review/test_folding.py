@@ -8,7 +8,7 @@ import pytest
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.placement.placement import JointVerdict, Reason, Shortage
 from dra_infra.review import render_html, render_json, render_markdown, render_text, review
-from dra_infra.review.folding import fold, fold_unchanged, tell_other_reasons
+from dra_infra.review.folding import MAX_NAMESPACES, fold, fold_unchanged, tell, tell_other_reasons
 from tests.unit.review.platforms import TEAMS, a_platform
 
 CHANGED = {"train-009", "embed-006", "serve-012", "serve-020", "serve-040", "eval-011"}
@@ -70,6 +70,13 @@ def test_one_workload_of_a_namespace_is_named_and_none_may_have_a_namespace():
     bare = [replace(each, namespace="") for each in (a, b)]
     assert [*map(str, fold([c, b, a]))] == ["x: 2 workloads fit", "Job y/c fits"]
     assert [*map(str, fold(bare))] == ["2 workloads without a namespace fit"]
+
+
+def test_namespaces_that_are_too_many_share_a_line():
+    owners = [ObjectRef(kind="Job", name="j", namespace=f"n{index:02}") for index in range(43)]
+    lines = [*tell(fold([*owners, replace(owners[42], name="k")]), " as before")]
+    assert lines[-2:] == ["Job n39/j fits as before", "4 workloads of 3 more namespaces fit as before"]
+    assert len(lines) == MAX_NAMESPACES + 1
 
 
 def test_reasons_for_other_nodes_are_one_line_without_their_details():
