@@ -18,6 +18,7 @@ from dra_infra.errors import InvalidSpecError, in_reading_order
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.output.wording import count_of
 from dra_infra.placement import what_if
+from dra_infra.placement.draining import Drained, drain_one_of_each
 from dra_infra.placement.growth import find_growth
 from dra_infra.placement.placement import (
     Growth,
@@ -29,7 +30,7 @@ from dra_infra.placement.placement import (
 from dra_infra.placement.scheduling import place
 from dra_infra.program.project import DRIVER_SETTING, KUBERNETES_SETTING
 from dra_infra.review.folding import fold, tell, tell_other_reasons
-from dra_infra.review.placements import DeviceNames, describe_joint, describe_placement
+from dra_infra.review.placements import JOINT_MARKS, DeviceNames, describe_joint, describe_placement
 from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.target import ClusterTarget, check_target
 
@@ -37,6 +38,8 @@ _MARKS = {"fits": "✓", "does-not-fit": "✗", "not-decided": "?"}
 _GROWTH_MARKS = {"fits-now": "✓", "fits-grown": "+", "never-within-limits": "✗", "not-decided": "?"}
 MAX_LISTED: Final = 20
 """Workloads that fit which are listed; where more do, a line for each namespace counts them."""
+_IN_TURN = "1"
+"""In place of a name: one node of each kind, in turn."""
 
 
 def run(
@@ -85,6 +88,8 @@ def run(
             else find_fleet(fleet, project, stack=stack, config=config, driver=driver)
         )
         release = ClusterTarget(kubernetes=program.release.minor, gates=gates).releases[0]
+        in_turn = _IN_TURN in drain
+        drain = [each for each in drain if each != _IN_TURN]
         if add or remove or drain or fail:
             changes = what_if.WhatIf(
                 add=tuple(load_fleet(each, driver=driver) for each in add),
@@ -119,13 +124,22 @@ def run(
         )
         growth = find_growth(manifests, placement, taken=taken, release=release, is_late=is_late, kinds=known)
         placement = replace(placement, growth=growth, notes=(*placement.notes, *notes))
+        drained: tuple[Drained, ...] = ()
+        if in_turn:
+            tell("draining one node of each kind")
+            drained = drain_one_of_each(
+                manifests, chosen, taken=taken, release=release, is_late=is_late, kinds=known
+            )
     if as_json:
-        write_json(_to_json(placement, release))
+        write_json({**_to_json(placement, release), "drained": [_drained(each) for each in drained]})
     else:
-        write_lines(describe(placement, brief=brief))
+        told = (f"{JOINT_MARKS[each.joint.verdict]} {each}" for each in drained)
+        write_lines([*describe(placement, brief=brief), *told])
+    stays = all(each.joint.works for each in drained)
     if growth is not None:
-        return 0 if growth.fits else 1
-    return 0 if placement.fits_count == len(placement.workloads) and placement.joint.works else 1
+        return 0 if growth.fits and stays else 1
+    works = placement.fits_count == len(placement.workloads) and placement.joint.works
+    return 0 if works and stays else 1
 
 
 def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
@@ -246,6 +260,10 @@ def _growth(growth: Growth) -> dict[str, object]:
         "idleDevices": growth.idle,
         "joint": growth.joint.to_data(),
     }
+
+
+def _drained(each: Drained) -> dict[str, object]:
+    return {"node": each.node, "alike": each.alike, "joint": each.joint.to_data()}
 
 
 def _room(room: Room) -> dict[str, object]:

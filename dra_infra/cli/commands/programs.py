@@ -123,7 +123,7 @@ def _numbers(
     "--drain",
     metavar="NODE",
     multiple=True,
-    help="What if this node took no more pods? A name or pattern; may be repeated.",
+    help="What if this node took no more pods? A name or pattern, or 1 for one node of each kind in turn; may be repeated.",
 )
 @click.option(
     "--fail",
@@ -163,6 +163,7 @@ def simulate() -> None:
       dra-infra simulate --fleet "hgx-h100 x 4"
       dra-infra simulate manifests/ --fleet cluster.yaml --brief
       dra-infra simulate infra/ --snapshot cluster.yaml --drain "*-0"
+      dra-infra simulate infra/ --fleet "hgx-h100 x 4" --drain 1
       dra-infra simulate --fleet "hgx-h100 x 4" --scale deployment/inference=40 --add "hgx-h100 x 2"
       dra-infra simulate --fleet pools.yaml --prices prices.json
     """  # noqa: D301  (click reads the character)

@@ -160,6 +160,27 @@ def test_all_workloads_at_once_never_fit_though_each_does(tmp_path):
     )
 
 
+@pytest.mark.parametrize(("ones", "code", "verdict"), [(8, 0, "depends-on-order"), (9, 1, "never")])
+def test_one_node_of_each_kind_is_drained_in_turn(tmp_path, ones, code, verdict):
+    path = two_sizes(tmp_path, ones=ones, eights=1)
+    options = (path, "--fleet", "hgx-h100 x 3", "--drain", "1")
+    found_code, found = answer(*options)
+    assert (found_code, len(found["workloads"][0]["nodes"])) == (code, 3)
+    (drained,) = found["drained"]
+    assert (drained["node"], drained["alike"]) == ("hgx-h100-0", 3)
+    assert drained["joint"]["verdict"] == verdict
+    assert "With hgx-h100-0 drained, or another of 3 like it: " in simulate(*options).stdout
+
+
+def test_each_kind_of_node_is_drained_by_itself(tmp_path):
+    path = two_sizes(tmp_path, ones=8, eights=1)
+    _, found = answer(path, "--fleet", "hgx-h100 x 2, a100-80gb x 1", "--drain", "1")
+    assert [(each["node"], each["alike"]) for each in found["drained"]] == [
+        ("a100-80gb-0", 1),
+        ("hgx-h100-0", 2),
+    ]
+
+
 def test_an_order_that_works_and_one_that_does_not_are_both_shown(tmp_path):
     path = two_sizes(tmp_path, ones=2, eights=1)
     code, found = answer(path, "--fleet", "hgx-h100 x 2")

@@ -1,0 +1,58 @@
+"""Whether all workloads still fit while one node takes no pods, as in a drain: asked of one node of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.placement.demand import PodPlan
+from dra_infra.placement.fillings import find_interchangeable, group_pods
+from dra_infra.placement.joint import open_program
+from dra_infra.placement.placement import JointVerdict
+from dra_infra.placement.scheduling import place
+from dra_infra.placement.what_if import WhatIf, change_fleet
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """The verdict while one node is drained.
+
+    Args:
+        node: The node.
+        alike: How many nodes there are that it can be exchanged for, itself included.
+        joint: The verdict on all workloads at once.
+    """
+
+    node: str
+    alike: int
+    joint: JointVerdict
+
+    def __str__(self) -> str:
+        others = f", or another of {self.alike:,} like it" if self.alike > 1 else ""
+        return f"With {self.node} drained{others}: {self.joint}"
+
+
+def drain_one_of_each(
+    manifests: Sequence[Mapping[str, Any]],
+    fleet: Fleet,
+    *,
+    taken: Taken,
+    release: Release,
+    is_late: Callable[[], bool],
+    kinds: WorkloadKinds | None = None,
+) -> tuple[Drained, ...]:
+    """The verdict with one node drained, for each kind of nodes that the pods of the program can tell apart."""
+    opened = open_program(manifests, fleet, taken, release, is_late=is_late, kinds=kinds)
+    plans = [(each, each.plan) for each in opened.arriving if isinstance(each.plan, PodPlan)]
+    found: list[Drained] = []
+    for nodes in find_interchangeable(opened.free, group_pods(opened.free, plans)):
+        name = opened.free.cluster.nodes[nodes[0]].name
+        without = change_fleet(fleet, WhatIf(drain=(name,)), release)
+        placed = place(manifests, without, taken=taken, release=release, is_late=is_late, kinds=kinds)
+        found.append(Drained(name, len(nodes), placed.joint))
+    return tuple(found)
