@@ -218,12 +218,9 @@ def read_terms(text: str, *, driver: str | None = None) -> list[NodeGroup]:
             continue
         written: dict[str, Any] = {"kind": match["name"], "count": match["count"] or 1}
         problems.extend(_read_options(match["options"].split(), written, path, match["name"]))
+        kind = node_kinds().get(node_names().get(match["name"], ""))
         # Other drivers have releases of their own.
-        if (
-            driver is not None
-            and match["name"] in node_names()
-            and node_kinds()[node_names()[match["name"]]].gpu
-        ):
+        if driver is not None and kind is not None and kind.gpu:
             written.setdefault("driver", driver)
         group, found = read_group(written, lambda _key: path)
         problems.extend(found)
