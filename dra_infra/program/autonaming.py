@@ -44,7 +44,7 @@ class MadeUpNames:
         fields = metadata.struct_value.fields
         if SIGNATURE_KEY in fields or fields.get("name", _NULL).WhichOneof("kind") != "null_value":
             return
-        if "generateName" in fields:
+        if fields.get("generateName", _NULL).WhichOneof("kind") != "null_value":
             # The API server draws it, so the program does not know it in a preview.
             fields["name"].string_value = UNKNOWN_VALUE
             return

@@ -79,11 +79,8 @@ def build(root: Path, *, inside: Path, timeout: float = DEFAULT_TIMEOUT) -> tupl
         except OSError as error:
             raise ProgramError([_refused(root, f"{command[0]} did not start: {error.strerror}")]) from error
         except subprocess.SubprocessError as error:
-            why = (
-                f"it took more than {timeout:g} s"
-                if isinstance(error, subprocess.TimeoutExpired)
-                else "it did not start"
-            )
+            is_late = isinstance(error, subprocess.TimeoutExpired)
+            why = f"it took more than {timeout:g} s" if is_late else "it did not start"
             raise ProgramError([_refused(root, why)]) from None
         output.seek(0)
         said.seek(0)

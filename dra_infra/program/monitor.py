@@ -216,10 +216,8 @@ class Monitor:
             self._note(request.type, request.name, _NOT_READ)
             return
         api_version = api_version.removeprefix("core/")
-        key = (api_version, kind, namespace, name)
+        key = (api_version, kind, namespace or "default", name)
         manifest, file = self.stand_ins.objects.get(key, (None, ""))
-        if manifest is None and namespace == "default":
-            manifest, file = self.stand_ins.objects.get((api_version, kind, "", name), (None, ""))
         if manifest is not None:
             properties.update(manifest)
             self._note(request.type, request.name, f"{file} stands in for the object")

@@ -27,6 +27,7 @@ from dra_infra.program.project import MAX_FILE_BYTES, is_outside, read_yaml
 SETTINGS: Final = "dra-infra.yaml"
 MOST_FILES: Final = 100
 _KEYS: Final = ("objects", "outputs")
+_FromFile = tuple[Mapping[str, Any], str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,8 +39,8 @@ class StandIns:
         objects: Objects, with the file that they are from, by API version, kind, namespace and name.
     """
 
-    outputs: Mapping[str, tuple[Mapping[str, Any], str]] = field(default_factory=dict)
-    objects: Mapping[tuple[str, str, str, str], tuple[Mapping[str, Any], str]] = field(default_factory=dict)
+    outputs: Mapping[str, _FromFile] = field(default_factory=dict)
+    objects: Mapping[tuple[str, str, str, str], _FromFile] = field(default_factory=dict)
 
 
 def read_stand_ins(root: Path) -> StandIns:
@@ -121,8 +122,8 @@ def _check_file(file: Path, root: Path) -> None:
 
 def _key(manifest: Mapping[str, Any]) -> tuple[str, str, str, str]:
     metadata = mapping(manifest.get("metadata"))
-    found = manifest.get("apiVersion"), manifest.get("kind"), metadata.get("namespace"), metadata.get("name")
-    return tuple(str(each or "") for each in found)  # type: ignore[return-value]  # four of them
+    namespace, name = metadata.get("namespace") or "default", metadata.get("name")
+    return str(manifest.get("apiVersion")), str(manifest.get("kind")), str(namespace), str(name)
 
 
 def secret_names(outputs: Mapping[str, Any]) -> list[str]:

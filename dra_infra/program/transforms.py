@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from google.protobuf import struct_pb2
 from pulumi.runtime._callbacks import _CallbackServicer
@@ -88,8 +88,20 @@ class Transforms:
         request.deleteBeforeReplace = options.delete_before_replace
 
 
+_OPTIONAL: Final = {
+    "protect": "protect",
+    "retainOnDelete": "retain_on_delete",
+    "replacement_trigger": "replacement_trigger",
+    "customTimeouts": "custom_timeouts",
+    "hooks": "hooks",
+}
+
+
 def _options_of(request: Any) -> resource_pb2.TransformResourceOptions:
-    options = resource_pb2.TransformResourceOptions(
+    given = {name: getattr(request, field) for field, name in _OPTIONAL.items() if request.HasField(field)}
+    if request.deleteBeforeReplaceDefined or request.deleteBeforeReplace:
+        given["delete_before_replace"] = request.deleteBeforeReplace
+    return resource_pb2.TransformResourceOptions(
         depends_on=request.dependencies,
         ignore_changes=request.ignoreChanges,
         replace_on_changes=request.replaceOnChanges,
@@ -103,24 +115,8 @@ def _options_of(request: Any) -> resource_pb2.TransformResourceOptions:
         replace_with=request.replace_with,
         additional_secret_outputs=request.additionalSecretOutputs,
         plugin_checksums=request.pluginChecksums,
-        **{"import": request.importId},
+        **{"import": request.importId, **given},
     )
-    for field, name in (
-        ("protect", "protect"),
-        ("retainOnDelete", "retain_on_delete"),
-        ("replacement_trigger", "replacement_trigger"),
-        ("customTimeouts", "custom_timeouts"),
-        ("hooks", "hooks"),
-    ):
-        if request.HasField(field):
-            value = getattr(request, field)
-            if hasattr(value, "DESCRIPTOR"):
-                getattr(options, name).CopyFrom(value)
-            else:
-                setattr(options, name, value)
-    if request.deleteBeforeReplaceDefined or request.deleteBeforeReplace:
-        options.delete_before_replace = request.deleteBeforeReplace
-    return options
 
 
 def _as_outputs(properties: struct_pb2.Struct) -> struct_pb2.Struct:

@@ -15,13 +15,14 @@ from dra_infra.program.kustomizations import build
 
 pytestmark = pytest.mark.e2e
 
+Write = Callable[..., Path]
+Server = tuple[str, list[str]]
+
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {planted: secret-of-the-machine}\n"
 
 
 @pytest.fixture
-def write(
-    tmp_path: Path, binaries: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Path]:
+def write(tmp_path: Path, binaries: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Write:
     """Writes a repository with a kustomization in `deploy/prod`, and puts kubectl alone on PATH."""
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -48,7 +49,7 @@ def built(folder: Path) -> str:
         return f"refused: {problem.message}"
 
 
-def test_an_innocent_one_is_built_with_its_base(write) -> None:
+def test_an_innocent_one_is_built_with_its_base(write: Write) -> None:
     folder = write(
         'resources: [../base]\nnamePrefix: prod-\npatches:\n- patch: \'[{"op": "add", "path": "/data/more", "value": "x"}]\'\n  target: {kind: ConfigMap}\n',
         **{"base/kustomization.yaml": "resources: [a.yaml]\n", "base/a.yaml": CONFIG},
@@ -58,7 +59,7 @@ def test_an_innocent_one_is_built_with_its_base(write) -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[tuple[str, list[str]]]:
+def server() -> Iterator[Server]:
     """A server on loopback that notes what it is asked for."""
     asked: list[str] = []
 
@@ -88,13 +89,13 @@ def server() -> Iterator[tuple[str, list[str]]]:
         "helmCharts: [{{name: a, repo: '{url}', version: 1.0.0}}]\n",
     ],
 )
-def test_a_kustomization_asks_an_address(write, server, kustomization: str) -> None:
+def test_a_kustomization_asks_an_address(write: Write, server: Server, kustomization: str) -> None:
     url, asked = server
     assert built(write(kustomization.format(url=url))).startswith("refused")
     assert asked == []
 
 
-def test_the_server_would_have_answered(write, server) -> None:
+def test_the_server_would_have_answered(write: Write, server: Server) -> None:
     url, asked = server
     folder = write(f"resources: [{url}/a.yaml]\n")
     subprocess.run(["kubectl", "kustomize", "."], cwd=folder, capture_output=True, check=True)
@@ -114,7 +115,7 @@ def test_the_server_would_have_answered(write, server) -> None:
         "resources: [../../.git/x]\n",
     ],
 )
-def test_a_kustomization_reads_files_of_the_machine(write, tmp_path: Path, kustomization: str) -> None:
+def test_a_kustomization_reads_files_of_the_machine(write: Write, tmp_path: Path, kustomization: str) -> None:
     for outside in (tmp_path / "outside", tmp_path / "repository/.git/x"):
         outside.mkdir(parents=True)
         (outside / "a.yaml").write_text(CONFIG)
@@ -127,7 +128,7 @@ def test_a_kustomization_reads_files_of_the_machine(write, tmp_path: Path, kusto
     assert "secret-of-the-machine" not in told
 
 
-def test_a_kustomization_runs_a_command(write, tmp_path: Path) -> None:
+def test_a_kustomization_runs_a_command(write: Write, tmp_path: Path) -> None:
     made = tmp_path / "made"
     plugin = (
         "apiVersion: a.io/v1\nkind: Gen\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/function: |\n"
@@ -141,7 +142,7 @@ def test_a_kustomization_runs_a_command(write, tmp_path: Path) -> None:
     assert not made.exists()
 
 
-def test_a_kustomization_floods(write) -> None:
+def test_a_kustomization_floods(write: Write) -> None:
     levels = [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]" for level in range(1, 9)]
     bomb = "apiVersion: v1\nkind: A\nmetadata: {name: a}\na0: &a0 [x, x]\n" + "\n".join(levels) + "\n"
     assert built(write("resources: [a.yaml]\n", **{"prod/a.yaml": bomb})).startswith("refused")

@@ -16,6 +16,7 @@ from dra_infra import __version__
 pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).parents[3]
+Kubectl = Callable[..., subprocess.CompletedProcess[str]]
 STARTER = "#!{python}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
 
 
@@ -48,7 +49,7 @@ def kubectl(
     return run
 
 
-def test_kubectl_runs_it_with_all_arguments_and_its_exit_code(kubectl) -> None:
+def test_kubectl_runs_it_with_all_arguments_and_its_exit_code(kubectl: Kubectl) -> None:
     assert kubectl("dra-infra", "--version").stdout == f"dra-infra {__version__}\n"
     told = kubectl("dra-infra", "explain", "count-below-one")
     assert (told.returncode, told.stderr) == (0, "")
@@ -56,5 +57,5 @@ def test_kubectl_runs_it_with_all_arguments_and_its_exit_code(kubectl) -> None:
     assert kubectl("dra-infra", "explain", "--nonsense").returncode == 2
 
 
-def test_kubectl_lists_it(kubectl, tmp_path: Path) -> None:
+def test_kubectl_lists_it(kubectl: Kubectl, tmp_path: Path) -> None:
     assert str(tmp_path / "kubectl-dra_infra") in kubectl("plugin", "list").stdout
