@@ -66,8 +66,9 @@ def _part_of_marker(name: str) -> str:
 def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET) -> str:
     """The review in GitHub's Markdown, at most *budget* bytes.
 
-    The brief form has no diffs, nothing of what fits as before, of what is left of the fleet, and of what is not known. What does not fit is left out whole, the least important first: diffs of created objects go before those of
-    replaced ones, and those before placements, dangers and problems. The first lines always fit.
+    The brief form has no diffs, nothing of what fits as before, of what is left of the fleet, and of what is not known. What
+    does not fit is left out whole, the least important first: diffs of created objects go before those of replaced ones, and
+    those before placements, dangers and problems. The first lines always fit.
     """
     page = _Page(budget - _RESERVE)
     page.add(f"{marker_of(review.project, review.stack)}\n{_headline(review)}")
