@@ -122,7 +122,7 @@ class WorkloadReview:
 
 
 def compare_placements(before: Placement | None, after: Placement | None) -> tuple[WorkloadReview, ...]:
-    """One entry per workload of either side: what fits worse first, then by namespace, kind and name."""
+    """One entry per workload of either side: what fits worse first, then by namespace, kind, name and part."""
     old = {workload.owner: workload for workload in before.workloads} if before else {}
     new = {workload.owner: workload for workload in after.workloads} if after else {}
     old_names = DeviceNames.of(before.fleet) if before else None
@@ -218,11 +218,11 @@ def _what_and_where(nodes: Sequence[NodePlacement], names: DeviceNames) -> str:
     return f"{what} {where} {shown}"
 
 
-def _rank(workload: WorkloadReview) -> tuple[bool, int, str, str, str]:
+def _rank(workload: WorkloadReview) -> tuple[bool, int, str, str, str, str]:
     owner = workload.owner
     # What fits stays in the order of names, however it got there.
     worse = TRENDS.index(workload.trend) if workload.trend in TRENDS[:3] else len(TRENDS)
-    return workload.trend == "gone", worse, owner.namespace, owner.kind, owner.name
+    return workload.trend == "gone", worse, owner.namespace, owner.kind, owner.name, owner.part
 
 
 def _first_reason(workload: WorkloadPlacement) -> str:

@@ -129,6 +129,16 @@ def test_every_trend_is_told(make, fleet):
     assert reviews[-1].owner.name == "gone"
 
 
+def test_parts_of_an_object_are_told_in_the_order_of_their_names(make, fleet):
+    placement = make.place(fleet, *(("Job", part, 1, 1, H100) for part in "abcdefgh"))
+    parts = tuple(
+        replace(each, owner=ObjectRef("JobSet", "train", "ml", part=each.owner.name))
+        for each in placement.workloads
+    )
+    reviews = compare_placements(None, replace(placement, workloads=parts[::-1]))
+    assert [each.owner.part for each in reviews] == list("abcdefgh")
+
+
 def test_what_was_before_is_told_only_where_it_differs(make, fleet):
     before, after = make.place(fleet, JOB), make.place(fleet, ("Job", "train", 1, 2, H100))
     (same,), (moved,) = compare_placements(before, before), compare_placements(before, after)
