@@ -15,6 +15,7 @@ NIC: Final = "dra.net"
 
 NOT_ON_ONE_NODE: Final[Mapping[str, str]] = {
     "14-nvl72-training": "its claims are for 18 nodes of one rack, and it needs the controller and the daemons of compute domains",
+    "19-team-platform": "its pods take all GPUs of four nodes, and the controllers of JobSet and LeaderWorkerSet make them",
 }
 """Examples that are not run on a node here, with the reason."""
 

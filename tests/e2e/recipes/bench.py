@@ -132,17 +132,17 @@ def _bound_pod(api: Api, pod: Mapping[str, Any]) -> BoundPod | None:
 
 
 def _owner_of(api: Api, pod: Mapping[str, Any]) -> str:
-    """Name of the object that the user wrote: the Deployment behind a ReplicaSet, the Job, or the pod itself."""
-    owners = pod["metadata"].get("ownerReferences", [])
-    if not owners:
-        return str(pod["metadata"]["name"])
-    if owners[0]["kind"] == "ReplicaSet":
-        replica_set = api.find(
-            "apps/v1/ReplicaSet", owners[0]["name"], namespace=pod["metadata"]["namespace"]
-        )
-        if replica_set and replica_set["metadata"].get("ownerReferences"):
-            return str(replica_set["metadata"]["ownerReferences"][0]["name"])
-    return str(owners[0]["name"])
+    """Name of the object that the user wrote: a pod's last owner, such as the Deployment of its ReplicaSet, or the pod."""
+    found: Mapping[str, Any] | None = pod
+    namespace = pod["metadata"]["namespace"]
+    while found is not None:
+        name = str(found["metadata"]["name"])
+        owners = found["metadata"].get("ownerReferences", [])
+        if not owners:
+            break
+        name = str(owners[0]["name"])
+        found = api.find(f"{owners[0]['apiVersion']}/{owners[0]['kind']}", name, namespace=namespace)
+    return name
 
 
 def devices_of_nodes(fleet: Fleet) -> dict[tuple[str, str], list[str]]:

@@ -20,6 +20,7 @@ class Recipe:
         operations: What the engine does to each resource for the second change, by name.
         charts: Name and version of the charts that it installs; stand-ins of them, or the user's own, take their place.
         crds: Files below `crds` of the test data with kinds that the example makes.
+        controllers: Whether it makes LeaderWorkerSets or JobSets, for which their own controllers run.
         brings_classes: Whether it makes the classes that a chart brings elsewhere.
         shared: Whether all of its pods use one claim, and so the same devices.
         in_order: Whether devices are taken in the order of the slices; not where a constraint passes over some.
@@ -33,6 +34,7 @@ class Recipe:
     operations: dict[str, tuple[str, ...]]
     charts: tuple[tuple[str, str], ...] = ()
     crds: tuple[str, ...] = ()
+    controllers: bool = False
     brings_classes: bool = False
     shared: bool = False
     in_order: bool = True
@@ -218,5 +220,14 @@ RECIPES = (
         updated="small",
         replacing=("count=4", "count=8"),
         operations={"large": REPLACED, "server": ROLLED},
+    ),
+    Recipe(
+        example="19-team-platform",
+        fleet="hgx-h100 x 4, a100-80gb mig=1g.10gb*7",
+        in_place=('"replicas": 3', '"replicas": 4'),
+        updated="notebooks",
+        replacing=("GROUPS, GPUS = 1, 8", "GROUPS, GPUS = 2, 4"),
+        operations={"server": REPLACED, "serve": ROLLED},
+        controllers=True,
     ),
 )

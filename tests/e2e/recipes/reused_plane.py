@@ -13,6 +13,8 @@ FLEET_KINDS: Final = (
     "resource.k8s.io/v1/ResourceSlice",
     "resource.k8s.io/v1/DeviceClass",
     "v1/Node",
+    "admissionregistration.k8s.io/v1/MutatingWebhookConfiguration",
+    "admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration",
     "apiextensions.k8s.io/v1/CustomResourceDefinition",
 )
 """What a test makes outside of namespaces, and leaves."""
@@ -22,6 +24,7 @@ OTHER_KINDS: Final = (
     "apps/v1/Deployment",
     "apps/v1/DaemonSet",
     "apps/v1/ReplicaSet",
+    "apps/v1/StatefulSet",
     "batch/v1/Job",
     "resource.k8s.io/v1/ResourceClaim",
     "resource.k8s.io/v1/ResourceClaimTemplate",

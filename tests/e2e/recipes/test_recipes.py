@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.placement.scheduling import place
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import Program
+from tests.e2e.kinds.controllers import running_controllers
 from tests.e2e.recipes import bench
 from tests.e2e.recipes.compute_domains import COMPUTE_DOMAIN, ComputeDomainStandIn, is_made_here
 from tests.e2e.recipes.recipe import RECIPES, Recipe
@@ -25,7 +26,15 @@ from tools.pulumi_home import PulumiHome
 pytestmark = pytest.mark.e2e
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-OWN_KINDS = (bench.CLASS, bench.TEMPLATE, bench.CLAIM, "v1/Pod", "apps/v1/Deployment", "batch/v1/Job")
+OWN_KINDS = (
+    bench.CLASS,
+    bench.TEMPLATE,
+    bench.CLAIM,
+    "v1/Pod",
+    "apps/v1/Deployment",
+    "apps/v1/StatefulSet",
+    "batch/v1/Job",
+)
 
 
 def test_every_example_is_a_recipe():
@@ -34,7 +43,11 @@ def test_every_example_is_a_recipe():
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=str)
 def test_a_recipe_from_preview_to_destroy(
-    recipe: Recipe, home: PulumiHome, empty_plane: ControlPlane, tmp_path: Path
+    recipe: Recipe,
+    home: PulumiHome,
+    empty_plane: ControlPlane,
+    binaries: Callable[[str], Path],
+    tmp_path: Path,
 ):
     fleet = _fleet(recipe)
     definitions = bench.read_definitions(recipe, os.environ)
@@ -50,6 +63,8 @@ def test_a_recipe_from_preview_to_destroy(
         bench.define(api, definitions)
         if recipe.crds:
             more.enter_context(ComputeDomainStandIn(api))
+        if recipe.controllers:
+            more.enter_context(running_controllers(empty_plane, api, binaries, tmp_path))
         # Of a platform that the example installs, the charts bring the classes.
         brought = bool(recipe.charts) or recipe.brings_classes
         made = [each for each in fleet.to_manifests() if not (brought and each["kind"] == "DeviceClass")]
@@ -126,12 +141,14 @@ def _deploy_and_compare(stack: Stack, api: Api, nodes: NodeStandIn, program: Pro
     placement = place([each.manifest for each in program.objects], fleet)
     assert placement.workloads
     assert {each.verdict for each in placement.workloads} == {"fits"}
+    # Parts of one object have one name here, and in these examples one claim.
     candidates = {
         each.owner.name: {node.node: node.devices for node in each.nodes} for each in placement.workloads
     }
-    result, pods = bench.up_with_jobs(
-        stack, api, nodes, {each.owner.name: each.replicas for each in placement.workloads}
-    )
+    wanted: Counter[str] = Counter()
+    for each in placement.workloads:
+        wanted[each.owner.name] += each.replicas
+    result, pods = bench.up_with_jobs(stack, api, nodes, wanted)
     result.check()
     names = bench.devices_of_nodes(fleet)
     by_node: dict[tuple[str, str], set[str]] = defaultdict(set)

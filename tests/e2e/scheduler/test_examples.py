@@ -68,12 +68,13 @@ def _pods(program: Program) -> Iterator[Manifest]:
             if not template.spec.get("resourceClaims"):
                 continue
             assert template.replicas is not None
+            part = f"-{template.owner.part}" if template.owner.part else ""
             for number in range(template.replicas):
                 yield {
                     "apiVersion": "v1",
                     "kind": "Pod",
                     "metadata": {
-                        "name": f"{each.ref.name}-{number}",
+                        "name": f"{each.ref.name}{part}-{number}",
                         "namespace": each.ref.namespace or "default",
                         "labels": dict(template.labels),
                     },
