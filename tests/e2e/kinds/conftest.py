@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.components import objects
 from tests.e2e.kinds.controllers import running_controllers
-from tests.e2e.kinds.shapes import CLAIM_TEMPLATE, CLASS, NAMESPACE, RACK
+from tests.e2e.kinds.shapes import CLAIM_TEMPLATE, CLASS, NAMESPACE, RACK, RUNTIMES
 from tests.e2e.platform.charts import find_testdata
 from tools import workload_crds
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet, node
@@ -73,7 +73,7 @@ def fleet() -> list[Manifest]:
 def workloads(
     binaries: Callable[[str], Path], fleet: list[Manifest], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Api]:
-    """A cluster with the controllers of LeaderWorkerSet and JobSet, whose pods run until a test ends them."""
+    """A cluster with the controllers of LeaderWorkerSet, JobSet and TrainJob, whose pods run until a test ends them."""
     with (
         ControlPlane(binaries=binaries) as plane,
         NodeStandIn(plane.connection, finish_jobs=False),
@@ -83,5 +83,6 @@ def workloads(
         create_fleet(api, fleet)
         api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         api.wait_until("v1/ServiceAccount", "default", bool, namespace=NAMESPACE)
-        api.create(CLAIM_TEMPLATE)
+        for each in (CLAIM_TEMPLATE, *RUNTIMES):
+            api.create(each)
         yield api

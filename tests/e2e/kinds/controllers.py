@@ -1,4 +1,4 @@
-"""The real controllers of LeaderWorkerSet and JobSet beside a control plane, with their webhooks on loopback."""
+"""The real controllers of LeaderWorkerSet, JobSet and TrainJob beside a control plane, with their webhooks on loopback."""
 
 from __future__ import annotations
 
@@ -35,25 +35,33 @@ class Controller:
         binary: As `make tools` names it.
         module: Go module of its definitions and webhooks.
         configuration: apiVersion of the file that configures it.
+        certificates: The part of that file about certificates that it makes itself.
     """
 
     binary: str
     module: str
     configuration: str
+    certificates: str = "internalCertManagement"
 
 
 LWS: Final = Controller("lws-controller", "sigs.k8s.io/lws", "config.lws.x-k8s.io/v1alpha1")
 JOBSET: Final = Controller("jobset-controller", "sigs.k8s.io/jobset", "config.jobset.x-k8s.io/v1alpha1")
+TRAINER: Final = Controller(
+    "trainer-controller-manager",
+    "github.com/kubeflow/trainer/v2",
+    "config.trainer.kubeflow.org/v1alpha1",
+    certificates="certManagement",
+)
 
 
 @contextmanager
 def running_controllers(
     plane: ControlPlane, api: Api, binaries: Callable[[str], Path], folder: Path
 ) -> Iterator[None]:
-    """Install the definitions of both, run them as the administrator, and send them what their webhooks are for."""
+    """Install the definitions of all, run them as the administrator, and send them what their webhooks are for."""
     supervision = Supervision()
     try:
-        for controller in (LWS, JOBSET):
+        for controller in (LWS, JOBSET, TRAINER):
             _start(controller, plane, api, binaries(controller.binary), folder, supervision)
         yield
     finally:
@@ -72,22 +80,28 @@ def _start(
     define(api, module.definitions())
     # An address of its own: ports of 127.0.0.1 are given to whoever asks next, and a controller shares none.
     host = f"127.{1 + secrets.randbelow(254)}.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
-    certificate = _make_certificate(folder / controller.binary, host)
+    home = folder / controller.binary
+    # Where a controller looks that is not told: below its folder for temporary files.
+    certificate = _make_certificate(home / "k8s-webhook-server" / "serving-certs", host)
+    webhook = {"host": host, "port": _PORT}
+    if controller is LWS:
+        # The only one that looks below /tmp itself.
+        webhook["certDir"] = str(certificate.parent)
     configuration = {
         "apiVersion": controller.configuration,
         "kind": "Configuration",
         "leaderElection": {"leaderElect": False},
-        "internalCertManagement": {"enable": False},
+        controller.certificates: {"enable": False},
         "health": {"healthProbeBindAddress": "0"},
         "metrics": {"bindAddress": "0"},
-        "webhook": {"host": host, "port": _PORT, "certDir": str(certificate.parent)},
+        "webhook": webhook,
     }
-    file = certificate.with_name("configuration.yaml")
+    file = home / "configuration.yaml"
     file.write_text(yaml.safe_dump(configuration))
     supervision.start(
         controller.binary,
         [str(binary), f"--config={file}"],
-        environment={"KUBECONFIG": str(plane.kubeconfig)},
+        environment={"KUBECONFIG": str(plane.kubeconfig), "TMPDIR": str(home)},
     )
     _wait_until_served(host, certificate.read_text(), supervision)
     for webhooks in module.webhooks():
@@ -117,7 +131,7 @@ def _on_loopback(
 
 def _make_certificate(folder: Path, host: str) -> Path:
     """A certificate for *host* that is its own authority, beside its key, under the names that the controllers ask for."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     certificate, key = folder / "tls.crt", folder / "tls.key"
     command = [
         "openssl",

@@ -1,4 +1,4 @@
-"""LeaderWorkerSets and JobSets of many shapes, each with a name of its own."""
+"""LeaderWorkerSets, JobSets and TrainJobs of many shapes, each with a name of its own."""
 
 from __future__ import annotations
 
@@ -118,4 +118,59 @@ JOBSET_SHAPES: Final = [
         jobs("driver"),
         jobs("workers", replicas=2, pods=FOUR, annotations=EXCLUSIVE_JOBS),
     ),
+]
+
+
+def runtime(name: str, *steps: Manifest, nodes: int | None = None) -> Manifest:
+    """A runtime for the whole cluster, of *steps*."""
+    policy: Manifest = {"torch": {}} if nodes is None else {"torch": {}, "numNodes": nodes}
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "ClusterTrainingRuntime",
+        "metadata": {"name": name},
+        "spec": {"mlPolicy": policy, "template": {"spec": {"replicatedJobs": list(steps)}}},
+    }
+
+
+def step(name: str, of: str, *, claims: bool = True, after: str = "") -> Manifest:
+    """A step of a runtime, with the container that its controller looks for."""
+    made: Manifest = {
+        "name": name,
+        "template": {
+            "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": of}},
+            "spec": {"template": template(name, claims=claims)},
+        },
+    }
+    if after:
+        made["dependsOn"] = [{"name": after, "status": "Complete"}]
+    return made
+
+
+def train_job(name: str, of: str, **spec: Any) -> Manifest:
+    """A TrainJob of the runtime *of*."""
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"runtimeRef": {"name": of}, **spec},
+    }
+
+
+RUNTIMES: Final = [
+    runtime("one-step", step("node", "trainer")),
+    runtime("of-three", step("node", "trainer"), nodes=3),
+    runtime(
+        "two-steps",
+        step("model-initializer", "model-initializer", claims=False),
+        step("node", "trainer", after="model-initializer"),
+    ),
+]
+
+TRAIN_JOB_SHAPES: Final = [
+    train_job("train-one", "one-step"),
+    train_job("train-four", "one-step", trainer={"numNodes": 4}),
+    train_job("train-as-told", "of-three"),
+    train_job("train-fewer", "of-three", trainer={"numNodes": 2}),
+    train_job("train-paused", "of-three", suspend=True),
+    train_job("train-in-steps", "two-steps", trainer={"numNodes": 2}),
 ]

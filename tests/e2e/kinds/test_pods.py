@@ -16,15 +16,22 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from dra_infra.catalog.workload_kinds import find_pod_templates
+from dra_infra.catalog.workload_kinds import find_pod_templates, with_runtime
 from dra_infra.cli.app import app
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from tests.e2e.kinds.shapes import CLAIM_TEMPLATE, JOBSET_SHAPES, LWS_SHAPES, NAMESPACE
+from tests.e2e.kinds.shapes import (
+    CLAIM_TEMPLATE,
+    JOBSET_SHAPES,
+    LWS_SHAPES,
+    NAMESPACE,
+    RUNTIMES,
+    TRAIN_JOB_SHAPES,
+)
 from tools.cluster import Api, Manifest, kind_of
 
 pytestmark = pytest.mark.e2e
 
-SHAPES = [*LWS_SHAPES, *JOBSET_SHAPES]
+SHAPES = [*LWS_SHAPES, *JOBSET_SHAPES, *TRAIN_JOB_SHAPES]
 
 COMPARED = ("resourceClaims", "nodeSelector", "affinity", "tolerations")
 """Fields of a pod spec that decide where a pod goes, of those that the shapes and the controllers write."""
@@ -41,7 +48,7 @@ def name_of(manifest: Manifest) -> str:
 def answers(fleet: list[Manifest], tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What `simulate` says of all shapes, by the name of the workload."""
     folder: Path = tmp_path_factory.mktemp("simulate")
-    (folder / "objects.yaml").write_text(yaml.safe_dump_all([CLAIM_TEMPLATE, *SHAPES]))
+    (folder / "objects.yaml").write_text(yaml.safe_dump_all([CLAIM_TEMPLATE, *RUNTIMES, *SHAPES]))
     (folder / "fleet.yaml").write_text(yaml.safe_dump_all(fleet))
     words = ["simulate", str(folder / "objects.yaml"), "--fleet", str(folder / "fleet.yaml"), "--json"]
     said = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).stdout)
@@ -58,7 +65,7 @@ def shape(request: pytest.FixtureRequest) -> Manifest:
 @pytest.fixture(scope="module")
 def templates(shape: Manifest) -> dict[str, PodTemplate]:
     """What we find in it, by part."""
-    return {each.owner.part: each for each in find_pod_templates(shape)}
+    return {each.owner.part: each for each in find_pod_templates(with_runtime(shape, RUNTIMES))}
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +94,7 @@ def is_suspended(manifest: Manifest) -> bool:
 
 def comes_after(shape: Manifest) -> list[str]:
     """Parts whose pods come when those of another have succeeded."""
-    jobs = shape["spec"].get("replicatedJobs", ())
+    jobs = with_runtime(shape, RUNTIMES)["spec"].get("replicatedJobs", ())
     return [
         each["name"] for each in jobs if any(on["status"] == "Complete" for on in each.get("dependsOn", ()))
     ]
@@ -105,7 +112,8 @@ def finish(workloads: Api, pods: list[Manifest]) -> None:
 def part_of(shape: Manifest, pod: Manifest) -> str | None:
     """The part that a controller says a pod belongs to; None for a pod of another object."""
     labels, name = pod["metadata"]["labels"], shape["metadata"]["name"]
-    if shape["kind"] == "JobSet" and labels.get("jobset.sigs.k8s.io/jobset-name") == name:
+    # A TrainJob makes a JobSet of its own name.
+    if shape["kind"] != "LeaderWorkerSet" and labels.get("jobset.sigs.k8s.io/jobset-name") == name:
         return str(labels["jobset.sigs.k8s.io/replicatedjob-name"])
     if shape["kind"] == "LeaderWorkerSet" and labels.get("leaderworkerset.sigs.k8s.io/name") == name:
         return "leader" if labels["leaderworkerset.sigs.k8s.io/worker-index"] == "0" else "workers"
@@ -175,6 +183,5 @@ def decides(spec: Any, name: str) -> Any:
 
 
 def test_only_a_suspended_set_is_said_to_be(shape, templates):
-    [suspended] = [each for each in SHAPES if each["spec"].get("suspend")]
     is_said = any("suspend" in path for each in templates.values() for path, _ in each.unmodelled)
-    assert is_said == (shape is suspended)
+    assert is_said == bool(shape["spec"].get("suspend"))

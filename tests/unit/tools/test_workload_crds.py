@@ -125,7 +125,7 @@ def test_each_pin_is_a_version_with_its_hash(module: Module):
     assert re.fullmatch(r"h1:[A-Za-z0-9+/]{43}=", module.sum)
 
 
-@pytest.mark.parametrize("path", ["sigs.k8s.io/lws", "sigs.k8s.io/jobset"])
+@pytest.mark.parametrize("path", ["github.com/kubeflow/trainer/v2", "sigs.k8s.io/jobset", "sigs.k8s.io/lws"])
 def test_definitions_and_controllers_are_of_one_version(path: str):
     [module] = [each for each in workload_crds.load() if each.path == path]
     [toolset] = [each for each in toolsets.load() if each.name == "workload-controllers"]
