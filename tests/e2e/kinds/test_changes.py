@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dra_infra.catalog.workload_kinds import workload_kinds
-from tests.e2e.kinds.shapes import FOUR, NAMESPACE, jobs, jobset, lws, template
+from tests.e2e.kinds.shapes import FOUR, NAMESPACE, RACK, jobs, jobset, lws, template
 from tools.cluster import Api, ApiError, Manifest, kind_of
 
 pytestmark = pytest.mark.e2e
@@ -63,19 +63,35 @@ def test_a_leader_worker_set_replaces_its_pods_group_by_group(workloads: Api):
     workloads.delete(kind_of(made), "changing", namespace=NAMESPACE)
 
 
-def test_the_jobs_of_a_job_set_are_refused_a_change_unless_it_is_suspended(workloads: Api):
-    running = jobset("changing", jobs("workers", pods=FOUR))
-    suspended = jobset("changing-suspended", jobs("workers", pods=FOUR), suspend=True)
-    assert "refuses unless the JobSet is suspended" in on_change(running)
-    entry = jobs("workers", pods=FOUR)
-    entry["template"]["spec"]["template"] = changed(template("workers"))
-    change = {"spec": {"replicatedJobs": [entry]}}
-    for made in (running, suspended):
-        workloads.create(made)
-    with pytest.raises(ApiError, match="immutable"):
-        workloads.patch(kind_of(running), "changing", change, namespace=NAMESPACE)
-    kept = workloads.patch(kind_of(suspended), "changing-suspended", change, namespace=NAMESPACE)
-    [job] = kept["spec"]["replicatedJobs"]
-    assert job["template"]["spec"]["template"]["spec"]["containers"][0]["image"] == CHANGED
-    for made in (running, suspended):
-        workloads.delete(kind_of(made), made["metadata"]["name"], namespace=NAMESPACE)
+@pytest.mark.parametrize("suspend", [False, True], ids=["running", "suspended"])
+def test_the_jobs_of_a_job_set_are_refused_a_change_of_what_its_pods_ask_for(workloads: Api, suspend: bool):
+    made = jobset(f"asking-{suspend}".lower(), jobs("workers", pods=FOUR), suspend=suspend)
+    assert "refuses" in on_change(made)
+    workloads.create(made)
+    with pytest.raises(ApiError, match=r"spec\.replicatedJobs: .*field is immutable"):
+        change(workloads, made, changed(template("workers")))
+    workloads.delete(kind_of(made), made["metadata"]["name"], namespace=NAMESPACE)
+
+
+@pytest.mark.parametrize("suspend", [False, True], ids=["running", "suspended"])
+def test_only_a_suspended_job_set_takes_another_node_selector(workloads: Api, suspend: bool):
+    made = jobset(f"placed-{suspend}".lower(), jobs("workers", pods=FOUR), suspend=suspend)
+    assert "while it is suspended, labels, annotations, nodeSelector" in on_change(made)
+    workloads.create(made)
+    elsewhere = template("workers", nodeSelector={RACK: "rack-1"})
+    if suspend:
+        [job] = change(workloads, made, elsewhere)["spec"]["replicatedJobs"]
+        assert job["template"]["spec"]["template"]["spec"]["nodeSelector"] == {RACK: "rack-1"}
+    else:
+        with pytest.raises(ApiError, match="field is immutable"):
+            change(workloads, made, elsewhere)
+    workloads.delete(kind_of(made), made["metadata"]["name"], namespace=NAMESPACE)
+
+
+def change(workloads: Api, made: Manifest, pod_template: Manifest) -> Manifest:
+    """Give the only jobs of a JobSet another template, and leave all else as the server completed it."""
+    kind, name = kind_of(made), made["metadata"]["name"]
+    entries = workloads.get(kind, name, namespace=NAMESPACE)["spec"]["replicatedJobs"]
+    pods = entries[0]["template"]["spec"]["template"]
+    pods["spec"] |= pod_template["spec"]
+    return workloads.patch(kind, name, {"spec": {"replicatedJobs": entries}}, namespace=NAMESPACE)
