@@ -124,17 +124,18 @@ def place(
     together = place_together(free, made)
     joint = dict(zip(order, together.pods, strict=False))
     placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(answers))
+    verdict = _judge_jointly(free, placed, makers, wanted, made, together.order, refused, is_late)
     return Placement(
         fleet=fleet,
         workloads=placed,
-        joint=_judge_jointly(free, placed, makers, wanted, made, together.order, refused, is_late),
+        joint=verdict,
         joint_at_most=_judge_at_most(free, placed, wanted, makers, is_late),
         notes=(
             *fleet.notes,
             *opened.notes,
             *(f"{each.path}: {each.message}" for each in free.cluster.problems),
             *_name_policies(objects, workloads),
-            *refused,
+            *(each for each in refused if each not in verdict.reasons),
         ),
         headroom=count_headroom(free.attempts, free.in_use, together.in_use, objects.readable_classes)
         if with_headroom

@@ -293,7 +293,9 @@ def test_quotas_count_what_others_and_other_workloads_make(build):
     placement = place([*both, quota], fleet)
     assert [each.verdict for each in placement.workloads] == ["fits", "fits"]
     assert placement.joint.verdict == "never"
-    assert any("Deployment ml/work gets 1 of 2 pods" in note for note in placement.notes)
+    (reason,) = placement.joint.reasons
+    assert reason.startswith("Deployment ml/work gets 1 of 2 pods beside the others: ")
+    assert reason not in placement.notes
     taken = Taken(pods=(), policies=(quota,), made={"ml": Counter({"pods": 2})})
     answers = place(both, fleet, taken=taken).workloads
     assert {each.code for answer in answers for each in answer.reasons} == {"quota-refuses"}
