@@ -109,6 +109,7 @@ class Bounds:
             *self._plain,
         ]
         """All pods, numbered as in the states, and then those without claims, the largest first."""
+        self._most = [_pick(max, [plan for _, plan, _ in each.members]) for each in states.pods]
         self._kinds = list(self._find_kinds())
         self._keeps_off = bool(free.running.nodes) or any(
             plan.shape.apart or plan.shape.ports for plan in plans.values()
@@ -177,27 +178,19 @@ class Bounds:
 
     def _find_askers(self) -> Iterator[_Asker]:
         """Pods that no others are asked for: of those that differ in amounts alone, one with the largest of each."""
-        found: dict[object, list[tuple[str, PodPlan, int | None, bool]]] = {}
-        for which, each in enumerate(self.pods):
-            is_plain = which >= len(self.states.pods)
+        found: dict[tuple[int | None, bool, object], list[tuple[ObjectRef, PodPlan]]] = {}
+        for number, each in enumerate(self.pods):
+            which = number if number < len(self.states.pods) else None
             for owner, plan, _ in each.members:
                 shape = plan.shape.key if self._keeps_off or plan.shape.asks else ""
-                own = (plan.filter_key, owner if each.on_each else None) if is_plain else which
-                found.setdefault((own, shape), []).append(
-                    (str(owner), plan, None if is_plain else which, each.on_each)
-                )
-        for members in found.values():
-            (name, plan, index, on_each), *others = members
-            requests = [member.requests for _, member, _, _ in members]
-            names = {each for found_requests in requests for each in found_requests}
-            yield _Asker(
-                name=f"{name} and {len(others)} more" if others else name,
-                plan=plan,
-                requests={each: max(amounts.get(each, 0) for amounts in requests) for each in names},
-                spared={each: min(amounts.get(each, 0) for amounts in requests) for each in names},
-                which=index,
-                on_each=on_each,
-            )
+                alone = owner if each.on_each else None
+                key = which, each.on_each, (plan.filter_key, alone, shape)
+                found.setdefault(key, []).append((owner, plan))
+        for (which, on_each, _), members in found.items():
+            (first, plan), *others = members
+            plans = [each for _, each in members]
+            name = f"{first} and {len(others)} more" if others else str(first)
+            yield _Asker(name, plan, _pick(max, plans), _pick(min, plans), which, on_each)
 
     def _prove_open(self, asker: _Asker) -> str | _Closing | None:
         """Why others leave a node open to a pod; or what may close all."""
@@ -275,7 +268,6 @@ class Bounds:
         for each in self._plain:
             if each.on_each and str(each) != asker.name and not self._free.refusals(each.plan)[node]:
                 daemons.update(each.plan.requests)
-        most = [_most(each) for each in self.states.pods]
         _, which = self._count_with(asker)
         names = list(self._totals)
         none = (0,) * (len(names) + (asker.which is None))
@@ -286,7 +278,7 @@ class Bounds:
                 - daemons[name]
                 - sum(
                     number * each.get(name, 0)
-                    for number, each in zip(filling.counts, most, strict=True)
+                    for number, each in zip(filling.counts, self._most, strict=True)
                     if number
                 )
                 for name, amount in asker.requests.items()
@@ -308,20 +300,15 @@ class Bounds:
         amounts = dict(self._totals)
         if asker.which is None and not asker.on_each:
             amounts = {name: amount - asker.spared.get(name, 0) for name, amount in amounts.items()}
+        plain = ObjectRef(kind="Pod", name=asker.name)
         crowd = [
             EqualPods(
                 replace(asker.plan, entries=(), extended=None, requests={name: self._unit(name)}),
-                (
-                    (
-                        ObjectRef(kind="Pods", name=f"without claims, by {name}"),
-                        asker.plan,
-                        -(-amount // self._unit(name)),
-                    ),
-                ),
+                ((plain, asker.plan, -(-amount // self._unit(name))),),
             )
             for name, amount in amounts.items()
         ]
-        own = EqualPods(asker.plan, ((ObjectRef(kind="Pod", name=asker.name), asker.plan, 1),), asker.on_each)
+        own = EqualPods(asker.plan, ((plain, asker.plan, 1),), asker.on_each)
         pods = [*self.states.pods, *crowd]
         return (pods, asker.which) if asker.which is not None else ([*pods, own], len(pods))
 
@@ -393,7 +380,7 @@ def has_devices(plan: PodPlan) -> bool:
     return bool(plan.entries or plan.extended)
 
 
-def _most(pods: EqualPods) -> dict[str, int]:
-    """The most that one of the pods takes of each resource of a node."""
-    names = {name for _, plan, _ in pods.members for name in plan.requests}
-    return {name: max(plan.requests.get(name, 0) for _, plan, _ in pods.members) for name in names}
+def _pick(pick: Callable[[Iterable[int]], int], plans: Sequence[PodPlan]) -> dict[str, int]:
+    """The most or least that one of the pods takes of each resource of a node."""
+    names = {name for plan in plans for name in plan.requests}
+    return {name: pick(plan.requests.get(name, 0) for plan in plans) for name in names}
