@@ -1,5 +1,7 @@
 """What a team runs: a model served over two nodes, a training job over two more, notebooks on MIG devices, and a quota."""
 
+from typing import Any
+
 import pulumi_kubernetes as k8s
 
 import dra_infra as dra
@@ -24,7 +26,7 @@ worker = dra.GpuClaimTemplate("worker", namespace=ml, device_class=h100, count=8
 notebook = dra.MigPartition("notebook", namespace=ml, profile="1g.10gb")
 
 
-def pods(name: str, claim: dra.GpuClaimTemplate | dra.MigPartition, **spec: str) -> dict:
+def pods(name: str, claim: dra.GpuClaimTemplate | dra.MigPartition, **spec: str) -> Any:
     """A pod template whose container gets the devices of the claim."""
     containers = [{"name": name, "image": f"registry.example/{name}:1.0"}]
     return claim.attach({"metadata": {"labels": {"app": name}}, "spec": {"containers": containers, **spec}})
