@@ -357,9 +357,22 @@ class Bounds:
 
 
 def find_bounds(
-    free: FreeFleet, workloads: Sequence[tuple[Workload, PodPlan]], is_late: Callable[[], bool]
+    free: FreeFleet,
+    workloads: Sequence[tuple[Workload, PodPlan]],
+    is_late: Callable[[], bool],
+    limit: int,
+    *,
+    may_cut: bool,
 ) -> Bounds | Halted:
-    """Nodes by themselves, for workloads whose pods hang together, or of which some have no claims."""
+    """Nodes by themselves, for workloads whose pods hang together, or of which some have no claims.
+
+    Args:
+        free: The fleet.
+        workloads: All of them, with their plans.
+        is_late: Asked now and then; once true, nothing more is looked for.
+        limit: How many states of nodes are looked for.
+        may_cut: Those with few pods do, where there are more.
+    """
     users = count_users(workloads)
     keeps = bool(free.running.apart_keys)
     alone: list[tuple[Workload, PodPlan]] = []
@@ -371,7 +384,7 @@ def find_bounds(
         is_tied = is_tied or len(entries) < len(plan.entries)
         own = replace(plan.shape, near=(), apart=(), spread=(), ports=(), key=f"alone {plan.shape.key}")
         alone.append((workload, replace(plan, entries=entries, shape=own if keeps else _ALONE)))
-    states = find_states(free, alone, is_late)
+    states = find_states(free, alone, is_late, limit, may_cut=may_cut)
     return states if isinstance(states, Halted) else Bounds(free, workloads, states, is_tied=is_tied)
 
 

@@ -134,12 +134,18 @@ def find_closings(kind: NodeKind, pods: Sequence[EqualPods], which: int) -> tupl
     )
 
 
+def find_possible_closings(kind: NodeKind, pods: Sequence[EqualPods], which: int) -> tuple[Filling, ...]:
+    """The same, and the last states that are known: any state behind one of them has its pods and more."""
+    last = (each for each in kind.fillings if each.is_last and which in each.takes)
+    return (*find_closings(kind, pods, which), *last)
+
+
 def bound_closed(kinds: Sequence[NodeKind], pods: Sequence[EqualPods], which: int) -> int:
     """An upper bound of how many nodes others can close to one more of the equal pods *which*."""
     closings = [
         (len(kind.nodes), found)
         for kind in kinds
-        if is_open(kind, which) and (found := find_closings(kind, pods, which))
+        if is_open(kind, which) and (found := find_possible_closings(kind, pods, which))
     ]
     bounds: list[int] = []
     for need in find_needs(kinds, pods):

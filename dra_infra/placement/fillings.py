@@ -19,8 +19,8 @@ from dra_infra.placement.free_fleet import FreeFleet
 from dra_infra.placement.outcomes import Chosen, Impossible
 
 FILLINGS_LIMIT: Final = 5_000
-"""Fillings of all kinds of nodes together before they are given up."""
-
+"""Fillings of all kinds of nodes together before they are given up, or cut short."""
+TOO_MANY_STATES: Final = f"nodes have more than {FILLINGS_LIMIT:,} states"
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 
@@ -58,12 +58,14 @@ class Filling:
         arrivals: Numbers of the equal pods in an order of arrival that leads there.
         takes: Numbers of the equal pods of which it would take one more.
         devices: How many devices its pods have, those for admin access and shares left out.
+        is_last: States with more pods follow that were not looked for, and with it what it takes is not known: it may be any.
     """
 
     counts: tuple[int, ...]
     arrivals: tuple[int, ...]
     takes: frozenset[int]
     devices: int
+    is_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class NodeKind:
 
     Args:
         nodes: Their numbers, in order.
-        fillings: All states of one of them; the first is that in which it is found.
+        fillings: All states of one of them, or those with few pods; the first is that in which it is found.
     """
 
     nodes: tuple[int, ...]
@@ -170,23 +172,42 @@ class States:
     kinds: Sequence[NodeKind]
     is_exact: bool = True
 
+    @property
+    def is_cut(self) -> bool:
+        """Not all states are there, only those with few pods: what is closed in none of them takes more pods to close."""
+        return any(filling.is_last for kind in self.kinds for filling in kind.fillings)
+
 
 def find_states(
-    free: FreeFleet, workloads: Sequence[tuple[Workload, PodPlan]], is_late: Callable[[], bool]
+    free: FreeFleet,
+    workloads: Sequence[tuple[Workload, PodPlan]],
+    is_late: Callable[[], bool],
+    limit: int = FILLINGS_LIMIT,
+    *,
+    may_cut: bool = False,
 ) -> States | Halted:
     """All states of the nodes, or more where these are too many.
 
     Pods may have a thousand amounts of CPU and memory of which no node ever has too little, for its devices are gone before.
     So devices are looked at alone first, and then with those resources that could run short.
+
+    Args:
+        free: The fleet.
+        workloads: Whose pods.
+        is_late: Asked now and then; once true, nothing more is looked for.
+        limit: Fillings before it ends.
+        may_cut: It then ends with the states that have few pods.
     """
     resources = frozenset(name for _, plan in workloads for name in plan.requests)
     without = frozenset() if free.cluster.device_amounts else resources
     short: frozenset[str] = frozenset()
     while True:
         pods = group_pods(free, workloads, without=without)
-        kinds = find_kinds(free, pods, is_late)
+        kinds = find_kinds(free, pods, is_late, limit, may_cut=may_cut and not short)
         if isinstance(kinds, Halted):
-            return _find_more_states(free, workloads, without | short, short, is_late) if short else kinds
+            if not short:
+                return kinds
+            return _find_more_states(free, workloads, without | short, short, is_late, limit, may_cut=may_cut)
         short = frozenset(name for name in without if _runs_short(free, pods, kinds, name))
         if not short:
             return States(pods, kinds)
@@ -199,6 +220,9 @@ def _find_more_states(
     without: frozenset[str],
     short: frozenset[str],
     is_late: Callable[[], bool],
+    limit: int,
+    *,
+    may_cut: bool,
 ) -> States | Halted:
     """Fillings of which pods that differ in the *short* resources have the smallest amount, and want the largest."""
     pods: list[EqualPods] = []
@@ -208,7 +232,7 @@ def _find_more_states(
         least = {name: min(found) for name, found in amounts.items() if any(found)}
         pods.append(replace(each, plan=replace(each.plan, requests={**each.plan.requests, **least})))
         largest.append({name: max(found) for name, found in amounts.items()})
-    kinds = find_kinds(free, pods, is_late)
+    kinds = find_kinds(free, pods, is_late, limit, may_cut=may_cut)
     if isinstance(kinds, Halted):
         return kinds
 
@@ -241,15 +265,22 @@ def _runs_short(free: FreeFleet, pods: Sequence[EqualPods], kinds: Sequence[Node
 
 
 def find_kinds(
-    free: FreeFleet, pods: Sequence[EqualPods], is_late: Callable[[], bool]
+    free: FreeFleet,
+    pods: Sequence[EqualPods],
+    is_late: Callable[[], bool],
+    limit: int = FILLINGS_LIMIT,
+    *,
+    may_cut: bool = False,
 ) -> list[NodeKind] | Halted:
-    """The kinds of nodes that take any of the pods, with all their fillings."""
+    """The kinds of nodes that take any of the pods, with all their fillings; or with an equal part of as many as the limit."""
     beside = bool(_look_beside(free, pods))
     kinds: list[NodeKind] = []
-    left = FILLINGS_LIMIT
-    for nodes in find_alike(free, pods):
+    left = limit
+    alike = find_alike(free, pods)
+    for number, nodes in enumerate(alike):
         usable = [number for number, each in enumerate(pods) if not free.refusals(each.plan)[nodes[0]]]
-        found = _fill(free, pods, usable, nodes[0], left, is_late, beside=beside)
+        most = left // (len(alike) - number) if may_cut else left
+        found = _fill(free, pods, usable, nodes[0], most, is_late, beside=beside, may_cut=may_cut)
         if isinstance(found, Halted):
             return found
         left -= len(found)
@@ -310,6 +341,7 @@ def _fill(
     is_late: Callable[[], bool],
     *,
     beside: bool,
+    may_cut: bool,
 ) -> list[Filling] | Halted:
     """All states of one node, those with fewer pods first."""
     found: list[Filling] = []
@@ -339,10 +371,14 @@ def _fill(
                     own = sum(not pick.admin and not pick.share for pick in outcome.picks)
                     larger[key] = larger_state, after, (*arrivals, number), devices + own
             found.append(Filling(counts, arrivals, frozenset(takes), devices))
-        if len(found) + len(larger) > most:
-            return Halted(f"nodes have more than {FILLINGS_LIMIT:,} states")
         if is_late():
             return Halted("the time was up while the states of nodes were found")
+        if len(found) + len(larger) > most:
+            last = [
+                Filling(counts, arrivals, frozenset(usable), devices, is_last=True)
+                for _, counts, arrivals, devices in larger.values()
+            ]
+            return [*found, *last] if may_cut else Halted(TOO_MANY_STATES)
         states = larger
     return found
 

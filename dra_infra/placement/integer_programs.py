@@ -7,14 +7,20 @@ that prove a bound are checked in whole numbers by who asks.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.util import find_spec
 from typing import Any, Final
 
-from dra_infra.placement.counting import bound_closed, find_closings, is_open, try_closing
-from dra_infra.placement.fillings import EqualPods, Filling, NodeKind
+from dra_infra.placement.counting import (
+    bound_closed,
+    find_closings,
+    find_possible_closings,
+    is_open,
+    try_closing,
+)
+from dra_infra.placement.fillings import TOO_MANY_STATES, EqualPods, Filling, NodeKind
 
 SECONDS: Final = 10.0
 """Seconds for one integer program."""
@@ -58,10 +64,18 @@ def close_nodes(
         return Assignment(most, tuple(tried))
     if not has_solver():
         return NO_SOLVER
-    closed = close(kinds, pods, which, seconds=SECONDS)
+    late = f"closing nodes to {pods[which]} took longer than {SECONDS:g} s"
+    closed = close(kinds, pods, which, find_closings, seconds=SECONDS)
     if closed is None:
-        return f"closing nodes to {pods[which]} took longer than {SECONDS:g} s"
-    return closed if closed.most >= nodes else Assignment(closed.most)
+        return late
+    if closed.most >= nodes:
+        return closed
+    if not any(filling.is_last for kind in kinds for filling in kind.fillings):
+        return Assignment(closed.most)
+    closed = close(kinds, pods, which, find_possible_closings, seconds=SECONDS)
+    if closed is None:
+        return late
+    return Assignment(closed.most) if closed.most < nodes else TOO_MANY_STATES
 
 
 def pack(kinds: Sequence[NodeKind], pods: Sequence[EqualPods], *, seconds: float) -> Assignment | None:
@@ -81,11 +95,16 @@ def pack(kinds: Sequence[NodeKind], pods: Sequence[EqualPods], *, seconds: float
 
 
 def close(
-    kinds: Sequence[NodeKind], pods: Sequence[EqualPods], which: int, *, seconds: float
+    kinds: Sequence[NodeKind],
+    pods: Sequence[EqualPods],
+    which: int,
+    find: Callable[[NodeKind, Sequence[EqualPods], int], tuple[Filling, ...]] = find_closings,
+    *,
+    seconds: float,
 ) -> Assignment | None:
     """The most nodes that other pods can close to one more of the equal pods *which*; None when the time is up."""
     open_kinds = [kind for kind in kinds if is_open(kind, which)]
-    closing = [find_closings(kind, pods, which) for kind in open_kinds]
+    closing = [find(kind, pods, which) for kind in open_kinds]
     model = _Model(len(pods) + len(open_kinds), seconds)
     for number, (kind, fillings) in enumerate(zip(open_kinds, closing, strict=True)):
         for filling in fillings:

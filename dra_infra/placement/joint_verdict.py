@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from dra_infra.placement.bounds import find_bounds, has_devices
 from dra_infra.placement.counting import Need, count, is_open, prove_never, prove_too_little
 from dra_infra.placement.demand import PodPlan, Workload
 from dra_infra.placement.fillings import (
+    FILLINGS_LIMIT,
     EqualPods,
     Halted,
     NodeKind,
@@ -31,6 +33,11 @@ from dra_infra.placement.integer_programs import (
 )
 from dra_infra.placement.orders import Player, walk
 from dra_infra.placement.placement import JointVerdict, Order
+
+_FEW: Final = 500
+"""States of nodes that are looked at first: with few pods a node, no more are needed."""
+_TRIES: Final = 8
+"""Orders that are tried where the states of nodes are not known."""
 
 
 def judge_jointly(
@@ -58,17 +65,51 @@ def judge_jointly(
             return JointVerdict(verdict="never", reasons=(f"no node takes a pod of {each}",))
     if first.pending and (short := prove_too_little(free, pods)):
         return JointVerdict(verdict="never", reasons=(str(short),), fails=first, shortages=(short,))
+    found: JointVerdict | None = None
+    # A node of partitioned devices has too many states to know them all. Those with few pods are enough where there are
+    # many nodes for the pods; that all find room or never do, they cannot show.
+    for limit in (FILLINGS_LIMIT,) if first.pending else (_FEW, FILLINGS_LIMIT):
+        found = _judge_states(free, workloads, first, is_late, limit)
+        if found is not None and found.verdict != "not-decided":
+            return found
+    if found is None:
+        return _walk(free, pods, None if first.pending else first, is_late)
+    works = _try_orders(free, pods, first) if first.pending else None
+    if works is None:
+        return found
+    return JointVerdict(verdict="depends-on-order", reasons=_tell_waiting(first), works=works, fails=first)
+
+
+def _judge_states(
+    free: FreeFleet,
+    workloads: Sequence[tuple[Workload, PodPlan]],
+    first: Order,
+    is_late: Callable[[], bool],
+    limit: int,
+) -> JointVerdict | None:
+    """The verdict by the states of nodes, or so many of them; None where they do not decide it, for nodes hang together."""
     is_apart = are_nodes_apart(free, workloads)
     if not is_apart or not all(has_devices(plan) for _, plan in workloads):
-        found = _bound(free, workloads, first, is_late)
-        if found is not None:
+        found = _bound(free, workloads, first, is_late, limit)
+        if found is not None or not is_apart:
             return found
-    if not is_apart:
-        return _walk(free, pods, None if first.pending else first, is_late)
-    states = find_states(free, workloads, is_late)
+    states = find_states(free, workloads, is_late, limit, may_cut=not first.pending)
     if isinstance(states, Halted):
         return _undecided(first, states.why)
-    return _pack(free, states, first, states.pods) if first.pending else _judge_orders(free, states, first)
+    if first.pending:
+        return _pack(free, states, first, states.pods)
+    return _judge_orders(free, states, first, states.pods)
+
+
+def _try_orders(free: FreeFleet, pods: Sequence[EqualPods], order: Order) -> Order | None:
+    """An order that places all pods, of those in which pods come first that waited in the one before."""
+    for _ in range(_TRIES):
+        waiting = {owner for owner, _ in order.pending}
+        pods = sorted(pods, key=lambda each: all(owner not in waiting for owner, _, _ in each.members))
+        order = Player(free, pods).finish()
+        if not order.pending:
+            return order
+    return None
 
 
 def _bound(
@@ -76,9 +117,10 @@ def _bound(
     workloads: Sequence[tuple[Workload, PodPlan]],
     first: Order,
     is_late: Callable[[], bool],
+    limit: int,
 ) -> JointVerdict | None:
     """The verdict where bounds show it, without all states of the platform."""
-    bounds = find_bounds(free, workloads, is_late)
+    bounds = find_bounds(free, workloads, is_late, limit, may_cut=not first.pending)
     if isinstance(bounds, Halted):
         return None
     if first.pending:
@@ -127,25 +169,29 @@ def _pack(free: FreeFleet, states: States, first: Order, arriving: Sequence[Equa
     return JointVerdict(verdict="depends-on-order", reasons=_tell_waiting(first), works=works, fails=first)
 
 
-def _judge_orders(free: FreeFleet, states: States, works: Order) -> JointVerdict:
+def _judge_orders(free: FreeFleet, states: States, works: Order, pods: Sequence[EqualPods]) -> JointVerdict:
     """The verdict where one order places all pods: whether others can close all nodes to one of them."""
-    pods, kinds = states.pods, states.kinds
+    kinds = states.kinds
     proofs: list[str] = []
+    open_questions: list[str] = []
     for which, each in enumerate(pods):
         nodes = sum(len(kind.nodes) for kind in kinds if is_open(kind, which))
         closed = close_nodes(kinds, pods, which, 1 if each.on_each else nodes)
         if isinstance(closed, str):
-            return _undecided(works, closed)
+            open_questions.append(closed)
+            continue
         if not closed.chosen and nodes:
             proofs.append(f"others can close at most {closed.most:,} of {count(nodes, 'node')} to {each}")
             continue
         fails = _play(free, states, closed, pods) if closed.chosen else None
-        if fails is None or not fails.pending:
-            why = f"an order that leaves {each} pending was not confirmed by the allocator{_why(states)}"
-            return _undecided(works, why)
-        return JointVerdict(
-            verdict="depends-on-order", reasons=_tell_waiting(fails), works=works, fails=fails
-        )
+        if fails is not None and fails.pending:
+            return JointVerdict(
+                verdict="depends-on-order", reasons=_tell_waiting(fails), works=works, fails=fails
+            )
+        why = f"an order that leaves {each} pending was not confirmed by the allocator{_why(states)}"
+        open_questions.append(why)
+    if open_questions:
+        return _undecided(works, open_questions[0])
     return JointVerdict(verdict="always", reasons=tuple(proofs), works=works)
 
 

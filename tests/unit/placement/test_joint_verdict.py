@@ -186,13 +186,18 @@ AMOUNTS = ("100m", "500m", "1", "1500m", "2")
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(nodes=NODES, pods=PODS, cpu=st.lists(st.sampled_from(AMOUNTS), min_size=3, max_size=3))
-def test_pods_that_count_as_equal_where_states_are_too_many_never_get_a_wrong_verdict(
-    seen, monkeypatch, nodes, pods, cpu
-):
-    monkeypatch.setattr(fillings, "FILLINGS_LIMIT", 10)
+@given(
+    nodes=NODES,
+    pods=PODS,
+    cpu=st.lists(st.sampled_from(AMOUNTS), min_size=3, max_size=3),
+    limit=st.integers(1, 20),
+    are_apart=st.booleans(),
+)
+def test_where_states_are_too_many_no_verdict_is_wrong(seen, monkeypatch, nodes, pods, cpu, limit, are_apart):
+    monkeypatch.setattr("dra_infra.placement.joint_verdict._FEW", limit // 2)
+    monkeypatch.setattr("dra_infra.placement.joint_verdict.FILLINGS_LIMIT", limit)
     requests = [
-        {**each, "kind": "Deployment", "beside": "", "cpu": amount}
+        {**each, **({"kind": "Deployment", "beside": ""} if are_apart else {}), "cpu": amount}
         for each, amount in zip(pods, cpu, strict=False)
     ]
     fleet, manifests = a_platform(nodes, requests)
@@ -203,7 +208,7 @@ def test_pods_that_count_as_equal_where_states_are_too_many_never_get_a_wrong_ve
 
 
 def test_pods_of_many_sizes_of_cpu_are_decided_where_their_states_are_not_all_known(monkeypatch):
-    monkeypatch.setattr(fillings, "FILLINGS_LIMIT", 200)
+    monkeypatch.setattr("dra_infra.placement.joint_verdict.FILLINGS_LIMIT", 200)
     amounts = {"cpu": "64", "memory": "1Ti", "pods": "110"}
     nodes = [build.a_node(f"n{number}", allocatable=amounts) for number in range(40)]
     fleet = build.a_fleet(*(build.gpus(each.name) for each in nodes), nodes=nodes)
@@ -246,10 +251,12 @@ def test_an_assignment_that_first_fit_misses_is_found_and_played():
 
 def test_without_the_solver_what_counting_leaves_open_is_not_decided_and_says_what_to_install(monkeypatch):
     monkeypatch.setattr("dra_infra.placement.joint_verdict.has_solver", lambda: False)
-    joint = sizes(build, 4, w3=4, w5=4)
+    joint = sizes(build, 3, w5=1, w4=1, w3=3, w2=3)
     assert joint.verdict == "not-decided"
     assert "pip install 'dra-infra[solver]'" in joint.reasons[0]
     assert sizes(build, 2, w1=2, w8=1).verdict == "depends-on-order"
+    # The pods that wait in the first order come first in the next.
+    assert sizes(build, 4, w3=4, w5=4).verdict == "depends-on-order"
     assert sizes(build, 4, w2=4, w1=4).verdict == "always"
     assert sizes(build, 4, w5=5).verdict == "never"
 
@@ -259,6 +266,19 @@ def test_the_solvers_bound_is_told_with_weights_that_a_reader_can_add_up():
     joint = sizes(build, 2, w3=3, w4=2, w5=1)
     assert joint.verdict == "never"
     assert joint.reasons[0].startswith(("at most", "22 devices asked"))
+
+
+def test_states_with_few_pods_decide_where_nodes_have_too_many(monkeypatch):
+    monkeypatch.setattr("dra_infra.placement.joint_verdict._FEW", 1)
+    monkeypatch.setattr("dra_infra.placement.joint_verdict.FILLINGS_LIMIT", 4)
+    joint = sizes(build, 6, w1=4, w2=2, w7=1)
+    assert joint.verdict == "always"
+    assert "others can close at most 4 of 6 nodes to Deployment ml/w7" in joint.reasons
+    assert sizes(build, 6, w1=4, w2=2, w8=1).verdict == "depends-on-order"
+    joint = sizes(build, 6, w1=48)
+    assert (joint.verdict, joint.reasons) == ("not-decided", ("nodes have more than 5,000 states",))
+    # Where pods wait in the first order, others are tried.
+    assert sizes(build, 4, w3=4, w5=4).verdict == "depends-on-order"
 
 
 def test_a_quota_refuses_in_every_order():
@@ -335,7 +355,7 @@ def test_pods_of_one_look_keep_each_other_off_their_zones():
 def test_pods_that_others_tell_apart_by_labels_are_not_equal(monkeypatch):
     # The answer is that of the walk.
     monkeypatch.setattr(
-        "dra_infra.placement.joint_verdict.find_bounds", lambda *_: fillings.Halted("not asked")
+        "dra_infra.placement.joint_verdict.find_bounds", lambda *_, **__: fillings.Halted("not asked")
     )
     nodes = [build.a_node(f"n{number}", labels={"zone": "ab"[number]}) for number in range(2)]
     fleet = build.a_fleet(build.gpus("n0", 3), build.gpus("n1", 3), nodes=nodes)
