@@ -117,6 +117,14 @@ def test_a_pool_without_nodes_is_a_fleet_too(fleet):
     assert review.problems == ()
 
 
+def test_the_page_has_a_section_of_node_pools_to_which_its_list_of_sections_leads(fleet):
+    page = render_html(reviewed(a_program(serve=(2, 4, {})), a_program(serve=(5, 4, {})), fleet(price=98.32)))
+    sections, content = page.split("</nav>")
+    assert '<li><a href="#pools">Node pools</a></li>' in sections
+    assert "<section" not in sections
+    assert '<h2 id="pools">Node pools</h2>' in content
+
+
 def test_a_fleet_without_pools_has_no_growth():
     review = reviewed(a_program(), a_program(serve=(1, 8, {})), load_fleet("hgx-h100"))
     assert review.growth is None
