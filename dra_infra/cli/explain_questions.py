@@ -43,9 +43,9 @@ from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
 from dra_infra.placement.joint import find_quota_refusal, find_workload
+from dra_infra.placement.objects import ProgramObjects
 from dra_infra.placement.placement import JointVerdict
 from dra_infra.placement.scheduling import place
-from dra_infra.placement.workloads import ProgramObjects
 from dra_infra.review.running import Running, key_of, owners_of
 from dra_infra.sources.questions import ask_program
 from dra_infra.target import ClusterTarget, check_target

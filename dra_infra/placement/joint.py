@@ -32,8 +32,9 @@ from dra_infra.placement.cluster import Cluster, newest_release
 from dra_infra.placement.cluster_state import InUse
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import Capacity, FirstFit, FreeFleet
+from dra_infra.placement.objects import ProgramObjects
 from dra_infra.placement.placement import NodePlacement, Order
-from dra_infra.placement.workloads import ProgramObjects, find_bystanders, find_workloads, plan_claim
+from dra_infra.placement.workloads import find_bystanders, find_workloads, plan_claim
 
 _MOST: Final = 10_000
 """Pods of one workload that are counted."""

@@ -28,6 +28,7 @@ from dra_infra.placement.joint import (
     show_refusal,
 )
 from dra_infra.placement.joint_verdict import judge_jointly
+from dra_infra.placement.objects import ProgramObjects
 from dra_infra.placement.outcomes import Aborted, NotDecided
 from dra_infra.placement.placement import (
     JointVerdict,
@@ -37,7 +38,6 @@ from dra_infra.placement.placement import (
     Reason,
     WorkloadPlacement,
 )
-from dra_infra.placement.workloads import ProgramObjects
 
 
 class CandidateNodes(Sequence[NodePlacement]):

@@ -10,41 +10,33 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from dra_infra.catalog.workload_kinds import with_runtime, workload_kinds
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.gates import Release
+from dra_infra.catalog.workload_kinds import with_runtime
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.workload_kinds import PodClaimEntry, PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import (
-    PodAdmission,
     Use,
     count_claim,
     count_extended_claim,
     count_pod,
 )
 from dra_infra.kubernetes.scheduler import node_filters
-from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS, ServedResources
-from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
+from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.kubernetes.scheduler.pod_shapes import PATHS, PodShape, read_shape
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
 from dra_infra.placement.demand import (
     ONLY_AFTER_UP,
-    Demand,
     Entry,
     ExtendedClaim,
     PodPlan,
     Undecided,
     Workload,
-    find_classes,
     find_unknown,
-    read_demand,
 )
+from dra_infra.placement.objects import ProgramObjects, identity_of
 from dra_infra.placement.placement import Reason
-from dra_infra.program_objects import UNKNOWN
-from dra_infra.specs.compute_domains import channel_template
 
 _REVISION: Final = {
     "DaemonSet": "controller-revision-hash",
@@ -71,104 +63,13 @@ def labels_of_pods(owner: ObjectRef, written: Mapping[str, str]) -> dict[str, st
 
 
 _CLAIM_FIELDS: Final = {"resourceClaimName", "resourceClaimTemplateName", "claimCreationSpec"}
-_CLAIM_KINDS = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
-
-
-class ProgramObjects:
-    """The claims, templates and classes of a program by name, those of a fleet behind them.
-
-    Args:
-        manifests: The objects of the program.
-        shipped: Classes of the fleet.
-        release: The server that stores them.
-        others: Namespaces, LimitRanges, quotas and RuntimeClasses of others.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
-    """
-
-    def __init__(
-        self,
-        manifests: Iterable[Mapping[str, Any]],
-        shipped: Sequence[DeviceClass],
-        release: Release,
-        others: Sequence[Mapping[str, Any]] = (),
-        kinds: WorkloadKinds | None = None,
-    ) -> None:
-        self.kinds = kinds or workload_kinds()
-        self.manifests = list(manifests)
-        self.release = release
-        self.policies = [*others, *self.manifests]
-        """Objects among which those are that add to pods, bound them, or say what namespaces are."""
-        self.admission = PodAdmission(self.policies)
-        self.namespaces = Namespaces(self.policies)
-        self.classes: dict[str, Mapping[str, Any]] = {
-            class_.metadata.name: class_.to_manifest() for class_ in shipped if class_.metadata.name
-        }
-        self._claims: dict[tuple[str, str], list[tuple[str, Mapping[str, Any]]]] = {}
-        self._demands: dict[ObjectRef, Demand | Undecided] = {}
-        for manifest in self.manifests:
-            kind, (namespace, name) = str(manifest.get("kind")), _identity(manifest)
-            if kind == "DeviceClass":
-                self.classes[name] = manifest
-            elif kind in _CLAIM_KINDS:
-                self._claims.setdefault((kind, name), []).append((namespace, manifest))
-            elif kind == "ComputeDomain" and (made := channel_template(manifest)):
-                # The driver's controller makes it; without it the pods of a rack would not be decided.
-                named = "ResourceClaimTemplate", made["metadata"]["name"]
-                self._claims.setdefault(named, []).append((namespace, made))
-        self.served = self._find_served(shipped)
-
-    @property
-    def extended_names(self) -> dict[str, str]:
-        """The extended resource name of each class that has one."""
-        found = ((name, _spec_of(each).get("extendedResourceName")) for name, each in self.classes.items())
-        return {name: resource for name, resource in found if isinstance(resource, str)}
-
-    @property
-    def readable_classes(self) -> dict[str, DeviceClass]:
-        """The classes that can be read, by name."""
-        return find_classes(self.classes)
-
-    def _find_served(self, shipped: Sequence[DeviceClass]) -> ServedResources:
-        known = {each.metadata.name: each.metadata.creation_timestamp for each in shipped}
-        named = self.extended_names
-        classes = [
-            DeviceClass.from_manifest(
-                {
-                    "apiVersion": "resource.k8s.io/v1",
-                    "kind": "DeviceClass",
-                    "metadata": {"name": name, "creationTimestamp": known.get(name)},
-                    "spec": {"extendedResourceName": named.get(name)},
-                }
-            )
-            for name in self.classes
-        ]
-        return ServedResources(classes, self.release, frozenset(self.classes) - frozenset(known))
-
-    def find_claim(self, kind: str, name: str, namespace: str) -> tuple[ObjectRef, Demand | Undecided] | None:
-        """A claim or template and what it asks for; a namespace that is not known yet counts as the one asked for."""
-        namespace = namespace or "default"
-        found = self._claims.get((kind, name), [])
-        exact = [each for each in found if each[0] == namespace]
-        loose = [each for each in found if UNKNOWN in (each[0], namespace)]
-        chosen = exact or (loose if len(loose) == 1 else [])
-        if not chosen:
-            return None
-        ref = ObjectRef(kind=kind, name=name, namespace=chosen[0][0])
-        if ref not in self._demands:
-            self._demands[ref] = read_demand(chosen[0][1], ref, self.classes, self.release)
-        return ref, self._demands[ref]
 
 
 def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
     """The workloads whose pods use claims, by namespace, kind and name; and what could not be looked into."""
     workloads: list[Workload] = []
     notes: list[str] = []
-    autoscalers = _find_autoscalers(objects.manifests)
-    for written in objects.manifests:
-        manifest = with_runtime(written, objects.manifests)
-        templates = _find_scaled(
-            objects.kinds, manifest, autoscalers.get((str(manifest.get("kind")), *_identity(manifest)))
-        )
+    for manifest, templates in _find_templates(objects):
         makes_pods = objects.kinds.find(manifest) is not None
         if not templates and makes_pods and find_unknown(manifest.get("spec"), "spec"):
             notes.append(f"{_ref(manifest)} is not looked at: its pod spec {ONLY_AFTER_UP}")
@@ -181,41 +82,10 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
         workloads += [
             _read_workload(template, manifest, objects)
             for template in templates
-            if template.spec.get("resourceClaims") or asks_by_extended_resource(template.spec, objects)
+            if _uses_devices(template, objects)
         ]
     workloads.sort(key=lambda each: (each.owner.namespace, each.owner.kind, each.owner.name, each.owner.part))
     return workloads, notes
-
-
-def _find_autoscalers(manifests: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str], tuple[int, int]]:
-    """The fewest and most replicas of each object that a HorizontalPodAutoscaler scales, by kind, namespace and name."""
-    found: dict[tuple[str, str, str], tuple[int, int]] = {}
-    for manifest in manifests:
-        if manifest.get("kind") == "HorizontalPodAutoscaler":
-            spec = _spec_of(manifest)
-            scaled, least, most = (
-                mapping(spec.get("scaleTargetRef")),
-                spec.get("minReplicas", 1),
-                spec.get("maxReplicas"),
-            )
-            if isinstance(least, int) and isinstance(most, int):
-                key = str(scaled.get("kind")), _identity(manifest)[0], str(scaled.get("name"))
-                found[key] = least, max(least, most)
-    return found
-
-
-def _find_scaled(
-    kinds: WorkloadKinds, manifest: Mapping[str, Any], bounds: tuple[int, int] | None
-) -> list[PodTemplate]:
-    """The pod templates of an object; of one that is autoscaled with the fewest pods, and the most."""
-    if bounds is None:
-        return list(kinds.find_pod_templates(manifest))
-    # An autoscaler writes the field that the kind's `scale` names, which is this one for all that are known.
-    least, most = (
-        kinds.find_pod_templates({**manifest, "spec": {**_spec_of(manifest), "replicas": replicas}})
-        for replicas in bounds
-    )
-    return [replace(few, most=many.replicas) for few, many in zip(least, most, strict=True)]
 
 
 def holds_claims(value: Any) -> bool:
@@ -238,18 +108,60 @@ def find_bystanders(objects: ProgramObjects) -> list[Workload]:
     """The workloads of the program whose pods use no devices: they take CPU, memory and pod slots of nodes."""
     return [
         _read_workload(template, manifest, objects)
-        for manifest in objects.manifests
-        for template in objects.kinds.find_pod_templates(with_runtime(manifest, objects.manifests))
-        if not template.spec.get("resourceClaims")
-        and not asks_by_extended_resource(template.spec, objects)
-        and template.owner.kind != "PodTemplate"
+        for manifest, templates in _find_templates(objects)
+        for template in templates
+        if template.owner.kind != "PodTemplate" and not _uses_devices(template, objects)
     ]
 
 
-def asks_by_extended_resource(spec: Mapping[str, Any], objects: ProgramObjects) -> bool:
-    """True for a pod that asks for devices by an extended resource that a class serves."""
+def _find_templates(objects: ProgramObjects) -> Iterator[tuple[Mapping[str, Any], list[PodTemplate]]]:
+    """Each object, a TrainJob with its runtime, and its pod templates with as many pods as autoscalers make."""
+    autoscalers = _find_autoscalers(objects.manifests)
+    for written in objects.manifests:
+        manifest = with_runtime(written, objects.manifests)
+        bounds = autoscalers.get((str(manifest.get("kind")), *identity_of(manifest)))
+        yield manifest, _find_scaled(objects.kinds, manifest, bounds)
+
+
+def _find_autoscalers(manifests: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str], tuple[int, int]]:
+    """The fewest and most replicas of each object that a HorizontalPodAutoscaler scales, by kind, namespace and name."""
+    found: dict[tuple[str, str, str], tuple[int, int]] = {}
+    for manifest in manifests:
+        if manifest.get("kind") == "HorizontalPodAutoscaler":
+            spec = mapping(manifest.get("spec"))
+            scaled, least, most = (
+                mapping(spec.get("scaleTargetRef")),
+                spec.get("minReplicas", 1),
+                spec.get("maxReplicas"),
+            )
+            if isinstance(least, int) and isinstance(most, int):
+                key = str(scaled.get("kind")), identity_of(manifest)[0], str(scaled.get("name"))
+                found[key] = least, max(least, most)
+    return found
+
+
+def _find_scaled(
+    kinds: WorkloadKinds, manifest: Mapping[str, Any], bounds: tuple[int, int] | None
+) -> list[PodTemplate]:
+    """The pod templates of an object; of one that is autoscaled with the fewest pods, and the most."""
+    if bounds is None:
+        return list(kinds.find_pod_templates(manifest))
+    # An autoscaler writes the field that the kind's `scale` names, which is this one for all that are known.
+    least, most = (
+        kinds.find_pod_templates(
+            {**manifest, "spec": {**mapping(manifest.get("spec")), "replicas": replicas}}
+        )
+        for replicas in bounds
+    )
+    return [replace(few, most=many.replicas) for few, many in zip(least, most, strict=True)]
+
+
+def _uses_devices(template: PodTemplate, objects: ProgramObjects) -> bool:
+    """True for a pod with claims, or with an extended resource that a class serves."""
+    if template.spec.get("resourceClaims"):
+        return True
     try:
-        requests = pod_requests(spec)
+        requests = pod_requests(template.spec)
     except ValueError:
         return False
     return any(objects.served.class_of(name) for name in requests) or bool(_find_unserved(requests, objects))
@@ -414,17 +326,6 @@ def _find_twice(entries: Sequence[Entry], owner: ObjectRef) -> list[Reason]:
     ]
 
 
-def _spec_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    spec = manifest.get("spec")
-    return spec if isinstance(spec, Mapping) else {}
-
-
-def _identity(manifest: Mapping[str, Any]) -> tuple[str, str]:
-    metadata = manifest.get("metadata")
-    holder: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
-    return str(holder.get("namespace") or "default"), str(holder.get("name") or UNKNOWN)
-
-
 def _ref(manifest: Mapping[str, Any]) -> ObjectRef:
-    namespace, name = _identity(manifest)
+    namespace, name = identity_of(manifest)
     return ObjectRef(kind=str(manifest.get("kind")), name=name, namespace=namespace)

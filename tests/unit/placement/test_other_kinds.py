@@ -120,6 +120,15 @@ def test_an_autoscaled_workload_is_placed_with_the_fewest_and_with_the_most_pods
     assert placement.joint_at_most.verdict == "never"
 
 
+def test_autoscaled_pods_without_devices_count_with_the_fewest_and_the_most_too(build):
+    web = build.a_deployment("serve", requests={"cpu": "3"}, replicas=9)
+    train = build.a_deployment("train", "template:t1", requests={"cpu": "3"})
+    node = build.a_node("a", allocatable={"cpu": "10", "memory": "64Gi", "pods": "110"})
+    fleet = build.a_fleet(build.gpus("a", 8), nodes=(node,))
+    placement = place([*classes(build), web, train, an_autoscaler(build, 2, 3)], fleet)
+    assert (placement.joint.verdict, placement.joint_at_most.verdict) == ("always", "never")
+
+
 def test_an_autoscaler_without_a_least_number_keeps_one_pod(build):
     serve = build.a_deployment("serve", "template:t4", replicas=5)
     placement = place(

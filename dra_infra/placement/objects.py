@@ -1,0 +1,115 @@
+"""Objects of a program that its pods need: claims, templates and classes by name, and policies that add to pods or bound them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from dra_infra.catalog.workload_kinds import workload_kinds
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.apiserver.admission import PodAdmission
+from dra_infra.kubernetes.scheduler.extended_resources import ServedResources
+from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
+from dra_infra.placement.demand import Demand, Undecided, find_classes, read_demand
+from dra_infra.program_objects import UNKNOWN
+from dra_infra.specs.compute_domains import channel_template
+
+_CLAIM_KINDS: Final = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
+
+
+class ProgramObjects:
+    """The claims, templates and classes of a program by name, those of a fleet behind them.
+
+    Args:
+        manifests: The objects of the program.
+        shipped: Classes of the fleet.
+        release: The server that stores them.
+        others: Namespaces, LimitRanges, quotas and RuntimeClasses of others.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+    """
+
+    def __init__(
+        self,
+        manifests: Iterable[Mapping[str, Any]],
+        shipped: Sequence[DeviceClass],
+        release: Release,
+        others: Sequence[Mapping[str, Any]] = (),
+        kinds: WorkloadKinds | None = None,
+    ) -> None:
+        self.kinds = kinds or workload_kinds()
+        self.manifests = list(manifests)
+        self.release = release
+        self.policies = [*others, *self.manifests]
+        """Objects among which those are that add to pods, bound them, or say what namespaces are."""
+        self.admission = PodAdmission(self.policies)
+        self.namespaces = Namespaces(self.policies)
+        self.classes: dict[str, Mapping[str, Any]] = {
+            class_.metadata.name: class_.to_manifest() for class_ in shipped if class_.metadata.name
+        }
+        self._claims: dict[tuple[str, str], list[tuple[str, Mapping[str, Any]]]] = {}
+        self._demands: dict[ObjectRef, Demand | Undecided] = {}
+        for manifest in self.manifests:
+            kind, (namespace, name) = str(manifest.get("kind")), identity_of(manifest)
+            if kind == "DeviceClass":
+                self.classes[name] = manifest
+            elif kind in _CLAIM_KINDS:
+                self._claims.setdefault((kind, name), []).append((namespace, manifest))
+            elif kind == "ComputeDomain" and (made := channel_template(manifest)):
+                # The driver's controller makes it; without it the pods of a rack would not be decided.
+                named = "ResourceClaimTemplate", made["metadata"]["name"]
+                self._claims.setdefault(named, []).append((namespace, made))
+        self.served = self._find_served(shipped)
+
+    @property
+    def extended_names(self) -> dict[str, str]:
+        """The extended resource name of each class that has one."""
+        found = (
+            (name, mapping(each.get("spec")).get("extendedResourceName"))
+            for name, each in self.classes.items()
+        )
+        return {name: resource for name, resource in found if isinstance(resource, str)}
+
+    @property
+    def readable_classes(self) -> dict[str, DeviceClass]:
+        """The classes that can be read, by name."""
+        return find_classes(self.classes)
+
+    def _find_served(self, shipped: Sequence[DeviceClass]) -> ServedResources:
+        known = {each.metadata.name: each.metadata.creation_timestamp for each in shipped}
+        named = self.extended_names
+        classes = [
+            DeviceClass.from_manifest(
+                {
+                    "apiVersion": "resource.k8s.io/v1",
+                    "kind": "DeviceClass",
+                    "metadata": {"name": name, "creationTimestamp": known.get(name)},
+                    "spec": {"extendedResourceName": named.get(name)},
+                }
+            )
+            for name in self.classes
+        ]
+        return ServedResources(classes, self.release, frozenset(self.classes) - frozenset(known))
+
+    def find_claim(self, kind: str, name: str, namespace: str) -> tuple[ObjectRef, Demand | Undecided] | None:
+        """A claim or template and what it asks for; a namespace that is not known yet counts as the one asked for."""
+        namespace = namespace or "default"
+        found = self._claims.get((kind, name), [])
+        exact = [each for each in found if each[0] == namespace]
+        loose = [each for each in found if UNKNOWN in (each[0], namespace)]
+        chosen = exact or (loose if len(loose) == 1 else [])
+        if not chosen:
+            return None
+        ref = ObjectRef(kind=kind, name=name, namespace=chosen[0][0])
+        if ref not in self._demands:
+            self._demands[ref] = read_demand(chosen[0][1], ref, self.classes, self.release)
+        return ref, self._demands[ref]
+
+
+def identity_of(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    """Namespace and name of an object, which may lack both."""
+    metadata = mapping(manifest.get("metadata"))
+    return str(metadata.get("namespace") or "default"), str(metadata.get("name") or UNKNOWN)
