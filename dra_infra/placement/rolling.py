@@ -14,7 +14,7 @@ from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import FirstFit, FreeFleet, PlacedPod
 from dra_infra.placement.joint import in_order, open_program
-from dra_infra.placement.shortages import Shortage, find_shortage
+from dra_infra.placement.nearest_nodes import NearestNode, find_nearest_node
 
 MAX_EFFORT: Final = 300_000
 """Nodes tried and pods placed, over all steps; nothing is said of a rollout that needs more."""
@@ -50,12 +50,12 @@ class Course:
     Args:
         started: New pods that found a place.
         wanted: New pods of its end.
-        shortage: What the next one waits for, where that is known.
+        nearest: The node that comes nearest to taking the next one, where that is known.
     """
 
     started: int
     wanted: int
-    shortage: Shortage | None = None
+    nearest: NearestNode | None = None
 
     @property
     def ends(self) -> bool:
@@ -156,7 +156,7 @@ class _Step:
         """How far it has come."""
         told = self.rollover
         course = Course(started=self.started, wanted=told.replicas - told.kept)
-        return course if course.ends else replace(course, shortage=self._board.find_shortage(self._plan))
+        return course if course.ends else replace(course, nearest=self._board.find_nearest_node(self._plan))
 
     def take(self) -> bool:
         """Start and stop what is allowed now; whether anything moved."""
@@ -195,9 +195,9 @@ class _Board:
         self._pods.append((owner, plan, pod))
         return True
 
-    def find_shortage(self, plan: PodPlan) -> Shortage | None:
-        """What a pod waits for that no node takes now."""
-        return find_shortage(self._free, self._fit.state, plan)
+    def find_nearest_node(self, plan: PodPlan) -> NearestNode | None:
+        """The node that comes nearest to taking a pod that none takes now."""
+        return find_nearest_node(self._free, self._fit.state, plan)
 
     def place_on_each(self, owner: ObjectRef, plan: PodPlan) -> None:
         """Place the pods of a DaemonSet."""

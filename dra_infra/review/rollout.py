@@ -201,9 +201,9 @@ def _or_stuck(outlook: Outlook, course: Course | None, fleet: str) -> Outlook:
 
 def _where(course: Course | None) -> str:
     """At which pod a rollout hangs, and what is missing there."""
-    if course is None or course.shortage is None:
+    if course is None or course.nearest is None:
         return ""
-    return f", at new pod {course.started + 1:,} of {course.wanted:,}; {course.shortage}"
+    return f", at new pod {course.started + 1:,} of {course.wanted:,}; {course.nearest}"
 
 
 def _resolve(value: Any, replicas: int, *, round_up: bool) -> int:

@@ -351,7 +351,7 @@ def test_a_rollover_waits_where_anti_affinity_leaves_no_node(build):
 
     held = rolled("a", "b")
     assert (held.started, held.wanted, held.ends) == (0, 2, False)
-    assert held.shortage.refused == "is closed to it by other pods"
+    assert held.nearest.refused == "is closed to it by other pods"
     assert rolled("a", "b", "c").ends
 
 

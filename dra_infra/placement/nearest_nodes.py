@@ -1,4 +1,4 @@
-"""What a pod waits for: the node that comes nearest to taking it, and what is missing there."""
+"""The node that comes nearest to taking a pod that waits, and what is missing there."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from dra_infra.catalog.machines import INSTANCE_TYPE
 from dra_infra.kubernetes.api.resource_claim import ExactDeviceRequest
 from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.output.wording import count_of
@@ -17,12 +18,12 @@ from dra_infra.placement.outcomes import Chosen
 MOST_STATES: Final = 256
 """Nodes in different states that are looked at, in order of name."""
 
-_KIND_LABELS: Final = ("node.kubernetes.io/instance-type", "nvidia.com/gpu.product")
+_KIND_LABELS: Final = (INSTANCE_TYPE, "nvidia.com/gpu.product")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Shortage:
-    """What a pod waits for, on the node that comes nearest to taking it.
+class NearestNode:
+    """The node that comes nearest to taking a pod that waits, and what is missing there.
 
     Args:
         nodes: How many nodes could take it if no other pod were there.
@@ -53,8 +54,8 @@ class Shortage:
         return f"it asks for {said}: {missing:,} {'is' if missing == 1 else 'are'} missing"
 
 
-def find_shortage(free: FreeFleet, state: ClusterState, plan: PodPlan) -> Shortage | None:
-    """What a pod waits for; None where no node takes it even while nothing else runs.
+def find_nearest_node(free: FreeFleet, state: ClusterState, plan: PodPlan) -> NearestNode | None:
+    """Find the node that comes nearest to taking a pod; None where no node takes it even while nothing else runs.
 
     Args:
         free: The fleet while nothing else runs.
@@ -62,7 +63,7 @@ def find_shortage(free: FreeFleet, state: ClusterState, plan: PodPlan) -> Shorta
         plan: What the pod asks for.
     """
     candidates = free.answer(plan).candidates
-    found: list[Shortage] = []
+    found: list[NearestNode] = []
     seen: set[Hashable] = set()
     for number in candidates:
         demands = state.open_demands(plan.at(free.cluster.offered[number]))
@@ -80,7 +81,7 @@ def find_shortage(free: FreeFleet, state: ClusterState, plan: PodPlan) -> Shorta
         elif asked is not None:
             most = _most(free, state, number, demands, asked)
         found.append(
-            Shortage(
+            NearestNode(
                 nodes=len(candidates),
                 node=node.name,
                 kind=_kind(node),

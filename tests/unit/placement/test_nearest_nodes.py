@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN
 from dra_infra.placement.free_fleet import FirstFit
 from dra_infra.placement.joint import open_program
-from dra_infra.placement.shortages import Shortage, find_shortage
+from dra_infra.placement.nearest_nodes import NearestNode, find_nearest_node
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -29,12 +29,12 @@ def test_what_is_missing_is_what_counting_the_free_gpus_says(build, sizes, runni
     if fit.place(plans["new"]) is not None:
         assert max(free) >= asked
         return
-    found = find_shortage(opened.free, fit.state, plans["new"])
+    found = find_nearest_node(opened.free, fit.state, plans["new"])
     could = [left for size, left in zip(sizes, free, strict=True) if size >= asked]
     if not could:
         assert found is None
         return
-    assert isinstance(found, Shortage)
+    assert isinstance(found, NearestNode)
     assert (found.nodes, found.asked, found.free, found.refused) == (len(could), asked, max(could), "")
     assert f": {asked - max(could)} " in str(found)
 
@@ -50,7 +50,7 @@ def test_requests_that_are_no_single_number_are_told_without_one(build):
     fit = FirstFit(opened.free)
     assert fit.place(workload.plan) is not None
     assert fit.place(workload.plan) is None
-    found = find_shortage(opened.free, fit.state, workload.plan)
+    found = find_nearest_node(opened.free, fit.state, workload.plan)
     assert (found.asked, str(found)) == (
         None,
         "n0, the only node that could take it, has not all of its devices free",
