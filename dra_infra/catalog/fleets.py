@@ -175,7 +175,7 @@ def _split_off(whole: Fleet, described: DescribedFleet) -> Fleet:
         kept += own[: pool.now * each]
         spare = tuple(
             Fleet(
-                name=pool.group.name,
+                name=pool.name,
                 nodes=tuple(nodes[name] for name in own[first : first + each]),
                 slices=tuple(slice_ for name in own[first : first + each] for slice_ in slices.get(name, ())),
             )
@@ -194,7 +194,7 @@ def _split_off(whole: Fleet, described: DescribedFleet) -> Fleet:
 
 def _as_pool(pool: PoolOfGroup, nodes: tuple[str, ...], spare: tuple[Fleet, ...]) -> NodePool:
     return NodePool(
-        name=pool.group.name,
+        name=pool.name,
         machine=pool.machine,
         now=pool.now,
         nodes=nodes,

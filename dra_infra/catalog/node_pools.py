@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from dra_infra.catalog.driver_settings import whole_number
 from dra_infra.catalog.fleet_files import (
@@ -27,7 +27,7 @@ from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.errors import FleetError, Problem
 from dra_infra.kubernetes.api.names import is_label_key
-from dra_infra.kubernetes.scheduler.fleet import Billing, Fleet
+from dra_infra.kubernetes.scheduler.fleet import Billing, Fleet, NodePool
 
 MAX_POOLS: Final = 100
 """Most node pools of a fleet."""
@@ -56,6 +56,14 @@ class PoolOfGroup:
     now: int
     price: Decimal | None
     per: str
+
+    @property
+    def name(self) -> str:
+        """What the user calls it, and its nodes before their number."""
+        return self.group.name
+
+
+_Pool = TypeVar("_Pool", PoolOfGroup, NodePool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +109,10 @@ def read_described(document: Mapping[str, Any], file: str, *, driver: str | None
     pools = [_read_pool(entry, f"{file}.{POOLS_KEY}[{index}]", driver) for index, entry in enumerate(entries)]
     problems += [each for _, found in pools for each in found]
     read = [pool for pool, _ in pools if pool is not None]
-    names = [each.group.name for each in read] + [each.name for each in groups]
+    names = [each.name for each in (*read, *groups)]
     problems += [
         _refused(f"{file}.{POOLS_KEY}", f"{name} is there twice", "give each pool a name of its own")
-        for name in sorted(
-            {name for name in names if names.count(name) > 1} & {each.group.name for each in read}
-        )
+        for name in sorted({name for name in names if names.count(name) > 1} & {each.name for each in read})
     ]
     billing = _read_billing(document, file, read, problems)
     if problems:
@@ -180,7 +186,7 @@ def read_price(written: Any, path: str, problems: list[Problem]) -> Decimal | No
 def _read_billing(
     document: Mapping[str, Any], file: str, pools: Sequence[PoolOfGroup], problems: list[Problem]
 ) -> Billing:
-    currency, label = (document.get(key, "") for key in ("currency", "teamLabel"))
+    currency, label = document.get("currency", ""), document.get("teamLabel", Billing().team_label)
     if not (isinstance(currency, str) and len(currency) <= 8 and currency.isprintable()) or " " in currency:
         hint = "write a short label without blanks, such as USD"
         problems.append(_refused(f"{file}.currency", f"{str(currency)[:40]!r} is no currency", hint))
@@ -246,17 +252,12 @@ def price_pools(fleet: Fleet, prices: Mapping[str, Decimal]) -> Fleet:
     if not fleet.pools:
         hint = "name a fleet file with pools: docs/fleets.md shows one"
         raise FleetError([_refused("--prices", f"{fleet.name[:80]} has no node pools", hint)])
-    priced = (
-        replace(pool, price=prices.get(pool.name, prices.get(pool.machine, pool.price)))
-        for pool in fleet.pools
-    )
-    return replace(fleet, pools=tuple(priced))
+    return replace(fleet, pools=tuple(_with_prices(fleet.pools, prices)))
 
 
-def _with_prices(pools: Sequence[PoolOfGroup], prices: Mapping[str, Decimal]) -> list[PoolOfGroup]:
+def _with_prices(pools: Sequence[_Pool], prices: Mapping[str, Decimal]) -> list[_Pool]:
     return [
-        replace(pool, price=prices.get(pool.group.name, prices.get(pool.machine, pool.price)))
-        for pool in pools
+        replace(pool, price=prices.get(pool.name, prices.get(pool.machine, pool.price))) for pool in pools
     ]
 
 

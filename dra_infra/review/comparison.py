@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import find_pod_templates, with_runtime
-from dra_infra.kubernetes.api.manifests import mappings
+from dra_infra.kubernetes.api.manifests import mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.placement.placement import Placement
@@ -60,6 +60,12 @@ class ProgramIndex:
             needs=needs,
             users={ref: tuple(sorted(owners)) for ref, owners in users.items()},
         )
+
+    def team_of(self, owner: ObjectRef, label: str) -> str:
+        """What a label of a workload says, else that of its pods; empty where neither has it."""
+        item, pods = self.objects.get(owner.whole), self.pods.get(owner)
+        of_object = value_at(item.manifest, "metadata", "labels", label) if item else None
+        return str(of_object or (pods.labels.get(label, "") if pods else ""))
 
     def count_devices(self, pods: PodTemplate) -> int | None:
         """How many devices of its own each pod gets; None when that is not a plain number.

@@ -12,10 +12,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
-from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.placement.placement import Growth, Placement, count_units, price_of
-from dra_infra.program_objects import Program
+from dra_infra.output.wording import count_of
+from dra_infra.placement.placement import Growth, Placement, price_of
+from dra_infra.review.comparison import ProgramIndex
 
 MAX_ROWS: Final = 40
 """Teams and workloads of a table; the JSON report has all."""
@@ -91,7 +90,7 @@ class GrowthChange:
         of_base = before.added if before else (0,) * len(self.after.added)
         diffs = [after - old for old, after in zip(of_base, self.after.added, strict=True)]
         parts = [
-            f"{'+' if number > 0 else ''}{count_units(pool, number)} of {pool.name}"
+            f"{'+' if number > 0 else '-'}{count_of(abs(number), pool.unit)} of {pool.name}"
             for pool, number in zip(self.after.pools, diffs, strict=True)
             if number
         ] or ["no node more or less"]
@@ -105,7 +104,7 @@ class GrowthChange:
 
 
 def compare_growth(
-    before: Placement | None, after: Placement | None, base: Program, head: Program
+    before: Placement | None, after: Placement | None, base: ProgramIndex, head: ProgramIndex
 ) -> GrowthChange | None:
     """What the change does to node pools; None where the fleet has none.
 
@@ -139,20 +138,21 @@ class _Side:
     is_priced: bool
 
     @classmethod
-    def of(cls, growth: Growth | None, program: Program) -> _Side | None:
+    def of(cls, growth: Growth | None, program: ProgramIndex) -> _Side | None:
         if growth is None or not growth.fits:
             return None
         total = growth.cost
         prices = _prices(growth)
         label = growth.billing.team_label
-        manifests = {item.ref: item.manifest for item in program.objects}
         rows: dict[tuple[Part, str], tuple[Fraction, Decimal]] = {}
         left = Fraction(growth.device_count), total or Decimal()
         for owner, held in growth.held.items():
             devices = sum(held.values(), Fraction())
             exact = sum((number * prices.get(node, Fraction()) for node, number in held.items()), Fraction())
-            cost = round_money(exact, growth)
-            for key in (("workload", str(owner)), ("team", _team_of(owner, label, manifests))):
+            cost = _round_money(exact, growth)
+            # Who pays: the team, else the namespace.
+            team = program.team_of(owner, label) or owner.namespace or "default"
+            for key in (("workload", str(owner)), ("team", team)):
                 known = rows.get(key, (Fraction(), Decimal()))
                 rows[key] = known[0] + devices, known[1] + cost
             left = left[0] - devices, left[1] - cost
@@ -176,22 +176,12 @@ def _prices(growth: Growth) -> dict[str, Fraction]:
     return found
 
 
-def round_money(amount: Fraction, growth: Growth) -> Decimal:
+def _round_money(amount: Fraction, growth: Growth) -> Decimal:
     """An amount with two decimals, or with as many as a price has."""
     digits = max(
         [2, *(-int(pool.price.as_tuple().exponent) for pool in growth.pools if pool.price is not None)]
     )
     return (Decimal(amount.numerator) / Decimal(amount.denominator)).quantize(Decimal(1).scaleb(-digits))
-
-
-def _team_of(owner: ObjectRef, label: str, manifests: Mapping[ObjectRef, Mapping[str, object]]) -> str:
-    """Who pays: the label of the workload, else of its pods, else the namespace."""
-    manifest = manifests.get(owner, {})
-    of_pods = value_at(manifest, "spec", "template", "metadata", "labels")
-    for labels in (value_at(manifest, "metadata", "labels"), of_pods):
-        if label and isinstance(mapping(labels).get(label), str):
-            return str(mapping(labels)[label])
-    return owner.namespace or "default"
 
 
 def _show(number: Fraction) -> str:

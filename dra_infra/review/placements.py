@@ -103,7 +103,7 @@ class WorkloadReview:
         reasons: Why it does not fit, or why nothing can be said, and the rest of the reasons for nodes left out.
         before: The answer for the base, when the workload was there and a fleet was given.
         after: The answer for the head.
-        team: The label `team` of the object; empty where it has none.
+        team: What the label of teams says, of the workload or its pods; empty where neither has it.
     """
 
     owner: ObjectRef

@@ -10,6 +10,7 @@ from typing import Final, Literal
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.scheduler.fleet import Billing
 from dra_infra.output.repeated_problems import merge_repeated
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import JointAnswer, JointVerdict, Placement
@@ -21,7 +22,6 @@ from dra_infra.program_objects import (
     NotSeen,
     PolicyFinding,
     Program,
-    get_field,
 )
 from dra_infra.review.changes import ACTIONS, Action, Change, compare_programs, find_refused, find_undecided
 from dra_infra.review.comparison import Comparison
@@ -242,8 +242,9 @@ def review(
     joined = join_engine(changes, base, head, engine) if engine else Joined(changes=changes)
     changes = joined.changes
     compared = Comparison.of(changes, base, head, running=running, before=before, after=after, kinds=kinds)
+    label = (after.fleet.billing if after else Billing()).team_label
     workloads = tuple(
-        replace(each, team=_find_team(each.owner.whole, compared))
+        replace(each, team=_find_team(each.owner, label, compared))
         for each in compare_placements(before, after)
     )
     problems = {
@@ -285,13 +286,12 @@ def review(
         engine=joined.side,
         policies=joined.policies,
         rooms=compare_rooms(before, after),
-        growth=compare_growth(before, after, base, head),
+        growth=compare_growth(before, after, compared.base_index, compared.head_index),
     )
 
 
-def _find_team(owner: ObjectRef, compared: Comparison) -> str:
-    item = compared.head_index.objects.get(owner) or compared.base_index.objects.get(owner)
-    return str(get_field(item.manifest, "metadata.labels.team") or "") if item else ""
+def _find_team(owner: ObjectRef, label: str, compared: Comparison) -> str:
+    return compared.head_index.team_of(owner, label) or compared.base_index.team_of(owner, label)
 
 
 def find_dangers(compared: Comparison) -> tuple[Danger, ...]:

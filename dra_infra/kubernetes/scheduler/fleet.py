@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import ValidationError
 
@@ -74,12 +74,12 @@ class Billing:
     Args:
         currency: A label, such as `USD`; empty for none.
         per: The time that a price is for: `hour`.
-        team_label: Label of workloads that names who pays; empty for the namespace.
+        team_label: Label of workloads, or of their pods, that names their team, which pays; empty, or not there, the namespace pays.
     """
 
     currency: str = ""
     per: str = "hour"
-    team_label: str = ""
+    team_label: str = "team"
 
     def show(self, amount: Decimal) -> str:
         """`196.64 USD an hour`: with two decimals, or as many as were given."""
@@ -175,6 +175,11 @@ class NodePool:
     spare: tuple[Fleet, ...] = field(default=(), repr=False)
     racks: bool = False
     price: Decimal | None = None
+
+    @property
+    def unit(self) -> Literal["node", "rack"]:
+        """What it grows by."""
+        return "rack" if self.racks else "node"
 
     @property
     def most(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from importlib.resources import files
 
@@ -89,6 +90,33 @@ def test_costs_are_told_per_workload_and_team_and_add_up(fleet):
         assert sum(parts) == found["all", ""][side]
         teams = [values[side] for (part, _), values in found.items() if part in ("team", "idle")]
         assert sum(teams) == found["all", ""][side]
+
+
+def test_each_part_of_an_object_belongs_to_the_team_of_the_object_else_of_its_pods(fleet):
+    def group(name, labels, label_of_pods):
+        pod = {
+            "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "g"}]}}],
+            "resourceClaims": [{"name": "g", "resourceClaimTemplateName": "one"}],
+        }
+        template = {"metadata": {"labels": {"team": label_of_pods}}, "spec": pod}
+        spec = {"leaderWorkerTemplate": {"size": 2, "leaderTemplate": template, "workerTemplate": template}}
+        made = an_object("LeaderWorkerSet", name, spec, api_version="leaderworkerset.x-k8s.io/v1")
+        return replace(made, manifest=made.manifest | {"metadata": made.manifest["metadata"] | labels})
+
+    program = a_program(one=(0, 1, {}))
+    groups = group("a", {"labels": {"team": "web"}}, "other"), group("b", {}, "research")
+    program = replace(program, objects=(*program.objects, *groups))
+    review = reviewed(program, program, fleet(price=1))
+    teams = {(each.owner.name, each.owner.part): each.team for each in review.workloads}
+    assert teams == {
+        ("a", "leader"): "web",
+        ("a", "workers"): "web",
+        ("b", "leader"): "research",
+        ("b", "workers"): "research",
+        ("one", ""): "",
+    }
+    found = rows(review)
+    assert {name: found["team", name][1] for name in ("web", "research")} == {"web": 2, "research": 2}
 
 
 def test_without_prices_devices_are_counted_and_nothing_costs(fleet):
