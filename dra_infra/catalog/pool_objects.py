@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from dra_infra.catalog.driver_settings import whole_number
 from dra_infra.catalog.fleet_terms import MAX_NODES, read_terms
+from dra_infra.catalog.machines import INSTANCE_TYPE
 from dra_infra.catalog.node_pools import MAX_POOLS, DescribedFleet, PoolOfGroup
 from dra_infra.catalog.records import Fact, fleet_names
 from dra_infra.catalog.vocabulary import read_data
@@ -31,7 +32,6 @@ from dra_infra.kubernetes.scheduler.fleet import (
 
 WITHOUT_LIMIT: Final = 100
 """Nodes that a pool without limits may have here."""
-_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 _EFFECTS: Final = {
     "NO_SCHEDULE": "NoSchedule",
     "NO_EXECUTE": "NoExecute",
@@ -116,7 +116,7 @@ def add_pools(
         if own:
             pools.append(_grow_like(fleet, own, pool, most))
         elif group is not None and most:
-            labels = {_INSTANCE_TYPE: machine, **pool.labels, **pool.match}
+            labels = {INSTANCE_TYPE: machine, **pool.labels, **pool.match}
             group = replace(
                 group, name=pool.name, count=most, labels=tuple(labels.items()), taints=pool.taints
             )
@@ -174,9 +174,9 @@ def _first(entry: Mapping[str, Any], paths: tuple[tuple[str, ...], ...], zones: 
 
 def _machines(value: Any) -> list[str]:
     if isinstance(value, str):
-        return [_labels(value).get(_INSTANCE_TYPE, "")] if "=" in value else [value]
+        return [_labels(value).get(INSTANCE_TYPE, "")] if "=" in value else [value]
     of_type = [
-        each for each in mappings(value) if (each.get("key"), each.get("operator")) == (_INSTANCE_TYPE, "In")
+        each for each in mappings(value) if (each.get("key"), each.get("operator")) == (INSTANCE_TYPE, "In")
     ]
     values = [item for each in of_type for item in each.get("values") or ()] if of_type else value
     return [each for each in values if isinstance(each, str)] if isinstance(values, list) else []
@@ -234,6 +234,6 @@ def _grow_like(fleet: Fleet, own: list[Node], pool: _Pool, most: int) -> NodePoo
         name = f"{pool.name}-added-{number:0{len(str(most))}}"
         copies = tuple(renamed_slice(each, {first.name: name}) for each in slices)
         spare.append(Fleet(name=pool.name, nodes=(renamed_node(first, name),), slices=copies))
-    machine = first.labels.get(_INSTANCE_TYPE) or next(iter(pool.machines), "")
+    machine = first.labels.get(INSTANCE_TYPE) or next(iter(pool.machines), "")
     names = tuple(node.name for node in own)
     return NodePool(name=pool.name, machine=machine, now=len(own), nodes=names, spare=tuple(spare))

@@ -184,15 +184,10 @@ def _describe_headroom(headroom: Sequence[Headroom]) -> Iterator[str]:
     yield f"{'Room for one more claim of':{width}}  before   after   largest claim, and claims per node"
     for each in headroom:
         spread = ", ".join(
-            f"{claims} on {_count_nodes(nodes)}" for claims, nodes in each.after.per_node.items()
+            f"{claims} on {count_of(nodes, 'node')}" for claims, nodes in each.after.per_node.items()
         )
-        largest = f"{each.after.largest} devices" if each.after.largest != 1 else "1 device"
-        left = f"{largest}; {spread}" if spread else "-"
+        left = f"{count_of(each.after.largest, 'device')}; {spread}" if spread else "-"
         yield f"{each.name:{width}}  {each.before.claims:6}  {each.after.claims:6}   {left}"
-
-
-def _count_nodes(number: int) -> str:
-    return "1 node" if number == 1 else f"{number} nodes"
 
 
 def _details(workload: WorkloadPlacement) -> Iterator[str]:
@@ -246,18 +241,18 @@ def _growth(growth: Growth) -> dict[str, object]:
                 "now": pool.now,
                 "needed": pool.now + added,
                 "max": pool.most,
-                "unit": "rack" if pool.racks else "node",
+                "unit": pool.unit,
                 "price": None if pool.price is None else str(pool.price),
             }
             for pool, added in zip(growth.pools, growth.added, strict=True)
         ],
         "cost": None if growth.cost is None else str(growth.cost),
-        "addedCost": None if growth.added_cost is None else str(growth.added_cost),
+        "added_cost": None if growth.added_cost is None else str(growth.added_cost),
         "currency": growth.billing.currency,
         "per": growth.billing.per,
         "cheapest": growth.is_cheapest,
         "devices": growth.device_count,
-        "idleDevices": growth.idle,
+        "idle_devices": growth.idle,
         "joint": growth.joint.to_data(),
     }
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
-from dra_infra.placement.counting import count
+from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import PodPlan, Workload
 from dra_infra.placement.fillings import (
     HOSTNAME,
@@ -244,7 +244,9 @@ class Bounds:
             return None
         if closed.chosen:
             return _Closing(asker, tuple(kinds), closed)
-        return f"others can close at most {closed.most + blocked:,} of {count(nodes, 'node')} to {asker.name}"
+        return (
+            f"others can close at most {closed.most + blocked:,} of {count_of(nodes, 'node')} to {asker.name}"
+        )
 
     def _kinds_for(self, asker: _Asker) -> list[NodeKind]:
         """The nodes that may take the asker, with the states in which they do and do not."""

@@ -182,8 +182,3 @@ def try_closing(
             if any(chosen):
                 return chosen
     return None
-
-
-def count(number: int, what: str) -> str:
-    """`1 node`, `2,000 nodes`."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -9,8 +9,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from dra_infra.output.wording import count_of
 from dra_infra.placement.bounds import find_bounds, has_devices
-from dra_infra.placement.counting import Need, count, is_open, prove_never, prove_too_little
+from dra_infra.placement.counting import Need, is_open, prove_never, prove_too_little
 from dra_infra.placement.demand import PodPlan, Workload
 from dra_infra.placement.fillings import (
     FILLINGS_LIMIT,
@@ -181,7 +182,7 @@ def _judge_orders(free: FreeFleet, states: States, works: Order, pods: Sequence[
             open_questions.append(closed)
             continue
         if not closed.chosen and nodes:
-            proofs.append(f"others can close at most {closed.most:,} of {count(nodes, 'node')} to {each}")
+            proofs.append(f"others can close at most {closed.most:,} of {count_of(nodes, 'node')} to {each}")
             continue
         fails = _play(free, states, closed, pods) if closed.chosen else None
         if fails is not None and fails.pending:
@@ -247,7 +248,7 @@ def _play(
 
 def _tell_never(kinds: Sequence[NodeKind], pods: Sequence[EqualPods], packed: Assignment) -> tuple[str, ...]:
     asked = sum(each.count for each in pods)
-    head = f"at most {packed.most:,} of {count(asked, 'pod')} find room at once"
+    head = f"at most {packed.most:,} of {count_of(asked, 'pod')} find room at once"
     weights = [1 - each for each in packed.weights]
     scale = math.lcm(*(weight.denominator for weight in weights))
     weighed = Need("pods", tuple(int(weight * scale) for weight in weights))
@@ -262,14 +263,14 @@ def _tell_never(kinds: Sequence[NodeKind], pods: Sequence[EqualPods], packed: As
     states = sum(len(kind.fillings) for kind in kinds)
     return (
         head,
-        f"{count(states, 'state')} of {count(len(kinds), 'kind')} of nodes were combined in every way",
+        f"{count_of(states, 'state')} of {count_of(len(kinds), 'kind')} of nodes were combined in every way",
     )
 
 
 def _tell_waiting(order: Order) -> tuple[str, ...]:
     owner, number = order.pending[0]
-    more = f", and of {count(len(order.pending) - 1, 'workload')} more" if len(order.pending) > 1 else ""
-    return (f"{count(number, 'pod')} of {owner}{more} can be left pending",)
+    more = f", and of {count_of(len(order.pending) - 1, 'workload')} more" if len(order.pending) > 1 else ""
+    return (f"{count_of(number, 'pod')} of {owner}{more} can be left pending",)
 
 
 def _undecided(first: Order, why: str) -> JointVerdict:

@@ -224,8 +224,8 @@ class Shortage:
             return count_of(amount, self.what[:-1])
         return f"{show_amount(self.what, amount)} {self.what}"
 
-    def to_json(self) -> dict[str, object]:
-        """The same for programs."""
+    def to_data(self) -> dict[str, object]:
+        """The shortage as JSON has it."""
         by = [{"who": who, "amount": amount} for who, amount in self.by]
         return {"what": self.what, "asked": self.asked, "there": self.there, "nodes": self.nodes, "by": by}
 
@@ -264,7 +264,7 @@ class JointVerdict:
         return {
             "verdict": self.verdict,
             "reasons": list(self.reasons),
-            "shortages": [each.to_json() for each in self.shortages],
+            "shortages": [each.to_data() for each in self.shortages],
             "works": self.works.to_data() if self.works else None,
             "fails": self.fails.to_data() if self.fails else None,
         }
@@ -342,7 +342,7 @@ class Growth:
             cost = f", {self.billing.show(self.cost)}" if self.cost is not None else ""
             return f"fits now{cost}; {idle}"
         parts = [
-            f"{'node pool ' if number == 0 else ''}{pool.name} grows by {count_units(pool, more)} "
+            f"{'node pool ' if number == 0 else ''}{pool.name} grows by {count_of(more, pool.unit)} "
             f"({pool.now:,} -> {pool.now + more:,} of at most {pool.most:,})"
             for number, (pool, more) in enumerate(
                 (pool, more) for pool, more in zip(self.pools, self.added, strict=True) if more
@@ -367,12 +367,6 @@ def price_of(pools: Sequence[NodePool], numbers: Sequence[int]) -> Decimal | Non
     ]
     known = [each for each in costs if each is not None]
     return sum(known, Decimal()) if len(known) == len(costs) else None
-
-
-def count_units(pool: NodePool, number: int) -> str:
-    """`2 nodes`, `1 rack`."""
-    noun = "rack" if pool.racks else "node"
-    return f"{number:,} {noun}" if abs(number) == 1 else f"{number:,} {noun}s"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

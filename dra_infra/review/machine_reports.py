@@ -277,7 +277,7 @@ def _fleet(placement: Placement | None) -> dict[str, Any] | None:
         "joint": {
             "verdict": placement.joint.verdict,
             "reasons": list(placement.joint.reasons),
-            "shortages": [each.to_json() for each in placement.joint.shortages],
+            "shortages": [each.to_data() for each in placement.joint.shortages],
         },
     }
 

@@ -227,8 +227,8 @@ def test_growth_is_told_as_json_with_amounts_as_texts(manifests, pools):
     code, found = answer(manifests, "--fleet", pools(1, 4), "--scale", "deployment/serving=3")
     growth = found["growth"]
     assert code == 0
-    assert (growth["verdict"], growth["cost"], growth["addedCost"]) == ("fits-grown", "196.64", "98.32")
-    assert (growth["currency"], growth["per"], growth["devices"], growth["idleDevices"]) == (
+    assert (growth["verdict"], growth["cost"], growth["added_cost"]) == ("fits-grown", "196.64", "98.32")
+    assert (growth["currency"], growth["per"], growth["devices"], growth["idle_devices"]) == (
         "USD",
         "hour",
         16,
