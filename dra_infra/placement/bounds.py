@@ -1,8 +1,8 @@
-"""Bounds for platforms of which not all states can be known: each node by itself, beside more than can come to be.
+"""Bounds for platforms of which not all states can be known: each node is judged by itself, with more states than it can have.
 
 Pods without claims count as amounts that can be cut up and put on any node, and no affinity, anti-affinity, spreading, host port
-or shared claim stops a pod that is in the way of others. With so much freedom there are more states than without it. What none of them
-closes stays open, and pods that none of them holds never find room at once.
+or shared claim stops a pod that is in the way of others. With so much freedom there are more states than without it. A node that
+none of them closes to a pod stays open to it, and pods that none of them holds never find room at once.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _ALONE: Final = PodShape(key="alone", namespace="", labels={})
 
 
 @dataclass(frozen=True, slots=True)
-class _Asker:
-    """Pods to which others may close nodes.
+class _Last:
+    """Pods that arrive last, when others may have closed all nodes to them.
 
     Args:
         name: What they are called.
@@ -65,13 +65,13 @@ class _Asker:
 class _Closing:
     """Fillings that may close all nodes to pods."""
 
-    asker: _Asker
+    last: _Last
     kinds: tuple[NodeKind, ...]
     assignment: Assignment
 
 
 class Bounds:
-    """Nodes by themselves, beside more than can come to be.
+    """Judges platforms node by node, with more states of each node than it can have.
 
     Args:
         free: The fleet.
@@ -116,13 +116,13 @@ class Bounds:
         )
 
     def decide(self) -> tuple[str, ...] | Order | None:
-        """Why others never close all nodes to a pod; an order that leaves one pending; or none of both."""
+        """Why others never close all nodes to a pod, for each pod; or an order that leaves one pending; None for neither."""
         if self._is_tied or self._free.cluster.device_amounts:
             return None
         proofs: list[str] = []
-        plays, askers = 0, list(self._find_askers())
-        for asker in askers:
-            found = self._prove_open(asker)
+        plays, all_last = 0, list(self._find_last())
+        for last in all_last:
+            found = self._prove_open(last)
             if isinstance(found, str):
                 proofs.append(found)
             elif found is not None and plays < _PLAYS:
@@ -130,7 +130,7 @@ class Bounds:
                 order = self._play(found)
                 if order.pending:
                     return order
-        return tuple(proofs) if len(proofs) == len(askers) else None
+        return tuple(proofs) if len(proofs) == len(all_last) else None
 
     def find_order(self) -> Order | None:
         """An order that places all pods, of those that put pods without claims first, or last, the largest first."""
@@ -166,7 +166,7 @@ class Bounds:
             left = len(arrivals)
             arrivals = [(which, node) for which, node in arrivals if not player.arrive(which, node)]
         for node in crowded:
-            player.crowd(by, node, closing.asker.plan)
+            player.crowd(by, node, closing.last.plan)
         return player.finish()
 
     def _find_kinds(self) -> Iterator[NodeKind]:
@@ -176,8 +176,8 @@ class Bounds:
         for nodes in find_alike(self._free, [*self.states.pods, *self._plain]):
             yield NodeKind(nodes, known.get(nodes[0], (empty,)))
 
-    def _find_askers(self) -> Iterator[_Asker]:
-        """Pods that no others are asked for: of those that differ in amounts alone, one with the largest of each."""
+    def _find_last(self) -> Iterator[_Last]:
+        """The pods that are taken as the last ones: of those that differ in amounts alone, one with the largest of each."""
         found: dict[tuple[int | None, bool, object], list[tuple[ObjectRef, PodPlan]]] = {}
         for number, each in enumerate(self.pods):
             which = number if number < len(self.states.pods) else None
@@ -190,20 +190,20 @@ class Bounds:
             (first, plan), *others = members
             plans = [each for _, each in members]
             name = f"{first} and {len(others)} more" if others else str(first)
-            yield _Asker(name, plan, _pick(max, plans), _pick(min, plans), which, on_each)
+            yield _Last(name, plan, _pick(max, plans), _pick(min, plans), which, on_each)
 
-    def _prove_open(self, asker: _Asker) -> str | _Closing | None:
-        """Why others leave a node open to a pod; or what may close all."""
-        shape = asker.plan.shape
-        kinds = self._kinds_for(asker)
-        blocked, apart = self._find_conflicts(asker)
+    def _prove_open(self, last: _Last) -> str | _Closing | None:
+        """Why others leave a node open to the last pod; or what may close all; None where neither is known."""
+        shape = last.plan.shape
+        kinds = self._kinds_for(last)
+        blocked, apart = self._find_conflicts(last)
         places = {*apart, *(term.topology_key for term in shape.near)}
         places |= {constraint.topology_key for constraint in shape.spread}
-        if not places and (not blocked or not asker.on_each):
-            return self._prove_room(asker, kinds, blocked)
+        if not places and (not blocked or not last.on_each):
+            return self._prove_room(last, kinds, blocked)
         if (
             len(places) > 1
-            or asker.on_each
+            or last.on_each
             or (shape.near and (shape.spread or apart))
             or (shape.spread and apart)
         ):
@@ -225,33 +225,33 @@ class Bounds:
             ]
             alike = tuple((id(kind.fillings), len(kind.nodes)) for kind in inside)
             if alike not in rooms:
-                rooms[alike] = self._prove_room(asker, inside, blocked)
+                rooms[alike] = self._prove_room(last, inside, blocked)
             open_zones += isinstance(rooms[alike], str)
         # One pod that it is kept apart from takes one place at most; the other pods have to leave all places open.
         needed = apart[key] + 1 if apart else len(zones)
         if not zones or open_zones < needed:
             return next((each for each in rooms.values() if isinstance(each, _Closing)), None)
-        return f"others leave nodes open to {asker.name} in {open_zones:,} of {len(zones):,} places by {key}"
+        return f"others leave nodes open to {last.name} in {open_zones:,} of {len(zones):,} places by {key}"
 
-    def _prove_room(self, asker: _Asker, kinds: Sequence[NodeKind], blocked: int) -> str | _Closing | None:
+    def _prove_room(self, last: _Last, kinds: Sequence[NodeKind], blocked: int) -> str | _Closing | None:
         """Why others cannot close all of some nodes, of which *blocked* may be closed by ports or anti-affinity."""
-        pods, which = self._count_with(asker)
+        pods, which = self._count_with(last)
         nodes = sum(len(kind.nodes) for kind in kinds)
-        if not asker.on_each and nodes <= blocked:
+        if not last.on_each and nodes <= blocked:
             return None
-        closed = close_nodes(kinds, pods, which, 1 if asker.on_each else nodes - blocked)
+        closed = close_nodes(kinds, pods, which, 1 if last.on_each else nodes - blocked)
         if isinstance(closed, str):
             return None
         if closed.chosen:
-            return _Closing(asker, tuple(kinds), closed)
+            return _Closing(last, tuple(kinds), closed)
         return (
-            f"others can close at most {closed.most + blocked:,} of {count_of(nodes, 'node')} to {asker.name}"
+            f"others can close at most {closed.most + blocked:,} of {count_of(nodes, 'node')} to {last.name}"
         )
 
-    def _kinds_for(self, asker: _Asker) -> list[NodeKind]:
-        """The nodes that may take the asker, with the states in which they do and do not."""
-        refused = self._free.refusals(asker.plan)
-        shape = replace(asker.plan.shape, near=(), spread=(), key=f"off {asker.plan.shape.key}")
+    def _kinds_for(self, last: _Last) -> list[NodeKind]:
+        """The nodes that may take the last pod, with the states in which they do and do not."""
+        refused = self._free.refusals(last.plan)
+        shape = replace(last.plan.shape, near=(), spread=(), key=f"off {last.plan.shape.key}")
         kinds: list[NodeKind] = []
         for kind in self._kinds:
             nodes = tuple(
@@ -260,19 +260,19 @@ class Bounds:
                 if not refused[node] and not (self._keeps_off and self._free.running.refusal(shape, node))
             )
             if nodes:
-                kinds.append(NodeKind(nodes, tuple(self._fill(asker, kind))))
+                kinds.append(NodeKind(nodes, tuple(self._fill(last, kind))))
         return [kind for kind in kinds if any(filling.takes for filling in kind.fillings)]
 
-    def _fill(self, asker: _Asker, kind: NodeKind) -> Iterator[Filling]:
-        """The states of a node, and what of each resource pods without claims have to take until it is closed to the asker."""
+    def _fill(self, last: _Last, kind: NodeKind) -> Iterator[Filling]:
+        """The states of a node, and what of each resource pods without claims have to take until it is closed to the last pod."""
         node = kind.nodes[0]
         daemons: Counter[str] = Counter()
         for each in self._plain:
-            if each.on_each and str(each) != asker.name and not self._free.refusals(each.plan)[node]:
+            if each.on_each and str(each) != last.name and not self._free.refusals(each.plan)[node]:
                 daemons.update(each.plan.requests)
-        _, which = self._count_with(asker)
+        _, which = self._count_with(last)
         names = list(self._totals)
-        none = (0,) * (len(names) + (asker.which is None))
+        none = (0,) * (len(names) + (last.which is None))
         for filling in kind.fillings:
             left = {
                 name: self._free.amounts[node].get(name, 0)
@@ -283,10 +283,10 @@ class Bounds:
                     for number, each in zip(filling.counts, self._most, strict=True)
                     if number
                 )
-                for name, amount in asker.requests.items()
+                for name, amount in last.requests.items()
                 if amount
             }
-            is_closed = asker.which is not None and asker.which not in filling.takes
+            is_closed = last.which is not None and last.which not in filling.takes
             if is_closed or any(amount < 0 for amount in left.values()):
                 yield replace(filling, counts=(*filling.counts, *none), takes=frozenset())
                 continue
@@ -297,33 +297,33 @@ class Bounds:
                     crowd[number] = max((left[name] + 1) // self._unit(name), 1)
                     yield replace(filling, counts=(*filling.counts, *crowd), takes=frozenset())
 
-    def _count_with(self, asker: _Asker) -> tuple[list[EqualPods], int]:
-        """What is counted: the pods with devices, amounts of those without, the asker if it is one; and its number."""
+    def _count_with(self, last: _Last) -> tuple[list[EqualPods], int]:
+        """What is counted: the pods with devices, amounts of those without, the last pod if it is one of these; and its number."""
         amounts = dict(self._totals)
-        if asker.which is None and not asker.on_each:
-            amounts = {name: amount - asker.spared.get(name, 0) for name, amount in amounts.items()}
-        plain = ObjectRef(kind="Pod", name=asker.name)
+        if last.which is None and not last.on_each:
+            amounts = {name: amount - last.spared.get(name, 0) for name, amount in amounts.items()}
+        plain = ObjectRef(kind="Pod", name=last.name)
         crowd = [
             EqualPods(
-                replace(asker.plan, entries=(), extended=None, requests={name: self._unit(name)}),
-                ((plain, asker.plan, -(-amount // self._unit(name))),),
+                replace(last.plan, entries=(), extended=None, requests={name: self._unit(name)}),
+                ((plain, last.plan, -(-amount // self._unit(name))),),
             )
             for name, amount in amounts.items()
         ]
-        own = EqualPods(asker.plan, ((plain, asker.plan, 1),), asker.on_each)
+        own = EqualPods(last.plan, ((plain, last.plan, 1),), last.on_each)
         pods = [*self.states.pods, *crowd]
-        return (pods, asker.which) if asker.which is not None else ([*pods, own], len(pods))
+        return (pods, last.which) if last.which is not None else ([*pods, own], len(pods))
 
     def _unit(self, name: str) -> int:
         return -(-self._totals[name] // _UNITS) or 1
 
-    def _find_conflicts(self, asker: _Asker) -> tuple[int, Counter[str]]:
-        """How many other pods may keep the asker off a node each, and off a place each, by topology key."""
+    def _find_conflicts(self, last: _Last) -> tuple[int, Counter[str]]:
+        """How many other pods may keep the last one off a node each, and off a place each, by topology key."""
         blocked, apart = 0, Counter[str]()
-        shape, namespaces = asker.plan.shape, self._free.namespaces
+        shape, namespaces = last.plan.shape, self._free.namespaces
         names = [node.labels.get(HOSTNAME) for node in self._free.cluster.nodes]
         is_own = len(set(names)) == len(names)
-        itself = 0 if asker.on_each else 1
+        itself = 0 if last.on_each else 1
         for workload, plan in self._workloads if self._keeps_off else ():
             other = plan.shape
             number = len(names) if workload.replicas is None else workload.replicas
@@ -335,7 +335,7 @@ class Bounds:
             }
             if any(mine.conflicts(its) for mine in shape.ports for its in other.ports):
                 keys.add(HOSTNAME)
-            if asker.on_each and other == shape and keys <= {HOSTNAME}:
+            if last.on_each and other == shape and keys <= {HOSTNAME}:
                 continue
             for key in keys:
                 if key == HOSTNAME and is_own:
@@ -366,7 +366,7 @@ def find_bounds(
     *,
     may_cut: bool,
 ) -> Bounds | Halted:
-    """Nodes by themselves, for workloads whose pods hang together, or of which some have no claims.
+    """The bounds for workloads whose pods hang together over nodes, or of which some have no claims; or why there are none.
 
     Args:
         free: The fleet.
