@@ -44,7 +44,7 @@ class Rollover:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Course:
+class Progress:
     """How far a rollover comes.
 
     Args:
@@ -71,7 +71,7 @@ def step_rollovers(
     taken: Taken = NOTHING_TAKEN,
     release: Release | None = None,
     kinds: WorkloadKinds | None = None,
-) -> dict[ObjectRef, Course]:
+) -> dict[ObjectRef, Progress]:
     """How far each rollover comes before nothing moves any more.
 
     Every pod of the objects has its place first, by first fit, and keeps it until it is stopped. Then, round by round,
@@ -88,7 +88,7 @@ def step_rollovers(
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
 
     Returns:
-        Courses by `Rollover.new`; without those that cannot be decided, and empty when there are too many steps.
+        Progress by `Rollover.new`; without those that cannot be decided, and empty when there are too many steps.
     """
     opened = open_program(manifests, fleet, taken, release, kinds=kinds)
     ordered = (opened.workloads[number] for number in in_order(opened.workloads))
@@ -103,7 +103,7 @@ def step_rollovers(
             pass
     except _TooLongError:
         return {}
-    return {step.rollover.new: step.course() for step in steps}
+    return {step.rollover.new: step.progress() for step in steps}
 
 
 class _TooLongError(Exception):
@@ -152,11 +152,15 @@ class _Step:
         # Old pods without claims hold nothing that is followed here.
         self._left = board.count(rollover.old) if rollover.old in workloads else rollover.running
 
-    def course(self) -> Course:
+    def progress(self) -> Progress:
         """How far it has come."""
         told = self.rollover
-        course = Course(started=self.started, wanted=told.replicas - told.kept)
-        return course if course.ends else replace(course, nearest=self._board.find_nearest_node(self._plan))
+        progress = Progress(started=self.started, wanted=told.replicas - told.kept)
+        return (
+            progress
+            if progress.ends
+            else replace(progress, nearest=self._board.find_nearest_node(self._plan))
+        )
 
     def take(self) -> bool:
         """Start and stop what is allowed now; whether anything moved."""

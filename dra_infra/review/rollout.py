@@ -14,7 +14,7 @@ from typing import Any, Final
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.output.wording import count_of
-from dra_infra.placement.rolling import Course, Rollover, step_rollovers
+from dra_infra.placement.rolling import Progress, Rollover, step_rollovers
 from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import Program, get_field
 from dra_infra.review.comparison import Comparison, ProgramIndex
@@ -65,7 +65,7 @@ class Rollout:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outlook:
-    """The expected course of a rollout.
+    """The expected progress of a rollout.
 
     Args:
         message: As the rest of a sentence that starts with the workload.
@@ -92,7 +92,7 @@ def foresee_rollout(
     each: int | None,
     room: int | None,
     fleet: str,
-    course: Course | None = None,
+    progress: Progress | None = None,
     in_yaml: bool = False,
 ) -> Outlook:
     """Say how the pods of a Deployment, StatefulSet or DaemonSet are exchanged for new ones.
@@ -106,12 +106,12 @@ def foresee_rollout(
         each: Devices that every pod has of its own; None when that depends on the node.
         room: More such pods that fit the otherwise free fleet; None when that is not known.
         fleet: What the fleet is called.
-        course: How far the rollout comes when it goes as far as it can; None when that is not known.
+        progress: How far the rollout comes when it goes as far as it can; None when that is not known.
         in_yaml: Whether hints show YAML, for what a manifest or a chart holds, or else Python.
     """
-    outlook = _foresee(manifest, replicas, each=each, room=room, fleet=fleet, course=course)
-    if course is not None and course.ends:
-        pods = f"all {course.wanted:,} new pods find" if course.wanted != 1 else "the new pod finds"
+    outlook = _foresee(manifest, replicas, each=each, room=room, fleet=fleet, progress=progress)
+    if progress is not None and progress.ends:
+        pods = f"all {progress.wanted:,} new pods find" if progress.wanted != 1 else "the new pod finds"
         message = f"{outlook.message}; played through on {fleet}, {pods} a place"
         outlook = replace(outlook, message=message, hint="", ends=True)
     if outlook.hint in _WRITTEN:
@@ -126,7 +126,7 @@ def _foresee(
     each: int | None,
     room: int | None,
     fleet: str,
-    course: Course | None,
+    progress: Progress | None,
 ) -> Outlook:
     if get_field(manifest, "spec.updateStrategy.type") == "OnDelete":
         return Outlook(
@@ -147,63 +147,63 @@ def _foresee(
         return Outlook(message="rolls over node by node, its pods need no more devices meanwhile")
     if manifest.get("kind") == "StatefulSet":
         message = f"rolls over, its {count_of(replicas, 'pod')} stop one after the other, from the last"
-        return _or_stuck(Outlook(message=message), course, fleet)
+        return _or_stuck(Outlook(message=message), progress, fleet)
     rollout = Rollout.of(manifest, replicas)
     if rollout.stops_first:
         message = f"rolls over, its {count_of(replicas, 'pod')} all stop before new ones start"
-        return _or_stuck(Outlook(message=message), course, fleet)
+        return _or_stuck(Outlook(message=message), progress, fleet)
     if rollout.surge == 0:
         stopped = count_of(rollout.unavailable, "pod")
         message = f"rolls over, {stopped} at a time; no more devices are needed meanwhile"
-        return _or_stuck(Outlook(message=message), course, fleet)
+        return _or_stuck(Outlook(message=message), progress, fleet)
     if each == 0:
         return Outlook(message=f"rolls over, {count_of(rollout.surge, 'pod')} at a time")
-    return _foresee_surge(rollout, each=each, room=room, fleet=fleet, course=course)
+    return _foresee_surge(rollout, each=each, room=room, fleet=fleet, progress=progress)
 
 
 def _foresee_surge(
-    rollout: Rollout, *, each: int | None, room: int | None, fleet: str, course: Course | None
+    rollout: Rollout, *, each: int | None, room: int | None, fleet: str, progress: Progress | None
 ) -> Outlook:
     surge = count_of(rollout.surge, "surge pod")
     devices = "more devices" if each is None else count_of(rollout.surge * each, "more device")
     message = f"rolls over and needs {devices} for {surge} until the old ones are gone"
-    if course is not None and course.started:
-        stuck = _or_stuck(Outlook(message=message), course, fleet)
+    if progress is not None and progress.started:
+        stuck = _or_stuck(Outlook(message=message), progress, fleet)
         if stuck.lacks_room:
             return stuck
     if room is None or room >= rollout.surge:
         return Outlook(message=message)
     message += f", but {fleet} has room for {count_of(room, 'more pod')}"
-    goes_on = rollout.unavailable > 0 if course is None else course.ends
+    goes_on = rollout.unavailable > 0 if progress is None else progress.ends
     if goes_on:
         return Outlook(message=f"{message}: it may have to wait until old pods stop", lacks_room=True)
     return Outlook(
-        message=f"{message}: the rollout may wait without end{_where(course)}",
+        message=f"{message}: the rollout may wait without end{_where(progress)}",
         hint=_STOP_FIRST if rollout.unavailable == 0 else _MAKE_ROOM,
         lacks_room=True,
     )
 
 
-def _or_stuck(outlook: Outlook, course: Course | None, fleet: str) -> Outlook:
+def _or_stuck(outlook: Outlook, progress: Progress | None, fleet: str) -> Outlook:
     """The same, or what is said of a rollout that stops half way."""
-    if course is None or course.ends:
+    if progress is None or progress.ends:
         return outlook
-    finds = "finds" if 1 in (course.started, course.wanted) else "find"
+    finds = "finds" if 1 in (progress.started, progress.wanted) else "find"
     return Outlook(
         message=(
-            f"{outlook.message}, but only {course.started:,} of {count_of(course.wanted, 'new pod')} {finds} room on "
-            f"{fleet} beside the old ones and the other workloads: the rollout may wait without end{_where(course)}"
+            f"{outlook.message}, but only {progress.started:,} of {count_of(progress.wanted, 'new pod')} {finds} room on "
+            f"{fleet} beside the old ones and the other workloads: the rollout may wait without end{_where(progress)}"
         ),
         hint=_MAKE_ROOM,
         lacks_room=True,
     )
 
 
-def _where(course: Course | None) -> str:
+def _where(progress: Progress | None) -> str:
     """At which pod a rollout hangs, and what is missing there."""
-    if course is None or course.nearest is None:
+    if progress is None or progress.nearest is None:
         return ""
-    return f", at new pod {course.started + 1:,} of {course.wanted:,}; {course.nearest}"
+    return f", at new pod {progress.started + 1:,} of {progress.wanted:,}; {progress.nearest}"
 
 
 def _resolve(value: Any, replicas: int, *, round_up: bool) -> int:
@@ -226,11 +226,11 @@ class Room:
 
     Args:
         surge: Surge pods of each workload that find room beside all that runs.
-        courses: How far the rollout of each workload comes when all go as far as they can.
+        progress: How far the rollout of each workload comes when all go as far as they can.
     """
 
     surge: Mapping[ObjectRef, int] = field(default_factory=dict)
-    courses: Mapping[ObjectRef, Course] = field(default_factory=dict)
+    progress: Mapping[ObjectRef, Progress] = field(default_factory=dict)
 
 
 def find_room(compared: Comparison) -> Room:
@@ -247,7 +247,7 @@ def find_room(compared: Comparison) -> Room:
     stepping = [each.ref for each in rolling if each.ref.kind != "DaemonSet"]
     return Room(
         surge=_find_surge_room(compared, {owner: surge for owner, surge in surges.items() if surge}, fleet),
-        courses=_find_courses(compared, stepping, fleet),
+        progress=_find_progress(compared, stepping, fleet),
     )
 
 
@@ -282,9 +282,9 @@ def _find_surge_room(
     }
 
 
-def _find_courses(
+def _find_progress(
     compared: Comparison, rolling: Iterable[ObjectRef], fleet: Fleet
-) -> dict[ObjectRef, Course]:
+) -> dict[ObjectRef, Progress]:
     """How far each rollout comes when every one goes as far as it can, all at once.
 
     Args:
@@ -293,7 +293,7 @@ def _find_courses(
         fleet: Where to.
 
     Returns:
-        Courses by workload; without those that wait for somebody, and those that are not decided.
+        Progress by workload; without those that wait for somebody, and those that are not decided.
     """
     rollovers: dict[ObjectRef, Rollover] = {}
     for ref in rolling:
@@ -304,7 +304,7 @@ def _find_courses(
         return {}
     replicas = {ref: each.replicas for ref, each in rollovers.items()}
     manifests, owners = _both_generations(compared.base, compared.head, replicas)
-    courses = step_rollovers(
+    progress = step_rollovers(
         manifests,
         fleet,
         list(rollovers.values()),
@@ -312,7 +312,7 @@ def _find_courses(
         release=compared.head.release,
         kinds=compared.kinds,
     )
-    return {owners[owner]: course for owner, course in courses.items()}
+    return {owners[owner]: progress for owner, progress in progress.items()}
 
 
 def _find_rollover(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Rollover | None:

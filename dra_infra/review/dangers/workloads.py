@@ -196,7 +196,7 @@ def _find_rollover(change: Change, compared: Comparison, cause: str, room: Room)
         room=room.surge.get(change.ref, placed.more_pods if placed and fits else None),
         fleet=placement.fleet.name if placement else "",
         # What does not fit is a problem already.
-        course=room.courses.get(change.ref) if fits else None,
+        progress=room.progress.get(change.ref) if fits else None,
         in_yaml=change.object.replacement == "in-place",
     )
     if cause or outlook.lacks_room:
