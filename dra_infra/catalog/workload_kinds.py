@@ -5,8 +5,7 @@ Source: data/workload_kinds.yaml, with the Go types of each kind.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -17,7 +16,6 @@ from pydantic.alias_generators import to_camel
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import Problem, ProblemsError
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.workload_kinds import (
     BUILT_IN,
     SUSPENDED,
@@ -28,9 +26,6 @@ from dra_infra.kubernetes.api.workload_kinds import (
     WorkloadKinds,
     read_steps,
 )
-
-_STEP: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
-"""Label of a runtime's job: which part of a TrainJob it does."""
 
 _MAX_BYTES: Final = 2**20
 _HINT: Final = (
@@ -128,54 +123,6 @@ def workload_kinds() -> WorkloadKinds:
     return BUILT_IN.with_kinds(
         each.read() for each in _Entries.model_validate(read_data("workload_kinds.yaml")).kinds
     )
-
-
-def with_runtime(manifest: Mapping[str, Any], manifests: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """A TrainJob with the jobs of its runtime, of which its controller makes a JobSet; any other object as it is.
-
-    A TrainJob whose runtime is not among *manifests*, or runs MPI, whose pods are counted otherwise, stays as it is.
-
-    Source: github.com/kubeflow/trainer/v2 v2.2.0: pkg/runtime/core/trainingruntime.go, pkg/runtime/framework/plugins/jobset.
-    """
-    if manifest.get("kind") != "TrainJob":
-        return manifest
-    spec = mapping(manifest.get("spec"))
-    ref = mapping(spec.get("runtimeRef"))
-    kind = ref.get("kind") or "ClusterTrainingRuntime"
-    namespace = value_at(manifest, "metadata", "namespace") if kind == "TrainingRuntime" else None
-    runtime = next(
-        (
-            mapping(each.get("spec"))
-            for each in manifests
-            if each.get("kind") == kind
-            and value_at(each, "metadata", "name") == ref.get("name")
-            and value_at(each, "metadata", "namespace") == namespace
-        ),
-        None,
-    )
-    if runtime is None or value_at(runtime, "mlPolicy", "mpi") is not None:
-        return manifest
-    nodes = value_at(spec, "trainer", "numNodes") or value_at(runtime, "mlPolicy", "numNodes") or 1
-    jobs = [
-        _train(job, nodes, value_at(spec, "trainer", "resourcesPerNode"))
-        if value_at(job, "template", "metadata", "labels", _STEP) == "trainer"
-        else {**job, "replicas": 1}
-        for job in mappings(value_at(runtime, "template", "spec", "replicatedJobs"))
-    ]
-    return {**manifest, "spec": {**spec, "replicatedJobs": jobs}}
-
-
-def _train(job: Mapping[str, Any], nodes: Any, resources: Any) -> dict[str, Any]:
-    """The job that trains: one pod for each node, with what the TrainJob asks for in its container `node`."""
-    made = copy.deepcopy(dict(job)) | {"replicas": 1}
-    template = made.get("template")
-    spec = template.get("spec") if isinstance(template, dict) else None
-    if isinstance(spec, dict):
-        spec |= {"parallelism": nodes, "completions": nodes}
-        for container in mappings(value_at(spec, "template", "spec", "containers")):
-            if resources is not None and isinstance(container, dict) and container.get("name") == "node":
-                container["resources"] = resources
-    return made
 
 
 def read_workload_kinds(document: Mapping[str, Any], file: str) -> WorkloadKinds:
