@@ -109,7 +109,7 @@ def read_described(document: Mapping[str, Any], file: str, *, driver: str | None
     pools = [_read_pool(entry, f"{file}.{POOLS_KEY}[{index}]", driver) for index, entry in enumerate(entries)]
     problems += [each for _, found in pools for each in found]
     read = [pool for pool, _ in pools if pool is not None]
-    names = [each.name for each in (*read, *groups)]
+    names = [each.name for each in read] + [each.name for each in groups]
     problems += [
         _refused(f"{file}.{POOLS_KEY}", f"{name} is there twice", "give each pool a name of its own")
         for name in sorted({name for name in names if names.count(name) > 1} & {each.name for each in read})
