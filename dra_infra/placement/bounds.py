@@ -27,6 +27,7 @@ from dra_infra.placement.fillings import (
     find_alike,
     find_states,
     group_pods,
+    is_hostname_unique,
 )
 from dra_infra.placement.free_fleet import FreeFleet
 from dra_infra.placement.integer_programs import Assignment, close_nodes
@@ -94,7 +95,7 @@ class Bounds:
         self._is_tied = is_tied
         self.states = states
         self._totals: Counter[str] = Counter()
-        plain = group_pods(free, [each for each in workloads if not has_devices(each[1])])
+        plain = group_pods(free, [each for each in workloads if not each[1].uses_devices])
         for each in plain:
             for name, amount in each.plan.requests.items() if not each.on_each else ():
                 self._totals[name] += amount * each.count
@@ -321,12 +322,11 @@ class Bounds:
         """How many other pods may keep the last one off a node each, and off a place each, by topology key."""
         blocked, apart = 0, Counter[str]()
         shape, namespaces = last.plan.shape, self._free.namespaces
-        names = [node.labels.get(HOSTNAME) for node in self._free.cluster.nodes]
-        is_own = len(set(names)) == len(names)
+        is_own = is_hostname_unique(self._free)
         itself = 0 if last.on_each else 1
         for workload, plan in self._workloads if self._keeps_off else ():
             other = plan.shape
-            number = len(names) if workload.replicas is None else workload.replicas
+            number = len(self._free.cluster.nodes) if workload.replicas is None else workload.replicas
             if other == shape and number:
                 number, itself = number - itself, 0
             keys = {
@@ -380,7 +380,7 @@ def find_bounds(
     alone: list[tuple[Workload, PodPlan]] = []
     is_tied = free.in_use.is_shared
     for workload, plan in workloads:
-        if not has_devices(plan):
+        if not plan.uses_devices:
             continue
         entries = tuple(each for each in plan.entries if not each.shared or users[each.object] < 2)
         is_tied = is_tied or len(entries) < len(plan.entries)
@@ -388,11 +388,6 @@ def find_bounds(
         alone.append((workload, replace(plan, entries=entries, shape=own if keeps else _ALONE)))
     states = find_states(free, alone, is_late, limit, may_cut=may_cut)
     return states if isinstance(states, Halted) else Bounds(free, workloads, states, is_tied=is_tied)
-
-
-def has_devices(plan: PodPlan) -> bool:
-    """True for pods that ask for devices, by claims or extended resources."""
-    return bool(plan.entries or plan.extended)
 
 
 def _pick(pick: Callable[[Iterable[int]], int], plans: Sequence[PodPlan]) -> dict[str, int]:

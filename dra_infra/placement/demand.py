@@ -234,6 +234,11 @@ class PodPlan:
     )
 
     @property
+    def uses_devices(self) -> bool:
+        """True for pods that ask for devices, by claims or extended resources."""
+        return bool(self.entries or self.extended)
+
+    @property
     def search_key(self) -> tuple[object, ...]:
         """Equal for pods with the same answer where no other pods decide."""
         demands = tuple((entry.demand, entry.shared) for entry in self.entries)

@@ -138,11 +138,14 @@ def are_nodes_apart(free: FreeFleet, workloads: Sequence[tuple[Workload, PodPlan
     if any(shape.near or shape.spread for shape in shapes):
         return False
     keys = free.running.apart_keys.union(term.topology_key for shape in shapes for term in shape.apart)
-    # A node is a place of its own for anti-affinity where its hostname is.
-    names = [node.labels.get(HOSTNAME) for node in free.cluster.nodes]
-    if keys and (keys != {HOSTNAME} or len(set(names)) < len(names)):
+    if keys and (keys != {HOSTNAME} or not is_hostname_unique(free)):
         return False
     return not free.in_use.is_shared and all(number < 2 for number in count_users(workloads).values())
+
+
+def is_hostname_unique(free: FreeFleet) -> bool:
+    """True where each node is a place of its own for terms of affinity with this topology key."""
+    return len({node.labels.get(HOSTNAME) for node in free.cluster.nodes}) == len(free.cluster.nodes)
 
 
 def count_users(workloads: Sequence[tuple[Workload, PodPlan]]) -> Counter[ObjectRef]:
@@ -320,7 +323,7 @@ def find_interchangeable(free: FreeFleet, pods: Sequence[EqualPods]) -> list[tup
     keys |= {constraint.topology_key for shape in shapes for constraint in shape.spread}
     nodes = free.cluster.nodes
     keys |= free.running.apart_keys
-    if len({node.labels.get(HOSTNAME) for node in nodes}) == len(nodes):
+    if is_hostname_unique(free):
         keys.discard(HOSTNAME)
     held = free.running.nodes
 

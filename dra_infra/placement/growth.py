@@ -23,7 +23,7 @@ from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import Halted, NodeKind, States, are_nodes_apart, find_states
 from dra_infra.placement.free_fleet import FreeFleet
-from dra_infra.placement.integer_programs import Growing, grow, has_solver
+from dra_infra.placement.integer_programs import SECONDS, Growing, grow, has_solver
 from dra_infra.placement.joint import ObjectMakers, OpenProgram, open_program, place_together
 from dra_infra.placement.joint_verdict import judge_jointly
 from dra_infra.placement.outcomes import Chosen
@@ -32,8 +32,6 @@ from dra_infra.placement.scheduling import place
 
 TRIES: Final = 64
 """Sizes of pools that are tried where no integer program finds the cheapest."""
-_SECONDS: Final = 10.0
-"""Seconds for the integer program."""
 
 Added = tuple[int, ...]
 """How many nodes, or racks, each pool gets."""
@@ -171,7 +169,7 @@ class _Search:
         if steps is None:
             return None
         kinds, there, pools = steps
-        return grow(kinds, states.pods, there, pools, seconds=_SECONDS)
+        return grow(kinds, states.pods, there, pools, seconds=SECONDS)
 
     def _never_hurts(self, top: OpenProgram) -> bool:
         """True where what works on some of the nodes works with more of them.

@@ -295,8 +295,9 @@ def _place_once(free: FreeFleet, workloads: Sequence[Workload]) -> JointPlacemen
     left: list[tuple[ObjectRef, int]] = []
     for number in in_order(workloads):
         each, plan = workloads[number], workloads[number].plan
-        has_claims = isinstance(plan, Undecided) or plan.entries or plan.extended
-        if isinstance(plan, Undecided) or (has_claims and not free.answer(plan_alone(each, plan)).candidates):
+        if isinstance(plan, Undecided) or (
+            plan.uses_devices and not free.answer(plan_alone(each, plan)).candidates
+        ):
             placed[number] = ()
         else:
             placed[number] = tuple(_place(fit, plan, each.replicas))

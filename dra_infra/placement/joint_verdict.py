@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from dra_infra.output.wording import count_of
-from dra_infra.placement.bounds import find_bounds, has_devices
+from dra_infra.placement.bounds import find_bounds
 from dra_infra.placement.counting import Need, is_open, prove_never, prove_too_little
 from dra_infra.placement.demand import PodPlan, Workload
 from dra_infra.placement.fillings import (
@@ -90,7 +90,7 @@ def _judge_states(
 ) -> JointVerdict | None:
     """The verdict by the states of nodes, or so many of them; None where they do not decide it, for nodes hang together."""
     is_apart = are_nodes_apart(free, workloads)
-    if not is_apart or not all(has_devices(plan) for _, plan in workloads):
+    if not is_apart or not all(plan.uses_devices for _, plan in workloads):
         found = _bound(free, workloads, first, is_late, limit)
         if found is not None or not is_apart:
             return found
