@@ -30,7 +30,7 @@ from dra_infra.placement.placement import (
 from dra_infra.placement.scheduling import place
 from dra_infra.program.project import DRIVER_SETTING, KUBERNETES_SETTING
 from dra_infra.review.folding import fold, tell, tell_other_reasons
-from dra_infra.review.placements import JOINT_MARKS, DeviceNames, describe_joint, describe_placement
+from dra_infra.review.placement_texts import JOINT_MARKS, DeviceNames, describe_joint, describe_placement
 from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.target import ClusterTarget, check_target
 

@@ -17,7 +17,7 @@ from dra_infra.placement.scheduling import name_nodes
 from dra_infra.review.fleet_colors import Colors, LegendEntry, choose_colors, letter_of
 from dra_infra.review.fleet_strips import Strip, draw_strips
 from dra_infra.review.fleet_tiles import ClaimKey, Tile, TilePainter, fold_tiles
-from dra_infra.review.placements import DeviceKey, DeviceNames, key_of, name_model
+from dra_infra.review.placement_texts import DeviceKey, DeviceNames, key_of, name_model
 
 MAX_NODES: Final = 5_120
 """Nodes on one map; above that nobody looks at single nodes."""

@@ -26,7 +26,8 @@ from dra_infra.review.engine_steps import WORDS
 from dra_infra.review.fleet_colors import OTHER, letter_of
 from dra_infra.review.fleet_map import draw_fleet
 from dra_infra.review.folding import Folded, fold_unchanged
-from dra_infra.review.placements import WorkloadReview, describe_joint
+from dra_infra.review.placement_texts import describe_joint
+from dra_infra.review.placements import WorkloadReview
 from dra_infra.review.reviews import MARKS, Review
 from dra_infra.review.text_report import SIGNS
 

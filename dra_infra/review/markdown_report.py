@@ -16,7 +16,8 @@ from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineOnly, EngineSide
 from dra_infra.review.folding import fold_unchanged, tell, tell_other_reasons
 from dra_infra.review.growth import CostRow
-from dra_infra.review.placements import RoomChange, WorkloadReview, describe_joint
+from dra_infra.review.placement_texts import describe_joint
+from dra_infra.review.placements import RoomChange, WorkloadReview
 from dra_infra.review.reviews import Review
 from dra_infra.review.text_report import SIGNS
 

@@ -21,7 +21,8 @@ from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineSide
 from dra_infra.review.folding import fold_unchanged, tell, tell_other_reasons
 from dra_infra.review.growth import GrowthChange
-from dra_infra.review.placements import RoomChange, Trend, WorkloadReview, describe_joint
+from dra_infra.review.placement_texts import describe_joint
+from dra_infra.review.placements import RoomChange, Trend, WorkloadReview
 from dra_infra.review.reviews import Grade, Review
 
 SIGNS: Final[dict[Action, str]] = {"created": "+", "changed": "~", "replaced": "±", "deleted": "-"}

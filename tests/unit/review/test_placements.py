@@ -6,13 +6,8 @@ import pytest
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.placement.placement import Reason
-from dra_infra.review.placements import (
-    TIMES,
-    DeviceNames,
-    compare_placements,
-    describe_placement,
-    find_unplaced,
-)
+from dra_infra.review.placement_texts import TIMES, DeviceNames, describe_placement
+from dra_infra.review.placements import compare_placements, find_unplaced
 
 H100 = "H100 80GB HBM3"
 JOB = ("Job", "train", 1, 4, H100)
