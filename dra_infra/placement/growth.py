@@ -58,7 +58,14 @@ def find_growth(
     """
     if not placement.fleet.pools:
         return None
-    return _Search(manifests, placement, taken, release, is_late, kinds).find()
+
+    def place_on(fleet: Fleet) -> Placement:
+        return place(manifests, fleet, taken=taken, release=release, is_late=is_late, kinds=kinds)
+
+    def open_on(fleet: Fleet) -> OpenProgram:
+        return open_program(manifests, fleet, taken, release, kinds=kinds)
+
+    return _Search(placement, taken, place_on, open_on, is_late).find()
 
 
 def place_within_limits(
@@ -93,19 +100,17 @@ def place_within_limits(
 class _Search:
     def __init__(
         self,
-        manifests: Sequence[Mapping[str, Any]],
         placement: Placement,
         taken: Taken,
-        release: Release | None,
+        place_on: Callable[[Fleet], Placement],
+        open_on: Callable[[Fleet], OpenProgram],
         is_late: Callable[[], bool],
-        kinds: WorkloadKinds | None,
     ) -> None:
-        self._kinds = kinds
-        self._manifests = manifests
         self._fleet = placement.fleet
         self._pools = placement.fleet.pools
         self._taken = taken
-        self._release = release
+        self._place_on = place_on
+        self._open_on = open_on
         self._is_late = is_late
         self._now: Added = (0,) * len(self._pools)
         self._largest: Added = tuple(len(pool.spare) for pool in self._pools)
@@ -135,14 +140,7 @@ class _Search:
 
     def _at(self, added: Added) -> Placement:
         if added not in self._known:
-            self._known[added] = place(
-                self._manifests,
-                self._fleet.grown(added),
-                taken=self._taken,
-                release=self._release,
-                is_late=self._is_late,
-                kinds=self._kinds,
-            )
+            self._known[added] = self._place_on(self._fleet.grown(added))
         return self._known[added]
 
     def _works(self, added: Added) -> bool:
@@ -152,9 +150,7 @@ class _Search:
         return sum(cost * number for cost, number in zip(self._costs, added, strict=True))
 
     def _open(self, added: Added) -> OpenProgram:
-        return open_program(
-            self._manifests, self._fleet.grown(added), self._taken, self._release, kinds=self._kinds
-        )
+        return self._open_on(self._fleet.grown(added))
 
     def _propose(self, top: OpenProgram) -> Added | None:
         """The growth that an integer program finds; None where there is no program for it, or no answer."""
