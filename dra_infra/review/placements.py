@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.metadata import ObjectRef
@@ -240,14 +239,14 @@ def compare_rooms(before: Placement | None, after: Placement | None) -> tuple[Ro
 
 
 def find_unplaced_resources(
-    program: Program, shipped: Sequence[DeviceClass] = (), kinds: WorkloadKinds | None = None
+    program: Program, workloads: Iterable[PodTemplate], shipped: Sequence[DeviceClass] = ()
 ) -> Iterator[NotSeen]:
     """One per workload without claims that asks for extended resources which no class serves.
 
     Args:
         program: Its objects; classes among them count before *shipped*.
+        workloads: The pods of its workloads.
         shipped: Classes of the fleet.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
     served: set[str] = set()
     is_on = program.release.enabled(GATE)
@@ -258,12 +257,11 @@ def find_unplaced_resources(
             for item in program.objects
             if item.ref.kind == "DeviceClass"
         }
-    for item in program.objects:
-        for template in find_pod_templates(item.manifest, kinds):
-            names = [] if template.claims else sorted(_find_names(template))
-            if names and not any(name in served or (is_on and name.startswith(OF_CLASS)) for name in names):
-                reason = f"it asks the device plugin for {join_words(names)}, not DRA: not placed"
-                yield NotSeen(what="placement of", name=str(template.owner), reason=reason)
+    for template in workloads:
+        names = [] if template.claims else sorted(_find_names(template))
+        if names and not any(name in served or (is_on and name.startswith(OF_CLASS)) for name in names):
+            reason = f"it asks the device plugin for {join_words(names)}, not DRA: not placed"
+            yield NotSeen(what="placement of", name=str(template.owner), reason=reason)
 
 
 def _find_names(template: PodTemplate) -> set[str]:

@@ -272,7 +272,9 @@ def review(
             *_find_not_known(base, head, changes, workloads, opaque),
             *find_uncounted(compared),
             *running.not_counted,
-            *find_unplaced_resources(head, after.fleet.classes if after else (), kinds),
+            *find_unplaced_resources(
+                head, compared.head_index.pods.values(), after.fleet.classes if after else ()
+            ),
             *joined.not_known,
         ),
         notes=(

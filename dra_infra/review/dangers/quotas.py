@@ -54,11 +54,10 @@ def find_uncounted(compared: Comparison) -> Iterator[NotSeen]:
     """Pods that quotas may bound and that are not counted: those of DaemonSets, whose number is that of nodes."""
     kinds = {ref.kind for ref in compared.head_index.objects} | {key[0] for key in compared.running.objects}
     counted = _count_daemons(compared.head_placement)
-    for item in compared.head.objects if "ResourceQuota" in kinds else ():
-        for pods in find_pod_templates(item.manifest, compared.kinds):
-            if pods.replicas is None and pods.claims and pods.owner not in counted:
-                reason = "on how many nodes it runs is not known without a fleet"
-                yield NotSeen(what="quota for", name=str(pods.owner), reason=reason)
+    for pods in compared.head_index.pods.values() if "ResourceQuota" in kinds else ():
+        if pods.replicas is None and pods.claims and pods.owner not in counted:
+            reason = "on how many nodes it runs is not known without a fleet"
+            yield NotSeen(what="quota for", name=str(pods.owner), reason=reason)
 
 
 def _describe(
