@@ -171,14 +171,14 @@ def _read_taints(written: Any, path: str, problems: list[Problem]) -> Iterator[N
 
 
 def unknown_key(key: Any, known: tuple[str, ...], path: str) -> Problem:
-    """There is no key of that name."""
+    """The problem `fleet-object` of a key that there is not, with the nearest one as hint."""
     near = nearest(str(key)[:60], known)
     hint = f"did you mean {near}?" if near else f"keys are {', '.join(known)}"
     return malformed(path, f"there is no {str(key)[:60]}", hint)
 
 
 def malformed(path: str, message: str, hint: str) -> Problem:
-    """Something in a fleet file is not what it has to be."""
+    """The problem `fleet-object` of something in a fleet file that is not what it has to be."""
     return Problem(path=path, code="fleet-object", message=message, hint=hint)
 
 

@@ -65,7 +65,7 @@ def read_group(written: Mapping[str, Any], where: Where) -> tuple[NodeGroup | No
 
 
 def unknown_kind(name: str, path: str) -> Problem:
-    """There is no fleet of that name, or it is a machine that cannot be one."""
+    """The problem `fleet-unknown` of a name that no fleet has, or of a machine that cannot be one."""
     if refusal := refusal_of(name):
         return Problem(
             path=path, code="fleet-unknown", message=f"{name} {refusal.because}", hint=refusal.hint

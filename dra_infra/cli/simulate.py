@@ -230,7 +230,7 @@ def _to_json(placement: Placement, release: Release) -> dict[str, object]:
 
 
 def _growth(growth: Growth) -> dict[str, object]:
-    """Amounts of money are texts, so that no reader rounds them."""
+    """The growth as JSON has it; amounts of money are texts, so that no reader rounds them."""
     return {
         "verdict": growth.verdict,
         "reasons": list(growth.reasons),

@@ -345,7 +345,7 @@ class Bounds:
         return blocked, apart
 
     def _has_near(self, shape: PodShape) -> bool:
-        """There are pods that the only term of affinity names, and that wait for nobody; or it names the pod itself."""
+        """True where pods that wait for nobody are named by the only term of affinity, or it names the pod itself."""
         if len(shape.near) > 1:
             return False
         (term,) = shape.near

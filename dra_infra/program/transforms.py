@@ -1,4 +1,4 @@
-"""Transforms of resources in process: which the engine calls for a resource, in its order, and how.
+"""Calls transforms of resources in the same process: those that the engine calls for a resource, in its order.
 
 The SDK has a server for the engine to call its transforms. Here its functions are called without one: a program that is
 reviewed may make no socket. What they are given and give back is what goes over the wire.

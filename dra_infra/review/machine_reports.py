@@ -155,7 +155,7 @@ def describe_review(review: Review) -> dict[str, Any]:
 
 
 def _growth(change: GrowthChange) -> dict[str, Any]:
-    """Amounts of money are texts, so that no reader rounds them."""
+    """The growth as JSON has it; amounts of money are texts, so that no reader rounds them."""
     before, after = change.before, change.after
     return {
         "summary": str(change),

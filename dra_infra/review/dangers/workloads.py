@@ -60,7 +60,7 @@ def _by_object(index: ProgramIndex) -> defaultdict[ObjectRef, list[PodTemplate]]
 def _find_changed_pods(
     change: Change, compared: Comparison, old: list[PodTemplate], new: list[PodTemplate]
 ) -> Iterator[Danger]:
-    """What the controller of another project does when the pods of its object change."""
+    """`pods-changed`: what the controller of another project does when the pods of its object change."""
     kind = (compared.kinds or workload_kinds()).find(change.object.manifest)
     asks = any(each.claims for each in (*old, *new))
     if kind is None or not kind.on_change or not asks:
