@@ -211,15 +211,15 @@ def _walk(
     ends = walk(free, pods, is_late)
     works = works or ends.full
     told = f"{ends.states:,} states of the platform were walked through"
+    more = f"{told}, and there are more: what its pods need is not on one node alone"
     if works and ends.short:
         return JointVerdict(
             verdict="depends-on-order", reasons=_tell_waiting(ends.short), works=works, fails=ends.short
         )
-    if ends.halted:
-        return JointVerdict(verdict="not-decided", reasons=(ends.halted,))
     if not ends.is_complete:
-        why = f"{told}, and there are more: what its pods need is not on one node alone"
-        return JointVerdict(verdict="not-decided", reasons=(why,), works=works, fails=ends.short)
+        return JointVerdict(
+            verdict="not-decided", reasons=(ends.halted or more,), works=works, fails=ends.short
+        )
     if works:
         return JointVerdict(
             verdict="always", reasons=(f"{told}: all end with every pod placed",), works=works
