@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from dra_infra.catalog.driver_settings import whole_number
 from dra_infra.catalog.fleet_terms import MAX_NODES, read_terms
-from dra_infra.catalog.machines import INSTANCE_TYPE
+from dra_infra.catalog.machines import INSTANCE_TYPE, node_names
 from dra_infra.catalog.node_pools import MAX_POOLS, DescribedFleet, PoolOfGroup
-from dra_infra.catalog.records import Fact, fleet_names
+from dra_infra.catalog.records import Fact
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.names import is_dns_subdomain
@@ -96,7 +96,7 @@ def add_pools(
     room = MAX_NODES - len(fleet.nodes)
     for pool in [each for manifest in manifests for each in _read(manifest)][:MAX_POOLS]:
         own = [node for node in fleet.nodes if pool.match and pool.match.items() <= node.labels.items()]
-        machine = next((each for each in pool.machines if each in fleet_names()), "")
+        machine = next((each for each in pool.machines if each in node_names()), "")
         if not is_dns_subdomain(pool.name) or len(pool.name) > 50:
             notes.append(f"node pool {pool.name[:80]} is left out: no nodes can be called so")
             continue

@@ -155,6 +155,21 @@ def test_a_pool_without_nodes_grows_by_the_machine_that_it_names(load, manifest,
     assert "gpu.nvidia.com" in {each.metadata.name for each in fleet.classes}
 
 
+@pytest.mark.parametrize(
+    ("manifest", "machine", "gpus"),
+    [
+        (changed(EKS, instanceTypes=["big.metal", "p5.48xlarge"]), "p5.48xlarge", 8),
+        (changed(GKE, nodeConfig={"machineType": "a2-ultragpu-4g"}), "a2-ultragpu-4g", 4),
+        (changed(AKS, vmSize="Standard_ND96isr_H100_v5"), "Standard_ND96isr_H100_v5", 8),
+    ],
+)
+def test_a_pool_of_a_machine_of_a_cloud_grows_by_its_gpus(load, manifest, machine, gpus):
+    (pool,) = load(manifest).pools
+    (node,), (slice_,) = pool.spare[-1].nodes, pool.spare[-1].slices
+    assert (pool.machine, node.labels["node.kubernetes.io/instance-type"]) == (machine, machine)
+    assert len(slice_.spec.devices) == gpus
+
+
 @pytest.mark.parametrize("read", ["file", "snapshot"])
 def test_a_pool_with_nodes_grows_by_nodes_like_the_first_of_them(load, read):
     pool = changed(KARPENTER, template={"spec": {"requirements": []}})
