@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.manifests import mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
@@ -28,9 +29,6 @@ _DONE: Final = ("Failed", "Succeeded")
 _DEPTH: Final = 8
 """Most owners above a pod that are followed: a CronJob's Job's pod has two."""
 _POLICIES: Final = ("DeviceTaintRule", "LimitRange", "Namespace", "ResourceQuota", "RuntimeClass")
-_WORKLOADS: Final = frozenset(
-    {"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "ReplicationController", "StatefulSet"}
-)
 
 
 def key_of(ref: ObjectRef) -> Key:
@@ -242,7 +240,7 @@ def _find_left_out(
     if unreadable:
         yield left_out("pods", f"{count_of(unreadable, 'pod')} with malformed quantities take nothing")
     objects = (each for program in programs for each in program.objects)
-    if any(not each.has_known_name and each.ref.kind in _WORKLOADS for each in objects):
+    if any(not each.has_known_name and workload_kinds().find(each.manifest) for each in objects):
         yield left_out(
             "pods of the program", "Pulumi makes names, so those that run already count beside the new ones"
         )
