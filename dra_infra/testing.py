@@ -14,13 +14,14 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.workload_kinds import load_workload_kinds
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.placement.growth import find_growth
@@ -30,8 +31,6 @@ from dra_infra.program import synth as engine
 from dra_infra.program_objects import Program, ProgramObject
 
 __all__ = ["Claim", "Fit", "GrowthFit", "JointFit", "SynthesizedProgram", "synth"]
-
-_CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
 
 def synth(
@@ -201,7 +200,7 @@ class SynthesizedProgram:
         Raises:
             KeyError: When there is none; names the nearest one.
         """
-        claims = [each for each in self.program.objects if each.ref.kind in _CLAIM_KINDS]
+        claims = [each for each in self.program.objects if each.ref.kind in CLAIM_KINDS]
         for each in claims:
             if name in (_component_name(each), each.ref.name):
                 return Claim(self.program, each)

@@ -18,7 +18,12 @@ from dra_infra.catalog.drivers import Pins
 from dra_infra.catalog.vocabulary import product_memory
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api.decoding import can_decode, decode
-from dra_infra.kubernetes.api.resource_claim import DeviceClaim, ResourceClaim, ResourceClaimTemplate
+from dra_infra.kubernetes.api.resource_claim import (
+    CLAIM_KINDS,
+    DeviceClaim,
+    ResourceClaim,
+    ResourceClaimTemplate,
+)
 from dra_infra.kubernetes.api.resource_slice import Device, DeviceCapacity
 from dra_infra.kubernetes.cel.device_view import DeviceView
 from dra_infra.kubernetes.cel.environment import Environment
@@ -93,7 +98,7 @@ def advise_on_fleet(
 
 
 def _claim_of(manifest: Mapping[str, Any], environment: Environment) -> tuple[DeviceClaim, str] | None:
-    if manifest.get("kind") not in ("ResourceClaim", "ResourceClaimTemplate") or not can_decode(manifest):
+    if manifest.get("kind") not in CLAIM_KINDS or not can_decode(manifest):
         return None
     record = decode(manifest, minor=environment.minor).record
     if isinstance(record, ResourceClaim):

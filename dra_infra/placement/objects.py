@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
 from dra_infra.kubernetes.scheduler.extended_resources import ServedResources
@@ -17,8 +18,6 @@ from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
 from dra_infra.placement.demand import Demand, Undecided, find_classes, read_demand
 from dra_infra.program_objects import UNKNOWN
 from dra_infra.specs.compute_domains import channel_template
-
-_CLAIM_KINDS: Final = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
 
 
 class ProgramObjects:
@@ -56,7 +55,7 @@ class ProgramObjects:
             kind, (namespace, name) = str(manifest.get("kind")), identity_of(manifest)
             if kind == "DeviceClass":
                 self.classes[name] = manifest
-            elif kind in _CLAIM_KINDS:
+            elif kind in CLAIM_KINDS:
                 self._claims.setdefault((kind, name), []).append((namespace, manifest))
             elif kind == "ComputeDomain" and (made := channel_template(manifest)):
                 # The driver's controller makes it; without it the pods of a rack would not be decided.

@@ -20,7 +20,6 @@ from dra_infra.program_objects import Program, ProgramObject, get_field, group_o
 from dra_infra.review.changes import Change
 from dra_infra.review.running import NOTHING_RUNS, Key, Running, key_of
 
-CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 ROLLING_KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet")
 
 

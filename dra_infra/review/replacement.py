@@ -20,13 +20,13 @@ from typing import Any, Final
 
 from dra_infra.kubernetes.api.decoding import can_decode
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.apiserver.verdict import judge
 from dra_infra.program_objects import UNKNOWN, get_field, group_of
 from dra_infra.target import ClusterTarget
 
 _METADATA: Final = ("metadata.name", "metadata.namespace")
 _WORKLOAD: Final = ("spec.selector",)
-_CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
 _REPLACING: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("apps", "Deployment"): _WORKLOAD,
@@ -102,7 +102,7 @@ def find_replacing_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -
 
 def is_claim_kind(manifest: Mapping[str, Any]) -> bool:
     """True for a claim or a claim template, whose specs are immutable."""
-    return group_of(manifest) == "resource.k8s.io" and manifest.get("kind") in _CLAIM_KINDS
+    return group_of(manifest) == "resource.k8s.io" and manifest.get("kind") in CLAIM_KINDS
 
 
 def _find_pod_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

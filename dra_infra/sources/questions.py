@@ -12,6 +12,7 @@ from dra_infra.errors import Problem, ProgramError
 from dra_infra.explanation import AskedClaim
 from dra_infra.explanation.asking import Asking, ClusterContext, read_claim, ref_of
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
 from dra_infra.program_objects import SECRET, UNKNOWN
@@ -43,7 +44,7 @@ def ask_program(
         ProgramError: `subject-not-known` for a part that is not there, or where none is named of several with claims.
     """
     subject = ref_of(manifest)
-    if subject.kind in ("ResourceClaim", "ResourceClaimTemplate"):
+    if subject.kind in CLAIM_KINDS:
         claims, causes = _claims([manifest], around)
         return Asking(
             subject=str(subject), question=around.ask(claims) if claims else None, causes=tuple(causes)

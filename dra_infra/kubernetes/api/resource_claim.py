@@ -5,7 +5,7 @@ The status of a claim says which devices it got, who uses them, and how they are
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -28,6 +28,9 @@ from dra_infra.kubernetes.api.record import (
     Truth,
 )
 from dra_infra.kubernetes.api.resource_slice import NodeSelector, SkipNodeOperation
+
+CLAIM_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
+"""Kinds of objects that ask for devices."""
 
 
 class DeviceRequestAllocationResult(Record):

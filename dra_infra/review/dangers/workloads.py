@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.output.wording import join_words
 from dra_infra.placement.placement import Placement, WorkloadPlacement
 from dra_infra.review.changes import Change
 from dra_infra.review.comparison import (
-    CLAIM_KINDS,
     ROLLING_KINDS,
     Comparison,
     ProgramIndex,
