@@ -84,11 +84,11 @@ def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET
     )
     if review.joint is not None and review.joint.verdict != "always":
         first, *rest = describe_joint(review.joint)
-        page.add_list(
-            "orders",
-            [markdown(_short(line.strip())) for line in rest],
-            title=f"**{markdown(_short(first))}**",
-        )
+        title = f"**{markdown(_short(first))}**"
+        if rest:
+            page.add_list("orders", [markdown(_short(line.strip())) for line in rest], title=title)
+        else:
+            page.add(title)
     if review.growth is not None:
         page.add(f"**Node pools:** {markdown(_short(str(review.growth)))}")
         page.add_table(

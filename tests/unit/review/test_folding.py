@@ -105,6 +105,10 @@ def test_the_proof_that_all_at_once_never_fit_is_told_with_all_that_is_short(pla
         assert "All at once: never fit at once: 17 devices asked" in told
         assert "also too little: 930 cpu asked (930 cpu by Job ml/a); 10 nodes can serve" in told
     assert "All at once" not in render_text(platform)
+    short = replace(joint, shortages=(devices,))
+    proved = replace(platform, after=replace(after, workloads=fitting, joint=short))
+    for told in (render_text(proved), render_markdown(proved), render_markdown(proved, brief=True)):
+        assert "All at once: never fit at once: 17 devices asked; 2 nodes can serve" in told
 
 
 def test_the_label_team_of_workloads_is_known_and_has_a_colour(make):
