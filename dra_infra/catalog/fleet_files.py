@@ -223,12 +223,16 @@ def read_fleet_file(
         return first
     contents = _gather(_objects(documents), path, is_pool)
     if not contents.nodes and not contents.pools and not contents.problems:
+        keys = [] if "kind" in first else list(first)
+        near = next(filter(None, (nearest(str(key)[:60], (TOP_KEY, POOLS_KEY)) for key in keys)), "")
         contents.problems.append(
             Problem(
                 path=path,
                 code="fleet-unreadable",
                 message="the file holds no Node and no node pool",
-                hint="write it with: kubectl get nodes,resourceslices,deviceclasses -o yaml, or as nodeGroups",
+                hint=f"did you mean {near}?"
+                if near
+                else "write it with: kubectl get nodes,resourceslices,deviceclasses -o yaml, or as nodeGroups or pools",
             )
         )
     fleet = _as_fleet(

@@ -77,7 +77,7 @@ def unknown_kind(name: str, path: str) -> Problem:
     if glued and glued[2].isdigit():
         hint = f"write {glued[0]} x {glued[2]}"
     elif near:
-        hint = f"did you mean {near}? Known fleets are {', '.join(names)}; {_OTHERS}"
+        hint = f"did you mean {near}? `dra-infra catalog fleets` lists others; {_OTHERS}"
     else:
         hint = f"known fleets are {', '.join(names)}; {_OTHERS}, such as fleet.yaml"
     return Problem(path=path, code="fleet-unknown", message=f"there is no fleet {name[:80]!r}", hint=hint)

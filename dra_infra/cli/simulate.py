@@ -163,7 +163,8 @@ def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
         yield from (f"    {line}" for line in ([] if brief else _details(each)))
     if placement.workloads:
         number = count_of(len(placement.workloads), "workload")
-        counted = f"{len(fitting):,} of {number} fit on {placement.fleet.name}"
+        fit = "fits" if len(placement.workloads) == 1 else "fit"
+        counted = f"{len(fitting):,} of {number} {fit} on {placement.fleet.name}"
         yield from [counted] if brief else (f"✓ {line}" for line in tell(folded))
         yield from describe_joint(placement.joint)
         if placement.joint_at_most:

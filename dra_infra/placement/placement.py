@@ -177,10 +177,10 @@ class Order:
     def __str__(self) -> str:
         shown = [str(each) for each in self.arrivals[:_SHOWN]]
         if len(self.arrivals) > _SHOWN:
-            shown.append(f"{len(self.arrivals) - _SHOWN:,} arrivals more")
+            shown.append(count_of(len(self.arrivals) - _SHOWN, "more arrival"))
         waiting = [f"{number:,} x {owner}" for owner, number in self.pending[:_SHOWN]]
         if len(self.pending) > _SHOWN:
-            waiting.append(f"{len(self.pending) - _SHOWN:,} workloads more")
+            waiting.append(count_of(len(self.pending) - _SHOWN, "more workload"))
         return "; ".join(
             [", ".join(shown) or "nothing", *([f"pending: {', '.join(waiting)}"] if waiting else [])]
         )
@@ -234,7 +234,8 @@ class Shortage:
         shown = self.by if len(self.by) <= _SHOWN else sorted(self.by, key=lambda each: -each[1])[:_SHOWN]
         parts = [f"{self.show(amount)} by {who}" for who, amount in shown]
         if len(self.by) > _SHOWN:
-            parts.append(f"{len(self.by) - _SHOWN:,} workloads more")
+            rest = sum(amount for _, amount in self.by) - sum(amount for _, amount in shown)
+            parts.append(f"{self.show(rest)} by others")
         who = f" ({', '.join(parts)})" if parts else ""
         nodes = count_of(self.nodes, "node")
         return f"{self.show(self.asked)} asked{who}; {nodes} can serve pods that ask for {self.show(self.there)} at once"

@@ -222,6 +222,20 @@ def test_file_without_groups_is_refused(write, content):
     assert [problem.code for problem in caught.value.problems] == ["fleet-object"]
 
 
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        ("pool: []", "did you mean pools?"),
+        ("nodegroups: []", "did you mean nodeGroups?"),
+        ("kind: Pool", "write it with: kubectl get"),
+    ],
+)
+def test_a_file_without_nodes_is_refused_with_what_to_write(write, content, hint):
+    with pytest.raises(FleetError) as caught:
+        load_fleet(write(content))
+    assert [(each.code, hint in each.hint) for each in caught.value.problems] == [("fleet-unreadable", True)]
+
+
 def test_misspelt_keys_get_the_nearest_name(write):
     with pytest.raises(FleetError) as caught:
         load_fleet(write({"nodeGroups": [{"kind": "l4", "lables": {}}]}))

@@ -226,7 +226,7 @@ def test_pods_of_many_sizes_of_cpu_are_decided_where_their_states_are_not_all_kn
     (told,) = joint.reasons
     assert told == (
         "930 cpu asked (60 cpu by Deployment ml/w29, 58 cpu by Deployment ml/w28, 56 cpu by Deployment ml/w27, "
-        "54 cpu by Deployment ml/w26, 52 cpu by Deployment ml/w25, 50 cpu by Deployment ml/w24, 24 workloads more); "
+        "54 cpu by Deployment ml/w26, 52 cpu by Deployment ml/w25, 50 cpu by Deployment ml/w24, 600 cpu by others); "
         "10 nodes can serve pods that ask for 640 cpu at once"
     )
 
