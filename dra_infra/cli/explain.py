@@ -145,14 +145,13 @@ def tell_code(code: str, *, as_json: bool) -> int:
 
 
 def _wrapped(text: str) -> Iterator[str]:
-    """The lines of a Markdown *text* for a terminal: paragraphs wrapped, code indented."""
-    is_code = False
-    for line in text.splitlines():
-        if line.startswith("```"):
-            is_code = not is_code
-        elif is_code:
-            yield f"{_CODE}{line}".rstrip()
-        else:
+    """The lines of a Markdown *text* for a terminal: paragraphs and items wrapped as one each, code indented."""
+    # Code stands between odd and even fences; of the rest a line goes on with the one above, save after a blank and at an item.
+    for number, block in enumerate(re.split(r"^```.*\n?", text, flags=re.MULTILINE)):
+        if number % 2:
+            yield from (f"{_CODE}{line}".rstrip() for line in block.splitlines())
+            continue
+        for line in re.sub(r"(?<!\n)\n(?!\n|- |\||$)", " ", block).splitlines():
             below = "  " if line.startswith("- ") else ""
             yield from textwrap.wrap(
                 line, _COLUMNS, subsequent_indent=below, break_long_words=False, break_on_hyphens=False

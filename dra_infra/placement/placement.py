@@ -13,7 +13,7 @@ from dra_infra.explanation.records import FitVerdict
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Billing, Fleet, NodePool
 from dra_infra.kubernetes.scheduler.pod_resources import show_amount
-from dra_infra.output.wording import count_of
+from dra_infra.output.wording import count_of, join_words
 
 
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)
@@ -350,6 +350,9 @@ class Growth:
             )
         ]
         cost = f", +{self.billing.show(self.added_cost)}" if self.added_cost is not None else ""
+        unpriced = [pool.name for pool in self.pools if pool.price is None]
+        if 0 < len(unpriced) < len(self.pools):
+            cost += f" (counted in nodes, for there is no price for {join_words(unpriced)})"
         unsure = "" if self.is_cheapest else "; a cheaper growth was not ruled out"
         order = (
             "" if self.joint.verdict == "always" else "; whether all fit then depends on the order of arrival"

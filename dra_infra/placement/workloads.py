@@ -75,10 +75,13 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
             notes.append(f"{_ref(manifest)} is not looked at: its pod spec {ONLY_AFTER_UP}")
         elif not templates and manifest.get("kind") == "TrainJob":
             notes.append(f"{_ref(manifest)} is not placed here: its runtime is not in the input, or runs MPI")
-        elif not makes_pods and holds_claims(manifest.get("spec")):
-            notes.append(
-                f"{_ref(manifest)} uses claims and is not placed here: its kind is not known to make pods (--kinds FILE names one)"
+        elif not templates and holds_claims(manifest.get("spec")):
+            why = (
+                "no pods are where its kind is known to have them (--kinds FILE says where)"
+                if makes_pods
+                else "its kind is not known to make pods (--kinds FILE names one)"
             )
+            notes.append(f"{_ref(manifest)} uses claims and is not placed here: {why}")
         workloads += [
             _read_workload(template, manifest, objects)
             for template in templates

@@ -440,6 +440,15 @@ def test_a_pod_of_a_cluster_that_is_called_like_a_code_can_be_named(command, tmp
     assert (said.code, said.codes) == (2, {"kubeconfig-unreadable"})
 
 
+def test_the_text_of_a_code_is_wrapped_by_paragraph_and_its_code_is_left_as_it_is(command, tmp_path):
+    said = command("explain", "product-name-in-others", cwd=tmp_path).out
+    paragraph, example = said.split("\n\n")[1:3]
+    *full, _last = paragraph.splitlines()
+    assert len(full) > 3
+    assert all(80 < len(line) <= 100 for line in full)
+    assert [line[:4] for line in example.splitlines()] == ["    "] * 2
+
+
 @pytest.mark.parametrize(("name", "code"), [("count-belw-one", "count-below-one"), ("train", None)])
 def test_a_slip_of_a_code_is_told_with_the_code(command, tmp_path, monkeypatch, name, code):
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))

@@ -181,6 +181,8 @@ def test_of_two_pools_the_cheaper_one_grows_and_without_prices_the_fewest_nodes_
     partly = sizes({"dear": (0, 9, "9.99"), "unknown": (0, 9, None)}, w8=3)
     assert sum(partly.added) == 3
     assert partly.added_cost is None or partly.added == (3, 0)
+    assert "(counted in nodes, for there is no price for unknown); " in str(partly)
+    assert "no price" not in str(sizes({"a": (0, 9, None), "b": (0, 9, None)}, w8=3))
 
 
 def test_what_never_fits_is_proven_at_the_limits():

@@ -230,6 +230,15 @@ def test_workloads_in_one_placement_give_the_answers_that_they_give_alone(build)
         )
 
 
+def test_an_object_whose_pods_are_not_where_its_kind_has_them_is_named(build):
+    spec = {"replicatedJob": [{"name": "w", "template": {"spec": build.pod_spec("template:t")}}]}
+    job_set = build.an_object("JobSet", "train", apiVersion="jobset.x-k8s.io/v1alpha2", spec=spec)
+    placement = place([job_set], build.a_fleet(build.gpus("n")))
+    assert placement.workloads == ()
+    (note,) = placement.notes
+    assert note.startswith("JobSet ml/train uses claims and is not placed here: no pods are where its kind is")
+
+
 def test_a_custom_resource_whose_pods_use_claims_is_named(build):
     jobs = {
         "replicatedJobs": [
