@@ -269,7 +269,9 @@ def _tell_never(kinds: Sequence[NodeKind], pods: Sequence[EqualPods], packed: As
 
 def _tell_waiting(order: Order) -> tuple[str, ...]:
     owner, number = order.pending[0]
-    more = f" and pods of {count_of(len(order.pending) - 1, 'more workload')}" if len(order.pending) > 1 else ""
+    more = (
+        f" and pods of {count_of(len(order.pending) - 1, 'more workload')}" if len(order.pending) > 1 else ""
+    )
     return (f"{count_of(number, 'pod')} of {owner}{more} can be left pending",)
 
 

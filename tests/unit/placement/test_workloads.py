@@ -236,7 +236,9 @@ def test_an_object_whose_pods_are_not_where_its_kind_has_them_is_named(build):
     placement = place([job_set], build.a_fleet(build.gpus("n")))
     assert placement.workloads == ()
     (note,) = placement.notes
-    assert note.startswith("JobSet ml/train uses claims and is not placed here: no pods are where its kind is")
+    assert note.startswith(
+        "JobSet ml/train uses claims and is not placed here: no pods are where its kind is"
+    )
 
 
 def test_a_custom_resource_whose_pods_use_claims_is_named(build):
