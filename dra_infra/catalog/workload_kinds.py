@@ -26,6 +26,7 @@ from dra_infra.kubernetes.api.workload_kinds import (
     WorkloadKinds,
     read_steps,
 )
+from dra_infra.output.wording import nearest
 
 _MAX_BYTES: Final = 2**20
 _HINT: Final = (
@@ -117,6 +118,16 @@ class _Entries(_Entry):
     kinds: Annotated[list[_KindEntry], Field(max_length=256)]
 
 
+_KEYS: Final = sorted(
+    {
+        field.alias or name
+        for entry in (_Entries, _KindEntry, _PartEntry, _NumberEntry)
+        for name, field in entry.model_fields.items()
+    }
+)
+"""Every key of a file with kinds."""
+
+
 @cache
 def workload_kinds() -> WorkloadKinds:
     """The kinds of Kubernetes, and those of other projects that the catalogue knows."""
@@ -179,9 +190,9 @@ def _unreadable(file: Path, why: str) -> ProblemsError:
 def _problems(error: ValidationError, file: str) -> Iterator[Problem]:
     for each in error.errors(include_url=False, include_input=False):
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in each["loc"])
-        yield Problem(
-            path=f"{file}{path}",
-            code="workload-kind-malformed",
-            message=each["msg"],
-            hint=_HINT,
-        )
+        message, hint = each["msg"], _HINT
+        if each["type"] == "extra_forbidden":
+            key = str(each["loc"][-1])[:60]
+            near = nearest(key, _KEYS)
+            message, hint = f"there is no {key} here", f"did you mean {near}?" if near else _HINT
+        yield Problem(path=f"{file}{path}", code="workload-kind-malformed", message=message, hint=hint)

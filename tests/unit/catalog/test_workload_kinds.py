@@ -198,3 +198,19 @@ def test_a_malformed_kind_is_named_with_its_place(document: dict[str, Any], path
     with pytest.raises(ProblemsError) as caught:
         read_workload_kinds(document, "kinds.yaml")
     assert [(each.path, each.code) for each in caught.value.problems] == [(path, "workload-kind-malformed")]
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"), [("templat", "did you mean template?"), ("zzz", "write kinds: with kind")]
+)
+def test_a_misspelt_key_gets_the_nearest_name(key: str, hint: str):
+    kind = {"kind": "X", "group": "g.io", "parts": [{key: "spec.t"}]}
+    with pytest.raises(ProblemsError) as caught:
+        read_workload_kinds({"kinds": [kind]}, "kinds.yaml")
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.message) == (
+        f"kinds.yaml.kinds[0].parts[0].{key}",
+        f"there is no {key} here",
+    )
+    assert problem.hint is not None
+    assert problem.hint.startswith(hint)
