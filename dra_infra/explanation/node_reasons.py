@@ -25,7 +25,7 @@ _STEPS: Final = 20_000
 """Steps of the search that finds out whether free devices would do; the rest is not known then."""
 
 _HELD: Final = {
-    "device": "running pods hold too many of them",
+    "device": "other pods hold too many of them",
     "capacity": "running pods hold too much of their capacity",
     "counters": "running pods hold too much of the counters that they share",
     "compatibility groups": "running pods hold devices of other compatibility groups",

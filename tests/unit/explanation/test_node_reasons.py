@@ -110,7 +110,7 @@ def test_devices_in_use_are_told_apart_from_too_few():
     found = find(slices=[a_slice("d0", "d1")], claims=[a_claim(a_leaf(2))], allocated={"devices": used})
     assert (found.code, said(found)) == (
         "devices-in-use",
-        "enough devices match, but running pods hold too many of them",
+        "enough devices match, but other pods hold too many of them",
     )
 
 
