@@ -70,16 +70,16 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
     workloads: list[Workload] = []
     notes: list[str] = []
     for manifest, templates in _find_templates(objects):
-        makes_pods = objects.kinds.find(manifest) is not None
-        if not templates and makes_pods and find_unknown(manifest.get("spec"), "spec"):
+        kind = objects.kinds.find(manifest)
+        if not templates and kind is not None and find_unknown(manifest.get("spec"), "spec"):
             notes.append(f"{_ref(manifest)} is not looked at: its pod spec {ONLY_AFTER_UP}")
         elif not templates and manifest.get("kind") == "TrainJob":
             notes.append(f"{_ref(manifest)} is not placed here: its runtime is not in the input, or runs MPI")
-        elif not templates and holds_claims(manifest.get("spec")):
+        elif not templates and (kind is None or kind.parts) and holds_claims(manifest.get("spec")):
             why = (
-                "no pods are where its kind is known to have them (--kinds FILE says where)"
-                if makes_pods
-                else "its kind is not known to make pods (--kinds FILE names one)"
+                "its kind is not known to make pods (--kinds FILE names one)"
+                if kind is None
+                else "no pods are where its kind is known to have them (--kinds FILE says where)"
             )
             notes.append(f"{_ref(manifest)} uses claims and is not placed here: {why}")
         workloads += [

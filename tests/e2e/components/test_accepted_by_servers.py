@@ -14,6 +14,7 @@ from dra_infra.program.synth import synth, synth_function
 from tests.arguments.calls import Call, Drawn, run
 from tests.arguments.programs import FAMILY, sane
 from tests.e2e.components.objects import CRDS, define, definitions, make_namespaces, refusal
+from tools import workload_crds
 
 pytestmark = pytest.mark.e2e
 
@@ -101,6 +102,11 @@ def test_an_example_is_taken_by_the_server_of_every_minor(example, minor, server
     manifests = [each.manifest for each in program.objects]
     if any(each["kind"] == FOREIGN for each in manifests):
         define(server, definitions(request.getfixturevalue("folder_of_crds") / CRDS["0.5"]))
+    kinds = {(each["apiVersion"].partition("/")[0], each["kind"]) for each in manifests}
+    of_kinds = (each for module in workload_crds.load() for each in module.definitions())
+    define(
+        server, [each for each in of_kinds if (each["spec"]["group"], each["spec"]["names"]["kind"]) in kinds]
+    )
     make_namespaces(server, [each for each in manifests if each["kind"] != "Namespace"])
     assert [told for each in manifests if (told := refusal(server, each))] == []
 

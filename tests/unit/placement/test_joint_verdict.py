@@ -252,7 +252,9 @@ def test_an_assignment_that_first_fit_misses_is_found_and_played():
 def test_an_order_that_places_all_pods_is_told_where_the_walk_comes_to_no_end(monkeypatch):
     halted = orders.Ends(halted="the attempt of Deployment ml/b ends on a node")
     monkeypatch.setattr("dra_infra.placement.joint_verdict.walk", lambda *_: halted)
-    monkeypatch.setattr("dra_infra.placement.joint_verdict.find_bounds", lambda *_: fillings.Halted("late"))
+    monkeypatch.setattr(
+        "dra_infra.placement.joint_verdict.find_bounds", lambda *_, **__: fillings.Halted("late")
+    )
     shared = [build.a_class(), build.a_claim("pair", build.a_request(count=2))]
     users = [build.a_deployment(name, "claim:pair") for name in ("a", "b")]
     joint = place([*shared, *users], build.a_fleet(build.gpus("n0"), build.gpus("n1"))).joint
