@@ -33,7 +33,9 @@ class Drained:
     joint: JointVerdict
 
     def __str__(self) -> str:
-        others = f", or another of {self.alike:,} like it" if self.alike > 1 else ""
+        others = f", or one of {self.alike - 1:,} other nodes like it" if self.alike > 1 else ""
+        if self.alike == 2:
+            others = ", or the other node like it"
         return f"With {self.node} drained{others}: {self.joint}"
 
 

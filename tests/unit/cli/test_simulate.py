@@ -169,7 +169,9 @@ def test_one_node_of_each_kind_is_drained_in_turn(tmp_path, ones, code, verdict)
     (drained,) = found["drained"]
     assert (drained["node"], drained["alike"]) == ("hgx-h100-0", 3)
     assert drained["joint"]["verdict"] == verdict
-    assert "With hgx-h100-0 drained, or another of 3 like it: " in simulate(*options).stdout
+    assert "With hgx-h100-0 drained, or one of 2 other nodes like it: " in simulate(*options).stdout
+    two = simulate(path, "--fleet", "hgx-h100 x 2", "--drain", "1").stdout
+    assert "With hgx-h100-0 drained, or the other node like it: " in two
 
 
 def test_each_kind_of_node_is_drained_by_itself(tmp_path):
