@@ -32,13 +32,11 @@ from dra_infra.placement.integer_programs import (
     has_solver,
     pack,
 )
-from dra_infra.placement.orders import Player, walk
+from dra_infra.placement.orders import Player, find_full, find_short, walk
 from dra_infra.placement.placement import JointVerdict, Order
 
 _FEW: Final = 500
 """States of nodes that are looked at first: with few pods a node, no more are needed."""
-_TRIES: Final = 8
-"""Orders that are tried where the states of nodes are not known."""
 
 
 def judge_jointly(
@@ -69,16 +67,13 @@ def judge_jointly(
     found: JointVerdict | None = None
     # A node of partitioned devices has too many states to know them all. Those with few pods are enough where there are
     # many nodes for the pods; that all find room or never do, they cannot show.
-    for limit in (FILLINGS_LIMIT,) if first.pending else (_FEW, FILLINGS_LIMIT):
+    for limit in (_FEW, FILLINGS_LIMIT):
         found = _judge_states(free, workloads, first, is_late, limit)
         if found is not None and found.verdict != "not-decided":
             return found
-    if found is None:
-        return _walk(free, pods, None if first.pending else first, is_late)
-    works = _try_orders(free, pods, first) if first.pending else None
-    if works is None:
-        return found
-    return JointVerdict(verdict="depends-on-order", reasons=_tell_waiting(first), works=works, fails=first)
+        if limit == _FEW and (tried := _try_orders(free, pods, first)):
+            return tried
+    return found or _walk(free, pods, None if first.pending else first, is_late)
 
 
 def _judge_states(
@@ -102,15 +97,12 @@ def _judge_states(
     return _judge_orders(free, states, first, states.pods)
 
 
-def _try_orders(free: FreeFleet, pods: Sequence[EqualPods], order: Order) -> Order | None:
-    """An order that places all pods, of those in which pods come first that waited in the one before."""
-    for _ in range(_TRIES):
-        waiting = {owner for owner, _ in order.pending}
-        pods = sorted(pods, key=lambda each: all(owner not in waiting for owner, _, _ in each.members))
-        order = Player(free, pods).finish()
-        if not order.pending:
-            return order
-    return None
+def _try_orders(free: FreeFleet, pods: Sequence[EqualPods], first: Order) -> JointVerdict | None:
+    """The verdict where an order that is likely to end otherwise than the first one does."""
+    works, fails = (find_full(free, pods, first), first) if first.pending else (first, find_short(free, pods))
+    if works is None or fails is None:
+        return None
+    return JointVerdict(verdict="depends-on-order", reasons=_tell_waiting(fails), works=works, fails=fails)
 
 
 def _bound(

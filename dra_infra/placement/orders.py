@@ -21,6 +21,8 @@ STATES_LIMIT: Final = 20_000
 """States of a platform before the walk through all of them is given up."""
 NODES_LIMIT: Final = 200_000
 """Nodes of all states of a walk together, which is what it costs; a limit of time would make the answer a matter of the machine."""
+_TRIES: Final = 8
+"""Orders that are tried, or kinds of pods for which they are."""
 
 
 @dataclass(slots=True)
@@ -106,6 +108,47 @@ class Player:
         waiting.pods -= 1
         if not waiting.pods:
             self._waiting[which].remove(waiting)
+
+
+def find_full(free: FreeFleet, pods: Sequence[EqualPods], order: Order) -> Order | None:
+    """An order that places all pods, of those in which pods come first that waited in the one before."""
+    for _ in range(_TRIES):
+        waiting = {owner for owner, _ in order.pending}
+        pods = sorted(pods, key=lambda each: all(owner not in waiting for owner, _, _ in each.members))
+        order = Player(free, pods).finish()
+        if not order.pending:
+            return order
+    return None
+
+
+def find_short(free: FreeFleet, pods: Sequence[EqualPods]) -> Order | None:
+    """An order that leaves a pod pending, of those in which others are spread over the nodes before pods of one kind come.
+
+    The others come kind after kind, or one of each to every node, which leaves different gaps in partitioned devices.
+    """
+    for last in sorted(range(len(pods)), key=lambda each: pods[each].count)[:_TRIES]:
+        others = [which for which, each in enumerate(pods) if which != last and not each.on_each]
+        by_kind = [which for which in others for _ in range(pods[which].count)]
+        rounds = range(max((pods[which].count for which in others), default=0))
+        in_turn = [which for number in rounds for which in others if number < pods[which].count]
+        for arrivals, step in ((by_kind, 1), (in_turn, len(others))):
+            order = _spread(free, pods, arrivals, step)
+            if order.pending:
+                return order
+    return None
+
+
+def _spread(free: FreeFleet, pods: Sequence[EqualPods], arrivals: Sequence[int], step: int) -> Order:
+    """Play arrivals, so many in turn on each node that takes them, and then all other pods."""
+    player = Player(free, pods)
+    nodes = len(free.cluster.nodes)
+    full: set[int] = set()
+    for number, which in enumerate(arrivals):
+        if which not in full and not any(
+            player.arrive(which, (number // step + more) % nodes) for more in range(nodes)
+        ):
+            full.add(which)
+    return player.finish()
 
 
 @dataclass(slots=True)
