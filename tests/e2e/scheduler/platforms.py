@@ -102,20 +102,24 @@ def _play(stage: Stage, scenario: Scenario, order: Order) -> list[str]:
     pods = {each["metadata"]["name"]: each for each in scenario.pods}
     arriving = [_send(pods[each.owner.name], each.node) for each in order.arrivals]
     waiting = [pods[owner.name] for owner, _ in order.pending]
-    pending = _create_all(stage, [*arriving, *waiting], bound=arriving)
+    pending = _create_all(stage, [*arriving, *waiting], bound=arriving, in_turn=True)
     expected = [each["metadata"]["name"] for each in waiting]
     if sorted(pending) != sorted(expected):
         return [f"{scenario}: in the order {order} these wait: {pending}, we said {expected}"]
     return []
 
 
-def _create_all(stage: Stage, pods: Sequence[Manifest], *, bound: Sequence[Manifest]) -> list[str]:
+def _create_all(
+    stage: Stage, pods: Sequence[Manifest], *, bound: Sequence[Manifest], in_turn: bool = False
+) -> list[str]:
     """Create pods one after the other; the names of those that wait at the end. All are removed again.
 
     Args:
         stage: The control plane.
         pods: In the order in which they are created.
         bound: Those that are waited for: a pod that was refused is tried again, some seconds after another one came.
+        in_turn: Each of them is, before the next one is created. A scheduler that has not seen yet what the order before
+            left free tries a pod again, and another one would take its place meanwhile.
     """
     made: list[Manifest] = []
     # The scheduler has seen that the pods of the order before are gone.
@@ -124,16 +128,11 @@ def _create_all(stage: Stage, pods: Sequence[Manifest], *, bound: Sequence[Manif
         for pod in pods:
             made.append(pod)
             stage.create(pod)
-        with suppress(WaitTimeoutError):
-            for pod in bound:
-                name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
-                stage.api.wait_until(
-                    "v1/Pod",
-                    name,
-                    lambda seen: seen["spec"].get("nodeName"),
-                    namespace=namespace,
-                    timeout=RETRY_SECONDS,
-                )
+            if in_turn and pod in bound:
+                _wait_until_bound(stage, pod)
+        for pod in bound:
+            if not _wait_until_bound(stage, pod):
+                break
         return [
             each["metadata"]["name"]
             for each in made
@@ -146,6 +145,21 @@ def _create_all(stage: Stage, pods: Sequence[Manifest], *, bound: Sequence[Manif
             stage.remove(pod)
         for namespace in {each["metadata"]["namespace"] for each in made}:
             stage.wait_until_free(namespace)
+
+
+def _wait_until_bound(stage: Stage, pod: Manifest) -> bool:
+    """True once a pod is on a node; false where it is not after half a minute."""
+    name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+    with suppress(WaitTimeoutError):
+        stage.api.wait_until(
+            "v1/Pod",
+            name,
+            lambda seen: seen["spec"].get("nodeName"),
+            namespace=namespace,
+            timeout=RETRY_SECONDS,
+        )
+        return True
+    return False
 
 
 def _send(pod: Manifest, node: str) -> Manifest:
