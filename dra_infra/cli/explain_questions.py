@@ -42,7 +42,7 @@ from dra_infra.explanation.asking import Asking, ClusterContext, find_subject, r
 from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
-from dra_infra.placement.joint import find_quota_refusal, find_workload
+from dra_infra.placement.joint import find_workload
 from dra_infra.placement.objects import ProgramObjects
 from dra_infra.placement.placement import JointVerdict
 from dra_infra.placement.scheduling import place
@@ -115,20 +115,25 @@ def read_offline(
     taken = Running.of(cluster, program).taken
     objects = ProgramObjects(manifests, chosen.classes, release, taken.policies, known)
     asking = ask_program(manifest, around, manifests, running, part=subject.part, kinds=known)
-    if refusal := find_quota_refusal(objects, subject, taken.made):
-        quota = Problem(path=asking.subject, code="quota-refuses", message=refusal)
-        asking = replace(asking, causes=(*asking.causes, quota))
     joint = None
-    if find_workload(objects, subject):
+    if workload := find_workload(objects, subject):
         end = time.monotonic() + timeout
-        joint = place(
+        placed = place(
             manifests,
             chosen,
             taken=taken,
             release=release,
             is_late=lambda: time.monotonic() > end,
             kinds=known,
-        ).joint
+        )
+        joint = placed.joint
+        refused = [
+            Problem(path=asking.subject, code=reason.code, message=reason.message)
+            for each in placed.workloads
+            for reason in (each.reasons if each.owner == workload.owner else ())
+            if reason.code == "quota-refuses"
+        ]
+        asking = replace(asking, causes=(*asking.causes, *refused))
     return Found(
         asking=asking,
         where=chosen.name,

@@ -154,7 +154,7 @@ class _Search:
 
     def _propose(self, top: OpenProgram) -> Added | None:
         """The growth that an integer program finds; None where there is no program for it, or no answer."""
-        made, _ = ObjectMakers(top.objects, self._taken.made).make_together(top.arriving)
+        made, _ = ObjectMakers(top, self._taken.made).make_together(top.arriving)
         workloads = [(each, each.plan) for each in made if isinstance(each.plan, PodPlan)]
         if len(workloads) < len(made) or not has_solver() or not are_nodes_apart(top.free, workloads):
             return None

@@ -17,9 +17,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_claim
@@ -36,67 +37,82 @@ from dra_infra.placement.objects import ProgramObjects
 from dra_infra.placement.placement import NodePlacement, Order
 from dra_infra.placement.workloads import find_bystanders, find_workloads, plan_claim
 
-_MOST: Final = 10_000
-"""Pods of one workload that are counted."""
-
 
 class ObjectMakers:
     """Makes the pods and claims of a program, one after the other, as far as quotas let it.
 
     Args:
-        objects: The program.
+        program: The program, on its fleet.
         made: What others have made, by namespace.
     """
 
-    def __init__(self, objects: ProgramObjects, made: Mapping[str, Use]) -> None:
+    def __init__(self, program: OpenProgram, made: Mapping[str, Use]) -> None:
+        objects, self._program = program.objects, program
         self._quotas = Quotas(objects.policies, made)
+        self._refused_claims: dict[ObjectRef, str] = {}
         if self._quotas:
             names, bridged = objects.extended_names, objects.release.enabled(GATE)
             for manifest in objects.manifests:
                 if manifest.get("kind") == "ResourceClaim":
-                    metadata = manifest.get("metadata")
-                    namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else ""
+                    metadata = mapping(manifest.get("metadata"))
+                    namespace = str(metadata.get("namespace") or "default")
                     use = count_claim(manifest.get("spec"), names, bridged=bridged)
-                    if not self._quotas.refusal(str(namespace or ""), use):
-                        self._quotas.charge(str(namespace or ""), use)
+                    if refusal := self._quotas.refusal(namespace, use):
+                        ref = ObjectRef("ResourceClaim", str(metadata.get("name")), namespace)
+                        self._refused_claims[ref] = f"{ref} is refused, for {refusal}"
+                    else:
+                        self._quotas.charge(namespace, use)
 
     def count_alone(self, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
         """How many of the wanted pods are made while the program makes no others, and what refuses the next one."""
         if not self._quotas:
             return wanted, ""
-        return _make(self._quotas.copy(), owner, plan, wanted)
+        return self._make(self._quotas.copy(), owner, plan, wanted)
 
-    def make_together(self, workloads: Sequence[Workload]) -> tuple[list[Workload], list[str]]:
-        """The workloads with the pods that are made, one workload after the other; and what refuses the others."""
+    def make_together(self, workloads: Sequence[Workload]) -> tuple[list[Workload], dict[ObjectRef, str]]:
+        """The workloads with the pods that are made, one workload after the other; and what refuses others of them.
+
+        Before them come the pods that no node lets in, for quotas count these too.
+        """
+        if not self._quotas:
+            return list(workloads), {}
         made: list[Workload] = []
-        notes: list[str] = []
+        refused: dict[ObjectRef, str] = {}
         quotas = self._quotas.copy()
-        for each in workloads:
-            if not self._quotas or each.replicas is None or not isinstance(each.plan, PodPlan):
-                made.append(each)
-                continue
-            number, refusal = _make(quotas, each.owner, each.plan, each.replicas)
+        for each in (*self._program.left_out, *workloads):
+            plan, number = each.plan, each.replicas
+            if isinstance(plan, PodPlan):
+                wanted = self._program.free.answer(plan).eligible if number is None else number
+                most, refusal = self._make(quotas, each.owner, plan, wanted)
+                number = number if number is None else most
+                if refusal:
+                    alone, why = self.count_alone(each.owner, plan, wanted)
+                    beside = f"{each.owner} gets {most} of {wanted} pods beside the others: {refusal}"
+                    refused[each.owner] = (
+                        f"{each.owner}: {show_refusal(alone, wanted, why)}" if why else beside
+                    )
             made.append(replace(each, replicas=number))
-            if number < self.count_alone(each.owner, each.plan, each.replicas)[0]:
-                notes.append(
-                    f"{each.owner} gets {number} of {each.replicas} pods beside the others: {refusal}"
-                )
-        return made, notes
+        # A gang that is not made whole does nothing.
+        cut = {each.owner.whole for each in made if each.gang and each.owner in refused}
+        made = [replace(each, replicas=0) if each.owner.whole in cut else each for each in made]
+        return made[len(self._program.left_out) :], refused
 
-
-def find_quota_refusal(objects: ProgramObjects, owner: ObjectRef, made: Mapping[str, Use]) -> str:
-    """Says what quotas refuse of one workload while the program makes no others, in the user's words; empty for nothing.
-
-    Args:
-        objects: The program.
-        owner: The workload.
-        made: What others have made, by namespace.
-    """
-    each = find_workload(objects, owner)
-    if each is not None and isinstance(each.plan, PodPlan) and each.replicas:
-        number, refusal = ObjectMakers(objects, made).count_alone(owner, each.plan, each.replicas)
-        return show_refusal(number, each.replicas, refusal) if refusal else ""
-    return ""
+    def _make(self, quotas: Quotas, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
+        """Make as many of the wanted pods as quotas let; how many these are, and what refuses the next one."""
+        unmade = (self._refused_claims.get(entry.object, "") for entry in plan.entries if entry.shared)
+        unset = quotas.find_unset(owner.namespace, plan.spec)
+        why = next(filter(None, unmade), f"a pod is refused, for {unset}" if unset else "")
+        if why:
+            return (0, why) if wanted else (0, "")
+        number = min(wanted, quotas.room(owner.namespace, sum((use for _, use in plan.made), Use())))
+        for _, use in plan.made:
+            quotas.charge(owner.namespace, Use({key: amount * number for key, amount in use.items()}))
+        for what, use in plan.made if number < wanted else ():
+            refusal = quotas.refusal(owner.namespace, use)
+            if refusal:
+                return number, f"{what} is refused, for {refusal}"
+            quotas.charge(owner.namespace, use)
+        return number, ""
 
 
 def find_workload(objects: ProgramObjects, owner: ObjectRef) -> Workload | None:
@@ -117,16 +133,6 @@ def show_refusal(number: int, wanted: int, refusal: str) -> str:
     return f"{number} of {wanted} pods are made: {refusal}"
 
 
-def _make(quotas: Quotas, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
-    for number in range(min(wanted, _MOST)):
-        for what, use in plan.made:
-            refusal = quotas.refusal(owner.namespace, use)
-            if refusal:
-                return number, f"{what} is refused, for {refusal}"
-            quotas.charge(owner.namespace, use)
-    return wanted, ""
-
-
 @dataclass(frozen=True, slots=True)
 class OpenProgram:
     """A program on a fleet, of which nothing is placed yet.
@@ -134,7 +140,9 @@ class OpenProgram:
     Args:
         objects: Of the program.
         workloads: What is placed, with the pods that each needs beside it, or with what of its affinity is left out.
-        bystanders: Workloads without claims that some node lets in, or of which that is not known.
+        bystanders: Workloads without claims that some node lets in, or would if it were not cordoned, or of which that is
+            not known.
+        left_out: The other workloads without claims.
         free: The fleet without what is taken of it.
         notes: What of the program is not placed.
     """
@@ -142,6 +150,7 @@ class OpenProgram:
     objects: ProgramObjects
     workloads: Sequence[Workload]
     bystanders: Sequence[Workload]
+    left_out: Sequence[Workload]
     free: FreeFleet
     notes: Sequence[str]
 
@@ -185,14 +194,24 @@ def open_program(
     running = None if taken.pods is None else free.running
     settled = [_settle(each, shapes, aside, running, objects.namespaces) for each in workloads]
     beside: list[Workload] = []
+    left_out: list[Workload] = []
     for each in others:
-        if isinstance(each.plan, PodPlan) and all(free.refusals(each.plan)):
+        if isinstance(each.plan, PodPlan) and not _is_let_in(free, each.plan):
+            left_out.append(each)
             notes.append(
                 f"{each.owner} is left out: it uses no devices, and no node of {fleet.name} lets its pods in"
             )
         else:
             beside.append(_settle(each, {**shapes, **aside}, {}, running, objects.namespaces))
-    return OpenProgram(objects, settled, beside, free, notes)
+    return OpenProgram(objects, settled, beside, left_out, free, notes)
+
+
+def _is_let_in(free: FreeFleet, plan: PodPlan) -> bool:
+    """A node lets the pods in, or would if it were not cordoned."""
+    return any(
+        not refusal or (node.unschedulable and not plan.filter.refusal(replace(node, unschedulable=False)))
+        for refusal, node in zip(free.refusals(plan), free.cluster.nodes, strict=True)
+    )
 
 
 def in_order(workloads: Sequence[Workload]) -> list[int]:

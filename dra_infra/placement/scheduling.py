@@ -115,7 +115,7 @@ def place(
     """
     opened = open_program(manifests, fleet, taken, release, is_late=is_late, kinds=kinds)
     objects, workloads, free = opened.objects, opened.workloads, opened.free
-    makers = ObjectMakers(objects, taken.made)
+    makers = ObjectMakers(opened, taken.made)
     scheduler = _Scheduler(free, makers)
     answers = scheduler.place_gangs(workloads, [scheduler.place_alone(each) for each in workloads])
     order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
@@ -124,7 +124,8 @@ def place(
     together = place_together(free, made)
     joint = dict(zip(order, together.pods, strict=False))
     placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(answers))
-    verdict = _judge_jointly(free, placed, makers, wanted, made, together.order, refused, is_late)
+    verdict = _judge_jointly(free, placed, wanted, together.order, refused, is_late)
+    told = {each.owner for each in placed if any(reason.code == "quota-refuses" for reason in each.reasons)}
     return Placement(
         fleet=fleet,
         workloads=placed,
@@ -135,7 +136,7 @@ def place(
             *opened.notes,
             *(f"{each.path}: {each.message}" for each in free.cluster.problems),
             *_name_policies(objects, workloads),
-            *(each for each in refused if each not in verdict.reasons),
+            *(text for owner, text in refused.items() if owner not in told and text not in verdict.reasons),
         ),
         headroom=count_headroom(free.attempts, free.in_use, together.in_use, objects.readable_classes)
         if with_headroom
@@ -154,7 +155,7 @@ def place_claim(
     """Where one pod can go that uses nothing but the given claim or claim template."""
     opened = open_program(manifests, fleet, taken, release, claim=claim)
     (workload,) = opened.workloads
-    answer = _Scheduler(opened.free, ObjectMakers(opened.objects, taken.made)).place_alone(workload)
+    answer = _Scheduler(opened.free, ObjectMakers(opened, taken.made)).place_alone(workload)
     return replace(answer, pods=place_together(opened.free, opened.workloads).pods[0])
 
 
@@ -326,26 +327,21 @@ def _halt_code(halt: Aborted | NotDecided) -> str:
 def _judge_jointly(
     free: FreeFleet,
     placed: Sequence[WorkloadPlacement],
-    makers: ObjectMakers,
     wanted: Sequence[Workload],
-    made: Sequence[Workload],
     first: Order,
-    refused: Sequence[str],
+    refused: Mapping[ObjectRef, str],
     is_late: Callable[[], bool] | None,
 ) -> JointVerdict:
     answers = {answer.owner: answer for answer in placed}
-    for each, made_of in zip(wanted, made, strict=True):
+    for each in wanted:
         answer = answers.get(each.owner)
         reasons = answer.reasons if answer else each.plan.reasons if isinstance(each.plan, Undecided) else ()
         if isinstance(each.plan, Undecided) or (answer and answer.verdict == "not-decided"):
             why = f": {reasons[0]}" if reasons else ""
             return JointVerdict(verdict="not-decided", reasons=(f"{each.owner} is not decided{why}",))
-        if each.replicas is not None and (made_of.replicas or 0) < each.replicas:
+        if each.owner in refused:
             # Quotas count whatever the order, so what one order makes is the most that any does.
-            most, refusal = makers.count_alone(each.owner, each.plan, each.replicas)
-            alone = f"{each.owner}: {show_refusal(most, each.replicas, refusal)}"
-            beside = next((note for note in refused if note.startswith(f"{each.owner} ")), alone)
-            return JointVerdict(verdict="never", reasons=(alone if most < each.replicas else beside,))
+            return JointVerdict(verdict="never", reasons=(refused[each.owner],))
     plans = [(each, each.plan) for each in wanted if isinstance(each.plan, PodPlan)]
     return judge_jointly(free, plans, first, is_late or (lambda: False))
 
@@ -363,7 +359,7 @@ def _judge_at_most(
         return None
     made, refused = makers.make_together(most)
     first = place_together(free, made).order
-    return _judge_jointly(free, placed, makers, most, made, first, refused, is_late)
+    return _judge_jointly(free, placed, most, first, refused, is_late)
 
 
 def _tell_autoscaled(workload: Workload, room: int) -> Iterator[Reason]:

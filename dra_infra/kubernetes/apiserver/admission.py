@@ -13,13 +13,14 @@ admin access like any other.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.api.pod_containers import Amounts
+from dra_infra.kubernetes.api.pod_containers import Amounts, read_containers
 from dra_infra.kubernetes.api.quantity import Quantity
 
 
@@ -115,6 +116,8 @@ Use = Counter[str]
 """Amounts by key of `spec.hard`: thousandths for cpu, units for everything else."""
 
 _MILLI: Final = frozenset({"cpu", "requests.cpu"})
+_WANTED: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory"})
+"""Keys of quotas that let no container be silent about its request."""
 _LOOKED_AT: Final = ("cpu", "memory", "ephemeral-storage")
 
 
@@ -232,6 +235,34 @@ class Quotas:
                         f"ResourceQuota {namespace or 'default'}/{name} allows {allowed} of {key}, "
                         f"{taken} are in use, and it takes {asked}"
                     )
+        return ""
+
+    def room(self, namespace: str, use: Use) -> int:
+        """How many objects that use so much may be made; at least 0."""
+        used = self._used.get(namespace or "default", Counter[str]())
+        left = (
+            (limit - used[key]) // use[key]
+            for limits in self._hard.get(namespace or "default", {}).values()
+            for key, limit in limits.items()
+            if use[key] > 0
+        )
+        return max(min(left, default=sys.maxsize), 0)
+
+    def find_unset(self, namespace: str, spec: Mapping[str, Any]) -> str:
+        """The first quota that refuses a pod because a container does not say what it requests; empty for none.
+
+        A quota of cpu or memory wants a request of each container. Source: podEvaluator.Constraints in
+        pkg/quota/v1/evaluator/core/pods.go.
+        """
+        containers = [] if mapping(spec.get("resources")) else read_containers(spec)
+        for name, limits in sorted(self._hard.get(namespace or "default", {}).items()):
+            for key in sorted(_WANTED & limits.keys()):
+                for each in containers:
+                    if key.removeprefix("requests.") not in each.requests:
+                        return (
+                            f"ResourceQuota {namespace or 'default'}/{name} limits {key}, "
+                            f"and container {each.name} does not say how much it requests"
+                        )
         return ""
 
     def charge(self, namespace: str, use: Use) -> None:
