@@ -197,8 +197,13 @@ class ClusterState:
         return self.in_use.of(node), None if free is None else tuple(sorted(free.items()))
 
     def claims_key(self, node: int) -> Hashable:
-        """Equal for nodes on which the same shared claims are allocated, for as many pods."""
-        return frozenset((ref, held.consumers) for ref, held in self._claims.items() if held.node == node)
+        """Equal for nodes on which the same shared claims are allocated, for as many pods and to be used from as many nodes."""
+        return frozenset(
+            # With a device that several nodes see, others can use the claim too; with one of its own, this node alone.
+            (ref, held.consumers, None if held.nodes == {node} else held.nodes)
+            for ref, held in self._claims.items()
+            if held.node == node
+        )
 
     def open_demands(self, plan: PodPlan) -> tuple[Demand, ...]:
         """Demands of those claims of a pod that are not allocated yet."""

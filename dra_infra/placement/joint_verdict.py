@@ -60,7 +60,9 @@ def judge_jointly(
     waiting = {owner for owner, _ in first.pending}
     for each in pods:
         is_waiting = any(owner in waiting for owner, _, _ in each.members)
-        if is_waiting and each.plan.shape.only_fills and not free.answer(each.plan).candidates:
+        answer = free.answer(each.plan)
+        # A device that ends the attempt of a pod is not looked at where another pod has it.
+        if is_waiting and each.plan.shape.only_fills and not answer.candidates and not answer.halted:
             return JointVerdict(verdict="never", reasons=(f"no node takes a pod of {each}",))
     if first.pending and (short := prove_too_little(free, pods)):
         return JointVerdict(verdict="never", reasons=(str(short),), fails=first, shortages=(short,))

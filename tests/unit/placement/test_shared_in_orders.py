@@ -1,0 +1,42 @@
+"""Orders of arrival that the verdict on all pods may not take for one: which pod has which device, and errors on devices."""
+
+from __future__ import annotations
+
+from dra_infra.placement.scheduling import place
+
+from . import conftest as build
+
+
+def test_it_counts_which_pod_got_the_device_that_several_nodes_see():
+    # The shared claim has a device of n0 where another pod came first, and then only n0 takes its pods.
+    own = build.gpus("n0", 2)
+    net = build.a_slice("net", [build.a_device("net-0"), build.a_device("net-1")], allNodes=True)
+    nodes = [
+        build.a_node(name, allocatable={"cpu": "3", "memory": "4Gi", "pods": pods})
+        for name, pods in (("n0", "3"), ("n1", "3"))
+    ]
+    fleet = build.a_fleet(own, net, nodes=nodes)
+    manifests = [
+        build.a_class(),
+        build.a_claim("shared", build.a_request()),
+        build.a_template("t", build.a_request()),
+        build.a_deployment("a", "claim:shared"),
+        build.a_deployment("b", "claim:shared"),
+        build.a_deployment("w", "template:t", replicas=2, kind="StatefulSet"),
+    ]
+    assert place(manifests, fleet).joint.verdict == "depends-on-order"
+
+
+def test_a_pod_that_a_device_ends_the_attempt_of_is_not_proven_never_to_fit():
+    # Where another pod has gpu-0, which lacks the attribute, nothing is evaluated on it.
+    devices = [build.a_device("gpu-0"), build.a_device("gpu-1", {"size": 1})]
+    fleet = build.a_fleet(build.a_slice("n", devices))
+    reads = f'device.attributes["{build.DRIVER}"].size == 1'
+    manifests = [
+        build.a_class(),
+        build.a_template("any", build.a_request()),
+        build.a_template("sized", build.a_request("gpu", reads)),
+        build.a_pod("first", "template:any"),
+        build.a_pod("second", "template:sized"),
+    ]
+    assert place(manifests, fleet).joint.verdict != "never"
