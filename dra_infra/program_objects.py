@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dra_infra.errors import Place, Problem
+from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import AUTONAMED, SECRET, UNKNOWN, is_name_made_up
 from dra_infra.kubernetes.api.metadata import ObjectRef
@@ -149,6 +150,8 @@ class Program:
     """Releases of packages that the project's lock and requirement files pin, by name, as far as they decide bytes."""
     elsewhere: tuple[str, ...] = ()
     """DeviceClasses that the program takes by `class_ref`, for another program makes them; sorted."""
+    stand_in_classes: tuple[DeviceClass, ...] = field(default=(), hash=False)
+    """DeviceClasses of the cluster, which files of the project stand in for; no objects of the program."""
 
     @property
     def release(self) -> Release:
@@ -204,6 +207,9 @@ def _masked_program(
         program,
         objects=tuple(_masked_object(each, objects.get(_key(each)), mask) for each in program.objects),
         releases=tuple(_masked_release(each, releases.get(each.urn), mask) for each in program.releases),
+        stand_in_classes=tuple(
+            DeviceClass.from_manifest(mask.manifest(each.to_manifest())) for each in program.stand_in_classes
+        ),
         problems=tuple(map(mask.problem, program.problems)),
         not_seen=tuple(
             replace(each, name=mask.text(each.name), reason=mask.text(each.reason))

@@ -259,7 +259,8 @@ def _component_name(each: ProgramObject) -> str:
 
 
 def _fleet(fleet: str | Fleet, program: Program) -> Fleet:
-    return load_fleet(fleet, kubernetes=program.kubernetes) if isinstance(fleet, str) else fleet
+    found = load_fleet(fleet, kubernetes=program.kubernetes) if isinstance(fleet, str) else fleet
+    return found.with_classes(program.stand_in_classes)
 
 
 def _not_found(what: str, name: str, known: set[str]) -> str:

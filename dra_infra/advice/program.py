@@ -37,7 +37,7 @@ def check_program(
         program: What a run gave.
         target: The cluster of objects that have none of their own; None takes the stack's setting, else the oldest
             and the newest supported minor.
-        classes: DeviceClasses that exist beside those of the program.
+        classes: DeviceClasses that exist beside those of the program and those that stand in for the cluster's.
         fleet: The hardware that the program is meant for: its classes exist too, and what it does not have the way it
             is set up is told.
         locate: Where a field is written, by the position of its object and its path; None takes the object's place.
@@ -46,7 +46,9 @@ def check_program(
     problems = list(program.problems)
     targets = {index: each.target for index, each in enumerate(program.objects) if each.target is not None}
     manifests = [each.manifest for each in program.objects]
-    classes = (*classes, *fleet.classes) if fleet is not None else classes
+    fleet = fleet.with_classes(program.stand_in_classes) if fleet is not None else None
+    # Of classes of one name the last counts: what was read of the cluster is newer than what stands in for it.
+    classes = (*program.stand_in_classes, *classes, *(fleet.classes if fleet is not None else ()))
     found = check_objects(manifests, target, driver=program.driver, classes=classes, targets=targets)
     for index, problem in (*found, *check_installed(program)):
         each = program.objects[index]

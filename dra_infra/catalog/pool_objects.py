@@ -122,12 +122,10 @@ def add_pools(
             )
             named.append(PoolOfGroup(group, machine, 0 if fleet.nodes else min(pool.least, most), None, ""))
     built = build(DescribedFleet(fleet.name, (), named)) if named else Fleet(name="")
-    known = {each.metadata.name for each in fleet.classes}
     return replace(
-        fleet,
+        fleet.with_classes(built.classes),
         nodes=tuple(sorted((*fleet.nodes, *built.nodes), key=lambda node: node.name)),
         slices=tuple(sorted((*fleet.slices, *built.slices), key=lambda each: each.metadata.name or "")),
-        classes=(*fleet.classes, *(each for each in built.classes if each.metadata.name not in known)),
         pools=(*pools, *built.pools),
         notes=(*fleet.notes, *notes, *built.notes),
     )

@@ -93,6 +93,7 @@ def read_offline(
     print_not_seen(program.not_seen)
     manifests, problems = [each.manifest for each in program.objects], program.problems
     chosen = cluster.fleet if cluster else find_fleet(fleet, project, stack=stack, config=config)
+    chosen = chosen.with_classes(program.stand_in_classes)
     release = release_of(program.kubernetes, gates)
     running = cluster.objects if cluster else ()
     known = load_workload_kinds(kinds) if kinds else workload_kinds()

@@ -98,7 +98,7 @@ def run(
                 fail=tuple(fail),
             )
             chosen = what_if.change_fleet(chosen, changes, release)
-        chosen = set_prices(chosen, prices)
+        chosen = set_prices(chosen, prices).with_classes(program.stand_in_classes)
         manifests, notes = what_if.scale([each.manifest for each in program.objects], scale)
         problems = (*program.problems, *check_program(program, fleet=chosen.at_limits))
         running = Running.of(cluster, program) if cluster else NOTHING_RUNS

@@ -32,9 +32,9 @@ def run(
     if charts:
         program = with_charts(program, project.root)
     # Which classes a cluster has is not known here: one that another program makes is taken by `class_ref`.
-    shipped = read_pins(program.driver).classes
+    known = {*read_pins(program.driver).classes, *(each.metadata.name for each in program.stand_in_classes)}
     elsewhere = [
-        DeviceClass(metadata=ObjectMeta(name=name)) for name in program.elsewhere if name not in shipped
+        DeviceClass(metadata=ObjectMeta(name=name)) for name in program.elsewhere if name not in known
     ]
     problems = check_program(program, classes=elsewhere)
     print_not_seen(program.not_seen)

@@ -96,14 +96,11 @@ def _add(fleet: Fleet, more: Fleet) -> tuple[Fleet, str]:
         names[node.name] = name
     nodes = tuple(renamed_node(node, names[node.name]) for node in more.nodes)
     slices = tuple(renamed_slice(slice_, names) for slice_ in more.slices)
-    known = {class_.metadata.name for class_ in fleet.classes}
-    added = tuple(class_ for class_ in more.classes if class_.metadata.name not in known)
     return (
         replace(
-            fleet,
+            fleet.with_classes(more.classes),
             nodes=tuple(sorted((*fleet.nodes, *nodes), key=lambda node: node.name)),
             slices=tuple(sorted((*fleet.slices, *slices), key=lambda slice_: slice_.metadata.name or "")),
-            classes=tuple(sorted((*fleet.classes, *added), key=lambda class_: class_.metadata.name or "")),
         ),
         f"with {more.name} added",
     )

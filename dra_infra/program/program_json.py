@@ -57,6 +57,7 @@ def program_to_json(program: Program) -> dict[str, Any]:
         **data,
         "objects": [_described(each) for each in program.objects],
         "releases": [_described(each) for each in program.releases],
+        "stand_in_classes": [each.to_manifest() for each in program.stand_in_classes],
         "not_seen": [dataclasses.asdict(each) for each in program.not_seen],
         "problems": problems_to_json(program.problems),
     }

@@ -12,7 +12,7 @@ Who wrote the pull request wrote them too: they are read with bounds on size and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +20,9 @@ from typing import Any, Final
 from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import Problem, ProblemsError, ProgramError
+from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.manifests import SECRET, mapping
+from dra_infra.kubernetes.api.versions import convert
 from dra_infra.output.wording import nearest
 from dra_infra.program.project import MAX_FILE_BYTES, is_outside, read_yaml
 
@@ -37,10 +39,12 @@ class StandIns:
     Args:
         outputs: Outputs of stacks, with the file that they are from, by the stack's name as the program gives it.
         objects: Objects, with the file that they are from, by API version, kind, namespace and name.
+        classes: The DeviceClasses among the objects that have a spec, by name: placement and advice know them too.
     """
 
     outputs: Mapping[str, _FromFile] = field(default_factory=dict)
     objects: Mapping[tuple[str, str, str, str], _FromFile] = field(default_factory=dict)
+    classes: tuple[DeviceClass, ...] = ()
 
 
 def read_stand_ins(root: Path) -> StandIns:
@@ -67,9 +71,11 @@ def read_stand_ins(root: Path) -> StandIns:
         raise _refused(SETTINGS, "outputs is a mapping of stacks to files, objects a list of files", _HINT)
     if len(outputs) + len(objects) > MOST_FILES:
         raise _refused(SETTINGS, f"names more than {MOST_FILES} files", "name those that this program needs")
+    read = {_key(each): (each, str(name)) for name in objects for each in _read_objects(root, name)}
     return StandIns(
         outputs={str(stack): (_read_outputs(root, name), str(name)) for stack, name in outputs.items()},
-        objects={_key(each): (each, str(name)) for name in objects for each in _read_objects(root, name)},
+        objects=read,
+        classes=tuple(_find_classes(read.values())),
     )
 
 
@@ -93,6 +99,22 @@ def _read_objects(root: Path, name: Any) -> tuple[dict[str, Any], ...]:
         return read_manifests(_read(root, name), file=str(name))
     except ProblemsError as error:
         raise ProgramError(error.problems) from error
+
+
+def _find_classes(objects: Iterable[_FromFile]) -> Iterator[DeviceClass]:
+    found: dict[str, DeviceClass] = {}
+    for manifest, file in objects:
+        # One without a spec, which would select all devices, is there for the name alone.
+        if manifest.get("kind") != "DeviceClass" or not isinstance(manifest.get("spec"), Mapping):
+            continue
+        try:
+            record = DeviceClass.from_manifest(convert(manifest, "v1").manifest)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            named = str(mapping(manifest.get("metadata")).get("name"))[:80]
+            message = f"holds DeviceClass {named}, which cannot be read"
+            raise _refused(file, message, "dra-infra validate tells what is wrong with it") from error
+        found[record.metadata.name or ""] = record
+    return (found[name] for name in sorted(found) if name)
 
 
 def _read(root: Path, name: Any) -> str:

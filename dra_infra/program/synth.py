@@ -219,6 +219,7 @@ def _collect(
         kubernetes=minor_of(project.config),
         driver=_known(project.config.get(DRIVER_SETTING) or "newest"),
         releases=tuple(sorted(releases, key=lambda each: each.urn)),
+        stand_in_classes=monitor.stand_ins.classes,
         resources=tuple(sorted(monitor.registrations)),
     )
 

@@ -62,7 +62,7 @@ def place_sides(
     before, after = (
         place_within_limits(
             [each.manifest for each in side.objects],
-            fleet,
+            fleet.with_classes(side.stand_in_classes),
             taken=taken,
             release=side.release,
             kinds=kinds,

@@ -39,7 +39,7 @@ def class_ref(name: Any) -> ClassRef:
     """Name a DeviceClass that this program does not make.
 
     Its selectors are not known here, so placement needs a fleet that carries the class (the built-in fleets carry
-    the classes that their driver ships), else the answer says *class not known here*. `synth` warns of an unknown name
+    the classes that their driver ships) or a file that stands in for it, else the answer says *class not known here*. `synth` warns of an unknown name
     that is given as a text, and not of one that is given by this.
 
     Args:

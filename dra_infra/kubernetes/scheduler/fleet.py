@@ -126,6 +126,16 @@ class Fleet:
         """The fleet with all its pools as large as they may be, under the same name."""
         return replace(self.grown([len(pool.spare) for pool in self.pools]), name=self.name)
 
+    def with_classes(self, classes: Iterable[DeviceClass]) -> Fleet:
+        """The fleet with these classes too; one that it has under the same name stays as it is."""
+        known = {each.metadata.name for each in self.classes}
+        more = tuple(each for each in classes if each.metadata.name not in known)
+        if not more:
+            return self
+        return replace(
+            self, classes=tuple(sorted((*self.classes, *more), key=lambda each: each.metadata.name or ""))
+        )
+
     def grown(self, added: Sequence[int]) -> Fleet:
         """The fleet with so many more nodes, or racks, of each of its pools."""
         more = [each for pool, number in zip(self.pools, added, strict=True) for each in pool.spare[:number]]

@@ -52,6 +52,39 @@ def test_a_review_of_a_compiled_head_is_that_of_the_working_tree(tree, command, 
         assert (answer.code, answer.out) == (plain[form].code, plain[form].out)
 
 
+CLASS = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: h100}\nspec: {%s}\n"
+TRAINER = """
+import dra_infra as dra, pulumi_kubernetes as k8s
+made = dra.GpuClaimTemplate("trainer", namespace="ml", device_class=dra.class_ref("h100"), count=%d)
+k8s.apps.v1.Deployment("train", metadata={"name": "train", "namespace": "ml"}, spec={
+    "selector": {"matchLabels": {"app": "train"}},
+    "template": {"metadata": {"labels": {"app": "train"}}, "spec": {
+        "containers": [{"name": "a", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": made.object_name}]}}})
+"""
+
+
+def test_a_class_that_a_file_stands_in_for_counts_in_the_review_of_a_compiled_head(
+    tree, command, infra, tmp_path: Path
+):
+    tree.write("infra/Pulumi.yaml", PROJECT)
+    tree.write("infra/dra-infra.yaml", "objects: [cluster.yaml]\n")
+    selectors = "selectors: [{cel: {expression: device.driver == 'gpu.nvidia.com'}}]"
+    tree.write("infra/cluster.yaml", CLASS % selectors)
+    tree.write("infra/__main__.py", TRAINER % 4)
+    tree.commit()
+    tree.write("infra/__main__.py", TRAINER % 8)
+    arguments = ("review", "infra", "--base", "HEAD", "--fleet", "hgx-h100 x 2", "--format", "json")
+    plain = command(*arguments, cwd=tree.root)
+    head = compiled(tree, command, tmp_path)
+    answer = command(*arguments, "--head", str(head), cwd=tree.root)
+    assert (answer.code, answer.out) == (plain.code, plain.out)
+    found = json.loads(answer.out)
+    assert [each["trend"] for each in found["workloads"]] == ["moved"]
+    assert (found["problems"], answer.code) == ([], 0)
+    assert "DeviceClass" not in str(found["changes"])
+
+
 @pytest.mark.parametrize("name", ["infra/a.yaml", "infra/deep/b.yml"])
 def test_manifests_are_judged_where_the_head_is_read(tree, command, infra, tmp_path: Path, name: str):
     tree.write(name, MANIFEST % "[a]")

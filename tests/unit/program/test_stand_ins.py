@@ -9,11 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from dra_infra.catalog import load_fleet
 from dra_infra.errors import ProgramError
+from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.output.secrets import SecretMask
 from dra_infra.program.isolated import RunningSynth
+from dra_infra.program.program_json import program_from_json, program_to_json, write_json
 from dra_infra.program.stand_ins import read_stand_ins
 from dra_infra.program.synth import synth
-from dra_infra.program_objects import SECRET, UNKNOWN
+from dra_infra.program_objects import SECRET, UNKNOWN, without_secrets
+from dra_infra.testing import SynthesizedProgram
 
 HEAD = """
 import pulumi, pulumi_kubernetes as k8s
@@ -174,3 +179,79 @@ def test_a_file_of_too_much_is_refused(project, content: str):
 
 def test_a_project_without_the_file_has_none(tmp_path: Path):
     assert not read_stand_ins(tmp_path).outputs
+
+
+CLASS = """
+apiVersion: resource.k8s.io/{version}
+kind: DeviceClass
+metadata: {{name: h100, uid: a-1, creationTimestamp: "2026-01-01T00:00:00Z"}}
+spec: {spec}
+"""
+SELECTS = "{selectors: [{cel: {expression: device.driver == 'gpu.nvidia.com'}}]}"
+TRAINER = """
+import dra_infra as dra
+found = k8s.resource.v1.DeviceClass.get("h100", "h100")
+dra.GpuClaimTemplate("trainer", namespace="ml", device_class=dra.class_ref(found.metadata.name), count=8)
+"""
+FLEET = "hgx-h100 x 2"
+
+
+@pytest.fixture
+def trainer(project):
+    def write(program: str = TRAINER, *, version: str = "v1", spec: str = SELECTS) -> Path:
+        cluster = CLASS.format(version=version, spec=spec)
+        return project(program, dra_infra__yaml="objects: [cluster.yaml]\n", cluster__yaml=cluster)
+
+    return write
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+@pytest.mark.parametrize(
+    "run", [synth, lambda folder: RunningSynth(folder).result()], ids=["here", "confined"]
+)
+def test_pods_of_a_class_in_a_file_are_placed_and_it_is_no_object_of_the_program(trainer, run, version: str):
+    program = run(trainer(version=version))
+    assert [each.ref.kind for each in program.objects] == ["ResourceClaimTemplate"]
+    assert [each.metadata.name for each in program.stand_in_classes] == ["h100"]
+    made = SynthesizedProgram(program)
+    assert made.problems == ()
+    assert made.claim("trainer").fits(FLEET)
+    assert program_from_json(write_json(program_to_json(program))) == program
+
+
+def test_a_class_in_a_file_counts_whether_the_program_reads_it_or_names_it(trainer):
+    named = 'import dra_infra as dra\ndra.GpuClaimTemplate("trainer", namespace="ml", device_class="h100")\n'
+    program = SynthesizedProgram(synth(trainer(named)))
+    assert program.problems == ()
+    assert program.claim("trainer").fits(FLEET)
+
+
+def test_a_class_that_the_fleet_has_under_the_same_name_comes_first(trainer):
+    program = SynthesizedProgram(synth(trainer(spec=SELECTS.replace("gpu.nvidia.com", "other.example.com"))))
+    fit = program.claim("trainer").fits(FLEET)
+    assert fit.placement.verdict == "does-not-fit"
+    own = DeviceClass.from_manifest(
+        {"metadata": {"name": "h100"}, "spec": {"selectors": [{"cel": {"expression": "true"}}]}}
+    )
+    assert program.claim("trainer").fits(load_fleet(FLEET).with_classes([own]))
+
+
+def test_a_class_without_a_spec_is_there_for_its_name_alone(trainer):
+    program = SynthesizedProgram(synth(trainer(spec="null")))
+    assert program.program.stand_in_classes == ()
+    fit = program.claim("trainer").fits(FLEET)
+    assert (fit.placement.verdict, fit.placement.reasons[0].code) == ("not-decided", "class-not-known")
+
+
+@pytest.mark.parametrize("spec", ["{selectors: 3}", "{selektors: []}"])
+def test_a_class_that_cannot_be_read_is_refused(trainer, spec: str):
+    assert refused(trainer(spec=spec)) == ("cluster.yaml", "stand-in-unreadable")
+
+
+def test_secrets_of_a_class_are_hidden_as_those_of_objects_are(trainer):
+    parameters = "{password: hunter2-planted}"
+    opaque = f"{{driver: gpu.nvidia.com, parameters: {parameters}}}"
+    program = synth(trainer(spec=f"{{config: [{{opaque: {opaque}}}]}}"))
+    masked, _ = without_secrets(program, program, SecretMask())
+    assert "planted" in str(program.stand_in_classes)
+    assert "planted" not in str(masked.stand_in_classes)
