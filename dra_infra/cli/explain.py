@@ -93,12 +93,16 @@ def run(
             causes += find_causes(question)
             if question.claims:
                 answer = explain(question, is_late=lambda: time.monotonic() > end, is_deep=is_deep)
+    if answer is not None and found.undecided:
+        # The allocator answered without what is not known.
+        answer = replace(answer, verdict="not-decided", error=None)
     report = Report(
         asking=found.asking,
         causes=tuple(dict.fromkeys(causes)),
         answer=answer,
         where=found.where,
         joint=found.joint,
+        undecided=found.undecided,
     )
     print_problems(found.not_seen, with_count=False)
     if as_json:

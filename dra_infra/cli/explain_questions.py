@@ -41,11 +41,14 @@ from dra_infra.errors import FleetError, Problem, ProgramError
 from dra_infra.explanation.asking import Asking, ClusterContext, find_subject, read_classes, ref_of
 from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
+from dra_infra.placement.demand import Undecided
 from dra_infra.placement.joint import find_workload
 from dra_infra.placement.objects import ProgramObjects
-from dra_infra.placement.placement import JointVerdict
+from dra_infra.placement.placement import JointVerdict, Reason
 from dra_infra.placement.scheduling import place
+from dra_infra.placement.workloads import plan_claim
 from dra_infra.review.running import Running, key_of, owners_of
 from dra_infra.sources.questions import ask_program
 from dra_infra.target import ClusterTarget, check_target
@@ -55,12 +58,16 @@ Manifest = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Found:
-    """The question, the cluster or fleet that it is asked of, what could not be seen, and the joint verdict on a program."""
+    """The question, the cluster or fleet that it is asked of, what could not be seen, and what placement says of a program.
+
+    That is the joint verdict on all its workloads, and why the one that is asked about is not decided.
+    """
 
     asking: Asking
     where: str
     not_seen: tuple[Problem, ...] = ()
     joint: JointVerdict | None = None
+    undecided: tuple[Reason, ...] = ()
 
 
 def read_offline(
@@ -116,8 +123,10 @@ def read_offline(
     taken = Running.of(cluster, program).taken
     objects = ProgramObjects(manifests, chosen.classes, release, taken.policies, known)
     asking = ask_program(manifest, around, manifests, running, part=subject.part, kinds=known)
+    workload = find_workload(objects, subject)
+    asked = plan_claim(objects, subject) if subject.kind in CLAIM_KINDS else workload
     joint = None
-    if workload := find_workload(objects, subject):
+    if workload:
         end = time.monotonic() + timeout
         placed = place(
             manifests,
@@ -140,6 +149,7 @@ def read_offline(
         where=chosen.name,
         not_seen=(*problems, *malformed, *untold),
         joint=joint,
+        undecided=asked.plan.reasons if asked and isinstance(asked.plan, Undecided) else (),
     )
 
 

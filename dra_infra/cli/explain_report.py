@@ -10,8 +10,9 @@ from typing import Any, Final
 from dra_infra.errors import Problem
 from dra_infra.explanation import Explanation, RequestTree, Step, Suggestion
 from dra_infra.explanation.asking import Asking
+from dra_infra.explanation.records import FitVerdict
 from dra_infra.output.wording import compress_names, count_of
-from dra_infra.placement.placement import JointVerdict
+from dra_infra.placement.placement import JointVerdict, Reason
 
 _NODES: Final = 6
 """Reasons of nodes that are told."""
@@ -27,6 +28,7 @@ class Report:
         answer: What the allocator says; None where it was not asked.
         where: The fleet or cluster.
         joint: The verdict on all workloads of the program at once; None where the question is not about one of them.
+        undecided: Why `simulate` does not decide whether the pods fit; what the allocator says does not count then.
     """
 
     asking: Asking
@@ -34,18 +36,27 @@ class Report:
     answer: Explanation | None
     where: str
     joint: JointVerdict | None = None
+    undecided: tuple[Reason, ...] = ()
+
+    @property
+    def verdict(self) -> FitVerdict:
+        """Whether the pods fit, or have what they need."""
+        if self.undecided:
+            return "not-decided"
+        if any(
+            each.severity == "error" for each in self.causes if each.code not in _ASIDE or self.answer is None
+        ):
+            return "does-not-fit"
+        if self.answer is not None:
+            return self.answer.verdict
+        question = self.asking.question
+        free = bool(self.asking.settled) or (question is not None and bool(question.eligible))
+        return "fits" if free else "does-not-fit"
 
     @property
     def fits(self) -> bool:
         """True where nothing is in the way."""
-        if any(
-            each.severity == "error" for each in self.causes if each.code not in _ASIDE or self.answer is None
-        ):
-            return False
-        if self.answer is not None:
-            return self.answer.verdict == "fits"
-        question = self.asking.question
-        return bool(self.asking.settled) or (question is not None and bool(question.eligible))
+        return self.verdict == "fits"
 
 
 _ASIDE: Final = (
@@ -72,6 +83,11 @@ def _describe_subject(report: Report) -> Iterator[str]:
         if cause.hint:
             yield f"      {cause.hint}"
     answer = report.answer
+    if report.undecided:
+        told = {each.code for each in report.causes}
+        yield from (f"  not known: {each.message}" for each in report.undecided if each.code not in told)
+        yield from _suggestions(answer.suggestions if answer else ())
+        return
     if answer is None:
         yield from _refused_nodes(report)
         return
@@ -102,6 +118,8 @@ def _answer(answer: Explanation) -> Iterator[str]:
 
 def _verdict(report: Report) -> str:
     answer, asking = report.answer, report.asking
+    if report.undecided:
+        return f"? {asking.subject}: not known whether it fits ({report.where})"
     if answer is None:
         if asking.settled:
             return f"{'✓' if report.fits else '✗'} {asking.subject}: {asking.settled}"
@@ -201,6 +219,8 @@ def to_json(report: Report, not_seen: Sequence[Problem]) -> dict[str, Any]:
         "subject": report.asking.subject,
         "where": report.where,
         "fits": report.fits,
+        "verdict": report.verdict,
+        "undecided": [each.message for each in report.undecided],
         "settled": report.asking.settled,
         "causes": [_plain(each) for each in report.causes],
         "answer": None if answer is None else dataclasses.asdict(answer),

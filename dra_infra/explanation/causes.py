@@ -54,7 +54,12 @@ def _unknown_class(question: Question, path: str, name: str) -> Problem:
     known = sorted(question.cluster.classes)
     near = nearest(name, known)
     hint = f"did you mean {near}?" if near else f"classes that are there: {', '.join(known[:8]) or 'none'}"
-    return Problem(path=path, code="class-not-known", message=f"there is no DeviceClass {name}", hint=hint)
+    return Problem(
+        path=path,
+        code="class-not-known",
+        message=f"DeviceClass {name} is not among those that were read",
+        hint=hint,
+    )
 
 
 def _without_driver(question: Question, device_class: DeviceClass) -> Iterator[Problem]:

@@ -120,6 +120,7 @@ HARD = st.dictionaries(
     count=st.integers(1, 3),
     cpu=st.sampled_from(["0", "1", "3"]),
     hard=HARD,
+    holder=st.sampled_from(["fleet", "program", "neither"]),
 )
 def test_explain_and_simulate_say_the_same_of_a_workload(
     tmp_path_factory: pytest.TempPathFactory,
@@ -129,15 +130,23 @@ def test_explain_and_simulate_say_the_same_of_a_workload(
     count: int,
     cpu: str,
     hard: dict[str, str],
+    holder: str,
 ):
     folder = tmp_path_factory.mktemp("one-answer")
-    (folder / "fleet.yaml").write_text(yaml.safe_dump_all(a_fleet(gpus)))
-    (folder / "program.yaml").write_text(yaml.safe_dump_all(a_program(kind, replicas, count, cpu, hard)))
+    device_class, *nodes = a_fleet(gpus)
+    made = {"fleet": nodes, "program": a_program(kind, replicas, count, cpu, hard), "neither": []}
+    made[holder].append(device_class)
+    (folder / "fleet.yaml").write_text(yaml.safe_dump_all(made["fleet"]))
+    (folder / "program.yaml").write_text(yaml.safe_dump_all(made["program"]))
     files = [str(folder / "program.yaml"), "--fleet", str(folder / "fleet.yaml"), "--json"]
     simulated = json.loads(CliRunner().invoke(app, ["simulate", *files]).stdout)
     (workload,) = simulated["workloads"]
     explained = json.loads(CliRunner().invoke(app, ["explain", f"{kind.lower()}/work", *files]).stdout)
-    assert explained["fits"] == (workload["verdict"] == "fits"), (workload["reasons"], explained)
+    assert explained["verdict"] == workload["verdict"], (workload["reasons"], explained)
+    assert explained["fits"] == (workload["verdict"] == "fits")
+    if holder == "neither":
+        reasons = [each["message"] for each in workload["reasons"]]
+        assert (workload["verdict"], explained["undecided"]) == ("not-decided", reasons)
     quota = [each["message"] for each in workload["reasons"] if each["code"] == "quota-refuses"]
     assert [each["message"] for each in explained["causes"] if each["code"] == "quota-refuses"] == quota
     assert explained["joint"] == simulated["joint"]

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from dra_infra.catalog import load_fleet
+from dra_infra.program_objects import UNKNOWN
 
 GPU = "gpu.nvidia.com"
 H100 = 'device.attributes["gpu.nvidia.com"].productName.contains("H100")'
@@ -110,7 +111,9 @@ def test_the_json_has_every_key_also_where_it_is_empty(command, tmp_path):
         "not_seen",
         "settled",
         "subject",
+        "undecided",
         "unmodelled",
+        "verdict",
         "where",
     ]
     assert sorted(found["answer"]) == [
@@ -194,8 +197,29 @@ def test_a_class_that_is_misspelt_is_told_with_the_line_that_fits(command, tmp_p
     write(tmp_path, a_class(), a_template(device_class="h10"), a_pod())
     said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
     assert said.code == 1
+    assert said.out.startswith("? Pod ml/train: not known whether it fits (hgx-h100 x 1)")
     assert "did you mean h100?" in said.out
     assert "           deviceClassName: h100" in said.out
+
+
+@pytest.mark.parametrize("name", ["pod/train", "template/gpus"])
+def test_a_class_that_nobody_has_is_not_decided(command, tmp_path, name):
+    write(tmp_path, a_template(), a_pod())
+    said = command("explain", name, ".", "--fleet", "hgx-h100", "--json", cwd=tmp_path)
+    found = json.loads(said.out)
+    assert (said.code, found["verdict"], found["fits"]) == (1, "not-decided", False)
+    assert found["answer"]["verdict"] == "not-decided"
+    assert "class h100 not known here" in found["undecided"][0]
+    assert [each["code"] for each in found["causes"]] == ["class-not-known"]
+
+
+def test_what_is_not_decided_and_has_no_cause_is_told(command, tmp_path):
+    write(tmp_path, a_class(), a_template(), a_pod(nodeSelector={"zone": UNKNOWN}))
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert said.code == 1
+    assert said.out.startswith(
+        "? Pod ml/train: not known whether it fits (hgx-h100 x 1)\n  not known: Pod ml/train: "
+    )
 
 
 def test_a_field_that_the_minor_drops_is_told(command, tmp_path):
