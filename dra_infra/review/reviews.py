@@ -273,7 +273,9 @@ def review(
             *find_uncounted(compared),
             *running.not_counted,
             *find_unplaced_resources(
-                head, compared.head_index.pods.values(), after.fleet.classes if after else ()
+                head,
+                compared.head_index.pods.values(),
+                after.fleet.classes if after else head.stand_in_classes,
             ),
             *joined.not_known,
         ),

@@ -101,11 +101,13 @@ def _find_quotas(compared: Comparison) -> dict[ObjectRef, tuple[dict[str, int], 
 
 def _find_extended_names(compared: Comparison) -> dict[str, str]:
     classes: dict[str, Any] = {}
-    fleet = compared.running.snapshot.fleet if compared.running.snapshot else None
-    placement = compared.head_placement
-    for source in (fleet, placement.fleet if placement else None):
-        for class_ in source.classes if source else ():
-            classes[class_.metadata.name] = class_.spec.extended_resource_name
+    snapshot, placement = compared.running.snapshot, compared.head_placement
+    for class_ in (
+        *compared.head.stand_in_classes,
+        *(snapshot.fleet.classes if snapshot else ()),
+        *(placement.fleet.classes if placement else ()),
+    ):
+        classes[class_.metadata.name] = class_.spec.extended_resource_name
     for ref, item in compared.head_index.objects.items():
         if ref.kind == "DeviceClass":
             classes[ref.name] = get_field(item.manifest, "spec.extendedResourceName")

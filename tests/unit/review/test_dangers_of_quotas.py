@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.review import review
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
@@ -17,8 +20,8 @@ def a_quota(make, hard, **spec):
     return make.object("ResourceQuota", "team", {"hard": hard, **spec})
 
 
-def passed(make, before, after, *running):
-    base, head = make.program(*before), make.program(*after)
+def passed(make, before, after, *running, stand_ins=()):
+    base, head = make.program(*before), replace(make.program(*after), stand_in_classes=stand_ins)
     snapshot = Snapshot(fleet=make.fleet(), objects=running) if running else None
     running = Running.of(snapshot, base, head)
     found = find_dangers(Comparison.of(compare_programs(base, head), base, head, running=running))
@@ -123,6 +126,17 @@ def test_extended_resources_count_by_both_names(make):
         f"requests.{implicit}",
         "requests.nvidia.com/gpu",
     ]
+
+
+def test_claims_of_a_class_that_a_file_stands_in_for_count_by_its_extended_resource_too(make):
+    quota = a_quota(make, {"requests.nvidia.com/gpu": "2"})
+    spoken = DeviceClass.from_manifest(
+        {"metadata": {"name": "h100"}, "spec": {"extendedResourceName": "nvidia.com/gpu"}}
+    )
+    after = a_side(make, 2, quota)
+    assert passed(make, [], after) == []
+    (danger,) = passed(make, [], after, stand_ins=(spoken,))
+    assert danger.message.startswith("is passed: requests.nvidia.com/gpu is ")
 
 
 def test_a_quota_with_scopes_matches_no_claim(make):

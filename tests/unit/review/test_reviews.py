@@ -6,6 +6,7 @@ import pytest
 
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.placement.placement import Order
 from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen
 from dra_infra.review import review
@@ -65,6 +66,18 @@ def test_pods_that_ask_a_device_plugin_are_told_as_not_placed(make, resource, re
     head = make.program(shipped, make.pod("plain", spec))
     told = [str(each) for each in review(head, head, base_label="main").not_known]
     assert told == ([str(NotSeen(what="placement of", name="Pod ml/plain", reason=said))] if said else [])
+
+
+def test_a_resource_of_a_class_that_a_file_stands_in_for_asks_no_device_plugin(make):
+    spec = make.pod_spec()
+    spec["containers"][0]["resources"] = {"limits": {"example.com/gpu": 1}}
+    head = make.program(make.pod("plain", spec))
+    spoken = DeviceClass.from_manifest(
+        {"metadata": {"name": "a"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+    )
+    known = replace(head, stand_in_classes=(spoken,))
+    told = [len(review(each, each, base_label="main").not_known) for each in (head, known)]
+    assert told == [1, 0]
 
 
 def test_a_danger_does_not_fail_a_review(make):
