@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -183,3 +184,34 @@ def test_all_ways_to_ask_say_the_same_of_all_workloads_at_once(
     read = read_program(program, stack=None, config={})[1]
     fit = testing.SynthesizedProgram(read).fits_all(fleet)
     assert (fit.joint.to_data(), bool(fit)) == (joint, joint["verdict"] == "always")
+
+
+PROGRAM = """
+import dra_infra as dra, pulumi_kubernetes as k8s
+made = dra.GpuClaimTemplate("gpu", namespace="ml", device_class=dra.class_ref("gpu"), count=2)
+k8s.core.v1.Pod("work", metadata={"name": "work", "namespace": "ml"}, spec={
+    "containers": [{"name": "main", "image": "i"}],
+    "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": made.object_name}]})
+"""
+
+
+@pytest.mark.parametrize(("gpus", "verdict"), [([2], "fits"), ([1, 1], "does-not-fit")])
+def test_all_ways_to_ask_know_a_class_that_a_file_stands_in_for(
+    tmp_path: Path, gpus: list[int], verdict: str
+):
+    device_class, *nodes = a_fleet(gpus)
+    (tmp_path / "fleet.yaml").write_text(yaml.safe_dump_all(nodes))
+    infra = tmp_path / "infra"
+    infra.mkdir()
+    (infra / "Pulumi.yaml").write_text("name: app\nruntime: python\n")
+    (infra / "dra-infra.yaml").write_text("objects: [cluster.yaml]\n")
+    (infra / "cluster.yaml").write_text(yaml.safe_dump(device_class))
+    (infra / "__main__.py").write_text(PROGRAM)
+    files = [str(infra), "--fleet", str(tmp_path / "fleet.yaml"), "--json"]
+    simulated = CliRunner().invoke(app, ["simulate", *files])
+    assert [each["verdict"] for each in json.loads(simulated.stdout)["workloads"]] == [verdict]
+    assert "class-not-known" not in simulated.stderr
+    assert json.loads(CliRunner().invoke(app, ["explain", "pod/work", *files]).stdout)["verdict"] == verdict
+    made = testing.synth(infra)
+    assert made.fits(str(tmp_path / "fleet.yaml"), "work").placement.verdict == verdict
+    assert "DeviceClass" not in CliRunner().invoke(app, ["synth", str(infra)]).stdout
