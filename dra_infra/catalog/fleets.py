@@ -189,6 +189,7 @@ def _split_off(whole: Fleet, described: DescribedFleet) -> Fleet:
         slices=tuple(slice_ for slice_ in whole.slices if slice_.spec.node_name in there),
         pools=tuple(pools),
         billing=described.billing,
+        notes=(*whole.notes, *described.notes),
     )
 
 

@@ -28,6 +28,7 @@ from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.errors import FleetError, Problem
 from dra_infra.kubernetes.api.names import is_label_key
 from dra_infra.kubernetes.scheduler.fleet import Billing, Fleet, NodePool
+from dra_infra.output.wording import join_words, nearest
 
 MAX_POOLS: Final = 100
 """Most node pools of a fleet."""
@@ -74,6 +75,7 @@ class DescribedFleet:
     groups: Sequence[NodeGroup]
     pools: Sequence[PoolOfGroup] = ()
     billing: Billing = field(default_factory=Billing)
+    notes: tuple[str, ...] = ()
 
     @property
     def all_groups(self) -> list[NodeGroup]:
@@ -117,9 +119,10 @@ def read_described(document: Mapping[str, Any], file: str, *, driver: str | None
     billing = _read_billing(document, file, read, problems)
     if problems:
         raise FleetError(problems)
-    if "prices" in document:
-        read = _with_prices(read, _read_beside(document["prices"], file))
-    return DescribedFleet(file, groups, read, billing)
+    if "prices" not in document:
+        return DescribedFleet(file, groups, read, billing)
+    prices = _read_beside(document["prices"], file)
+    return DescribedFleet(file, groups, _with_prices(read, prices), billing, _name_unused(read, prices))
 
 
 def _read_pool(entry: Any, path: str, driver: str | None) -> tuple[PoolOfGroup | None, list[Problem]]:
@@ -246,19 +249,35 @@ def read_prices(data: bytes, path: str) -> dict[str, Decimal]:
 def price_pools(fleet: Fleet, prices: Mapping[str, Decimal]) -> Fleet:
     """The fleet with these prices for its pools, by their name, else by their machine; other pools keep theirs.
 
+    A note names the prices that are for none of them.
+
     Raises:
         FleetError: `node-pool` where the fleet has no pools.
     """
     if not fleet.pools:
         hint = "name a fleet file with pools: docs/fleets.md shows one"
         raise FleetError([_refused("--prices", f"{fleet.name[:80]} has no node pools", hint)])
-    return replace(fleet, pools=tuple(_with_prices(fleet.pools, prices)))
+    notes = (*fleet.notes, *_name_unused(fleet.pools, prices))
+    return replace(fleet, pools=tuple(_with_prices(fleet.pools, prices)), notes=notes)
 
 
 def _with_prices(pools: Sequence[_Pool], prices: Mapping[str, Decimal]) -> list[_Pool]:
     return [
         replace(pool, price=prices.get(pool.name, prices.get(pool.machine, pool.price))) for pool in pools
     ]
+
+
+def _name_unused(pools: Sequence[_Pool], prices: Mapping[str, Decimal]) -> tuple[str, ...]:
+    """A note on the prices that are for no pool: a slip, or a list for more than this fleet."""
+    known = dict.fromkeys(name for pool in pools for name in (pool.name, pool.machine))
+    unused = [name for name in prices if name not in known]
+    if not unused:
+        return ()
+    near = nearest(unused[0], known) if len(unused) == 1 else ""
+    meant = f"did you mean {near}? There" if near else "there"
+    are = "is no pool or machine" if len(unused) == 1 else "are no pools or machines"
+    named = join_words(name[:80] for name in unused)
+    return (f"prices: {named} {are} of this fleet; {meant} are {join_words(known, most=8)}",)
 
 
 def _refused(path: str, message: str, hint: str) -> Problem:

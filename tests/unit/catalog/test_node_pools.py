@@ -158,6 +158,24 @@ def test_prices_of_the_file_beside_it_count_before_those_of_the_fleet_file(write
     assert [str(pool.price) for pool in given.pools] == ["90.10", "2.5", "1"]
 
 
+def test_a_note_names_prices_that_are_for_no_pool_or_machine(write):
+    write('{"h1000": 5, "burst": 1}', "prices.json")
+    fleet = load_fleet(write(f"{POOLS}prices: prices.json\n"))
+    [note] = [each for each in fleet.notes if each.startswith("prices: ")]
+    assert note == (
+        "prices: h1000 is no pool or machine of this fleet; did you mean hgx-h100? "
+        "There are a3, hgx-h100, burst, l4, rack and gb200-nvl72"
+    )
+    plain = load_fleet(write(POOLS))
+    [slip] = price_pools(plain, {"zzz": Decimal(5), "burst": Decimal(1)}).notes
+    assert slip.startswith("prices: zzz is no pool or machine of this fleet; there are a3,")
+    many = price_pools(plain, {f"x{index}": Decimal(1) for index in range(300)}).notes
+    assert many[0].startswith(
+        "prices: x0, x1, x2, x3 and 296 more are no pools or machines of this fleet; there are a3,"
+    )
+    assert price_pools(plain, {"a3": Decimal(1), "l4": Decimal(2)}).notes == ()
+
+
 @pytest.mark.parametrize(
     "name", ["../prices.json", "/etc/hostname", "none.json", ".", 3, "a\0b", "link.json"]
 )
