@@ -133,9 +133,9 @@ def run(
     if as_json:
         write_json({**_to_json(placement, release), "drained": [_drained(each) for each in drained]})
     else:
-        told = (f"{JOINT_MARKS[each.joint.verdict]} {each}" for each in drained)
+        told = (f"{_mark_of(each)} {each}" for each in drained)
         write_lines([*describe(placement, brief=brief), *told])
-    stays = all(each.joint.works for each in drained)
+    stays = all(each.fits for each in drained)
     if growth is not None:
         return 0 if growth.fits and stays else 1
     works = placement.fits_count == len(placement.workloads) and placement.joint.works
@@ -258,8 +258,15 @@ def _growth(growth: Growth) -> dict[str, object]:
     }
 
 
+def _mark_of(each: Drained) -> str:
+    if each.growth is None or each.growth.verdict == "fits-now":
+        return JOINT_MARKS[each.joint.verdict]
+    return _GROWTH_MARKS[each.growth.verdict]
+
+
 def _drained(each: Drained) -> dict[str, object]:
-    return {"node": each.node, "alike": each.alike, "joint": each.joint.to_data()}
+    growth = _growth(each.growth) if each.growth else None
+    return {"node": each.node, "alike": each.alike, "joint": each.joint.to_data(), "growth": growth}
 
 
 def _room(room: Room) -> dict[str, object]:

@@ -12,8 +12,9 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import find_interchangeable, group_pods
+from dra_infra.placement.growth import find_growth
 from dra_infra.placement.joint import open_program
-from dra_infra.placement.placement import JointVerdict
+from dra_infra.placement.placement import Growth, JointVerdict
 from dra_infra.placement.scheduling import place
 from dra_infra.placement.what_if import WhatIf, change_fleet
 
@@ -26,17 +27,26 @@ class Drained:
         node: The node.
         alike: How many nodes there are that it can be exchanged for, itself included.
         joint: The verdict on all workloads at once.
+        growth: By how much node pools have to grow then; None where the fleet has none.
     """
 
     node: str
     alike: int
     joint: JointVerdict
+    growth: Growth | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Whether all workloads fit at once, after growth where node pools can grow."""
+        return self.growth.fits if self.growth is not None else self.joint.works is not None
 
     def __str__(self) -> str:
         others = f", or one of {self.alike - 1:,} other nodes like it" if self.alike > 1 else ""
         if self.alike == 2:
             others = ", or the other node like it"
-        return f"With {self.node} drained{others}: {self.joint}"
+        grown = self.growth is not None and self.growth.verdict != "fits-now"
+        told = str(self.growth if grown else self.joint)
+        return f"With {self.node} drained{others}: {told}"
 
 
 def drain_one_of_each(
@@ -56,5 +66,6 @@ def drain_one_of_each(
         name = opened.free.cluster.nodes[nodes[0]].name
         without = change_fleet(fleet, WhatIf(drain=(name,)), release)
         placed = place(manifests, without, taken=taken, release=release, is_late=is_late, kinds=kinds)
-        found.append(Drained(name, len(nodes), placed.joint))
+        growth = find_growth(manifests, placed, taken=taken, release=release, is_late=is_late, kinds=kinds)
+        found.append(Drained(name, len(nodes), placed.joint, growth))
     return tuple(found)

@@ -225,6 +225,27 @@ def test_pods_that_fit_when_a_node_pool_grows_count_as_fitting(manifests, pools)
     assert line in result.stdout.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("most", "line"),
+    [
+        (
+            2,
+            "+ With a3-0 drained: fits when node pool a3 grows by 1 node (1 -> 2 of at most 2), +98.32 USD an hour; "
+            "8 of 16 devices of pools idle",
+        ),
+        (1, "✗ With a3-0 drained: never within the limits: with a3 x 1, no node takes a pod"),
+    ],
+)
+def test_a_node_pool_may_grow_while_one_of_its_nodes_is_drained(manifests, pools, most, line):
+    result = simulate(manifests, "--fleet", pools(1, most), "--drain", "1")
+    assert result.return_value == 2 - most, result.output
+    assert any(each.startswith(line) for each in result.stdout.splitlines()), result.output
+    _, found = answer(manifests, "--fleet", pools(1, most), "--drain", "1")
+    (drained,) = found["drained"]
+    assert drained["joint"]["verdict"] == "never"
+    assert drained["growth"]["verdict"] == ("fits-grown" if most == 2 else "never-within-limits")
+
+
 def test_growth_is_told_as_json_with_amounts_as_texts(manifests, pools):
     code, found = answer(manifests, "--fleet", pools(1, 4), "--scale", "deployment/serving=3")
     growth = found["growth"]
