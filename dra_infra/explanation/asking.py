@@ -304,11 +304,10 @@ def find_subject(
     rest, part = (above, rest) if above else (rest, "")
     wanted = kinds.get(kind.lower()) if slash else None
     if slash and wanted is None:
-        raise _unknown(
-            name, f"{kind} is no kind of pods or claims", f"write pod/{rest}, or one of: {', '.join(_ORDER)}"
-        )
+        raise _of_no_kind(name, kind, rest, manifests, known if workload_kinds else ())
     found: dict[ObjectRef, Mapping[str, Any]] = {}
     near: list[str] = []
+    namesakes: list[str] = []
     for manifest in manifests:
         ref = ref_of(manifest)
         if ref.kind not in known:
@@ -319,14 +318,16 @@ def find_subject(
             and namespace in (None, ref.namespace or "default")
         ):
             found[ref] = manifest
-        elif wanted in (None, ref.kind):
-            near.append(f"{ref.kind.lower()}/{ref.name}" + (f" -n {ref.namespace}" if ref.namespace else ""))
+        elif wanted in (None, ref.kind) or ref.name == rest:
+            called = f"{ref.kind.lower()}/{ref.name}" + (f" -n {ref.namespace}" if ref.namespace else "")
+            (near if wanted in (None, ref.kind) else namesakes).append(called)
     if not found:
         where = f" in namespace {namespace}" if namespace else ""
+        there = near or namesakes
         raise _unknown(
             name,
             f"there is no {name}{where}",
-            f"there are: {_listed(near)}" if near else "nothing of these kinds is there",
+            f"there are: {_listed(there)}" if there else "nothing of these kinds is there",
         )
     found = {ref: manifest for ref, manifest in found.items() if ref.name == rest} or found
     order = sorted(found, key=lambda ref: (known.index(ref.kind), ref.namespace))
@@ -334,6 +335,25 @@ def find_subject(
         told = [f"{ref.kind.lower()}/{ref.name} -n {ref.namespace or 'default'}" for ref in order]
         raise _unknown(name, f"{name} is there several times", f"write one of: {_listed(told)}")
     return replace(order[0], part=part), found[order[0]]
+
+
+def _of_no_kind(
+    name: str, kind: str, rest: str, manifests: Iterable[Mapping[str, Any]], known: Sequence[str]
+) -> ProgramError:
+    """The error for a kind that nothing is known of; *known* are all that can be asked for, where a file may name more."""
+    if any(ref.kind.lower() == kind.lower() and ref.name == rest for ref in map(ref_of, manifests) if known):
+        return _unknown(
+            name,
+            f"{kind} is not known to make pods",
+            "say in a file of kinds where its pods are, and name it: --kinds kinds.yaml",
+        )
+    others = [each for each in known if each not in _ORDER]
+    also = f"; of other projects: {_listed(others, most=12)}; --kinds FILE names more" if others else ""
+    return _unknown(
+        name,
+        f"{kind} is no kind of pods or claims",
+        f"write pod/{rest}, or one of: {', '.join(_ORDER)}{also}",
+    )
 
 
 def ref_of(manifest: Mapping[str, Any]) -> ObjectRef:
@@ -346,9 +366,9 @@ def ref_of(manifest: Mapping[str, Any]) -> ObjectRef:
     )
 
 
-def _listed(names: list[str]) -> str:
+def _listed(names: list[str], *, most: int = 6) -> str:
     names = sorted(dict.fromkeys(names))
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _unknown(name: str, message: str, hint: str) -> ProgramError:

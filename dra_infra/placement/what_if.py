@@ -253,16 +253,19 @@ def _set(manifests: list[Mapping[str, Any]], index: int, number: int) -> Any:
 
 
 def _unknown(target: str, number: int, known: Sequence[str]) -> Problem:
+    kinds = ", ".join(_FIELDS)
+    hint = f"--scale changes objects of {kinds}: of other kinds change the number of pods in the manifest"
     shown = [name.split("/", 1)[1] for name in known]
     near = difflib.get_close_matches(target.lower()[:120], shown, n=1, cutoff=0.4)
-    some = near[0] if near else (shown[0] if shown else "")
+    if some := near or (
+        shown[:1] if {kind.lower() for kind in _FIELDS} & set(target.lower().split("/")) else []
+    ):
+        hint = f"write --scale {some[0]}={number}"
     return Problem(
         path="--scale",
         code="scale-unknown",
         message=f"{target[:120]}: no workload with a number of pods is called so",
-        hint=f"write --scale {some}={number}"
-        if some
-        else "the input has no Deployment, StatefulSet, ReplicaSet or Job",
+        hint=hint,
     )
 
 

@@ -38,3 +38,35 @@ def test_two_that_pulumi_names_are_told_apart():
 def test_a_star_that_pulumi_does_not_explain_is_no_made_up_name():
     with pytest.raises(ProgramError):
         find_subject("job/train", None, [job("train-*")])
+
+
+def refused(
+    asked: str, *manifests: dict[str, Any], kinds: tuple[str, ...] = ("JobSet", "RayJob")
+) -> tuple[str, str]:
+    with pytest.raises(ProgramError) as error:
+        find_subject(asked, None, manifests, kinds)
+    (problem,) = error.value.problems
+    assert problem.code == "subject-not-known"
+    return problem.message, problem.hint
+
+
+def test_a_kind_that_is_there_and_not_known_leads_to_a_file_of_kinds():
+    run = {"kind": "TrainingRun", "metadata": {"name": "run"}}
+    message, hint = refused("trainingrun/run", run)
+    assert message == "trainingrun is not known to make pods"
+    assert "--kinds kinds.yaml" in hint
+
+
+def test_the_kinds_of_other_projects_are_named_where_none_is_known():
+    _, hint = refused("trainingrun/run")
+    assert "of other projects: JobSet, RayJob; --kinds FILE names more" in hint
+    _, hint = refused("trainingrun/run", kinds=())
+    assert "--kinds" not in hint
+
+
+def test_an_object_of_another_kind_with_the_name_is_pointed_at():
+    cluster = {"kind": "JobSet", "metadata": {"name": "ray", "namespace": "ml"}}
+    assert refused("rayjob/ray", cluster, job("other")) == (
+        "there is no rayjob/ray",
+        "there are: jobset/ray -n ml",
+    )

@@ -116,3 +116,13 @@ def test_scaling_what_is_not_there_is_refused_with_the_line_to_write(build, targ
         scale([build.a_deployment("d", "template:t")], {target: number})
     assert codes(error) == [("--scale", code)]
     assert error.value.problems[0].hint.startswith("write --scale deployment/d=")
+
+
+@pytest.mark.parametrize("target", ["trainingrun/run/a", "jobset/train"])
+def test_scaling_a_kind_whose_number_is_not_known_says_which_kinds_can_be_scaled(build, target):
+    with pytest.raises(InvalidSpecError) as error:
+        scale([build.a_deployment("web", "template:t")], {target: 3})
+    assert codes(error) == [("--scale", "scale-unknown")]
+    assert error.value.problems[0].hint.startswith(
+        "--scale changes objects of CronJob, Deployment, Job, LeaderWorkerSet,"
+    )
