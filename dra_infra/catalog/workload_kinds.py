@@ -183,6 +183,28 @@ def find_pod_templates(
     return (kinds or workload_kinds()).find_pod_templates(manifest)
 
 
+_MESSAGES: Final = {
+    "bool_type": "this is not true or false",
+    "dict_type": "this is not a mapping, which has a name before each value",
+    "greater_than_equal": "this is less than 0",
+    "int_type": "this is not a whole number",
+    "list_type": "this is not a list, whose items begin with -",
+    "missing": "this is missing",
+    "model_type": "this is not a mapping, which has a name before each value",
+    "string_pattern_mismatch": "this is no path of fields, such as spec.workers.*.template",
+    "string_too_long": "this is too long",
+    "string_type": "this is not a text",
+    "too_long": "there are too many of these",
+}
+"""What a fault is called here, by pydantic's type of it."""
+
+_FORMS: Final = {
+    "kind": "this is no kind, such as TrainingRun",
+    "group": "this is no API group, such as ml.example.com",
+}
+"""What a text of another form is called, by the key that it stands under; paths of fields stand under the others."""
+
+
 def _unreadable(file: Path, why: str) -> ProblemsError:
     return ProblemsError([Problem(path=str(file), code="workload-kind-malformed", message=why, hint=_HINT)])
 
@@ -190,7 +212,9 @@ def _unreadable(file: Path, why: str) -> ProblemsError:
 def _problems(error: ValidationError, file: str) -> Iterator[Problem]:
     for each in error.errors(include_url=False, include_input=False):
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in each["loc"])
-        message, hint = each["msg"], _HINT
+        message, hint = _MESSAGES.get(each["type"], each["msg"]), _HINT
+        if each["type"] == "string_pattern_mismatch":
+            message = _FORMS.get(str(each["loc"][-1]), message)
         if each["type"] == "extra_forbidden":
             key = str(each["loc"][-1])[:60]
             near = nearest(key, _KEYS)

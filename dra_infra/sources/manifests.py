@@ -71,6 +71,9 @@ def read_side(root: Path, *, inside: Path, shown: str, label: str, config: Mappi
             if file != str(root) or root.is_file():
                 problems.append(each)
             continue
+        elif each.manifest.keys() == {"kinds"} and isinstance(each.manifest["kinds"], list):
+            # What --kinds may name: nobody meant it for the cluster.
+            continue
         else:
             reason = _why_not(each.manifest)
         if reason:

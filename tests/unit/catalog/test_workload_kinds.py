@@ -214,3 +214,28 @@ def test_a_misspelt_key_gets_the_nearest_name(key: str, hint: str):
     )
     assert problem.hint is not None
     assert problem.hint.startswith(hint)
+
+
+PARTS: list[Any] = [{"template": "a..b"}]
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({}, "this is missing"),
+        ({"kinds": 5}, "this is not a list, whose items begin with -"),
+        ({"kinds": [5]}, "this is not a mapping, which has a name before each value"),
+        ({"kinds": [{"kind": "x", "group": "g.io"}]}, "this is no kind, such as TrainingRun"),
+        ({"kinds": [{"kind": "X", "group": "G io"}]}, "this is no API group, such as ml.example.com"),
+        (
+            {"kinds": [{"kind": "X", "group": "g.io", "parts": PARTS}]},
+            "this is no path of fields, such as spec.workers.*.template",
+        ),
+        ({"kinds": [{"kind": "X", "group": "g.io", "parts": [{}] * 33}]}, "there are too many of these"),
+        ({"kinds": [{"kind": "X", "group": "g.io", "gang": "x"}]}, "this is not true or false"),
+    ],
+)
+def test_a_malformed_kind_is_told_in_plain_words(document: dict[str, Any], message: str):
+    with pytest.raises(ProblemsError) as caught:
+        read_workload_kinds(document, "kinds.yaml")
+    assert [each.message for each in caught.value.problems] == [message]

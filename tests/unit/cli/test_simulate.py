@@ -336,3 +336,16 @@ def test_brief_tells_what_does_not_fit_how_many_do_and_all_at_once(tmp_path):
         "3 of 4 workloads fit on hgx-h1",
         "✗ All at once: never fit at on",
     ]
+
+
+def test_a_file_of_kinds_among_the_manifests_is_not_told_as_not_seen(manifests):
+    kinds, other = manifests.with_name("kinds.yaml"), manifests.with_name("other.yaml")
+    kinds.write_text(
+        "kinds: [{kind: TrainingRun, group: ml.example.com, parts: [{template: spec.template}]}]\n"
+    )
+    other.write_text("kind_of: something else\n")
+    result = simulate(manifests.parent, "--kinds", kinds, "--fleet", "hgx-h100")
+    assert result.return_value == 0, result.output
+    assert [line for line in result.stderr.splitlines() if line.startswith("not seen: ")] == [
+        f"not seen: file {other}: it holds no Kubernetes object"
+    ]
