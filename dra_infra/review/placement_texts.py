@@ -22,7 +22,10 @@ from dra_infra.placement.placement import (
 )
 
 MAX_LOOKED_AT: Final = 64
-"""Nodes of one workload whose models are all named; above that only the example's are."""
+"""Nodes of one workload whose models are all named; above that only the example's are, unless all have the same."""
+
+MAX_COMPARED: Final = 2_000
+"""Nodes of one workload that are looked through for whether all have the same models: a review asks for every workload."""
 
 JOINT_MARKS: Final[Mapping[JointAnswer, str]] = {
     "always": "✓",
@@ -78,8 +81,9 @@ def _what_and_where(nodes: Sequence[NodePlacement], names: DeviceNames) -> str:
     if len(nodes) == 1:
         return f"{what} only on {shown}"
     where = f"on any of {len(nodes):,} nodes, e.g."
-    if len(names.kinds) > 1:
-        if len(nodes) > MAX_LOOKED_AT:
+    many = len(nodes) > MAX_LOOKED_AT
+    if len(names.kinds) > 1 and not (many and names.are_alike(nodes)):
+        if many:
             return f"{count_of(len(example.devices), 'device')} {where} {what} on {shown}"
         what = " or ".join(dict.fromkeys(names.describe(node.devices) for node in nodes))
     return f"{what} {where} {shown}"
@@ -121,6 +125,14 @@ class DeviceNames:
         keys = dict.fromkeys(key_of(choice) for choice in devices)
         counts = Counter(self.models.get(key, key[0]) for key in keys)
         return join_words(f"{number} {TIMES} {model}" for model, number in counts.items()) or "no devices"
+
+    def are_alike(self, nodes: Sequence[NodePlacement]) -> bool:
+        """True where each node gives the same models in the same order; of very many nodes that is not looked up."""
+        first = self._models_on(nodes[0])
+        return len(nodes) <= MAX_COMPARED and all(self._models_on(node) == first for node in nodes)
+
+    def _models_on(self, node: NodePlacement) -> list[str]:
+        return [self.models.get(key_of(choice), choice.driver) for choice in node.devices]
 
 
 def key_of(choice: DeviceChoice) -> DeviceKey:

@@ -53,11 +53,24 @@ def test_nodes_of_several_models_name_all_of_them(make):
     )
 
 
-def test_many_nodes_of_several_models_name_only_the_example(make):
+def many_of_two_models(make):
     fleet = make.fleet(*(make.node(f"n{index:02}", gpus=2) for index in range(70)), make.node("x", "L40S"))
-    assert summary(make.place(fleet, ("Job", "a", 1, 2, H100))).startswith(
-        f"2 devices on any of 70 nodes, e.g. 2 {TIMES} H100 80GB HBM3 on n00 (gpu-0..1);"
+    return make.place(fleet, ("Job", "a", 1, 2, H100), ("Job", "b", 1, 1, "L40S"))
+
+
+def test_many_nodes_of_several_models_name_only_the_example(make):
+    placement = many_of_two_models(make)
+    first, other = placement.workloads
+    mixed = replace(placement, workloads=(replace(first, nodes=(*first.nodes, *other.nodes)),))
+    assert summary(mixed).startswith(
+        f"2 devices on any of 71 nodes, e.g. 2 {TIMES} H100 80GB HBM3 on n00 (gpu-0..1);"
     )
+
+
+def test_many_nodes_of_one_model_name_it_in_a_fleet_of_several(make):
+    placement = many_of_two_models(make)
+    one = replace(placement, workloads=placement.workloads[:1])
+    assert summary(one).startswith(f"2 {TIMES} H100 80GB HBM3 on any of 70 nodes, e.g. n00 (gpu-0..1);")
 
 
 def test_partitions_are_called_by_profile(make):
