@@ -30,7 +30,13 @@ from dra_infra.placement.placement import (
 from dra_infra.placement.scheduling import place
 from dra_infra.program.project import DRIVER_SETTING, KUBERNETES_SETTING
 from dra_infra.review.folding import fold, tell, tell_other_reasons
-from dra_infra.review.placement_texts import JOINT_MARKS, DeviceNames, describe_joint, describe_placement
+from dra_infra.review.placement_texts import (
+    AT_MOST,
+    JOINT_MARKS,
+    DeviceNames,
+    describe_joint,
+    describe_placement,
+)
 from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.target import ClusterTarget, check_target
 
@@ -168,7 +174,7 @@ def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
         yield from [counted] if brief else (f"✓ {line}" for line in tell(folded))
         yield from describe_joint(placement.joint)
         if placement.joint_at_most:
-            yield from describe_joint(placement.joint_at_most, "With autoscalers at their most")
+            yield from describe_joint(placement.joint_at_most, AT_MOST)
         if placement.growth is not None:
             yield f"{_GROWTH_MARKS[placement.growth.verdict]} Growth: {placement.growth}"
     if not brief:

@@ -26,7 +26,7 @@ from dra_infra.review.engine_steps import WORDS
 from dra_infra.review.fleet_colors import OTHER, letter_of
 from dra_infra.review.fleet_map import draw_fleet
 from dra_infra.review.folding import Folded, fold_unchanged
-from dra_infra.review.placement_texts import describe_joint
+from dra_infra.review.placement_texts import describe_all_at_once
 from dra_infra.review.placements import WorkloadReview
 from dra_infra.review.reviews import MARKS, Review
 from dra_infra.review.text_report import SIGNS
@@ -144,7 +144,6 @@ def render_html(review: Review) -> str:
     teams = {workload.owner: workload.team for workload in review.workloads}
     fleet_map = draw_fleet(review.before, review.after, owners, teams) if review.after else None
     shown, folded = fold_unchanged(review)
-    joint = review.joint
     diffs = embed_diffs(review.changes)
     script = _script()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -156,7 +155,8 @@ def render_html(review: Review) -> str:
             rooms=review.rooms,
             workloads=shown,
             unchanged=tuple(_list_unchanged(review, folded)),
-            joint=[*describe_joint(joint)] if joint and joint.verdict != "always" else [],
+            joint=[*describe_all_at_once(review.joint, None)],
+            at_most=[*describe_all_at_once(None, review.joint_at_most)],
             colors_by_name=dict(zip(map(str, owners), fleet_map.colors.of, strict=True)) if fleet_map else {},
             fleet_map=fleet_map,
             rows=[

@@ -21,6 +21,7 @@ from dra_infra.review.changes import Change
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import EngineOnly, EngineSide
 from dra_infra.review.growth import GrowthChange
+from dra_infra.review.placement_texts import AT_MOST
 from dra_infra.review.placements import WorkloadReview
 from dra_infra.review.reviews import Review
 
@@ -79,7 +80,7 @@ def render_sarif(review: Review) -> str:
     A problem has its own severity, a danger is a warning, a rollout that ends a note, and what could not be known is said of the run. What has no
     line in the user's files names its object instead.
     """
-    notes = [str(item) for item in review.not_known] + list(review.notes)
+    notes = [*map(str, review.not_known), *_notes(review)]
     return write_sarif(list(_findings(review)), notes=notes) + "\n"
 
 
@@ -149,7 +150,7 @@ def describe_review(review: Review) -> dict[str, Any]:
         "notKnown": [
             {"what": item.what, "name": item.name, "reason": item.reason} for item in review.not_known
         ],
-        "notes": list(review.notes),
+        "notes": _notes(review),
         "engine": _engine(review.engine, review.policies),
     }
 
@@ -263,6 +264,11 @@ def _engine_only(each: EngineOnly) -> dict[str, Any]:
         "replacing": list(each.replacing),
         "paths": [{"path": path, "kind": kind} for path, kind in each.paths],
     }
+
+
+def _notes(review: Review) -> list[str]:
+    at_most = review.joint_at_most
+    return [*review.notes, *([f"{AT_MOST}, workloads {at_most}."] if at_most else [])]
 
 
 def _fleet(placement: Placement | None) -> dict[str, Any] | None:

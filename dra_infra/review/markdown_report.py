@@ -16,7 +16,7 @@ from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineOnly, EngineSide
 from dra_infra.review.folding import fold_unchanged, tell, tell_other_reasons
 from dra_infra.review.growth import CostRow
-from dra_infra.review.placement_texts import describe_joint
+from dra_infra.review.placement_texts import describe_all_at_once
 from dra_infra.review.placements import RoomChange, WorkloadReview
 from dra_infra.review.reviews import Review
 from dra_infra.review.text_report import SIGNS
@@ -82,8 +82,8 @@ def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET
         "| | Workload | Placement |\n|---|---|---|",
         [_workload(item, brief=brief) for item in workloads],
     )
-    if review.joint is not None and review.joint.verdict != "always":
-        first, *rest = describe_joint(review.joint)
+    if told := list(describe_all_at_once(review.joint, review.joint_at_most)):
+        first, *rest = told
         title = f"**{markdown(_short(first))}**"
         if rest:
             page.add_list("orders", [markdown(_short(line.strip())) for line in rest], title=title)

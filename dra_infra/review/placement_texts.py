@@ -35,6 +35,9 @@ JOINT_MARKS: Final[Mapping[JointAnswer, str]] = {
 }
 """The sign that each verdict on all workloads at once starts with."""
 
+AT_MOST: Final = "With autoscalers at their most"
+"""What the verdict with as many pods as autoscalers may make begins with."""
+
 TIMES: Final = "\N{MULTIPLICATION SIGN}"
 
 DeviceKey = tuple[str, str, str]
@@ -71,6 +74,14 @@ def describe_joint(joint: JointVerdict, head: str = "All at once") -> Iterator[s
         yield f"    all are placed: {joint.works}"
         if joint.fails:
             yield f"    not all are:    {joint.fails}"
+
+
+def describe_all_at_once(joint: JointVerdict | None, at_most: JointVerdict | None) -> Iterator[str]:
+    """What a review tells of all workloads at once: no `always`, save of autoscalers at their most."""
+    if joint is not None and joint.verdict != "always":
+        yield from describe_joint(joint)
+    if at_most is not None:
+        yield from describe_joint(at_most, AT_MOST)
 
 
 def _what_and_where(nodes: Sequence[NodePlacement], names: DeviceNames) -> str:

@@ -196,6 +196,11 @@ class Review:
         return self.after.joint
 
     @property
+    def joint_at_most(self) -> JointVerdict | None:
+        """The verdict with as many pods as autoscalers may make; None where none scales a workload."""
+        return self.after.joint_at_most if self.after is not None else None
+
+    @property
     def summary(self) -> str:
         """`1 replaced, 2 changed, 5 unchanged`."""
         parts = [f"{number:,} {action}" for action, number in self.counts.items() if number]
@@ -361,8 +366,6 @@ def _find_notes(base: Program, head: Program, after: Placement | None) -> Iterat
         yield f"The base is {base.project}/{base.stack}, the head {head.project}/{head.stack}: nothing can match."
     if after is not None:
         yield from after.notes
-        if after.joint_at_most is not None:
-            yield f"With autoscalers at their most, workloads {after.joint_at_most}."
 
 
 def _holds(value: object, marker: str) -> bool:

@@ -21,7 +21,7 @@ from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineSide
 from dra_infra.review.folding import fold_unchanged, tell, tell_other_reasons
 from dra_infra.review.growth import GrowthChange
-from dra_infra.review.placement_texts import describe_joint
+from dra_infra.review.placement_texts import describe_all_at_once
 from dra_infra.review.placements import RoomChange, Trend, WorkloadReview
 from dra_infra.review.reviews import Grade, Review
 
@@ -142,9 +142,9 @@ def _places(review: Review, *, brief: bool) -> Iterator[RenderableType]:
     if unchanged and not brief:
         yield ""
         yield from map(_hanging, tell(unchanged, " as before"))
-    if review.joint is not None and review.joint.verdict != "always":
+    if told := list(describe_all_at_once(review.joint, review.joint_at_most)):
         yield ""
-        yield from map(_hanging, describe_joint(review.joint))
+        yield _all_at_once(told)
     if review.rooms and not brief:
         yield ""
         yield _rooms(review.rooms)
@@ -186,6 +186,17 @@ def _placements(workloads: Sequence[WorkloadReview], *, brief: bool) -> Table:
             table.add_row("", _text(f"before: {workload.previous}", "dim"))
         if workload.trend in _TREND_STYLES and not brief and (others := tell_other_reasons(workload.reasons)):
             table.add_row("", _text(f"also: {others}", "dim"))
+    return table
+
+
+def _all_at_once(lines: Sequence[str]) -> Table:
+    """The verdicts, wrapped: the mark of each has a column of its own."""
+    table = Table.grid()
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for line in lines:
+        mark, text = ("    ", line.strip()) if line.startswith(" ") else (f"  {line[:2]}", line[2:])
+        table.add_row(_text(mark, ""), _text(text, ""))
     return table
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.placement.placement import Order
 from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen
-from dra_infra.review import review
+from dra_infra.review import render_html, render_json, render_markdown, render_text, review
 from dra_infra.review.placements import place_sides
 from dra_infra.review.running import Running
 
@@ -224,7 +225,7 @@ def test_manifests_have_no_slash_for_a_stack_that_they_lack(make):
     assert replace(result, project="k/", stack="").subject == "k"
 
 
-def test_what_autoscalers_may_make_is_a_note(make):
+def test_what_autoscalers_may_make_is_a_verdict_of_its_own_and_wrapped(make):
     scaler = make.object(
         "HorizontalPodAutoscaler",
         "serve",
@@ -235,6 +236,14 @@ def test_what_autoscalers_may_make_is_a_note(make):
     head = make.program(make.device_class(), make.template("trainer", "trainer-1"), serve, scaler)
     before, after = place_sides(head, head, make.fleet(make.node("n0", gpus=8)))
     result = review(head, head, base_label="main", before=before, after=after)
-    (note,) = (each for each in result.notes if "autoscalers" in each)
+    text = render_text(result, width=70)
+    told = text[text.index("  ✗ With autoscalers at their most: never fit at once: ") :].split("\n\n")[0]
+    assert len(told.splitlines()) > 1
+    assert max(map(len, told.splitlines())) <= 70
+    assert "could not be known" not in text[: text.index("With autoscalers")]
+    assert "With autoscalers at their most: never" in render_markdown(result)
+    assert '<h2 id="at-most">With autoscalers at their most</h2>' in render_html(result)
+    assert '<p class="lead">never fit at once: ' in render_html(result)
+    (note,) = (each for each in json.loads(render_json(result))["notes"] if "autoscalers" in each)
     assert note.startswith("With autoscalers at their most, workloads never fit at once: ")
     assert not result.failed
