@@ -20,7 +20,7 @@ from tests.e2e.parity.differential import RESULTS
 from tests.e2e.parity.report import PLATFORM_SECTION
 from tests.e2e.scheduler.answers import PLACED_KINDS, Seen
 from tests.e2e.scheduler.scenario import Scenario
-from tests.e2e.scheduler.stage import HOSTNAME, Stage
+from tests.e2e.scheduler.stage import HOSTNAME, Stage, scheduled_condition
 from tools.cluster import Manifest, WaitTimeoutError
 
 RETRY_SECONDS: Final = 30.0
@@ -111,8 +111,8 @@ def _play(stage: Stage, scenario: Scenario, order: Order) -> list[str]:
 
 def _create_all(
     stage: Stage, pods: Sequence[Manifest], *, bound: Sequence[Manifest], in_turn: bool = False
-) -> list[str]:
-    """Create pods one after the other; the names of those that wait at the end. All are removed again.
+) -> dict[str, str]:
+    """Create pods one after the other; the names of those that wait at the end, and why. All are removed again.
 
     Args:
         stage: The control plane.
@@ -133,18 +133,26 @@ def _create_all(
         for pod in bound:
             if not _wait_until_bound(stage, pod):
                 break
-        return [
-            each["metadata"]["name"]
-            for each in made
-            if not stage.api.get("v1/Pod", each["metadata"]["name"], namespace=each["metadata"]["namespace"])[
-                "spec"
-            ].get("nodeName")
-        ]
+        return {
+            each["metadata"]["name"]: str(scheduled_condition(each).get("message", ""))
+            for each in _look_at(stage, made)
+            if not each["spec"].get("nodeName")
+        }
     finally:
-        for pod in made:
+        # Those that wait go first. Else one of them gets what another one leaves, and devices behind the pod that is gone.
+        for pod in sorted(_look_at(stage, made), key=lambda each: bool(each["spec"].get("nodeName"))):
             stage.remove(pod)
         for namespace in {each["metadata"]["namespace"] for each in made}:
             stage.wait_until_free(namespace)
+
+
+def _look_at(stage: Stage, pods: Sequence[Manifest]) -> list[Manifest]:
+    """The pods as the server has them now."""
+    found = (
+        stage.api.find("v1/Pod", each["metadata"]["name"], namespace=each["metadata"]["namespace"])
+        for each in pods
+    )
+    return [each for each in found if each is not None]
 
 
 def _wait_until_bound(stage: Stage, pod: Manifest) -> bool:

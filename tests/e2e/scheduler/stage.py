@@ -113,7 +113,7 @@ class Stage:
         name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
         self.api.create(pod)
         seen = self.api.wait_until("v1/Pod", name, _is_decided, namespace=namespace, timeout=SETTLE_SECONDS)
-        condition = _condition(seen)
+        condition = scheduled_condition(seen)
         return Verdict(
             pod=seen,
             node=seen["spec"].get("nodeName", ""),
@@ -208,7 +208,8 @@ class Stage:
         self.api.delete(kind, name, namespace=namespace, grace_seconds=grace, missing_ok=True)
 
 
-def _condition(pod: Manifest) -> Manifest:
+def scheduled_condition(pod: Manifest) -> Manifest:
+    """The condition PodScheduled; empty as long as the scheduler has decided nothing."""
     found: list[Manifest] = [
         each for each in pod.get("status", {}).get("conditions") or [] if each["type"] == "PodScheduled"
     ]
@@ -216,7 +217,7 @@ def _condition(pod: Manifest) -> Manifest:
 
 
 def _is_decided(pod: Manifest) -> bool:
-    condition = _condition(pod)
+    condition = scheduled_condition(pod)
     return bool(pod["spec"].get("nodeName")) or (
         condition.get("status") == "False" and condition.get("reason") in REFUSED
     )
