@@ -315,6 +315,8 @@ CODES: dict[str, str] = {
     "node-too-small": "a node lacks cpu, memory, pod slots or another resource for a pod",
     "claim-elsewhere": "a claim that the pod shares is allocated on other nodes",
     "too-few-nodes": "some pods of a workload fit, but not all of them",
+    "fits-beside-others": "pods of a workload find room where pods of others are, and not without these",
+    "orders-not-all-tried": "not all orders were tried in which pods of a workload may find a node each",
     "scale-number": "no number of pods that a workload can be given",
     "scale-unknown": "no workload with a number of pods is called so",
     "search-stopped": "the search for devices was stopped at its limit",

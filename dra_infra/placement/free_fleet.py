@@ -259,6 +259,12 @@ class FreeFleet:
             self._capacities[key] = capacity
         return capacity
 
+    def fills_best(self, plan: PodPlan) -> bool:
+        """Whether no order of such pods places more of them than each on the first node that takes it."""
+        # Each pod then closes the same places, whichever come first: one node, or all with its value of one label.
+        labels = {term.topology_key for term in plan.shape.apart}
+        return plan.shape.only_fills and len(labels) <= 1 and not self._shared.are_there
+
     def _fill_nodes(self, plan: PodPlan) -> Capacity:
         """Each kind of node by itself, for nothing on one node takes anything from another."""
         answer = self.answer(plan)

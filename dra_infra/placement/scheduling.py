@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any, Final
 
 from dra_infra.explanation import NodeReason
 from dra_infra.explanation.records import FitVerdict
@@ -15,6 +15,7 @@ from dra_infra.kubernetes.apiserver.admission import Quotas
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import show_amount
+from dra_infra.placement.candidates import CandidateNodes
 from dra_infra.placement.cluster import name_claims
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import Capacity, FreeAnswer, FreeFleet, Tally
@@ -32,57 +33,14 @@ from dra_infra.placement.objects import ProgramObjects
 from dra_infra.placement.outcomes import Aborted, NotDecided
 from dra_infra.placement.placement import (
     JointVerdict,
-    NodePlacement,
     Order,
     Placement,
     Reason,
     WorkloadPlacement,
 )
 
-
-class CandidateNodes(Sequence[NodePlacement]):
-    """The nodes that can take one pod, in order of name; compares like a tuple."""
-
-    def __init__(self, free: FreeFleet, plan: PodPlan, answer: FreeAnswer) -> None:
-        self._free = free
-        self._plan = plan
-        self._answer = answer
-
-    def __len__(self) -> int:
-        return len(self._answer.candidates)
-
-    @overload
-    def __getitem__(self, index: int) -> NodePlacement: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[NodePlacement, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> NodePlacement | tuple[NodePlacement, ...]:
-        if isinstance(index, slice):
-            return tuple(self._free.placement_on(node, self._plan) for node in self._answer.candidates[index])
-        return self._free.placement_on(self._answer.candidates[index], self._plan)
-
-    def __iter__(self) -> Iterator[NodePlacement]:
-        return (self._free.placement_on(node, self._plan) for node in self._answer.candidates)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return f"CandidateNodes({len(self)} nodes)"
-
-    @property
-    def names(self) -> list[str]:
-        """The names alone, for which no devices are searched."""
-        return [self._free.cluster.nodes[node].name for node in self._answer.candidates]
-
-
-def name_nodes(nodes: Sequence[NodePlacement]) -> list[str]:
-    """The names of candidate nodes, in their order."""
-    return nodes.names if isinstance(nodes, CandidateNodes) else [each.node for each in nodes]
+ORDERS_LEFT: Final = "orders-not-all-tried"
+"""Code of a reason why it is open whether pods fit, where they do not in the orders that were tried."""
 
 
 def place(
@@ -116,7 +74,7 @@ def place(
     opened = open_program(manifests, fleet, taken, release, is_late=is_late, kinds=kinds)
     objects, workloads, free = opened.objects, opened.workloads, opened.free
     makers = ObjectMakers(opened, taken.made)
-    scheduler = _Scheduler(free, makers)
+    scheduler = _Scheduler(free, makers, is_late)
     answers = scheduler.place_gangs(workloads, [scheduler.place_alone(each) for each in workloads])
     order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
     wanted = [*(workloads[number] for number in order), *opened.bystanders]
@@ -125,6 +83,7 @@ def place(
     joint = dict(zip(order, together.pods, strict=False))
     placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(answers))
     verdict = _judge_jointly(free, placed, wanted, together.order, refused, is_late)
+    placed = tuple(_with_others(answer, verdict) for answer in placed)
     told = {each.owner for each in placed if any(reason.code == "quota-refuses" for reason in each.reasons)}
     return Placement(
         fleet=fleet,
@@ -160,10 +119,14 @@ def place_claim(
 
 
 class _Scheduler:
-    def __init__(self, free: FreeFleet, makers: ObjectMakers) -> None:
+    def __init__(
+        self, free: FreeFleet, makers: ObjectMakers, is_late: Callable[[], bool] | None = None
+    ) -> None:
         self._cluster = free.cluster
         self.free = free
         self._makers = makers
+        self._is_late = is_late
+        self._tried: dict[tuple[object, ...], JointVerdict] = {}
         self._findings: dict[tuple[object, ...], NodeReason] = {}
 
     def place_alone(self, workload: Workload) -> WorkloadPlacement:
@@ -186,6 +149,9 @@ class _Scheduler:
         most, refusal = self._makers.count_alone(workload.owner, plan, max(capacity.pods, replicas))
         if most < replicas and verdict == "fits":
             verdict = "does-not-fit"
+        elif most >= replicas and verdict == "does-not-fit" and answer.candidates:
+            verdict, first = self._try_orders(workload, plan, first)
+        room = max(capacity.pods, replicas if verdict == "fits" else 0)
         reasons = (*first, *self._explain(plan, answer))
         if most < replicas:
             text = show_refusal(most, replicas, refusal)
@@ -196,10 +162,38 @@ class _Scheduler:
             verdict=verdict,
             nodes=CandidateNodes(self.free, plan, answer),
             more_pods=max(min(capacity.pods, most) - replicas, 0) if verdict == "fits" and not daemon else 0,
-            reasons=(*reasons, *_tell_autoscaled(workload, min(capacity.pods, most))),
+            reasons=(*reasons, *_tell_autoscaled(workload, min(room, most))),
             unmodelled=workload.unmodelled,
             most=workload.most,
         )
+
+    def _try_orders(
+        self, workload: Workload, plan: PodPlan, reasons: tuple[Reason, ...]
+    ) -> tuple[FitVerdict, tuple[Reason, ...]]:
+        """The verdict on pods of which each goes to the first node that takes it, and not all find one.
+
+        Where they may in another order, or on other nodes, the joint search is asked about this workload alone.
+        """
+        if self.free.fills_best(plan):
+            return "does-not-fit", reasons
+        number = None if workload.replicas is None else max(workload.replicas, 1)
+        key = (*self.free.key_of(plan), number)
+        if key not in self._tried:
+            self._tried[key] = self._judge_beside(
+                [replace(workload, plan=plan, replicas=number, affinity_to=())]
+            )
+        joint = self._tried[key]
+        if joint.works is not None:
+            return "fits", ()
+        if joint.verdict == "never":
+            return "does-not-fit", reasons
+        return "not-decided", (Reason(code=ORDERS_LEFT, message=str(joint)),)
+
+    def _judge_beside(self, workloads: Sequence[Workload]) -> JointVerdict:
+        """The verdict on some of the workloads without the others."""
+        plans = [(each, each.plan) for each in workloads if isinstance(each.plan, PodPlan)]
+        first = place_together(self.free, workloads).order
+        return judge_jointly(self.free, plans, first, self._is_late or (lambda: False))
 
     def place_gangs(
         self, workloads: Sequence[Workload], answers: Sequence[WorkloadPlacement]
@@ -211,25 +205,19 @@ class _Scheduler:
                 gangs.setdefault(each.owner.whole, []).append(number)
         found = list(answers)
         for owner, numbers in gangs.items():
-            plans = [
-                (each, each.plan)
-                for each in map(workloads.__getitem__, numbers)
-                if isinstance(each.plan, PodPlan)
-            ]
-            if len(plans) < 2:
+            if len(numbers) < 2:
                 continue
-            first = place_together(self.free, [workload for workload, _ in plans]).order
-            joint = judge_jointly(self.free, plans, first)
-            if joint.verdict == "never":
-                text = f"{owner} needs all of its pods, and its parts {joint}"
-                reason = Reason(code="gang-does-not-fit", message=text)
-                for number in numbers:
-                    found[number] = replace(
-                        found[number],
-                        verdict="does-not-fit",
-                        more_pods=0,
-                        reasons=(reason, *found[number].reasons),
-                    )
+            joint = self._judge_beside(_without_others([workloads[number] for number in numbers]))
+            if joint.works is not None:
+                continue
+            verdict: FitVerdict = "does-not-fit" if joint.verdict == "never" else "not-decided"
+            code = "gang-does-not-fit" if joint.verdict == "never" else ORDERS_LEFT
+            how = "its parts" if joint.verdict == "never" else "it is"
+            reason = Reason(code=code, message=f"{owner} needs all of its pods, and {how} {joint}")
+            for number in numbers:
+                found[number] = replace(
+                    found[number], verdict=verdict, more_pods=0, reasons=(reason, *found[number].reasons)
+                )
         return found
 
     def _explain(self, plan: PodPlan, answer: FreeAnswer) -> tuple[Reason, ...]:
@@ -273,6 +261,17 @@ class _Scheduler:
         return finding
 
 
+def _without_others(gang: Sequence[Workload]) -> list[Workload]:
+    """The parts of a gang, held to required affinity for pods of each other, and not for pods of other workloads."""
+    owners = {each.owner for each in gang}
+    return [
+        replace(each, plan=plan_alone(each, each.plan), affinity_to=())
+        if isinstance(each.plan, PodPlan) and owners.isdisjoint(each.affinity_to)
+        else each
+        for each in gang
+    ]
+
+
 def _judge(
     answer: FreeAnswer, capacity: Capacity, replicas: int, *, daemon: bool
 ) -> tuple[FitVerdict, tuple[Reason, ...]]:
@@ -282,6 +281,10 @@ def _judge(
     if answer.halted:
         return "not-decided", ()
     wanted = max(replicas, 1)
+    if daemon and not replicas:
+        # Its controller makes no pods, which is no failure.
+        text = "no node lets its pods in, so it has none"
+        return "fits", (Reason(code="node-refuses-pod", message=text),)
     if not answer.candidates:
         empty = Reason(code="too-few-nodes", message="the fleet has no nodes")
         return "does-not-fit", () if answer.eligible or answer.refused else (empty,)
@@ -336,7 +339,9 @@ def _judge_jointly(
     for each in wanted:
         answer = answers.get(each.owner)
         reasons = answer.reasons if answer else each.plan.reasons if isinstance(each.plan, Undecided) else ()
-        if isinstance(each.plan, Undecided) or (answer and answer.verdict == "not-decided"):
+        # Of all workloads at once an order may be known where none is of this one alone.
+        is_open = any(reason.code == ORDERS_LEFT for reason in reasons)
+        if isinstance(each.plan, Undecided) or (answer and answer.verdict == "not-decided" and not is_open):
             why = f": {reasons[0]}" if reasons else ""
             return JointVerdict(verdict="not-decided", reasons=(f"{each.owner} is not decided{why}",))
         if each.owner in refused:
@@ -344,6 +349,16 @@ def _judge_jointly(
             return JointVerdict(verdict="never", reasons=(refused[each.owner],))
     plans = [(each, each.plan) for each in wanted if isinstance(each.plan, PodPlan)]
     return judge_jointly(free, plans, first, is_late or (lambda: False))
+
+
+def _with_others(answer: WorkloadPlacement, joint: JointVerdict) -> WorkloadPlacement:
+    """The answer for one workload, where all of its pods find a node although they do not, or may not, without the others."""
+    is_aborted = any(reason.code == "allocation-aborted" for reason in answer.reasons)
+    if answer.verdict == "fits" or not answer.replicas or joint.works is None or is_aborted:
+        return answer
+    text = "its pods are known to find room where pods of other workloads are, and not without these"
+    reasons = (Reason(code="fits-beside-others", message=text), *answer.reasons)
+    return replace(answer, verdict="fits", reasons=reasons)
 
 
 def _judge_at_most(

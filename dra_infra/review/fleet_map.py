@@ -12,8 +12,8 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.output.wording import count_of, join_words
+from dra_infra.placement.candidates import name_nodes
 from dra_infra.placement.placement import Placement
-from dra_infra.placement.scheduling import name_nodes
 from dra_infra.review.fleet_colors import Colors, LegendEntry, choose_colors, letter_of
 from dra_infra.review.fleet_strips import Strip, draw_strips
 from dra_infra.review.fleet_tiles import ClaimKey, Tile, TilePainter, fold_tiles
