@@ -21,7 +21,7 @@ from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet, NodePool, whole_of
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.placement.demand import PodPlan
-from dra_infra.placement.fillings import Halted, NodeKind, States, are_nodes_apart, find_states
+from dra_infra.placement.fillings import HOSTNAME, Halted, NodeKind, States, are_nodes_apart, find_states
 from dra_infra.placement.free_fleet import FreeFleet
 from dra_infra.placement.integer_programs import SECONDS, Growing, grow, has_solver
 from dra_infra.placement.joint import ObjectMakers, OpenProgram, open_program, place_together
@@ -170,7 +170,8 @@ class _Search:
     def _never_hurts(self, top: OpenProgram) -> bool:
         """True where what works on some of the nodes works with more of them.
 
-        Pods are not spread, nothing ends an attempt on the new nodes, and DaemonSets have their pods there.
+        Pods are not spread, nothing ends an attempt on the new nodes, and DaemonSets have their pods there, which take nothing
+        from pods on other nodes: neither a quota nor shared devices, and no zone that pods have to themselves.
         """
         if any(isinstance(each.plan, PodPlan) and each.plan.shape.spread for each in top.arriving):
             return False
@@ -184,6 +185,18 @@ class _Search:
         ]
         if not daemons:
             return True
+        keys = {
+            term.topology_key
+            for each in top.arriving
+            if isinstance(each.plan, PodPlan)
+            for term in each.plan.shape.apart
+        }
+        is_sharing = top.free.in_use.is_shared or any(
+            entry.shared for _, plan in daemons for entry in plan.entries
+        )
+        _, refused = ObjectMakers(top, self._taken.made).make_together(top.arriving)
+        if keys - {HOSTNAME} or is_sharing or refused:
+            return False
         first = place_together(top.free, [each for each, _ in daemons]).order
         return judge_jointly(top.free, daemons, first, self._is_late).works is not None
 

@@ -239,3 +239,54 @@ def test_a_gpu_in_partitions_is_one_device():
     fleet = replace(whole, nodes=(), slices=(), pools=(pool,))
     grown = find_growth(manifests, place(manifests, fleet))
     assert (grown.verdict, grown.idle, grown.device_count) == ("fits-grown", 0, 1)
+
+
+def a_growing(zone_of_spare, **rules):
+    """A node with a GPU, one more of its kind to come, and one to come to which only the DaemonSet goes; two pods, each with a GPU."""
+    labels = {"zone": "x"}
+    nodes = [
+        build.a_node("now", labels=labels),
+        build.a_node("gpu", labels=labels),
+        build.a_node("edge", labels={"zone": zone_of_spare, "edge": "yes"}),
+    ]
+    whole = build.a_fleet(*(build.gpus(node.name, 1) for node in nodes), nodes=nodes)
+    pools = tuple(
+        NodePool(
+            name=name, machine="1", now=len(there), nodes=there, spare=(only(whole, [name]),), price=None
+        )
+        for name, there in (("gpu", ("now",)), ("edge", ()))
+    )
+    manifests = [
+        build.a_class(),
+        build.a_template("one", build.a_request()),
+        build.a_deployment(
+            "web", "template:one", replicas=2, labels={"app": "web"}, nodeSelector={"zone": "x"}
+        ),
+        build.a_deployment(
+            "agent",
+            "template:one",
+            kind="DaemonSet",
+            labels={"app": "agent"},
+            nodeSelector={"edge": "yes"},
+            **rules,
+        ),
+    ]
+    return replace(only(whole, ["now"]), classes=whole.classes, pools=pools), manifests
+
+
+def keep_off(key):
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": "web"}}}
+    return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+@pytest.mark.parametrize("key", ["zone", "kubernetes.io/hostname"])
+def test_pods_of_a_daemon_set_that_keep_others_off_their_zone_do_not_rule_out_fewer_nodes(key):
+    fleet, manifests = a_growing("x", **keep_off(key))
+    assert (place(manifests, fleet.grown((1, 1))).joint.verdict == "never") == (key == "zone")
+    assert check(fleet, manifests).added == (1, 0)
+
+
+def test_a_quota_that_pods_of_a_daemon_set_use_up_does_not_rule_out_fewer_nodes():
+    fleet, manifests = a_growing("x")
+    quota = build.an_object("ResourceQuota", "team", apiVersion="v1", spec={"hard": {"pods": "2"}})
+    assert check(fleet, [*manifests, quota]).added == (1, 0)
