@@ -96,8 +96,12 @@ def run(
     if answer is not None and found.undecided:
         # The allocator answered without what is not known.
         answer = replace(answer, verdict="not-decided", error=None)
+    asking = found.asking
+    if answer is not None and answer.verdict == "does-not-fit" and found.fits:
+        # Here each pod takes the first node that it can; placement tries more orders.
+        answer, asking = None, replace(asking, settled=found.fits)
     report = Report(
-        asking=found.asking,
+        asking=asking,
         causes=tuple(dict.fromkeys(causes)),
         answer=answer,
         where=found.where,

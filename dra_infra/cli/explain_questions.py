@@ -47,7 +47,7 @@ from dra_infra.placement.demand import Undecided
 from dra_infra.placement.joint import find_workload
 from dra_infra.placement.objects import ProgramObjects
 from dra_infra.placement.placement import JointVerdict, Reason
-from dra_infra.placement.scheduling import place
+from dra_infra.placement.scheduling import ORDERS_LEFT, place
 from dra_infra.placement.workloads import plan_claim
 from dra_infra.review.running import Running, key_of, owners_of
 from dra_infra.sources.questions import ask_program
@@ -60,7 +60,7 @@ Manifest = Mapping[str, Any]
 class Found:
     """The question, the cluster or fleet that it is asked of, what could not be seen, and what placement says of a program.
 
-    That is the joint verdict on all its workloads, and why the one that is asked about is not decided.
+    That is the joint verdict on all its workloads, and that the one that is asked about fits, in words, or why that is not decided.
     """
 
     asking: Asking
@@ -68,6 +68,7 @@ class Found:
     not_seen: tuple[Problem, ...] = ()
     joint: JointVerdict | None = None
     undecided: tuple[Reason, ...] = ()
+    fits: str = ""
 
 
 def read_offline(
@@ -125,7 +126,7 @@ def read_offline(
     asking = ask_program(manifest, around, manifests, running, part=subject.part, kinds=known)
     workload = find_workload(objects, subject)
     asked = plan_claim(objects, subject) if subject.kind in CLAIM_KINDS else workload
-    joint = None
+    joint, own = None, None
     if workload:
         end = time.monotonic() + timeout
         placed = place(
@@ -137,19 +138,29 @@ def read_offline(
             kinds=known,
         )
         joint = placed.joint
+        own = next((each for each in placed.workloads if each.owner == workload.owner), None)
         refused = [
             Problem(path=asking.subject, code=reason.code, message=reason.message)
-            for each in placed.workloads
-            for reason in (each.reasons if each.owner == workload.owner else ())
+            for reason in (own.reasons if own else ())
             if reason.code == "quota-refuses"
         ]
         asking = replace(asking, causes=(*asking.causes, *refused))
+    undecided = asked.plan.reasons if asked and isinstance(asked.plan, Undecided) else ()
+    if own and own.verdict == "not-decided":
+        undecided = undecided or tuple(each for each in own.reasons if each.code == ORDERS_LEFT)
+    fits = ""
+    if own and own.verdict == "fits":
+        about_all = (each.message for each in own.reasons if not each.nodes)
+        fits = next(
+            about_all, "its pods fit on other nodes than the first that take them, or in another order"
+        )
     return Found(
         asking=asking,
         where=chosen.name,
         not_seen=(*problems, *malformed, *untold),
         joint=joint,
-        undecided=asked.plan.reasons if asked and isinstance(asked.plan, Undecided) else (),
+        undecided=undecided,
+        fits=fits,
     )
 
 

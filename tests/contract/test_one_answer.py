@@ -215,3 +215,33 @@ def test_all_ways_to_ask_know_a_class_that_a_file_stands_in_for(
     made = testing.synth(infra)
     assert made.fits(str(tmp_path / "fleet.yaml"), "work").placement.verdict == verdict
     assert "DeviceClass" not in CliRunner().invoke(app, ["synth", str(infra)]).stdout
+
+
+@pytest.mark.parametrize("shape", ["near", "daemon"])
+def test_explain_and_simulate_say_that_a_workload_fits_in_another_order_or_has_no_pods(
+    tmp_path: Path, shape: str
+):
+    fleet = a_fleet([1, 1, 1])
+    nodes = [each for each in fleet if each["kind"] == "Node"]
+    for node, zone in zip(nodes, "xyy", strict=True):
+        node["metadata"]["labels"]["zone"] = zone
+    program = a_program("Deployment", 2, 1, "1", {})[:2]
+    template = program[1]["spec"]["template"]
+    template["metadata"] = {"labels": {"app": "work"}}
+    program[1]["spec"]["selector"] = {"matchLabels": {"app": "work"}}
+    if shape == "daemon":
+        program[1]["kind"] = "DaemonSet"
+        del program[1]["spec"]["replicas"]
+        template["spec"]["nodeSelector"] = {"zone": "z"}
+    else:
+        term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "work"}}}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        template["spec"]["affinity"] = {"podAffinity": required}
+    (tmp_path / "fleet.yaml").write_text(yaml.safe_dump_all(fleet))
+    (tmp_path / "program.yaml").write_text(yaml.safe_dump_all(program))
+    files = [str(tmp_path / "program.yaml"), "--fleet", str(tmp_path / "fleet.yaml"), "--json"]
+    simulated = json.loads(CliRunner().invoke(app, ["simulate", *files]).stdout)
+    assert (simulated["workloads"][0]["verdict"], bool(simulated["joint"]["works"])) == ("fits", True)
+    ran = CliRunner().invoke(app, ["explain", f"{program[1]['kind'].lower()}/work", *files])
+    explained = json.loads(ran.stdout)
+    assert (explained["verdict"], explained["fits"], ran.exit_code) == ("fits", True, 0), explained
