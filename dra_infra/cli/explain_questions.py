@@ -126,7 +126,7 @@ def read_offline(
     asking = ask_program(manifest, around, manifests, running, part=subject.part, kinds=known)
     workload = find_workload(objects, subject)
     asked = plan_claim(objects, subject) if subject.kind in CLAIM_KINDS else workload
-    joint, own = None, None
+    joint, alone = None, None
     if workload:
         end = time.monotonic() + timeout
         placed = place(
@@ -138,19 +138,19 @@ def read_offline(
             kinds=known,
         )
         joint = placed.joint
-        own = next((each for each in placed.workloads if each.owner == workload.owner), None)
+        alone = next((each for each in placed.workloads if each.owner == workload.owner), None)
         refused = [
             Problem(path=asking.subject, code=reason.code, message=reason.message)
-            for reason in (own.reasons if own else ())
+            for reason in (alone.reasons if alone else ())
             if reason.code == "quota-refuses"
         ]
         asking = replace(asking, causes=(*asking.causes, *refused))
     undecided = asked.plan.reasons if asked and isinstance(asked.plan, Undecided) else ()
-    if own and own.verdict == "not-decided":
-        undecided = undecided or tuple(each for each in own.reasons if each.code == ORDERS_LEFT)
+    if alone and alone.verdict == "not-decided":
+        undecided = undecided or tuple(each for each in alone.reasons if each.code == ORDERS_LEFT)
     fits = ""
-    if own and own.verdict == "fits":
-        about_all = (each.message for each in own.reasons if not each.nodes)
+    if alone and alone.verdict == "fits":
+        about_all = (each.message for each in alone.reasons if not each.nodes)
         fits = next(
             about_all, "its pods fit on other nodes than the first that take them, or in another order"
         )
