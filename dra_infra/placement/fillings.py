@@ -16,7 +16,7 @@ from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
 from dra_infra.placement.cluster_state import ClusterState
 from dra_infra.placement.demand import PodPlan, Workload
 from dra_infra.placement.free_fleet import FreeFleet
-from dra_infra.placement.outcomes import Chosen, Impossible
+from dra_infra.placement.outcomes import Aborted, Chosen, Impossible
 
 FILLINGS_LIMIT: Final = 5_000
 """Fillings of all kinds of nodes together before they are given up, or cut short."""
@@ -83,9 +83,15 @@ class NodeKind:
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """Why the states of the nodes are not all known."""
+    """Why the states of the nodes are not all known.
+
+    Args:
+        why: In words.
+        is_aborted: An error on a node ends the attempt of a pod, so what is on one node decides for the others.
+    """
 
     why: str
+    is_aborted: bool = False
 
 
 def group_pods(
@@ -362,7 +368,8 @@ def _fill(
                 if isinstance(outcome, Impossible):
                     continue
                 if not isinstance(outcome, Chosen):
-                    return Halted(f"a node with {_tell(pods, arrivals)} ends the attempt of {pods[number]}")
+                    why = f"a node with {_tell(pods, arrivals)} ends the attempt of {pods[number]}"
+                    return Halted(why, is_aborted=isinstance(outcome, Aborted))
                 takes.add(number)
                 if counts[number] >= (1 if pods[number].on_each else pods[number].count):
                     continue

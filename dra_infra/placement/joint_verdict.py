@@ -66,16 +66,20 @@ def judge_jointly(
             return JointVerdict(verdict="never", reasons=(f"no node takes a pod of {each}",))
     if first.pending and (short := prove_too_little(free, pods)):
         return JointVerdict(verdict="never", reasons=(str(short),), fails=first, shortages=(short,))
-    found: JointVerdict | None = None
+    verdict: JointVerdict | None = None
     # A node of partitioned devices has too many states to know them all. Those with few pods are enough where there are
     # many nodes for the pods; that all find room or never do, they cannot show.
     for limit in (_FEW, FILLINGS_LIMIT):
         found = _judge_states(free, workloads, first, is_late, limit)
+        if isinstance(found, Halted):
+            # Orders by first fit end at the first node, where the scheduler looks at all of them and may find an error.
+            return _walk(free, pods, None, is_late)
         if found is not None and found.verdict != "not-decided":
             return found
+        verdict = found
         if limit == _FEW and (tried := _try_orders(free, pods, first)):
             return tried
-    return found or _walk(free, pods, None if first.pending else first, is_late)
+    return verdict or _walk(free, pods, None if first.pending else first, is_late)
 
 
 def _judge_states(
@@ -84,8 +88,12 @@ def _judge_states(
     first: Order,
     is_late: Callable[[], bool],
     limit: int,
-) -> JointVerdict | None:
-    """The verdict by the states of nodes, or so many of them; None where they do not decide it, for nodes hang together."""
+) -> JointVerdict | Halted | None:
+    """The verdict by the states of nodes, or so many of them.
+
+    None where they do not decide it, for nodes hang together; what halts where an error on one node ends the attempt of a
+    pod, for then they do in another way.
+    """
     is_apart = are_nodes_apart(free, workloads)
     if not is_apart or not all(plan.uses_devices for _, plan in workloads):
         found = _bound(free, workloads, first, is_late, limit)
@@ -93,7 +101,7 @@ def _judge_states(
             return found
     states = find_states(free, workloads, is_late, limit, may_cut=not first.pending)
     if isinstance(states, Halted):
-        return _undecided(first, states.why)
+        return states if states.is_aborted else _undecided(first, states.why)
     if first.pending:
         return _pack(free, states, first, states.pods)
     return _judge_orders(free, states, first, states.pods)
@@ -113,11 +121,11 @@ def _bound(
     first: Order,
     is_late: Callable[[], bool],
     limit: int,
-) -> JointVerdict | None:
-    """The verdict where bounds show it, without all states of the platform."""
+) -> JointVerdict | Halted | None:
+    """The verdict where bounds show it, without all states of the platform; or what halts, as above."""
     bounds = find_bounds(free, workloads, is_late, limit, may_cut=not first.pending)
     if isinstance(bounds, Halted):
-        return None
+        return bounds if bounds.is_aborted else None
     if first.pending:
         found = _pack(free, bounds.states, first, bounds.pods)
         if found.verdict != "not-decided":

@@ -14,7 +14,7 @@ from dra_infra.placement.cluster_state import ClusterState
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import EqualPods, Halted, find_interchangeable
 from dra_infra.placement.free_fleet import FirstFit, FreeFleet
-from dra_infra.placement.outcomes import Chosen, Impossible
+from dra_infra.placement.outcomes import Aborted, Chosen, NotDecided
 from dra_infra.placement.placement import Order
 
 STATES_LIMIT: Final = 20_000
@@ -215,18 +215,22 @@ class _Walk:
             for node in {place.looks[node]: node for node in reversed(nodes)}.values()
         ]
         for which, each in enumerate(self._pods):
-            for node in firsts if place.left[which] else ():
-                if each.on_each and place.on[node][which]:
-                    continue
-                if not _is_open(self._free, place.state, each.plan, node):
-                    continue
-                outcome = place.state.attempt(each.plan, node)
+            outcomes = {
+                node: place.state.attempt(each.plan, node)
+                for node in (firsts if place.left[which] else ())
+                if not (each.on_each and place.on[node][which])
+                and _is_open(self._free, place.state, each.plan, node)
+            }
+            if not each.on_each and any(isinstance(outcome, Aborted) for outcome in outcomes.values()):
+                # An error on one node ends the attempt for the pod, whatever the others say, until another pod is placed.
+                continue
+            for node, outcome in outcomes.items():
                 if isinstance(outcome, Chosen):
                     state = place.state.fork()
                     state.commit(each.plan, node, outcome)
                     yield self._with_pod(place, which, node, state)
-                elif not isinstance(outcome, Impossible):
-                    yield Halted(f"the attempt of {each} ends on a node")
+                elif isinstance(outcome, NotDecided):
+                    yield Halted(f"the attempt of {each} is not decided on a node")
 
     def _with_pod(self, place: _Place, which: int, node: int, state: ClusterState) -> _Place:
         left = tuple(count - (number == which) for number, count in enumerate(place.left))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dra_infra.placement.scheduling import place
 
 from . import conftest as build
@@ -39,4 +41,24 @@ def test_a_pod_that_a_device_ends_the_attempt_of_is_not_proven_never_to_fit():
         build.a_pod("first", "template:any"),
         build.a_pod("second", "template:sized"),
     ]
-    assert place(manifests, fleet).joint.verdict != "never"
+    joint = place(manifests, fleet).joint
+    assert joint.verdict == "always"
+    assert [each.owner.name for each in joint.works.arrivals] == ["first", "second"]
+
+
+@pytest.mark.parametrize(("others", "verdict"), [(1, "never"), (2, "depends-on-order")])
+def test_a_pod_waits_as_long_as_a_device_of_any_node_ends_its_attempt(others, verdict):
+    # The scheduler looks at both nodes for the pod, and one that may still have the device without the attribute is enough.
+    fleet = build.a_fleet(
+        build.a_slice("n0", [build.a_device("gpu-0"), build.a_device("gpu-1", {"size": 1})]),
+        build.a_slice("n1", [build.a_device("gpu-0"), build.a_device("gpu-1", {"size": 1})]),
+    )
+    reads = f'device.attributes["{build.DRIVER}"].size == 1'
+    manifests = [
+        build.a_class(),
+        build.a_template("any", build.a_request()),
+        build.a_template("sized", build.a_request("gpu", reads)),
+        build.a_deployment("other", "template:any", replicas=others),
+        build.a_pod("sized", "template:sized"),
+    ]
+    assert place(manifests, fleet).joint.verdict == verdict
