@@ -33,9 +33,9 @@ from dra_infra.kubernetes.scheduler.allocator import (
     choose_variant,
 )
 from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute
-from dra_infra.kubernetes.scheduler.allocator.identity import Published
+from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError, Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
-from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds, KindEvaluator
+from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds, KindEvaluator, passes
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex, device_matches_node
 from dra_infra.kubernetes.scheduler.device_amounts import DeviceAmounts
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
@@ -123,6 +123,24 @@ class Cluster:
         if outcome.on_node:
             return Impossible()
         return Aborted(outcome.text, outcome.crashes)
+
+    def may_abort(self, node: int, demands: Sequence[Demand]) -> bool:
+        """True where a request has no value on some device of a node, which ends any attempt that comes to this device."""
+        classes = {each.metadata.name: each for each in _classes(demands)}
+        requests = [each for claim in _claims(demands) for each in claim.spec.devices.requests or ()]
+        try:
+            for leaf in (
+                leaf for each in requests for leaf in (each.exactly, *(each.first_available or ())) if leaf
+            ):
+                if leaf.derived_attributes:
+                    return True
+                selectors = (*(classes[leaf.device_class_name].spec.selectors or ()), *(leaf.selectors or ()))
+                for pool in self.pools(node):
+                    for device in (*pool.devices, *pool.elsewhere):
+                        passes(selectors, "", device, self._evaluator, self._variant)
+        except AllocationError:
+            return True
+        return False
 
     def allocate(
         self, node: int, demands: Sequence[Demand], state: AllocatedState

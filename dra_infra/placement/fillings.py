@@ -292,6 +292,9 @@ def find_kinds(
         found = _fill(free, pods, usable, nodes[0], most, is_late, beside=beside, may_cut=may_cut)
         if isinstance(found, Halted):
             return found
+        if found[-1].is_last and any(free.may_abort(pods[number].plan, nodes[0]) for number in usable):
+            # Such an error, in a state that is not known, would keep the pod off all other nodes too.
+            return Halted(f"{TOO_MANY_STATES}, and a device may end attempts in some of them")
         left -= len(found)
         if len(found) > 1:
             kinds.append(NodeKind(nodes, tuple(found)))

@@ -153,6 +153,10 @@ class FreeFleet:
             return plan.search_key
         return *plan.search_key, plan.shape.key
 
+    def may_abort(self, plan: PodPlan, node: int) -> bool:
+        """True where an error on a device may end the attempt of a pod on a node, in some state of it."""
+        return self.cluster.may_abort(node, _demands(plan.at(self.cluster.offered[node])))
+
     def attempt(self, plan: PodPlan, node: int) -> Outcome:
         """Searches a node for the claims of a pod while nothing else runs."""
         plan = plan.at(self.cluster.offered[node])

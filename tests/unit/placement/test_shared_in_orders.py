@@ -62,3 +62,19 @@ def test_a_pod_waits_as_long_as_a_device_of_any_node_ends_its_attempt(others, ve
         build.a_pod("sized", "template:sized"),
     ]
     assert place(manifests, fleet).joint.verdict == verdict
+
+
+def test_few_states_prove_nothing_where_a_device_may_end_an_attempt_in_others(monkeypatch):
+    monkeypatch.setattr("dra_infra.placement.joint_verdict._FEW", 2)
+    monkeypatch.setattr("dra_infra.placement.joint_verdict.FILLINGS_LIMIT", 2)
+    whole = {f"gpu-{number}": {"size": 1} for number in range(3)}
+    for last, verdict in (({"size": 1}, "always"), ({}, "not-decided")):
+        devices = [build.a_device(name, attributes) for name, attributes in (*whole.items(), ("gpu-3", last))]
+        fleet = build.a_fleet(*(build.a_slice(f"n{number}", devices) for number in range(4)))
+        reads = f'device.attributes["{build.DRIVER}"].size == 1'
+        manifests = [
+            build.a_class(),
+            build.a_template("sized", build.a_request("gpu", reads)),
+            build.a_deployment("w", "template:sized", replicas=4),
+        ]
+        assert place(manifests, fleet).joint.verdict == verdict
