@@ -154,7 +154,7 @@ def advise_compute_domains(objects: Sequence[Mapping[str, Any]], pins: Pins) -> 
                         f"the pod is to join ComputeDomain {domain!r} beside {named[0][1]!r}, and a node is in one at a time: "
                         "the pod never starts",
                         "leave one of the claims out, or use one ComputeDomain for both",
-                    ).at(f"{template.path}.resourceClaims[{place}].resourceClaimTemplateName"),
+                    ).at(template.at(f"resourceClaims[{place}].resourceClaimTemplateName")),
                 )
 
 

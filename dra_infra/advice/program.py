@@ -144,7 +144,7 @@ def _check_pods(each: ProgramObject, operator: ProgramRelease) -> Iterator[Probl
                 if not asked:
                     continue
                 yield Problem(
-                    path=f"{template.path}.{field}[{index}].resources.{asked[0]}[{EXTENDED}]",
+                    path=template.at(f"{field}[{index}].resources.{asked[0]}[{EXTENDED}]"),
                     code="extended-resource-not-served",
                     message=f"{operator.component or operator.chart} installs a GPUCluster, whose classes do not serve "
                     f"{EXTENDED}, and no device plugin does: the pod stays pending",

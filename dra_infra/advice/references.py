@@ -220,7 +220,7 @@ def advise_pods(
     if finding is not None:
         yield finding.at("metadata.namespace")
     for index, entry in enumerate(template.claims):
-        path = f"{template.path}.resourceClaims[{index}]"
+        path = template.at(f"resourceClaims[{index}]")
         if _is_name(entry.claim_name) and not _is_name(entry.template_name):
             finding = _check_claim("ResourceClaim", str(entry.claim_name), namespace, known_objects)
             if finding is not None:
@@ -243,7 +243,7 @@ def _check_resources(template: PodTemplate, known_objects: KnownObjects, pins: P
                         continue
                     finding = check_class_name(str(resource).removeprefix(_IMPLICIT), known_objects, pins)
                     if finding is not None:
-                        path = f"{template.path}.{list_name}[{index}].resources.{amounts}"
+                        path = template.at(f"{list_name}[{index}].resources.{amounts}")
                         yield finding._replace(hint=finding.hint.replace("deviceClassName: ", _IMPLICIT)).at(
                             path
                         )

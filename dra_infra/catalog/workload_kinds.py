@@ -22,6 +22,7 @@ from dra_infra.kubernetes.api.workload_kinds import (
     Number,
     PodPart,
     PodTemplate,
+    Steps,
     WorkloadKind,
     WorkloadKinds,
     read_steps,
@@ -65,12 +66,38 @@ def _spelled_out(value: Any) -> Any:
 _Numbers = Annotated[list[Annotated[_NumberEntry, BeforeValidator(_spelled_out)]], Field(max_length=8)]
 
 
+def _one_or_more(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+_Paths = Annotated[list[_Path], BeforeValidator(_one_or_more), Field(max_length=8)]
+
+
+class _ComposedEntry(_Entry):
+    containers: Annotated[_Paths, Field(min_length=1)]
+    init_containers: _Paths = []
+    resource_claims: _Paths = []
+    resources: _Paths = []
+    node_selector: _Paths = []
+    affinity: _Paths = []
+    tolerations: _Paths = []
+    runtime_class_name: _Paths = []
+    priority_class_name: _Paths = []
+    scheduler_name: _Paths = []
+
+    def read(self) -> tuple[tuple[str, tuple[Steps, ...]], ...]:
+        paths = self.model_dump(by_alias=True).items()
+        return tuple((name, tuple(map(read_steps, each))) for name, each in paths if each)
+
+
 class _PartEntry(_Entry):
     template: _Path | None = None
     spec: _Path | None = None
+    compose: _ComposedEntry | None = None
     otherwise: _Path | None = None
     name: Annotated[str, Field(pattern=r"^(\*|[A-Za-z0-9_.*-]*)$", max_length=300)] = ""
     pods: _Numbers = []
+    least: _Numbers = []
     most: _Numbers = []
     autoscaled_by: _Path | None = None
     labels: Annotated[dict[str, _Path], Field(max_length=16)] = {}
@@ -80,8 +107,10 @@ class _PartEntry(_Entry):
             path=read_steps(self.template or self.spec or ""),
             otherwise=read_steps(self.otherwise or ""),
             is_spec=self.template is None,
+            composed=self.compose.read() if self.compose else (),
             name=read_steps(self.name),
             numbers=tuple(each.read() for each in self.pods),
+            least=tuple(each.read() for each in self.least),
             most=tuple(each.read() for each in self.most),
             autoscaled_by=read_steps(self.autoscaled_by or ""),
             labels=tuple((name, read_steps(path)) for name, path in self.labels.items()),
@@ -121,7 +150,7 @@ class _Entries(_Entry):
 _KEYS: Final = sorted(
     {
         field.alias or name
-        for entry in (_Entries, _KindEntry, _PartEntry, _NumberEntry)
+        for entry in (_Entries, _KindEntry, _PartEntry, _ComposedEntry, _NumberEntry)
         for name, field in entry.model_fields.items()
     }
 )
@@ -195,6 +224,7 @@ _MESSAGES: Final = {
     "string_too_long": "this is too long",
     "string_type": "this is not a text",
     "too_long": "there are too many of these",
+    "too_short": "there are none of these",
 }
 """What a fault is called here, by pydantic's type of it."""
 

@@ -75,13 +75,23 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
             notes.append(f"{_ref(manifest)} is not looked at: its pod spec {ONLY_AFTER_UP}")
         elif not templates and manifest.get("kind") == "TrainJob":
             notes.append(f"{_ref(manifest)} is not placed here: its runtime is not in the input, or runs MPI")
-        elif not templates and (kind is None or kind.parts) and holds_claims(manifest.get("spec")):
+        elif (
+            not any(each.spec.get("resourceClaims") for each in templates)
+            and (kind is None or kind.parts)
+            and holds_claims(manifest.get("spec"))
+        ):
             why = (
                 "its kind is not known to make pods (--kinds FILE names one)"
                 if kind is None
                 else "no pods are where its kind is known to have them (--kinds FILE says where)"
+                if not templates
+                else "they are not where its kind is known to have those of its pods"
             )
             notes.append(f"{_ref(manifest)} uses claims and is not placed here: {why}")
+        elif not templates and kind is not None:
+            notes += [
+                f"{_ref(manifest)} is not placed here: {at} ({why})" for at, why in kind.find_set(manifest)
+            ]
         workloads += [
             _read_workload(template, manifest, objects)
             for template in templates
@@ -188,7 +198,7 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
     reasons = _find_unknown_fields(template)
     entries: list[Entry] = []
     for claim in () if reasons else template.claims:
-        found = _read_entry(claim, owner, objects)
+        found = _read_entry(claim, template, objects)
         if isinstance(found, Entry):
             entries.append(found)
         else:
@@ -282,30 +292,32 @@ def _find_made(
 
 
 def _find_unknown_fields(template: PodTemplate) -> list[Reason]:
-    spec, path = template.spec, template.path
+    spec = template.spec
     looked_at = ("resourceClaims", *dict.fromkeys((*node_filters.PATHS, *PATHS)), "resources", "overhead")
-    paths = [found for name in looked_at for found in find_unknown(spec.get(name), f"{path}.{name}")]
+    paths = [found for name in looked_at for found in find_unknown(spec.get(name), template.at(name))]
     if spec.get("affinity") or spec.get("topologySpreadConstraints"):
         # Terms may name the pod itself.
-        paths += find_unknown(template.labels, f"{path.removesuffix('spec')}metadata.labels")
+        paths += find_unknown(template.labels, f"{template.path.removesuffix('spec')}metadata.labels")
     for name in ("initContainers", "containers"):
         containers = spec.get(name)
         for index, container in enumerate(containers if isinstance(containers, list) else ()):
             resources = container.get("resources") if isinstance(container, Mapping) else container
             if isinstance(resources, Mapping):
                 resources = {key: value for key, value in resources.items() if key != "claims"}
-            paths += find_unknown(resources, f"{path}.{name}[{index}].resources")
+            paths += find_unknown(resources, template.at(f"{name}[{index}].resources"))
     paths += template.uncounted
-    return [
-        Reason(code="value-not-known", message=f"{template.owner}: {found} {ONLY_AFTER_UP}")
-        for found in paths
-    ]
+    when = "is not known before its pods are made" if template.places else ONLY_AFTER_UP
+    return [Reason(code="value-not-known", message=f"{template.owner}: {found} {when}") for found in paths]
 
 
-def _read_entry(claim: PodClaimEntry, owner: ObjectRef, objects: ProgramObjects) -> Entry | list[Reason]:
+def _read_entry(claim: PodClaimEntry, template: PodTemplate, objects: ProgramObjects) -> Entry | list[Reason]:
+    owner = template.owner
     shared = claim.claim_name is not None
     kind = "ResourceClaim" if shared else "ResourceClaimTemplate"
     name = claim.claim_name or claim.template_name
+    if not name and template.places:
+        message = f"{owner}: an entry of {template.at('resourceClaims')} has a claim that its controller makes, which is not looked into"
+        return [Reason(code="not-modelled", message=message)]
     if not name:
         message = f"{owner}: entry {claim.name} names neither a claim nor a template"
         return [Reason(code="object-malformed", message=message)]

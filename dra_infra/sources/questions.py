@@ -63,6 +63,9 @@ def ask_program(
     for entry in template.claims:
         kind = "ResourceClaim" if entry.claim_name is not None else "ResourceClaimTemplate"
         name = str(entry.claim_name or entry.template_name or "")
+        if not name and template.places:
+            causes.append(_made_by_controller(subject, template))
+            continue
         found = _find(kind, name, subject.namespace, (*manifests, *running, *made))
         if found is None:
             causes.append(_missing(ObjectRef(kind, name, subject.namespace), subject, entry.name))
@@ -160,6 +163,15 @@ def _missing(ref: ObjectRef, subject: ObjectRef, entry: str) -> Problem:
         code="claim-not-known",
         message=f"there is no {ref}, so its pods wait for ever",
         hint=f"create the {what}, correct its name, or put it into the same namespace",
+    )
+
+
+def _made_by_controller(subject: ObjectRef, template: PodTemplate) -> Problem:
+    return Problem(
+        path=f"{subject}: {template.at('resourceClaims')}",
+        code="not-modelled",
+        message="its controller makes a claim of other fields of the entry, which is not looked into",
+        hint="write that claim as a ResourceClaimTemplate and name it in the entry",
     )
 
 

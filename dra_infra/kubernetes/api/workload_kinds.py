@@ -43,6 +43,8 @@ class PodTemplate:
         uncounted: Paths of fields that say how many, and whose value is not known.
         gang: Whether the object needs all of its pods to do anything.
         unmodelled: Paths of fields by which the controller does more than to make these pods, with what it does.
+        places: Where parts of a composed pod spec are in the object, such as ``{"containers[0]": "spec.container"}``;
+            empty where the object holds the pod spec as one.
     """
 
     owner: ObjectRef
@@ -54,6 +56,15 @@ class PodTemplate:
     uncounted: tuple[str, ...] = ()
     gang: bool = False
     unmodelled: tuple[tuple[str, str], ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def at(self, path: str) -> str:
+        """Where the object has a field of the pod spec, such as ``containers[0].resources``."""
+        item, dot, rest = path.partition(".")
+        name, bracket, index = item.partition("[")
+        if item in self.places:
+            return f"{self.places[item]}{dot}{rest}"
+        return f"{self.places.get(name) or f'{self.path}.{name}'}{bracket}{index}{dot}{rest}"
 
     @property
     def claims(self) -> tuple[PodClaimEntry, ...]:
@@ -110,9 +121,12 @@ class PodPart:
         path: Where the template is.
         otherwise: Where it is when there is nothing at *path*.
         is_spec: Whether a pod spec is there, without a template around it.
+        composed: Fields of the pod spec with the paths that they come from, where the object holds no pod spec: all
+            containers that are there, and of another field the first that is not empty. Empty where it holds one.
         name: What these pods are called among those of the object: the path of a field, `*` for the key or position that
             the last `*` of *path* stands for, or a word. Empty where the object makes pods of one kind only.
         numbers: Fields whose product is the number of pods.
+        least: The same where an autoscaler decides and other fields say the fewest; empty where these say it too.
         most: The same for the most pods that an autoscaler makes; empty where the number is fixed.
         autoscaled_by: A field that is set where there is that autoscaler; empty where it is always there.
         labels: Labels that the controller gives the pods, with the path of the field that has the value.
@@ -122,8 +136,10 @@ class PodPart:
     path: Steps
     otherwise: Steps = ()
     is_spec: bool = False
+    composed: tuple[tuple[str, tuple[Steps, ...]], ...] = ()
     name: Steps = ()
     numbers: tuple[Number, ...] = ()
+    least: tuple[Number, ...] = ()
     most: tuple[Number, ...] = ()
     autoscaled_by: Steps = ()
     labels: tuple[tuple[str, Steps], ...] = ()
@@ -133,6 +149,32 @@ class PodPart:
         """The templates, or pod specs, with where they are."""
         found = list(_descend(manifest, self.path, ()))
         return found or (list(_descend(manifest, self.otherwise, ())) if self.otherwise else found)
+
+    def compose(self, manifest: Mapping[str, Any], stars: _Found) -> tuple[dict[str, Any], dict[str, str]]:
+        """The composed pod spec with what the `*` stand for, and where its parts are in the object.
+
+        It is empty where there are no containers: then there are no pods.
+        """
+        spec: dict[str, Any] = {}
+        places: dict[str, str] = {}
+        for name, paths in self.composed:
+            for at in (_bind(path, stars) for path in paths):
+                value = _value(manifest, at)
+                if name in _CONTAINERS and value is not None:
+                    found = list(enumerate(value)) if isinstance(value, list) else [("", value)]
+                    for step, item in found:
+                        held = spec.setdefault(name, [])
+                        places[f"{name}[{len(held)}]"] = _show(at if step == "" else (*at, step))
+                        held.append(_read_container(item))
+                elif value and name not in spec and name not in _CONTAINERS:
+                    spec[name], places[name] = _without_variables(value), _show(at)
+        if isinstance(claims := spec.get("resourceClaims"), list):
+            # Controllers name the entries of lists that have no names; what they are called decides nothing here.
+            spec["resourceClaims"] = [
+                {"name": f"claim-{index}", **each} if isinstance(each, Mapping) else each
+                for index, each in enumerate(claims)
+            ]
+        return (spec, places) if spec.get("containers") else ({}, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,34 +202,42 @@ class WorkloadKind:
     on_change: str = ""
 
     def find_holders(self, manifest: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """What stands in the place of each pod spec, with its path."""
+        """What stands in the place of each pod spec, with its path; composed pod specs stand nowhere."""
         return [
             (_show(found), holder) if part.is_spec else (_show((*found, "spec")), holder.get("spec"))
             for part in self.parts
+            if not part.composed
             for found, holder in part.find(manifest)
         ]
+
+    def find_set(self, manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+        """The fields of `unmodelled` that are set, with what the controller does."""
+        return tuple(
+            (_show(at), why) for path, why in self.unmodelled for at in _find_set(manifest, path, ())
+        )
 
     def find_pod_templates(self, manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
         """The pod templates of an object of this kind, with the number of their pods."""
         metadata = mapping(manifest.get("metadata"))
         name, namespace = str(metadata.get("name") or ""), str(metadata.get("namespace") or "")
-        unmodelled = tuple(
-            (_show(at), why) for path, why in self.unmodelled for at in _find_set(manifest, path, ())
-        )
+        unmodelled = self.find_set(manifest)
         for part in self.parts:
             for found, holder in part.find(manifest):
+                stars, places = _stars(part.path, found), dict[str, str]()
                 spec = holder if part.is_spec else holder.get("spec")
+                if part.composed:
+                    spec, places = part.compose(manifest, stars)
                 # Any part may be the marker of an unknown or secret value instead of a mapping.
-                if not isinstance(spec, Mapping):
+                if not isinstance(spec, Mapping) or (part.composed and not spec):
                     continue
-                stars = _stars(part.path, found)
                 written = {} if part.is_spec else mapping(mapping(holder.get("metadata")).get("labels"))
                 scales = part.most and (not part.autoscaled_by or _value(manifest, part.autoscaled_by))
-                counted = (*part.numbers, *(part.most if scales else ()))
+                numbers = part.least if scales and part.least else part.numbers
+                counted = (*numbers, *(part.most if scales else ()))
                 yield PodTemplate(
                     owner=ObjectRef(self.kind, name, namespace, _name(part, manifest, stars)),
-                    path=_show(found if part.is_spec else (*found, "spec")),
-                    replicas=None if part.each_node else _product(part.numbers, manifest, stars),
+                    path=_show(found if part.is_spec or part.composed else (*found, "spec")),
+                    replicas=None if part.each_node else _product(numbers, manifest, stars),
                     most=_product(part.most, manifest, stars) if scales else None,
                     spec=spec,
                     labels={str(key): str(value) for key, value in written.items()}
@@ -199,6 +249,7 @@ class WorkloadKind:
                     ),
                     gang=self.gang,
                     unmodelled=unmodelled,
+                    places=places,
                 )
 
 
@@ -277,6 +328,30 @@ def _descend(value: Any, steps: Steps, above: _Found) -> Iterator[tuple[_Found, 
     elif isinstance(value, Mapping):
         for name in sorted(map(str, value)) if step == "*" else [step]:
             yield from _descend(value.get(name), rest, (*above, name))
+
+
+_CONTAINERS: Final = ("containers", "initContainers")
+
+_OF_A_CONTAINER: Final = ("name", "image", "command", "args", "env", "envFrom", "resources", "restartPolicy")
+"""Fields of a container that are read out of what a composed pod spec has one from."""
+
+
+def _read_container(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    container = {name: value[name] for name in _OF_A_CONTAINER if name in value}
+    if "resources" in container:
+        container["resources"] = _without_variables(container["resources"])
+    return container
+
+
+def _without_variables(value: Any) -> Any:
+    """A value whose texts with `{{ }}` are not known: the controller fills them in for each pod."""
+    if isinstance(value, Mapping):
+        return {key: _without_variables(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without_variables(each) for each in value]
+    return UNKNOWN if isinstance(value, str) and "{{" in value else value
 
 
 def _find_set(value: Any, path: Steps, above: _Found) -> Iterator[_Found]:

@@ -46,12 +46,12 @@ def find_unmodelled(
         admission: The runtime classes that are known; None where neither these nor other pods are looked at, which is
             named then too.
     """
-    found = {f"{template.path}.{path} ({why})" for path, why in _find(template.spec)}
+    found = {f"{template.at(path)} ({why})" for path, why in _find(template.spec)}
     if admission is None:
-        found |= {f"{template.path}.{path} ({why})" for path, why in _find_other_pods(template.spec)}
+        found |= {f"{template.at(path)} ({why})" for path, why in _find_other_pods(template.spec)}
     runtime = template.spec.get("runtimeClassName")
     if runtime and not (admission and admission.knows_runtime(str(runtime))):
-        found.add(f"{template.path}.runtimeClassName (overhead and nodes of the runtime class)")
+        found.add(f"{template.at('runtimeClassName')} (overhead and nodes of the runtime class)")
     found |= {f"{path} ({why})" for path, why in template.unmodelled}
     if mapping(manifest.get("spec")).get("volumeClaimTemplates"):
         found.add("spec.volumeClaimTemplates (volume binding and zones)")

@@ -6,6 +6,7 @@ import pytest
 
 from dra_infra.catalog.workload_kinds import find_pod_templates, read_workload_kinds, workload_kinds
 from dra_infra.errors import ProblemsError
+from dra_infra.kubernetes.api.manifests import UNKNOWN
 from dra_infra.kubernetes.api.workload_kinds import BUILT_IN
 
 POD = {"spec": {"containers": [], "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}]}}
@@ -239,3 +240,140 @@ def test_a_malformed_kind_is_told_in_plain_words(document: dict[str, Any], messa
     with pytest.raises(ProblemsError) as caught:
         read_workload_kinds(document, "kinds.yaml")
     assert [each.message for each in caught.value.problems] == [message]
+
+
+CLAIM = {"resourceClaimTemplateName": "t"}
+
+
+def a_nim(**spec: Any) -> dict[str, Any]:
+    return an_object("apps.nvidia.com", "NIMService", draResources=[CLAIM], **spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "numbers"),
+    [
+        ({}, (1, None)),
+        ({"replicas": 3}, (3, None)),
+        ({"replicas": 2, "multiNode": {"parallelism": {"pipeline": 4}}}, (8, None)),
+        ({"scale": {"enabled": True, "hpa": {"minReplicas": 2, "maxReplicas": 5}}}, (2, 5)),
+        (
+            {"replicas": 3, "scale": {"enabled": False, "hpa": {"minReplicas": 2, "maxReplicas": 5}}},
+            (3, None),
+        ),
+    ],
+)
+def test_the_pods_of_a_nim_service_are_counted(spec: dict[str, Any], numbers: tuple[int, int | None]):
+    (found,) = find_pod_templates(a_nim(**spec))
+    assert (found.replicas, found.most) == numbers
+    assert [each.template_name for each in found.claims] == ["t"]
+
+
+def test_the_pod_spec_of_a_nim_service_is_composed_of_its_fields():
+    service = a_nim(
+        resources={"limits": {"cpu": "8"}},
+        image={"tag": "1"},
+        nodeSelector={"gpu": "h100"},
+        sidecarContainers=[{"name": "logs", "image": {"tag": "2"}}],
+        expose={"service": {"port": 8000}},
+    )
+    (found,) = find_pod_templates(service)
+    assert found.spec == {
+        "containers": [
+            {"image": {"tag": "1"}, "resources": {"limits": {"cpu": "8"}}},
+            {"name": "logs", "image": {"tag": "2"}},
+        ],
+        "resourceClaims": [{"name": "claim-0", **CLAIM}],
+        "nodeSelector": {"gpu": "h100"},
+    }
+    assert found.at("containers[0].resources.limits") == "spec.resources.limits"
+    assert found.at("containers[1].resources") == "spec.sidecarContainers[0].resources"
+    assert found.at("resourceClaims[0].name") == "spec.draResources[0].name"
+    assert found.at("tolerations") == "spec.tolerations"
+
+
+STEPS = {
+    "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "whole"}],
+    "nodeSelector": {"pool": "whole"},
+    "templates": [
+        {"name": "all", "steps": [[{"name": "a", "template": "own"}]]},
+        {"name": "wait", "suspend": {}},
+        {"name": "own", "container": {"image": "a"}, "resourceClaims": [{"name": "gpu", **CLAIM}]},
+        {
+            "name": "set",
+            "containerSet": {"containers": [{"name": "a"}, {"name": "b"}]},
+            "sidecars": [{"name": "c"}],
+            "initContainers": [{"name": "d"}],
+            "nodeSelector": {"pool": "{{inputs.parameters.pool}}"},
+            "metadata": {"labels": {"team": "ml"}},
+        },
+        {"name": "apply", "resource": {"action": "create", "manifest": "{}"}},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "at"),
+    [("Workflow", STEPS, "spec"), ("CronWorkflow", {"workflowSpec": STEPS}, "spec.workflowSpec")],
+)
+def test_each_template_of_a_workflow_that_makes_pods_is_one(kind: str, spec: dict[str, Any], at: str):
+    found = {each.owner.part: each for each in find_pod_templates(an_object("argoproj.io", kind, **spec))}
+    assert {name: [each.template_name for each in one.claims] for name, one in found.items()} == {
+        "own": ["t"],
+        "set": ["whole"],
+        "apply": ["whole"],
+    }
+    assert {each.replicas for each in found.values()} == {1}
+    assert [each["name"] for each in found["set"].spec["containers"]] == ["a", "b", "c"]
+    assert [each["name"] for each in found["set"].spec["initContainers"]] == ["d"]
+    assert found["set"].spec["nodeSelector"] == {"pool": UNKNOWN}
+    assert found["own"].spec["nodeSelector"] == {"pool": "whole"}
+    assert found["set"].labels["team"] == "ml"
+    assert found["own"].at("resourceClaims[0]") == f"{at}.templates[2].resourceClaims[0]"
+    assert found["set"].at("resourceClaims[0]") == f"{at}.resourceClaims[0]"
+    assert (
+        found["set"].at("containers[1].resources")
+        == f"{at}.templates[3].containerSet.containers[1].resources"
+    )
+
+
+def test_templates_of_workflows_make_no_pods_by_themselves():
+    for kind in ("WorkflowTemplate", "ClusterWorkflowTemplate"):
+        assert list(find_pod_templates(an_object("argoproj.io", kind, **STEPS))) == []
+
+
+def a_composed(**compose: Any) -> dict[str, Any]:
+    return {
+        "kinds": [
+            {"kind": "Server", "group": "ml.example.com", "parts": [{"spec": "spec", "compose": compose}]}
+        ]
+    }
+
+
+def test_a_users_own_kind_may_compose_its_pod_spec():
+    kinds = read_workload_kinds(
+        a_composed(containers="spec.server", resourceClaims="spec.devices"), "kinds.yaml"
+    )
+    server = an_object("ml.example.com", "Server", server={"image": "a"}, devices=[CLAIM])
+    (found,) = find_pod_templates(server, kinds)
+    assert found.spec["containers"] == [{"image": "a"}]
+    assert found.claims[0].template_name == "t"
+    assert list(find_pod_templates(an_object("ml.example.com", "Server"), kinds)) == []
+
+
+@pytest.mark.parametrize(
+    ("compose", "path", "message"),
+    [
+        ({}, "containers", "this is missing"),
+        ({"containers": []}, "containers", "there are none of these"),
+        (
+            {"containers": "spec.server", "nodeSelectr": "spec.nodes"},
+            "nodeSelectr",
+            "there is no nodeSelectr here",
+        ),
+    ],
+)
+def test_a_malformed_composition_is_named_with_its_place(compose: dict[str, Any], path: str, message: str):
+    with pytest.raises(ProblemsError) as caught:
+        read_workload_kinds(a_composed(**compose), "kinds.yaml")
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.message) == (f"kinds.yaml.kinds[0].parts[0].compose.{path}", message)

@@ -221,3 +221,67 @@ def test_a_train_job_whose_pods_are_not_known_is_named(build):
         assert placement.notes == (
             "TrainJob ml/tune is not placed here: its runtime is not in the input, or runs MPI",
         )
+
+
+def a_nim(build, name="llm", **spec):
+    return build.an_object("NIMService", name, apiVersion="apps.nvidia.com/v1alpha1", spec=spec)
+
+
+def a_workflow(build, name="train", **spec):
+    return build.an_object("Workflow", name, apiVersion="argoproj.io/v1alpha1", spec=spec)
+
+
+def test_a_nim_service_is_placed_with_the_claims_of_its_dra_resources(build):
+    claims = [{"resourceClaimTemplateName": "t4"}]
+    services = [
+        a_nim(build, "two", replicas=2, draResources=claims),
+        a_nim(build, "far", draResources=claims),
+    ]
+    services[1]["spec"]["nodeSelector"] = {"pool": "nowhere"}
+    placement = place([*classes(build), *services], build.a_fleet(build.gpus("a", 8)))
+    assert verdicts(placement) == {"NIMService ml/far": (1, "does-not-fit"), "NIMService ml/two": (2, "fits")}
+    assert placement.notes == ()
+
+
+def test_a_claim_that_the_nim_operator_makes_is_not_decided(build):
+    service = a_nim(build, draResources=[{"claimCreationSpec": {"devices": []}}])
+    (workload,) = place([*classes(build), service], build.a_fleet(build.gpus("a", 8))).workloads
+    assert [each.code for each in workload.reasons] == ["not-modelled"]
+    assert "spec.draResources" in workload.reasons[0].message
+
+
+def test_each_step_of_a_workflow_is_placed_with_its_own_claims(build):
+    def step(name, template, **more):
+        claims = [{"name": "gpu", "resourceClaimTemplateName": template}]
+        return {"name": name, "container": {"image": "a"}, "resourceClaims": claims, **more}
+
+    chosen = {"pool": "{{inputs.parameters.pool}}"}
+    steps = [step("one", "t1"), step("eight", "t8"), step("chosen", "t1", nodeSelector=chosen)]
+    order = {"name": "all", "dag": {"tasks": [{"name": "a", "template": "one"}]}}
+    workflow = a_workflow(build, templates=[order, *steps])
+    placement = place([*classes(build), workflow], build.a_fleet(build.gpus("a", 4)))
+    assert verdicts(placement) == {
+        "Workflow ml/train/one": (1, "fits"),
+        "Workflow ml/train/eight": (1, "does-not-fit"),
+        "Workflow ml/train/chosen": (1, "not-decided"),
+    }
+    one = next(each for each in placement.workloads if each.owner.part == "one")
+    assert any(each.startswith("spec.templates[0].dag (which pods run at once") for each in one.unmodelled)
+    chosen = next(each for each in placement.workloads if each.owner.part == "chosen")
+    assert [
+        (each.code, "spec.templates[3].nodeSelector.pool" in each.message) for each in chosen.reasons
+    ] == [("value-not-known", True)]
+
+
+def test_a_workflow_whose_claims_or_templates_are_elsewhere_is_named(build):
+    patched = {"name": "a", "container": {}, "podSpecPatch": '{"resourceClaims": [{"name": "gpu"}]}'}
+    workflows = [
+        a_workflow(build, "patched", templates=[patched]),
+        a_workflow(build, "elsewhere", workflowTemplateRef={"name": "t"}),
+    ]
+    placement = place(workflows, build.a_fleet(build.gpus("a", 4)))
+    assert placement.workloads == ()
+    assert placement.notes == (
+        "Workflow ml/patched uses claims and is not placed here: they are not where its kind is known to have those of its pods",
+        "Workflow ml/elsewhere is not placed here: spec.workflowTemplateRef (its templates are those of another object)",
+    )

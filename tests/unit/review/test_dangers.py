@@ -294,3 +294,34 @@ def test_another_projects_object_that_is_deleted_takes_its_pods_with_it(make):
     template = make.template("trainer", "trainer-1")
     found = dangers(make, [template, a_job_set(make)], [template])
     assert [(str(each.who), each.code) for each in found] == [("JobSet ml/train", "workload-deleted")]
+
+
+def a_nim(make, name="llm", template="trainer-1", **spec):
+    spec = {"draResources": [{"resourceClaimTemplateName": template}], **spec}
+    return make.object("NIMService", name, spec, api_version="apps.nvidia.com/v1alpha1")
+
+
+def a_workflow(make, template="trainer-1"):
+    claims = [{"name": "gpu", "resourceClaimTemplateName": template}]
+    spec = {"templates": [{"name": "step", "container": {"image": "a"}, "resourceClaims": claims}]}
+    return make.object("Workflow", "train", spec, api_version="argoproj.io/v1alpha1")
+
+
+def test_pods_of_a_nim_service_that_change_are_a_danger_and_other_fields_of_it_are_not(make):
+    template = make.template("trainer", "trainer-1")
+    before = [template, a_nim(make, image={"tag": "1"}, replicas=1)]
+    found = dangers(make, before, [template, a_nim(make, image={"tag": "2"}, replicas=1)])
+    assert [(str(each.who), each.code) for each in found] == [("NIMService ml/llm", "pods-changed")]
+    assert "spec.draResources is refused" in found[0].message
+    assert (
+        dangers(make, before, [template, a_nim(make, image={"tag": "1"}, replicas=2, expose={"a": 1})]) == ()
+    )
+
+
+def test_a_nim_service_or_workflow_that_is_deleted_takes_its_pods_with_it(make):
+    template = make.template("trainer", "trainer-1")
+    found = dangers(make, [template, a_nim(make), a_workflow(make)], [template])
+    assert [(str(each.who), each.code) for each in found] == [
+        ("NIMService ml/llm", "workload-deleted"),
+        ("Workflow ml/train", "workload-deleted"),
+    ]
