@@ -480,3 +480,33 @@ def test_a_slip_of_a_code_is_told_with_the_code(command, tmp_path, monkeypatch, 
     assert said.code == 2
     assert ("did you mean the code" in said.err) == bool(code)
     assert code is None or f"dra-infra explain {code}" in said.err
+
+
+def test_a_step_of_a_workflow_is_asked_about_by_its_name(command, tmp_path):
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]
+    steps = [{"name": name, "container": {"image": "i"}, "resourceClaims": claims} for name in ("a", "step")]
+    workflow = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Workflow",
+        "metadata": {"name": "train", "namespace": "ml"},
+        "spec": {"templates": steps},
+    }
+    write(tmp_path, a_class(), a_template(count=2), workflow)
+    said = command("explain", "workflow/train/step", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert (said.code, said.out.splitlines()[0]) == (
+        0,
+        "✓ Workflow ml/train/step fits (hgx-h100 x 1, Kubernetes 1.37)",
+    )
+
+
+def test_a_claim_that_the_nim_operator_makes_is_told_as_not_looked_into(command, tmp_path):
+    service = {
+        "apiVersion": "apps.nvidia.com/v1alpha1",
+        "kind": "NIMService",
+        "metadata": {"name": "llm", "namespace": "ml"},
+        "spec": {"draResources": [{"claimCreationSpec": {"devices": []}}]},
+    }
+    write(tmp_path, a_class(), service)
+    said = command("explain", "nimservice/llm", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert said.code != 0
+    assert "spec.draResources: its controller makes a claim of other fields" in said.out
