@@ -165,18 +165,18 @@ def test_what_a_pod_spec_is_composed_of_has_the_schema_of_that_field(kind, versi
 
 def looks_like(name: str, schema: Manifest) -> bool:
     """Checks by its fields that a schema is that of a field of a pod spec, or of one container in its lists."""
-    fields = schema.get("properties", {}).keys()
+    fields = set(schema.get("properties", {}))
     if name == "resourceClaims":
-        return {"resourceClaimName", "resourceClaimTemplateName"} <= schema["items"]["properties"].keys()
+        return {"resourceClaimName", "resourceClaimTemplateName"} <= set(schema["items"]["properties"])
     if name == "tolerations":
-        return {"key", "operator", "effect"} <= schema["items"]["properties"].keys()
+        return {"key", "operator", "effect"} <= set(schema["items"]["properties"])
     if name == "nodeSelector":
-        return schema["additionalProperties"] == {"type": "string"}
+        return bool(schema["additionalProperties"] == {"type": "string"})
     if name in OF_A_CONTAINER:
         # What Argo runs for a manifest or for data has a container of its own, without requests of the object's.
         return "image" in fields or "manifest" in fields or "transformation" in fields
     wanted = {"affinity": {"nodeAffinity", "podAffinity"}, "resources": {"limits", "requests"}}
-    return wanted[name] <= fields if name in wanted else schema["type"] == "string"
+    return wanted[name] <= fields if name in wanted else bool(schema["type"] == "string")
 
 
 @pytest.mark.parametrize("kind", COMPOSED.values(), ids=COMPOSED)
@@ -194,7 +194,7 @@ def test_a_server_keeps_the_claims_that_a_pod_spec_is_composed_of(kind, versions
         )
         for version in versions:
             for path in holder:
-                entry = descend(version.schema, path)[0]["items"]["properties"]
+                entry = (descend(version.schema, path) or ({}, ()))[0]["items"]["properties"]
                 claims = [{name: value for name, value in each.items() if name in entry} for each in CLAIMS]
                 body = object_with(version, path, claims)
                 merge(body, object_with(version, first, {"command": ["main"]}))
