@@ -7,7 +7,8 @@ with the reason why not. And a real API server keeps a claim at each path, where
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -163,7 +164,7 @@ def test_what_a_pod_spec_is_composed_of_has_the_schema_of_that_field(kind, versi
                     assert looks_like(name, schema), f"{version}: {'.'.join(path)} is no {name}"
 
 
-def looks_like(name: str, schema: Manifest) -> bool:
+def looks_like(name: str, schema: Mapping[str, Any]) -> bool:
     """Checks by its fields that a schema is that of a field of a pod spec, or of one container in its lists."""
     fields = set(schema.get("properties", {}))
     if name == "resourceClaims":
