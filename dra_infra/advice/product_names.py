@@ -105,7 +105,7 @@ def _facts() -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _describe(product: str, type_: str) -> tuple[dict[str, DeviceAttribute], dict[str, DeviceCapacity]]:
-    """What is known of a device of this product."""
+    """Attributes and capacities that are known of a device of this product."""
     fact = _facts().get(product, {})
     texts = {"type": type_, "productName": product} | {
         name: fact[name] for name in ("brand", "architecture") if fact.get(name)

@@ -19,7 +19,7 @@ _VALUE: Final = r'\.compareTo\((?:quantity|semver)\((?P<value>"[^"]*")\)\) (?P<o
 
 
 def _name(found: re.Match[str]) -> str:
-    """What is read, as Python has it: `dra.gpu.memory`, `dra.attribute("gpu.example.com/index")`."""
+    """Names in Python what is read: `dra.gpu.memory`, `dra.attribute("gpu.example.com/index")`."""
     name = f"{found['domain']}/{found['name']}"
     known = _names().get((found["section"], name))
     if known:

@@ -30,7 +30,7 @@ from dra_infra.output.wording import nearest
 TOP_KEY: Final = "nodeGroups"
 POOLS_KEY: Final = "pools"
 OWN_KEYS: Final = ("name", "labels", "taints", "allocatable")
-"""What an entry of a file says of its nodes beside hardware and driver."""
+"""Keys of an entry of a file that tell of its nodes, beside hardware and driver."""
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 

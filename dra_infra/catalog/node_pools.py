@@ -60,7 +60,7 @@ class PoolOfGroup:
 
     @property
     def name(self) -> str:
-        """What the user calls it, and its nodes before their number."""
+        """The user's name of the pool, with which the names of its nodes begin."""
         return self.group.name
 
 
@@ -69,7 +69,7 @@ _Pool = TypeVar("_Pool", PoolOfGroup, NodePool)
 
 @dataclass(frozen=True, slots=True)
 class DescribedFleet:
-    """What texts and files say of a fleet: groups of nodes, and node pools that may grow."""
+    """A fleet as texts and files describe it: groups of nodes, and node pools that may grow."""
 
     name: str
     groups: Sequence[NodeGroup]

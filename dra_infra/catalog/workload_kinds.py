@@ -226,13 +226,13 @@ _MESSAGES: Final = {
     "too_long": "there are too many of these",
     "too_short": "there are none of these",
 }
-"""What a fault is called here, by pydantic's type of it."""
+"""Words for each fault, by pydantic's type of it."""
 
 _FORMS: Final = {
     "kind": "this is no kind, such as TrainingRun",
     "group": "this is no API group, such as ml.example.com",
 }
-"""What a text of another form is called, by the key that it stands under; paths of fields stand under the others."""
+"""Words for a text of another form, by the key that it stands under; paths of fields stand under the others."""
 
 
 def _unreadable(file: Path, why: str) -> ProblemsError:

@@ -40,7 +40,7 @@ class Report:
 
     @property
     def verdict(self) -> FitVerdict:
-        """Whether the pods fit, or have what they need."""
+        """The verdict on whether the pods fit, or have what they need."""
         if self.undecided:
             return "not-decided"
         if any(

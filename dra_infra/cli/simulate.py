@@ -149,7 +149,7 @@ def run(
 
 
 def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
-    """What does not fit or is not decided, then what fits, then all at once, and what is left.
+    """Yields the lines of text: what does not fit or is not decided, what fits, all at once, and what is left.
 
     Args:
         placement: What is told.

@@ -202,7 +202,7 @@ class WorkloadKind:
     on_change: str = ""
 
     def find_holders(self, manifest: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """What stands in the place of each pod spec, with its path; composed pod specs stand nowhere."""
+        """Lists what stands in the place of each pod spec, with its path; composed pod specs stand nowhere."""
         return [
             (_show(found), holder) if part.is_spec else (_show((*found, "spec")), holder.get("spec"))
             for part in self.parts
@@ -280,7 +280,7 @@ class WorkloadKinds:
 
 
 SUSPENDED: Final = "no pods until it is resumed; they are placed as if it were"
-"""What a field does that suspends an object."""
+"""Words for a field that suspends an object."""
 
 
 def _of_kubernetes(
@@ -369,7 +369,7 @@ def _find_set(value: Any, path: Steps, above: _Found) -> Iterator[_Found]:
 
 
 def _stars(path: Steps, found: _Found) -> _Found:
-    """What each `*` of a path stands for at one place that was found."""
+    """Returns what each `*` of a path stands for at one place that was found."""
     return tuple(at for step, at in zip(path, found, strict=False) if step == "*")
 
 

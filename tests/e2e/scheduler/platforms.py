@@ -118,8 +118,7 @@ def _create_all(
         stage: The control plane.
         pods: In the order in which they are created.
         bound: Those that are waited for: a pod that was refused is tried again, some seconds after another one came.
-        in_turn: Each of them is, before the next one is created. A scheduler that has not seen yet what the order before
-            left free tries a pod again, and another one would take its place meanwhile.
+        in_turn: Each of them is, before the next one is created, so that pods are bound in the order in which they arrive.
     """
     made: list[Manifest] = []
     # The scheduler has seen that the pods of the order before are gone.
@@ -139,7 +138,8 @@ def _create_all(
             if not each["spec"].get("nodeName")
         }
     finally:
-        # Those that wait go first. Else one of them gets what another one leaves, and devices behind the pod that is gone.
+        # Those that wait go first, or one of them may get what another one leaves. In the other order some pods of the next
+        # order were refused devices that were free by then; why the scheduler did so was not found out.
         for pod in sorted(_look_at(stage, made), key=lambda each: bool(each["spec"].get("nodeName"))):
             stage.remove(pod)
         for namespace in {each["metadata"]["namespace"] for each in made}:
