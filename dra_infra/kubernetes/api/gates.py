@@ -129,6 +129,15 @@ class Release:
                 return self.number >= int(since.partition(".")[2])
         return False
 
+    def newest_version(self, kind: str) -> str:
+        """Returns the newest version of resource.k8s.io in which this minor can serve *kind*.
+
+        Raises:
+            KeyError: Such a kind is not known.
+        """
+        newest_first = (entry.partition(" ")[2] for entry in _KNOWN_VERSIONS[kind])
+        return next(version for version in newest_first if self.knows(kind, version))
+
 
 NEWEST: Final = 37
 """The minor whose fields the records have."""

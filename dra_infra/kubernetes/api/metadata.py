@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -68,9 +69,39 @@ class Condition(CoreRecord):
     message: Text = ""
 
 
+_GROUPS: Final = {
+    "CronJob": "batch",
+    "DaemonSet": "apps",
+    "Deployment": "apps",
+    "Job": "batch",
+    "Pod": "",
+    "ReplicaSet": "apps",
+    "Service": "",
+    "StatefulSet": "apps",
+}
+"""API groups of kinds of Kubernetes whose names others have too, such as Job of Volcano and Service of Knative."""
+
+
+def name_kind(kind: str, group: str) -> str:
+    """The kind as it is called: `Job`, and `Job.batch.volcano.sh` where Kubernetes itself has a kind of that name.
+
+    kubectl calls them so, too: `kubectl get job.batch.volcano.sh`.
+    """
+    # Before apps and batch there was extensions; and nobody knows the group of what has no apiVersion.
+    return kind if group in ("", "extensions", _GROUPS.get(kind, group)) else f"{kind}.{group}"
+
+
+def kind_of(manifest: Mapping[str, Any]) -> str:
+    """The kind of an object as it is called (`name_kind`); empty where it says none."""
+    group, slash, _ = str(manifest.get("apiVersion") or "").rpartition("/")
+    return name_kind(str(manifest.get("kind") or ""), group if slash else "")
+
+
 @dataclass(frozen=True, order=True, slots=True)
 class ObjectRef:
     """Names one object: `Job ml/train`, or `DeviceClass h100` for one without a namespace.
+
+    A kind that Kubernetes has too, in another group, comes with its group: `Job.batch.volcano.sh ml/train`.
 
     Of an object that makes pods of several kinds it may name one of these: `JobSet ml/train/workers`.
     """

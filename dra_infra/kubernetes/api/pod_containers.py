@@ -30,15 +30,20 @@ class PodContainer:
     """
 
     name: str
-    requests: Mapping[str, Fraction] = field(hash=False)
+    requests: Mapping[str, Quantity] = field(hash=False)
     is_init: bool = False
     is_lasting: bool = True
     claims: tuple[str, ...] = ()
 
+    @property
+    def amounts(self) -> dict[str, Fraction]:
+        """The exact amounts that it requests, by resource."""
+        return {name: amount.value for name, amount in self.requests.items()}
+
     def count(self, resource: str) -> int:
-        """How many of a resource it requests; none when that is no whole number."""
-        amount = self.requests.get(resource, Fraction(0))
-        return amount.numerator if amount.denominator == 1 else 0
+        """How many of a resource it requests; none when the scheduler cannot read that as a whole number."""
+        amount = self.requests.get(resource)
+        return (amount.stored_int64() or 0) if amount else 0
 
     def position(self, resource: str) -> int:
         """The number of a resource among the sorted names of all that it requests."""
@@ -68,24 +73,24 @@ def read_containers(spec: Mapping[str, Any]) -> list[PodContainer]:
     return found
 
 
-def read_requests(holder: Mapping[str, Any], path: str) -> dict[str, Fraction]:
-    """Amounts that a container or pod requests by itself, by resource.
+def read_requests(holder: Mapping[str, Any], path: str) -> dict[str, Quantity]:
+    """Quantities that a container or pod requests by itself, by resource.
 
     Raises:
         ValueError: With the field's path in front, when a quantity is malformed.
     """
     resources = mapping(holder.get("resources"))
     written = {**mapping(resources.get("limits")), **mapping(resources.get("requests"))}
-    return {str(name): parse_amount(value, f"{path}.resources {name}") for name, value in written.items()}
+    return {str(name): parse_quantity(value, f"{path}.resources {name}") for name, value in written.items()}
 
 
-def parse_amount(value: Any, path: str) -> Fraction:
+def parse_quantity(value: Any, path: str) -> Quantity:
     """Reads a quantity at *path*.
 
     Raises:
         ValueError: With *path* in front, when it is malformed.
     """
     try:
-        return Quantity.parse(str(value)).value
+        return Quantity.parse(str(value))
     except ValueError as error:
         raise ValueError(f"{path}: {str(value)[:80]!r}: {error}") from error

@@ -111,6 +111,15 @@ class Quantity:
         milli = self.milli
         return milli if milli * MILLI == self.nanos else None
 
+    def stored_int64(self) -> int | None:
+        """Go's AsInt64 of what a client reads back from the server: None for fractions and for an arbitrary decimal."""
+        # The server prints it, and the client parses that: `1e3` comes back as `1k`, `0.1k` as `100`.
+        stored = _parse(self.canonical_text)
+        is_whole = stored.nanos % NANO == 0 and stored.notation.scale >= 0
+        if not stored.notation.fast or not is_whole or abs(stored.nanos) > MAX_INT64 * NANO:
+            return None
+        return stored.nanos // NANO
+
     def rounded(self, unit: int, *, is_decimal: bool = False) -> int:
         """The value in units of *unit* nanos, as Go rounds it into an int64 (ScaledValue).
 

@@ -11,8 +11,7 @@ from functools import lru_cache, total_ordering
 from typing import Final
 
 MAX_NUMBER: Final = 2**64 - 1
-MAX_LENGTH: Final = 256
-"""Bound of memory for hostile input; the API allows 64 bytes in a device attribute."""
+_MOST_DIGITS: Final = len(str(MAX_NUMBER))
 
 _DIGITS = re.compile(r"[0-9]*", re.ASCII)
 _ALPHANUMERIC = re.compile(r"[0-9A-Za-z-]*", re.ASCII)
@@ -78,8 +77,6 @@ class Semver:
 def _parse(text: str) -> Semver:
     if not text:
         raise ValueError("Version string empty")
-    if len(text) > MAX_LENGTH:
-        raise ValueError(f"version of {len(text)} characters is longer than {MAX_LENGTH}")
     parts = text.split(".", 2)
     if len(parts) != 3:
         raise ValueError("No Major.Minor.Patch elements found")
@@ -130,8 +127,8 @@ def _has_leading_zeroes(text: str) -> bool:
 def _parse_uint(text: str) -> int:
     if not text:
         raise ValueError('strconv.ParseUint: parsing "": invalid syntax')
-    value = int(text)
-    if value > MAX_NUMBER:
+    # No text has leading zeros here, and Python reads no number of thousands of digits.
+    if len(text) > _MOST_DIGITS or (value := int(text)) > MAX_NUMBER:
         raise ValueError(f"strconv.ParseUint: parsing {_quote(text)}: value out of range")
     return value
 

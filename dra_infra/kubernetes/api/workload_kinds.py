@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, mappings
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
 
 Steps = tuple[str, ...]
 """Keys from the object down to a field. `*` stands for every item of a list or every value of a map."""
@@ -164,10 +164,10 @@ class PodPart:
                     found = list(enumerate(value)) if isinstance(value, list) else [("", value)]
                     for step, item in found:
                         held = spec.setdefault(name, [])
-                        places[f"{name}[{len(held)}]"] = _show(at if step == "" else (*at, step))
+                        places[f"{name}[{len(held)}]"] = show_steps(at if step == "" else (*at, step))
                         held.append(_read_container(item))
                 elif value and name not in spec and name not in _CONTAINERS:
-                    spec[name], places[name] = _without_variables(value), _show(at)
+                    spec[name], places[name] = _without_variables(value), show_steps(at)
         if isinstance(claims := spec.get("resourceClaims"), list):
             # Controllers name the entries of lists that have no names; what they are called decides nothing here.
             spec["resourceClaims"] = [
@@ -204,7 +204,9 @@ class WorkloadKind:
     def find_holders(self, manifest: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Lists what stands in the place of each pod spec, with its path; composed pod specs stand nowhere."""
         return [
-            (_show(found), holder) if part.is_spec else (_show((*found, "spec")), holder.get("spec"))
+            (show_steps(found), holder)
+            if part.is_spec
+            else (show_steps((*found, "spec")), holder.get("spec"))
             for part in self.parts
             if not part.composed
             for found, holder in part.find(manifest)
@@ -213,7 +215,7 @@ class WorkloadKind:
     def find_set(self, manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         """The fields of `unmodelled` that are set, with what the controller does."""
         return tuple(
-            (_show(at), why) for path, why in self.unmodelled for at in _find_set(manifest, path, ())
+            (show_steps(at), why) for path, why in self.unmodelled for at in _find_set(manifest, path, ())
         )
 
     def find_pod_templates(self, manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
@@ -235,15 +237,17 @@ class WorkloadKind:
                 numbers = part.least if scales and part.least else part.numbers
                 counted = (*numbers, *(part.most if scales else ()))
                 yield PodTemplate(
-                    owner=ObjectRef(self.kind, name, namespace, _name(part, manifest, stars)),
-                    path=_show(found if part.is_spec or part.composed else (*found, "spec")),
+                    owner=ObjectRef(
+                        name_kind(self.kind, self.group), name, namespace, _name(part, manifest, stars)
+                    ),
+                    path=show_steps(found if part.is_spec or part.composed else (*found, "spec")),
                     replicas=None if part.each_node else _product(numbers, manifest, stars),
                     most=_product(part.most, manifest, stars) if scales else None,
                     spec=spec,
                     labels={str(key): str(value) for key, value in written.items()}
                     | _labels(part, manifest, stars),
                     uncounted=tuple(
-                        _show(at)
+                        show_steps(at)
                         for each in counted
                         if _value(manifest, at := _bind(each.at, stars)) in (UNKNOWN, SECRET)
                     ),
@@ -413,6 +417,7 @@ def _labels(part: PodPart, manifest: Mapping[str, Any], stars: _Found) -> dict[s
     return {key: value for key, value in found if isinstance(value, str)}
 
 
-def _show(path: _Found) -> str:
+def show_steps(path: _Found) -> str:
+    """Keys and positions as one path: `spec.tasks[0].template`."""
     shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return shown.removeprefix(".")

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.names import label_key
 from dra_infra.kubernetes.api.pod_containers import Amounts, read_containers
 from dra_infra.kubernetes.api.quantity import Quantity
 
@@ -115,6 +116,8 @@ CLAIMS_KEY: Final = "count/resourceclaims.resource.k8s.io"
 Use = Counter[str]
 """Amounts by key of `spec.hard`: thousandths for cpu, units for everything else."""
 
+_DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
+_IMPLICIT: Final = "requests.deviceclass.resource.kubernetes.io/"
 _MILLI: Final = frozenset({"cpu", "requests.cpu"})
 _WANTED: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory"})
 """Keys of quotas that let no container be silent about its request."""
@@ -143,11 +146,12 @@ def count_claim(spec: Any, extended: Mapping[str, str], *, bridged: bool) -> Use
     """
     use: Use = Counter({CLAIMS_KEY: 1})
     for class_name, devices in claim_devices(spec):
-        use[f"{class_name}.deviceclass.resource.k8s.io/devices"] += devices
-        # Quotas by the implicit name are not asked about claims of a class without another one (MatchingResources).
-        if bridged and class_name in extended:
-            use[f"requests.deviceclass.resource.kubernetes.io/{class_name}"] += devices
-            use[f"requests.{extended[class_name]}"] += devices
+        use[f"{class_name}{_DEVICES}"] += devices
+        if bridged:
+            # Every class has this name, with or without another one (ExtendedResourceCache).
+            use[f"{_IMPLICIT}{class_name}"] += devices
+            if class_name in extended:
+                use[f"requests.{extended[class_name]}"] += devices
     return use
 
 
@@ -175,6 +179,33 @@ def is_extended_key(name: str) -> bool:
     return "/" in name and "kubernetes.io/" not in name.replace("deviceclass.resource.kubernetes.io/", "")
 
 
+_COUNTED: Final = frozenset(
+    {"pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps"}
+    | {"persistentvolumeclaims", "services.nodeports", "services.loadbalancers"}
+)
+_MEASURED: Final = frozenset(
+    {f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in _LOOKED_AT}
+    | {"requests.storage"}
+)
+
+
+def is_quota_key(key: str) -> bool:
+    """Checks that a quota may have a key: a qualified name, or one of those without a domain that the server knows.
+
+    Source: ValidateResourceQuotaResourceName in pkg/apis/core/validation/validation.go, IsStandardQuotaResourceName in
+    pkg/apis/core/helper/helpers.go.
+    """
+    if "/" not in key:
+        return key in _COUNTED | _MEASURED or key.startswith(("hugepages-", "requests.hugepages-"))
+    return not label_key(key)
+
+
+def counts_whole(key: str) -> bool:
+    """Checks that a quota limits a key by a whole number (IsIntegerResourceName and IsExtendedResourceName)."""
+    is_extended = "/" in key and "kubernetes.io/" not in key and not key.startswith("requests.")
+    return key in _COUNTED or is_extended
+
+
 def read_hard(quota: Mapping[str, Any]) -> dict[str, int]:
     """The limits of a quota that claims can pass; none for one with scopes, which match no claim (MatchesNoScopeFunc)."""
     spec = mapping(quota.get("spec"))
@@ -188,6 +219,29 @@ def read_hard(quota: Mapping[str, Any]) -> dict[str, int]:
             continue
         limits[str(key)] = int(amount * 1000 if key in _MILLI else amount)
     return limits
+
+
+def describe_refusal(quota: str, limits: Mapping[str, int], requested: Use, used: Use) -> str:
+    """Returns the text that the API server has for an object that passes a quota; empty where it does not.
+
+    Source: checkRequest and prettyPrint in staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go.
+
+    Args:
+        quota: Its name.
+        limits: Its limits by key.
+        requested: What the object uses.
+        used: What is in use before.
+    """
+    passed = sorted(
+        key for key, limit in limits.items() if requested[key] and used[key] + requested[key] > limit
+    )
+    if not passed:
+        return ""
+    amounts = (
+        ",".join(f"{key}={_write(key, amount[key])}" for key in passed)
+        for amount in (requested, used, limits)
+    )
+    return "exceeded quota: {}, requested: {}, used: {}, limited: {}".format(quota, *amounts)
 
 
 class Quotas:
@@ -275,6 +329,10 @@ def _count(part: Mapping[str, Any]) -> int:
         return MAX_RESULTS
     count = part.get("count", 1)
     return int(count) if isinstance(count, (int, float)) else 1
+
+
+def _write(key: str, amount: int) -> str:
+    return Quantity.parse(f"{amount}m" if key in _MILLI else str(amount)).canonical()
 
 
 def _show(key: str, amount: int) -> str:

@@ -1,10 +1,8 @@
 """Compiles a CEL expression as the API server does, and says what is wrong and what it reads.
 
-Masking: expressions that differ in quantities only are compiled by the engine once for all. Programs ask for 40Gi
-here and 41Gi there, and compiling takes most of the time of a check. The type of an expression does not depend on
-what a text literal says, and the engine does not look into the argument of `quantity`; it stands in the tree as it
-was written. So quantities are compiled as zeros of the same length, which leaves every position where it is, and put
-into the tree behind that. This is held against the compilation of the text itself in tests/unit/kubernetes/cel/test_masking.py.
+Two checkers: the engine's is asked first, for it is fast, and right about most selectors. What it refuses, and what it
+may see otherwise than the server (`literals` marks it), is parsed and checked here as cel-go does it (`parsing`,
+`checker`). Only the words for syntax errors are the engine's (`wording`).
 
 Portable expressions mean the same to every supported server, and most selectors are portable. They use nothing but
 the fields of `device` that all releases have, comparison, the older string functions, quantities and versions, and no
@@ -17,7 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from dra_infra.kubernetes.api.limits import MAX_COST, MAX_EXPRESSION
 from dra_infra.kubernetes.cel.cost import estimate_cost
@@ -29,18 +27,17 @@ from dra_infra.kubernetes.cel.diagnostics import (
     runtime_name,
     write_report,
 )
-from dra_infra.kubernetes.cel.environment import DEFAULT, Environment, check_environment
-from dra_infra.kubernetes.cel.literals import Findings, inspect
-from dra_infra.kubernetes.cel.reads import NOTHING_KNOWN, Known, Read, find_reads, join_reads
-from dra_infra.kubernetes.cel.source_text import (
-    find_escaped,
-    is_reserved,
-    join,
-    respell,
-    restore_bytes,
-    restore_text,
-    split,
+from dra_infra.kubernetes.cel.environment import (
+    DEFAULT,
+    Environment,
+    check_environment,
+    has_bindings,
+    has_lists,
 )
+from dra_infra.kubernetes.cel.literals import Findings, inspect
+from dra_infra.kubernetes.cel.masking import mask, unmask
+from dra_infra.kubernetes.cel.reads import NOTHING_KNOWN, Known, Read, find_reads, join_reads
+from dra_infra.kubernetes.cel.source_text import join, split
 from dra_infra.kubernetes.cel.tree import (
     Call,
     CelType,
@@ -50,59 +47,10 @@ from dra_infra.kubernetes.cel.tree import (
     Node,
     Select,
     children,
-    walk,
-    with_constants,
+    height,
 )
 from dra_infra.kubernetes.cel.wire import decode_checked
 from dra_infra.kubernetes.problems import Problem
-
-if TYPE_CHECKING:
-    from dra_infra.kubernetes.cel.wording import Report
-
-_QUANTITY: Final = re.compile(r'\bquantity\("([0-9A-Za-z.+-]+)"\)')
-_UNCERTAIN: Final = ("'", "\\", "`", "//", '"""')
-"""Where one of these is in a text, telling where a literal ends is the parser's business."""
-
-
-class Masked(NamedTuple):
-    """A text whose quantities are zeros, and what they are by the offset of their quote."""
-
-    text: str
-    values: dict[int, str]
-
-
-def mask(text: str) -> Masked | None:
-    """*text* without its quantities; None when it has none, or when it is not certain that it has."""
-    if "quantity(" not in text or any(each in text for each in _UNCERTAIN):
-        return None
-    values: dict[int, str] = {}
-    parts: list[str] = []
-    end = 0
-    for match in _QUANTITY.finditer(text):
-        start = match.start(1)
-        values[start - 1] = match[1]
-        parts += [text[end:start], "0" * len(match[1])]
-        end = match.end(1)
-    return Masked("".join([*parts, text[end:]]), values) if values else None
-
-
-def unmask(tree: CheckedTree, values: dict[int, str]) -> CheckedTree | None:
-    """The tree of the text itself; None when its literals are not where they should be."""
-    at = {identity: values[place] for identity, place in tree.positions.items() if place in values}
-    found = {
-        node.id: at[node.id]
-        for node in walk(tree.root)
-        if isinstance(node, Const) and node.id in at and node.value == "0" * len(at[node.id])
-    }
-    if len(found) < len(values):
-        return None
-    return CheckedTree(
-        root=with_constants(tree.root, found),
-        types=tree.types,
-        positions=tree.positions,
-        references=tree.references,
-    )
-
 
 _VARIABLES: Final = frozenset({"device.driver", "device.attributes", "device.capacity"})
 _FUNCTIONS: Final = frozenset(
@@ -134,6 +82,14 @@ def _is_portable(node: Node) -> bool:
     return False
 
 
+_OTHERWISE: Final = re.compile(r"`|\bflatten\b|\bhas[\s(]*device\s*\.\s*\w+\s*\)")
+"""Names in backticks, which older servers do not parse; a function that takes more in the engine; and a test of a field
+of the device, which is a variable there."""
+
+_MAX_HEIGHT: Final = 150
+"""Depth up to which nodes are planned, for Python bounds how deep calls may nest."""
+
+_TOO_DEEP: Final = "the expression is nested too deeply to be checked here"
 _ESCAPES: Final = 37
 """First minor whose parser takes names in backticks."""
 
@@ -203,8 +159,8 @@ def check_expression(text: str, *, path: str = "", environment: Environment = DE
 
 @lru_cache(maxsize=4096)
 def _verdict(text: str, environment: Environment) -> Checked:
-    # What is spelled anew, or in backticks, is not in the tree as it was written.
-    if environment != DEFAULT and "`" not in text and respell(text, DEFAULT) == text:
+    # What is in backticks is not in the tree as it was written.
+    if environment != DEFAULT and "`" not in text:
         checked = _check(text, DEFAULT, derived=False)
         # A compilation costs most of the time, and a program is checked on two releases.
         if checked.portable and (checked.cost or 0) <= MAX_COST:
@@ -240,8 +196,6 @@ def _check(text: str, environment: Environment, *, derived: bool) -> Checked:
             ),
             detail=f"may not be more than {MAX_EXPRESSION} bytes",
         )
-    if is_reserved(text):
-        return _unknown("the expression holds a name that is used here")
     return (None if derived else _join(text, environment)) or _compile(text, environment, derived=derived)
 
 
@@ -278,75 +232,109 @@ def _check_clause(text: str, environment: Environment) -> tuple[Checked, Known] 
 
 
 def _compile(text: str, environment: Environment, *, derived: bool) -> Checked:
-    escaped = find_escaped(text) if environment.minor < _ESCAPES else []
-    tree = None if escaped else _find_masked(text, environment)
+    tree = None if _is_otherwise(text) else _ask_engine(text, environment)
     if tree is not None:
-        return _inspect(text, tree, environment, derived=derived)
+        findings = inspect(tree)
+        # What is refused is refused in the words of the checker that follows cel-go: the engine types some literals otherwise.
+        if not findings.doubtful and not findings.errors:
+            return _inspect(text, tree, findings, environment, derived=derived)
     try:
-        serialized = check_environment(environment).compile(respell(text, environment)).serialize()
-    except RuntimeError as error:
-        # Takes 6 ms to load, for an expression that does not compile.
-        from dra_infra.kubernetes.cel.wording import Report
-
-        if "recursion" in str(error):
-            return _unknown("the expression is nested too deeply to be checked here")
-        report = Report(restore_text(str(error)), text, environment)
-        if escaped:
-            return _refuse_escapes(text, escaped, [each for each in report.diagnostics if each.is_syntax])
-        return _explain(report, text)
-    if escaped:
-        return _refuse_escapes(text, escaped, [])
-    tree = decode_checked(restore_bytes(serialized))
-    return _inspect(text, tree, environment, derived=derived)
+        return _compile_here(text, environment, derived=derived)
+    except RecursionError:
+        return _unknown(_TOO_DEEP)
 
 
-def _find_masked(text: str, environment: Environment) -> CheckedTree | None:
-    """The tree of a text by that of one which differs in quantities only; None where it has to be compiled itself."""
-    masked = mask(respell(text, environment))
+def _is_otherwise(text: str) -> bool:
+    # A comment may stand between the words.
+    return _OTHERWISE.search(text) is not None or ("//" in text and "has" in text)
+
+
+def _compile_here(text: str, environment: Environment, *, derived: bool) -> Checked:
+    found = find_tree(text, environment)
+    if isinstance(found, Checked):
+        return found
+    return _inspect(text, found, inspect(found), environment, derived=derived)
+
+
+def find_tree(text: str, environment: Environment) -> CheckedTree | Checked:
+    """The tree as cel-go parses and checks it, or what it says where it does not.
+
+    Raises:
+        RecursionError: When it is nested deeper than is gone here.
+    """
+    # Takes some milliseconds to load, and hardly any expression of a device needs it.
+    from dra_infra.kubernetes.cel.checker import find_types
+    from dra_infra.kubernetes.cel.parsing.parser import parse
+    from dra_infra.kubernetes.cel.parsing.tokens import SyntaxRefusedError
+
+    try:
+        parsed = parse(
+            text,
+            escapes=environment.minor >= _ESCAPES,
+            sorts=has_lists(environment),
+            binds=has_bindings(environment),
+        )
+    except SyntaxRefusedError:
+        return _refuse_syntax(text, environment)
+    if parsed.errors:
+        return _failed(in_order(parsed.errors), text)
+    typed = find_types(text, parsed.root, parsed.positions, environment)
+    if height(typed.tree.root) > _MAX_HEIGHT:
+        return _unknown(_TOO_DEEP)
+    return _failed(in_order(typed.errors), text) if typed.errors else typed.tree
+
+
+def _refuse_syntax(text: str, environment: Environment) -> Checked:
+    from dra_infra.kubernetes.cel.parsing.tokens import find_escaped
+    from dra_infra.kubernetes.cel.wording import find_syntax_errors
+
+    errors = find_syntax_errors(text)
+    if not errors:
+        return _unknown("the expression does not follow the grammar")
+    escaped = find_escaped(text) if environment.minor < _ESCAPES else []
+    refused = [diagnose(text, offset, "unsupported syntax: '`'") for offset in escaped]
+    return _failed(in_order([*errors, *refused]), text)
+
+
+def _ask_engine(text: str, environment: Environment) -> CheckedTree | None:
+    """The tree as the engine makes it; None when it does not compile there."""
+    masked = mask(text)
     tree = _compile_masked(masked.text, environment) if masked is not None else None
-    return unmask(tree, masked.values) if tree is not None and masked is not None else None
+    unmasked = unmask(tree, masked.values) if tree is not None and masked is not None else None
+    return _run_engine(text, environment) if unmasked is None else unmasked
 
 
 @lru_cache(maxsize=1024)
 def _compile_masked(text: str, environment: Environment) -> CheckedTree | None:
+    return _run_engine(text, environment)
+
+
+def _run_engine(text: str, environment: Environment) -> CheckedTree | None:
     try:
-        serialized = check_environment(environment).compile(text).serialize()
+        return decode_checked(check_environment(environment).compile(text).serialize())
     except RuntimeError:
-        # What is wrong is told of the text itself.
         return None
-    return decode_checked(restore_bytes(serialized))
 
 
-def _inspect(text: str, tree: CheckedTree, environment: Environment, *, derived: bool) -> Checked:
-    findings = inspect(tree)
-    if findings.errors:
-        return _failed(in_order(diagnose(text, *error) for error in findings.errors), text)
-    return _judge(text, tree, findings, environment, derived=derived)
-
-
-def _refuse_escapes(text: str, escaped: list[int], others: list[Diagnostic]) -> Checked:
-    refused = [diagnose(text, offset, "unsupported syntax: '`'") for offset in escaped]
-    return _failed(in_order([*refused, *others]), text)
-
-
-def _explain(report: Report, text: str) -> Checked:
-    if "null" in text and report.chooses_null:
-        return _unknown("null is an alternative to another type")
-    if ("[]" in text or "{}" in text or "none" in text) and report.is_open:
-        return _unknown("the type of an empty list decides")
-    if report.diagnostics:
-        return _failed(report.diagnostics, text)
-    if report.is_crash and "format" not in text:
-        message = "the API server fails on an optional element whose type only a device knows"
-        return replace(_refused("InternalError", "cel-type", message, "write optional.of(...)"), detail="")
-    return _unknown(report.doubt or "a macro goes over an empty value")
-
-
-def _judge(
+def _inspect(
     text: str, tree: CheckedTree, findings: Findings, environment: Environment, *, derived: bool
 ) -> Checked:
+    return refuse_literals(text, findings) or _judge(tree, findings, environment, derived=derived)
+
+
+def refuse_literals(text: str, findings: Findings) -> Checked | None:
+    """Returns the problem that the server has with literals that are wrong in a tree whose types are right; None where nothing is."""
+    if findings.crash:
+        message = "the API server fails on an optional element whose type only a device knows"
+        return replace(_refused("InternalError", "cel-type", message, "write optional.of(...)"), detail="")
     if findings.undecided:
-        return replace(_unknown(findings.undecided), return_type=runtime_name(tree.type_of(tree.root)))
+        return _unknown(findings.undecided)
+    if findings.errors:
+        return _failed(in_order(diagnose(text, *error) for error in findings.errors), text)
+    return None
+
+
+def _judge(tree: CheckedTree, findings: Findings, environment: Environment, *, derived: bool) -> Checked:
     refusal = _refuse_type(tree.type_of(tree.root), environment, derived=derived)
     if refusal:
         hint = "" if derived else "compare it with something, so that the result is true or false"
@@ -357,7 +345,7 @@ def _judge(
         return _refused("InternalError", "cel-type", message, hint)
     reads, known = find_reads(tree)
     problems = [_unguarded(read) for read in reads if not read.guarded]
-    cost = estimate_cost(tree, environment, text)
+    cost = estimate_cost(tree, environment)
     # The scheduler, which compiles stored expressions, looks at what they really cost when they run.
     is_costly = cost > MAX_COST and not environment.stored
     if is_costly:

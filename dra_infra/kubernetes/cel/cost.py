@@ -39,7 +39,9 @@ from dra_infra.kubernetes.cel.tree import (
 )
 
 _ONE: Final[Size] = (1, 1)
+_KEYS: Final = frozenset({"@indices", "@keys"})
 _SCALARS: Final = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
+_HOLDERS: Final = frozenset({"optional_type", "wrapper"})
 
 Entries: TypeAlias = tuple[bool, Size, Size]
 """True for a list, sizes of keys, sizes of values."""
@@ -112,19 +114,25 @@ class SizeTracker:
         return self._path(node), self._size(node), self._entry_sizes(node)
 
     def _bind_iteration(self, node: Comprehension) -> list[tuple[str, Variable | None]]:
-        over = node.iter_range
-        entries = self._entry_sizes(over)
-        is_list = entries[0] if entries else self._types.get(over.id, DYN).name == "list"
-        path = self._path(over)
-        keys, values = (entries[1], entries[2]) if entries else (None, None)
         if not node.iter_var2:
-            size, step = (values, "@items") if is_list else (keys, "@keys")
-            return [(node.iter_var, self._bind(node.iter_var, (append(path, step), size, None)))]
-        key, value = ("@indices", "@items") if is_list else ("@keys", "@values")
-        return [
-            (node.iter_var, self._bind(node.iter_var, (append(path, key), keys, None))),
-            (node.iter_var2, self._bind(node.iter_var2, (append(path, value), values, None))),
-        ]
+            is_list, entries = self._iterated(node.iter_range)
+            return [self._bind_part(node, node.iter_var, "@items" if is_list else "@keys", entries)]
+        is_list, entries = self._iterated(node.iter_range)
+        first = self._bind_part(node, node.iter_var, "@indices" if is_list else "@keys", entries)
+        # What is gone through may have the name that is bound by now, and the server looks at it again.
+        is_list, entries = self._iterated(node.iter_range)
+        return [first, self._bind_part(node, node.iter_var2, "@items" if is_list else "@values", entries)]
+
+    def _iterated(self, over: Node) -> tuple[bool, Entries | None]:
+        """True for a list, False for a map, and with it the sizes of what is gone through."""
+        entries = self._entry_sizes(over)
+        return entries[0] if entries else self._types.get(over.id, DYN).name == "list", entries
+
+    def _bind_part(
+        self, node: Comprehension, name: str, step: str, entries: Entries | None
+    ) -> tuple[str, Variable | None]:
+        size = None if entries is None else entries[1] if step in _KEYS else entries[2]
+        return name, self._bind(name, (append(self._path(node.iter_range), step), size, None))
 
     def _bind(self, name: str, variable: Variable) -> Variable | None:
         shadowed = self._variables.get(name)
@@ -144,46 +152,46 @@ def union(left: Size, right: Size) -> Size:
 
 
 def _is_scalar(kind: CelType) -> bool:
-    return kind.name in _SCALARS or (kind.name == "optional_type" and _is_scalar(kind.parameters[0]))
+    return kind.name in _SCALARS or (kind.name in _HOLDERS and _is_scalar(kind.parameters[0]))
 
 
 _LIST: Final = 10
 _MAP: Final = 30
 _MESSAGE: Final = 40
 _WITHOUT_FIELDS: Final = frozenset({"dyn", "any", "optional_type"})
-_COMPARED_AT_ONCE: Final = frozenset({"kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR"})
+_COMPARED_AT_ONCE: Final = frozenset(
+    {
+        *("kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR"),
+        *(
+            f"kubernetes.authorization.{name}"
+            for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
+        ),
+    }
+)
 _OWN_EQUALITY: Final = _COMPARED_AT_ONCE | {"kubernetes.NamedFormat", "kubernetes.URL"}
 _FORMAT_LENGTH: Final = 64
-_STANDS_FOR: Final = ("has", "device")
-"""`has(device.driver)` is folded to `true` in the tree and costs 1, a `true` that is written costs 0: the text tells them apart."""
 
 
-def estimate_cost(tree: CheckedTree, environment: Environment, text: str = "") -> int:
+def estimate_cost(tree: CheckedTree, environment: Environment) -> int:
     """The most that evaluating a checked expression may cost, at most 2**64 - 1.
 
     Args:
         tree: The checked tree.
         environment: Where it was checked.
-        text: The expression. It tells `has(device.driver)` from the `true` that stands for it in the tree, which is
-            cheaper by one.
     """
-    return min(_Estimator(tree, environment.minor, text).cost(tree.root), LIMIT)
+    return min(_Estimator(tree, environment.minor).cost(tree.root), LIMIT)
 
 
 class _Estimator(SizeTracker):
-    def __init__(self, tree: CheckedTree, minor: int, text: str) -> None:
+    def __init__(self, tree: CheckedTree, minor: int) -> None:
         super().__init__(tree)
         self._references = tree.references
-        self._positions = tree.positions
         self._minor = minor
-        self._text = text
 
     def cost(self, node: Node) -> int:
         return _BY_CLASS[node.__class__](self, node)
 
-    def constant(self, node: Const) -> int:
-        if node.value is True and self._text:
-            return int(self._text.startswith(_STANDS_FOR, self._positions.get(node.id, 0)))
+    def constant(self, _node: Const) -> int:
         return 0
 
     def ident(self, node: Ident) -> int:

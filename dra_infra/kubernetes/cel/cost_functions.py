@@ -341,7 +341,8 @@ _BY_OVERLOAD: Final[dict[str, Estimator]] = {
     "list_slice": _slice,
     "list_flatten": _flatten,
     "list_flatten_int": _flatten,
-    # cel-go says lists_range.
+    "lists_range": _range,
+    # The engine's name of it.
     "list_range": _range,
     "list_reverse": _reverse,
     "list_distinct": _sort(2.0),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dra_infra.kubernetes.api.semver import Semver
+from dra_infra.kubernetes.cel.interpreter.cheapness import MAX_SIZE
 from dra_infra.kubernetes.cel.interpreter.maps import DomainMap, NativeMap
 from dra_infra.kubernetes.cel.interpreter.numbers import read_amount
 from dra_infra.kubernetes.cel.interpreter.values import INT64, QuantityValue, Value
@@ -23,14 +24,16 @@ class DeviceView:
         attributes: By qualified name.
         capacity: By qualified name.
         allow_multiple_allocations: Whether several claims may share the device.
+        reads_lists: Whether the server reads attributes that are lists; to one that does not they have no value.
 
     Attributes:
         variables: What an expression reads by name.
         failure: Why no expression can be evaluated on the device; empty when it can.
         is_decided: Whether the server would say the same.
+        is_small: Whether no list, map or text is larger than the API allows.
     """
 
-    __slots__ = ("_driver", "failure", "is_decided", "variables")
+    __slots__ = ("_driver", "failure", "is_decided", "is_small", "variables")
 
     def __init__(
         self,
@@ -38,14 +41,17 @@ class DeviceView:
         attributes: Mapping[str, DeviceAttribute] | None = None,
         capacity: Mapping[str, DeviceCapacity] | None = None,
         allow_multiple_allocations: bool = False,  # noqa: FBT001, FBT002  (the field's name and order in the API)
+        *,
+        reads_lists: bool = True,
     ) -> None:
         self.failure = ""
         self.is_decided = True
+        self.is_small = max(len(attributes or ()), len(capacity or ()), len(driver)) <= MAX_SIZE
         self._driver = driver
         fields = {
             "driver": driver,
             "allowMultipleAllocations": allow_multiple_allocations,
-            "attributes": self._group(attributes or {}, _attribute_value),
+            "attributes": self._group(attributes or {}, _attribute_value if reads_lists else _scalar_value),
             "capacity": self._group(capacity or {}, _capacity_value),
         }
         self._expect_readable("the driver name", driver)
@@ -65,8 +71,11 @@ class DeviceView:
             except _ConversionError as error:
                 self._fail(f"{error.subject} {name}: {error}", decided=error.decided)
                 continue
-            for item in value if isinstance(value, list) else (value,):
+            items = value if isinstance(value, list) else (value,)
+            for item in items:
                 self._expect_readable(f"attribute {name}", item)
+            if len(items) > MAX_SIZE or len(name) > MAX_SIZE:
+                self.is_small = False
             group = domains.setdefault(domain, {})
             if identifier in group and not _is_same(group[identifier], value):
                 # Upstream goes over a Go map here, and the later spelling wins.
@@ -77,6 +86,8 @@ class DeviceView:
 
     def _expect_readable(self, subject: str, value: Value) -> None:
         if isinstance(value, str):
+            if len(value) > MAX_SIZE:
+                self.is_small = False
             if any("\ud800" <= character <= "\udfff" for character in value):
                 self._fail(f"{subject} holds half of a character pair", decided=False)
         elif isinstance(value, int) and value not in INT64:
@@ -101,6 +112,10 @@ def _attribute_value(attribute: DeviceAttribute) -> Value:
             return list(values)
     if attribute.versions is not None:
         return [_version(item) for item in attribute.versions]
+    return _scalar_value(attribute)
+
+
+def _scalar_value(attribute: DeviceAttribute) -> Value:
     for value in (attribute.int_, attribute.bool_, attribute.string):
         if value is not None:
             return value

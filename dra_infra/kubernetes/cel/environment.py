@@ -16,16 +16,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import product
 from typing import Any, Final, Literal, NamedTuple
 
-from dra_infra.kubernetes.cel import libraries
+from dra_infra.kubernetes.cel import libraries, standard
 from dra_infra.kubernetes.cel.libraries import REDECLARED
+from dra_infra.kubernetes.cel.tree import CelType
 
 Gate = Literal["", "DRAConsumableCapacity", "DRAListTypeAttributes"]
 
 NEWEST: Final = 37
 """The newest minor that is known."""
+
+
+class PolicyScope(NamedTuple):
+    """The variables of expressions of a ValidatingAdmissionPolicy, in place of a device.
+
+    Args:
+        has_params: Whether there is `params`.
+        has_authorizer: Whether there is `authorizer`, which messages lack.
+        variables: The policy's own variables that are declared so far, with their types.
+    """
+
+    has_params: bool = False
+    has_authorizer: bool = True
+    variables: tuple[tuple[str, CelType], ...] = ()
 
 
 class Environment(NamedTuple):
@@ -36,12 +50,14 @@ class Environment(NamedTuple):
         stored: Whether the expression is stored already, or compiled by the scheduler; else it is new.
         list_attributes: Whether the gate DRAListTypeAttributes is on.
         consumable_capacity: Whether the gate DRAConsumableCapacity is on.
+        policy: What there is to read in an expression of an admission policy; None for those of devices.
     """
 
     minor: int = NEWEST
     stored: bool = True
     list_attributes: bool = True
     consumable_capacity: bool = True
+    policy: PolicyScope | None = None
 
     @property
     def attribute_type(self) -> str:
@@ -74,6 +90,8 @@ class Environment(NamedTuple):
 
     def knows(self, addition: Addition) -> bool:
         """Checks that *addition* is declared in this environment."""
+        if self.policy is not None and (addition.variable or addition.name in _OF_DEVICES):
+            return False
         if not max(addition.introduced, addition.first_server) <= self.minor <= addition.last_server:
             return False
         if addition.gate and not self.stored:
@@ -95,6 +113,7 @@ class Addition(NamedTuple):
         gate: Gate that a new expression needs.
         functions: Declarations, `overload id: signature -> result`.
         extension: Extension of the engine that brings it, with its version.
+        built_in: Declarations of what the extension brings, and the engine needs not be told.
         variable: Type of the field of `device` that it is; `{attribute}` stands for the type of attributes.
         first_server: First minor of a server that has it, where a number alone does not say so.
         last_server: Last minor of a server that has it.
@@ -105,10 +124,17 @@ class Addition(NamedTuple):
     gate: Gate = ""
     functions: tuple[str, ...] = ()
     extension: tuple[str, int] | None = None
+    built_in: tuple[str, ...] = ()
     variable: str = ""
     first_server: int = 0
     last_server: int = NEWEST
 
+
+_LISTS: Final = "cel-go lists"
+_BINDINGS: Final = "bindings"
+_INCLUDES: Final = "includes"
+_OF_DEVICES: Final = frozenset({_BINDINGS, _INCLUDES})
+"""What the `cel` package of DRA adds to the base of all expressions."""
 
 ADDITIONS: Final = (
     Addition(name="driver", introduced=31, variable="string"),
@@ -128,25 +154,36 @@ ADDITIONS: Final = (
     Addition(name="url", introduced=23, functions=libraries.URL),
     Addition(name="lists", introduced=23, functions=libraries.LISTS),
     Addition(name="authorization", introduced=31, functions=libraries.AUTHORIZATION),
-    Addition(name="optional", introduced=28, functions=libraries.OPTIONALS, extension=("optional", 2)),
+    Addition(
+        name="optional",
+        introduced=28,
+        functions=libraries.OPTIONALS,
+        extension=("optional", 2),
+        built_in=standard.OPTIONALS,
+    ),
     Addition(name="quantity", introduced=28, functions=libraries.QUANTITIES),
     Addition(name="strings", introduced=29, functions=libraries.STRINGS),
-    Addition(name="sets", introduced=29, extension=("sets", 0)),
+    Addition(name="sets", introduced=29, extension=("sets", 0), built_in=standard.SETS),
     Addition(name="network", introduced=30, functions=libraries.NETWORK),
     Addition(name="format", introduced=31, functions=libraries.FORMAT),
-    Addition(name="bindings", introduced=31, extension=("bindings", 0)),
-    Addition(name="two-var-comprehensions", introduced=32, extension=("two-var-comprehensions", 0)),
-    Addition(name="semver", introduced=33, functions=libraries.SEMVERS),
-    Addition(name="cel-go lists", introduced=34, functions=libraries.FLATTEN, extension=("lists", 2)),
+    Addition(name=_BINDINGS, introduced=31, extension=("bindings", 0)),
     Addition(
-        name="includes",
+        name="two-var-comprehensions",
+        introduced=32,
+        extension=("two-var-comprehensions", 0),
+        built_in=standard.COMPREHENSIONS,
+    ),
+    Addition(name="semver", introduced=33, functions=libraries.SEMVERS),
+    Addition(name=_LISTS, introduced=34, extension=("lists", 2), built_in=standard.LISTS),
+    Addition(
+        name=_INCLUDES,
         introduced=36,
         gate="DRAListTypeAttributes",
         functions=("dra_includes_dyn_dyn: dyn.includes(dyn) -> bool",),
         last_server=36,
     ),
     Addition(
-        name="includes",
+        name=_INCLUDES,
         introduced=36,
         gate="DRAListTypeAttributes",
         functions=("list_includes_dyn_dyn: dyn.includes(dyn) -> bool",),
@@ -156,8 +193,7 @@ ADDITIONS: Final = (
 """By library, from which the environment of a release is declared."""
 
 
-_ARITIES: Final = range(4)
-_NOTHING: Final = "kubernetes.Nothing"
+_LISTS_LAST: Final = 37
 _LINE = re.compile(r"(?P<id>[^:]+): (?P<signature>.+) -> (?P<result>.+)")
 
 
@@ -170,29 +206,33 @@ def device_fields(environment: Environment = DEFAULT) -> dict[str, str]:
     }
 
 
+@lru_cache(maxsize=32)
 def has_lists(environment: Environment) -> bool:
     """cel-go's functions of lists are there."""
-    return any(addition.extension and addition.extension[0] == "lists" for addition in _known(environment))
+    return any(addition.name == _LISTS for addition in _known(environment))
+
+
+def has_bindings(environment: Environment) -> bool:
+    """cel.bind() is there."""
+    return environment.policy is None
+
+
+def declared_lines(environment: Environment) -> tuple[str, ...]:
+    """Every function of an environment, in the order in which the server declares them."""
+    known = _known(environment)
+    if environment.compatible >= _LISTS_LAST and (environment.stored or environment.minor > _LISTS_LAST):
+        # From this release on Kubernetes' own functions of lists come behind all others.
+        known.sort(key=lambda addition: addition.name == "lists")
+    return (
+        *standard.STANDARD,
+        *(line for addition in known for line in (*addition.functions, *addition.built_in)),
+    )
 
 
 @lru_cache(maxsize=32)
 def check_environment(environment: Environment = DEFAULT) -> Any:
     """The typed environment without implementations, for `compile` only."""
-    return _make(_check_configuration(environment, either_style=False))
-
-
-@lru_cache(maxsize=32)
-def wording_environment(environment: Environment) -> Any:
-    """An environment for errors alone: it knows functions in every style and number of arguments, which nothing fits."""
-    return _make(_check_configuration(environment, either_style=True))
-
-
-@lru_cache(maxsize=32)
-def function_names(environment: Environment) -> frozenset[str]:
-    """The functions that are declared here."""
-    lines = [line for addition in _known(environment) for line in addition.functions]
-    matches = [match for line in lines if (match := _LINE.fullmatch(line))]
-    return frozenset(_function_name(match["signature"])[0] for match in matches)
+    return _make(_check_configuration(environment))
 
 
 @lru_cache(maxsize=32)
@@ -203,7 +243,7 @@ def _make(configuration: str) -> Any:
     return cel.NewEnv(config=cel.NewEnvConfigFromYaml(configuration))
 
 
-def _check_configuration(environment: Environment, *, either_style: bool) -> str:
+def _check_configuration(environment: Environment) -> str:
     # `device` itself has an abstract type and each field is a variable with a dotted name: a message type could not
     # express a map of dyn.
     variables = {"device": "kubernetes.DRADevice"}
@@ -219,9 +259,7 @@ def _check_configuration(environment: Environment, *, either_style: bool) -> str
             "variables:",
             *(f"  - {{name: {name}, type: '{kind}'}}" for name, kind in variables.items()),
             "functions:",
-            *_functions(
-                [line for addition in known for line in addition.functions], either_style=either_style
-            ),
+            *_functions(line for addition in known for line in addition.functions),
         ]
     )
 
@@ -234,21 +272,20 @@ def _extensions(versions: Iterable[tuple[str, int]]) -> list[str]:
     return ["extensions:", *(f"  - {{name: {name}, version: {number}}}" for name, number in versions)]
 
 
-def _functions(lines: Iterable[str], *, either_style: bool) -> list[str]:
+def split_line(line: str) -> tuple[str, str, str]:
+    """Overload id, signature and result of a declaration."""
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise ValueError(f"malformed declaration: {line}")
+    return match["id"], match["signature"], match["result"]
+
+
+def _functions(lines: Iterable[str]) -> list[str]:
     overloads: dict[str, list[str]] = {}
-    shapes: dict[str, set[tuple[bool, int]]] = {}
     for line in lines:
-        match = _LINE.fullmatch(line)
-        if match is None:
-            raise ValueError(f"malformed declaration: {line}")
-        name, is_member = _function_name(match["signature"])
-        overloads.setdefault(name, []).append(_overload(match["id"], match["signature"], match["result"]))
-        shapes.setdefault(name, set()).add((is_member, _arity(match["signature"])))
-    for name, found in shapes.items() if either_style else ():
-        missing = set(product((True, False), _ARITIES)) - found
-        overloads[name].extend(
-            _unusable(name, is_member=is_member, arity=arity) for is_member, arity in sorted(missing)
-        )
+        identifier, signature, result = split_line(line)
+        overload = f"      - {{id: '{identifier}', signature: '{signature}', return: '{result}'}}"
+        overloads.setdefault(_function_name(signature), []).append(overload)
     return [
         text
         for name, declared in overloads.items()
@@ -256,27 +293,7 @@ def _functions(lines: Iterable[str], *, either_style: bool) -> list[str]:
     ]
 
 
-def _overload(identifier: str, signature: str, result: str) -> str:
-    return f"      - {{id: '{identifier}', signature: '{signature}', return: '{result}'}}"
-
-
-def _unusable(name: str, *, is_member: bool, arity: int) -> str:
-    """An overload with parameters of a type that nothing has."""
-    spelled = re.sub(r"([.<>])", r"\\\1", name)
-    signature = f"{spelled}({','.join([_NOTHING] * arity)})"
-    if is_member:
-        signature = f"{_NOTHING}.{signature}"
-    return _overload(f"unusable_{name}_{is_member}_{arity}", signature, "dyn")
-
-
-def _arity(signature: str) -> int:
-    """Number of arguments; commas in brackets belong to types."""
-    arguments = re.sub(r"<[^()]*>", "", signature[signature.index("(") + 1 : -1])
-    return arguments.count(",") + 1 if arguments else 0
-
-
-def _function_name(signature: str) -> tuple[str, bool]:
+def _function_name(signature: str) -> str:
     """`list<string>.join(string)` declares a method `join`; a dot that belongs to a name has a backslash in front."""
     head = signature[: signature.index("(")]
-    *receiver, name = re.split(r"(?<!\\)\.", head)
-    return name.replace("\\", ""), bool(receiver)
+    return re.split(r"(?<!\\)\.", head)[-1].replace("\\", "")

@@ -69,12 +69,21 @@ class Program:
         if view.failure:
             return Failed(view.failure, decided=view.is_decided)
         try:
-            result = read_bool(self._interpreter.evaluate(view.variables))
+            result = read_bool(self._interpreter.evaluate(view.variables, is_small=view.is_small))
         except UndecidedError as error:
             return Failed(str(error), decided=False)
         if isinstance(result, str):
             return Failed(result)
         return MATCH if result else NO_MATCH
+
+    def cost(self, view: DeviceView) -> int | None:
+        """Counts what the evaluation on one device costs the server, up to its end; None where that is not known here."""
+        if self._interpreter is None or view.failure:
+            return None
+        try:
+            return self._interpreter.measure(view.variables)
+        except UndecidedError:
+            return None
 
 
 @lru_cache(maxsize=4096)
@@ -108,7 +117,7 @@ def derive_attribute(expression: str, view: DeviceView) -> dict[str, Any] | Fail
     if view.failure:
         return Failed(view.failure, decided=view.is_decided)
     try:
-        result = read_attribute(interpreter.evaluate(view.variables))
+        result = read_attribute(interpreter.evaluate(view.variables, is_small=view.is_small))
     except UndecidedError as error:
         return Failed(str(error), decided=False)
     return Failed(result) if isinstance(result, str) else result
@@ -117,4 +126,4 @@ def derive_attribute(expression: str, view: DeviceView) -> dict[str, Any] | Fail
 @lru_cache(maxsize=1024)
 def _plan(expression: str) -> tuple[Checked, Interpreter | None]:
     checked = check_derived(expression)
-    return checked, Interpreter(checked.tree, _MINOR) if checked.tree is not None else None
+    return checked, None if checked.tree is None else Interpreter(checked.tree, _MINOR)

@@ -98,7 +98,7 @@ def check_format(tree: CheckedTree, call: Call) -> tuple[Node, str] | None:
         clause = letter.lower()
         wrong = _find_wrong(tree, arguments[used], _ALLOWED[clause], deep=clause == "s")
         if wrong is not None:
-            shown = runtime_name(CelType(tree.type_of(wrong).name))
+            shown = runtime_name(CelType(_formatted(tree, wrong).name))
             return wrong, f"error during formatting: {CLAUSES[clause]}, was given {shown}"
         used += 1
     if len(arguments) > used:
@@ -107,8 +107,14 @@ def check_format(tree: CheckedTree, call: Call) -> tuple[Node, str] | None:
     return None
 
 
+def _formatted(tree: CheckedTree, node: Node) -> CelType:
+    """The type as which a node is formatted: of a wrapper what is in it."""
+    kind = tree.type_of(node)
+    return kind.parameters[0] if kind.name == "wrapper" else kind
+
+
 def _find_wrong(tree: CheckedTree, node: Node, allowed: frozenset[str], *, deep: bool) -> Node | None:
-    name = tree.type_of(node).name
+    name = _formatted(tree, node).name
     if name != "dyn" and name not in allowed:
         return node
     if not deep:

@@ -15,29 +15,32 @@ SEMVER: Final = "kubernetes.Semver"
 # Cross-type numeric comparison is part of Kubernetes' environment, but fixed off in the engine's own operators.
 _COMPARABLE: Final = (
     ("bool", "bool"),
-    ("int", "int64"),
-    ("uint", "uint64"),
+    ("int", "int"),
+    ("int", "double"),
+    ("int", "uint"),
+    ("uint", "uint"),
+    ("uint", "double"),
+    ("uint", "int"),
     ("double", "double"),
+    ("double", "int"),
+    ("double", "uint"),
     ("string", "string"),
     ("bytes", "bytes"),
     ("timestamp", "timestamp"),
     ("duration", "duration"),
 )
 _OPERATORS: Final = {"_<_": "less", "_<=_": "less_equals", "_>_": "greater", "_>=_": "greater_equals"}
-_NUMERIC: Final = (("int", "int64"), ("uint", "uint64"), ("double", "double"))
+_TAGS: Final = {"int": "int64", "uint": "uint64"}
 
 
 def _comparison() -> tuple[str, ...]:
     lines = []
     for operator, stem in _OPERATORS.items():
         name = operator.replace("<", r"\<").replace(">", r"\>")
-        lines += [f"{stem}_{tag}: {name}({kind},{kind}) -> bool" for kind, tag in _COMPARABLE]
-        lines += [
-            f"{stem}_{left_tag}_{right_tag}: {name}({left},{right}) -> bool"
-            for left, left_tag in _NUMERIC
-            for right, right_tag in _NUMERIC
-            if left != right
-        ]
+        for left, right in _COMPARABLE:
+            kinds = [left] if left == right else [left, right]
+            tag = "_".join(_TAGS.get(kind, kind) for kind in kinds)
+            lines.append(f"{stem}_{tag}: {name}({left},{right}) -> bool")
     return tuple(lines)
 
 
@@ -45,12 +48,12 @@ COMPARISON: Final = _comparison()
 CONVERSION: Final = (
     "string_to_string: string(string) -> string",
     "bool_to_string: string(bool) -> string",
-    "int64_to_string: string(int) -> string",
-    "uint64_to_string: string(uint) -> string",
-    "double_to_string: string(double) -> string",
     "bytes_to_string: string(bytes) -> string",
-    "timestamp_to_string: string(timestamp) -> string",
+    "double_to_string: string(double) -> string",
     "duration_to_string: string(duration) -> string",
+    "int64_to_string: string(int) -> string",
+    "timestamp_to_string: string(timestamp) -> string",
+    "uint64_to_string: string(uint) -> string",
     "ip_to_string: string(net.IP) -> string",
     "cidr_to_string: string(net.CIDR) -> string",
     "duration_to_duration: duration(duration) -> duration",
@@ -123,12 +126,6 @@ LISTS: Final = (
     "list_a_index_of_int: list<~A>.indexOf(~A) -> int",
     "list_a_last_index_of_int: list<~A>.lastIndexOf(~A) -> int",
 )
-
-FLATTEN: Final = (
-    "list_flatten: list<list<~A>>.flatteN() -> list<~A>",
-    "list_flatten_int: list<dyn>.flatteN(int) -> list<dyn>",
-)
-"""Under the name that `spelling` gives it."""
 
 URL: Final = (
     "string_to_url: url(string) -> kubernetes.URL",

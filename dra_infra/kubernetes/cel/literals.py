@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from dra_infra.kubernetes.cel.constants import CONVERSIONS, convert_text, read_double
-from dra_infra.kubernetes.cel.diagnostics import is_ambiguous, is_empty
 from dra_infra.kubernetes.cel.formatting import check_format
-from dra_infra.kubernetes.cel.patterns import refuse_pattern
+from dra_infra.kubernetes.cel.patterns import PatternError, refuse_pattern
 from dra_infra.kubernetes.cel.tree import (
-    DYN,
     Call,
     CelType,
     CheckedTree,
@@ -27,15 +25,32 @@ from dra_infra.kubernetes.cel.tree import (
     MapLiteral,
     Node,
     Select,
+    children,
     is_bind,
 )
+from dra_infra.kubernetes.cel.unification import is_same, spell
 
 _OLDEST: Final = 34
 """Minor version whose conversions are those of all others, and duration(int), which later checkers do not know."""
 
+_NO_VALUES: Final = frozenset(
+    {
+        *("duration", "timestamp", "kubernetes.DRADevice"),
+        *(f"kubernetes.DRADevice.{field}" for field in ("attributes", "capacity")),
+        *(
+            f"google.protobuf.{name}"
+            for name in ("Any", "ListValue", "Struct", "Value", "BoolValue", "BytesValue")
+        ),
+        *(
+            f"google.protobuf.{name}Value"
+            for name in ("Double", "Float", "Int32", "Int64", "String", "UInt32", "UInt64")
+        ),
+    }
+)
+"""Names of types that the server's checker knows, and its planner does not."""
+
 _INFINITE: Final = (math.inf, -math.inf)
-_SORT: Final = "@sortByAssociatedKeys"
-_TAKE_LISTS: Final = frozenset({"_[_]", "size"})
+_DOUBTFUL: Final = frozenset({"@sortByAssociatedKeys", "optional.none"})
 _INDEXES: Final = frozenset({"_[_]", "_?._", "_[?_]"})
 _PATTERNS: Final = frozenset({"find", "findAll", "matches"})
 _GO_TYPES: Final = {
@@ -55,11 +70,15 @@ class Findings:
     Args:
         errors: Offset in code points and message of each compile error.
         refusal: Why the server cannot make a program of a tree that is otherwise right; empty when it can.
-        undecided: Why the verdict of the server's checker is not known; empty when it is.
+        doubtful: Whether the engine's checker may see something in the expression otherwise than the server's.
+        crash: Whether the server fails over it.
+        undecided: Why it is not known whether a pattern compiles; empty when it is.
     """
 
     errors: list[tuple[int, str]] = field(default_factory=list)
     refusal: str = ""
+    doubtful: bool = False
+    crash: bool = False
     undecided: str = ""
 
 
@@ -67,8 +86,6 @@ def inspect(tree: CheckedTree) -> Findings:
     """Walk *tree* as the server's planner does, arguments first."""
     inspection = _Inspection(tree)
     inspection.visit(tree.root)
-    if inspection.has_empty and is_ambiguous(tree):
-        inspection.findings.undecided = "the type of an empty list decides"
     return inspection.findings
 
 
@@ -87,8 +104,6 @@ class _Inspection:
     def __init__(self, tree: CheckedTree) -> None:
         self._tree = tree
         self._variables: list[str] = []
-        self._sorted: set[int] = set()
-        self.has_empty = False
         self.findings = Findings()
 
     def visit(self, node: Node, *, exempt: bool = False) -> _Value:  # noqa: C901  (one case per kind of node)
@@ -97,11 +112,13 @@ class _Inspection:
             case Const(kind=kind, value=value):
                 if kind == "double_value" and value in _INFINITE:
                     self._report(node, "invalid double literal")
+                self.findings.doubtful |= kind == "null_value"
                 return node
             case Ident(name=name):
                 if self._tree.type_of(node).name != "type":
                     return None
-                if name in self._variables:
+                self.findings.doubtful = True
+                if name in self._variables or name in _NO_VALUES:
                     self._refuse(f"reference to undefined type: {name}")
                 return _Constant(node, "*types.Type")
             case Select(operand=operand):
@@ -112,23 +129,23 @@ class _Inspection:
             case ListLiteral(elements=elements):
                 return self._list(node, elements, exempt=exempt)
             case MapLiteral(entries=entries):
-                self.has_empty |= not entries
+                self.findings.doubtful |= not entries or bool(node.message)
                 values = [
                     self.visit(part, exempt=exempt) for entry in entries for part in (entry.key, entry.value)
                 ]
                 if not exempt and not node.message:
-                    self._expect_one_type((entry.key, False) for entry in entries)
-                    self._expect_one_type((entry.value, entry.optional) for entry in entries)
+                    self._expect_one_type(((entry.key, False) for entry in entries), tells_all=True)
+                    self._expect_one_type(
+                        ((entry.value, entry.optional) for entry in entries), tells_all=True
+                    )
                 known = not node.message and all(value is not None for value in values)
                 return _Constant(node, "*types.baseMap") if known else None
             case Comprehension():
                 self._comprehension(node, exempt=exempt)
                 return None
 
-    def _call(self, call: Call, *, exempt: bool) -> _Value:  # noqa: C901  (one branch per function)
+    def _call(self, call: Call, *, exempt: bool) -> _Value:
         function = call.function
-        if function in _TAKE_LISTS:
-            self._expect_sorted(call.target or call.args[0])
         inside = exempt or function == "format"
         target = self.visit(call.target, exempt=inside) if call.target is not None else None
         values = [self.visit(argument, exempt=inside) for argument in call.args]
@@ -136,13 +153,8 @@ class _Inspection:
             return self._convert(call, values) if call.target is None and len(values) == 1 else None
         if function in _PATTERNS:
             self._check_pattern(call, values if call.target is None else [target, *values])
-        elif function == _SORT:
-            if self._tree.type_of(call) == DYN and call.id not in self._sorted:
-                self.findings.undecided = "sortBy() goes by what only a device knows"
-        elif function == "_?_:_":
-            self._check_choice(call.args[1:])
-        elif function == "optional.none":
-            self.has_empty = True
+        elif function in _DOUBTFUL:
+            self.findings.doubtful = True
         elif function in _INDEXES:
             self._check_index(values[1])
         elif function == "format" and call.target is not None:
@@ -169,46 +181,33 @@ class _Inspection:
         first = call.args[0] if call.args else None
         is_literal = call.function == "matches" and isinstance(first, Const) and isinstance(first.value, str)
         # In the global form the first argument is the text, but the server does not mind.
-        if is_literal and isinstance(first, Const) and refuse_pattern(str(first.value)):
-            self._report(first, "invalid matches argument")
         pattern = values[1] if len(values) > 1 else None
-        if isinstance(pattern, Const) and isinstance(pattern.value, str):
-            self._refuse(refuse_pattern(pattern.value))
+        try:
+            if is_literal and isinstance(first, Const) and refuse_pattern(str(first.value)):
+                self._report(first, "invalid matches argument")
+            if isinstance(pattern, Const) and isinstance(pattern.value, str):
+                self._refuse(refuse_pattern(pattern.value))
+        except PatternError as error:
+            self.findings.undecided = str(error)
 
     def _check_index(self, key: _Value) -> None:
         kind = key.go_type if isinstance(key, _Constant) else _GO_TYPES.get(key.kind, "") if key else ""
         if kind:
             self._refuse(f"invalid qualifier type: {kind}")
 
-    def _expect_sorted(self, node: Node) -> None:
-        """The engine does not know that sortBy() makes a list; here it is taken as one, whose elements may be anything."""
-        while isinstance(node, Comprehension) and is_bind(node):
-            node = node.result
-        if isinstance(node, Call) and node.function == _SORT:
-            kind = self._tree.type_of(node.args[0])
-            if kind == DYN or kind.parameters[:1] == (DYN,):
-                self._sorted.add(node.id)
-
-    def _check_choice(self, alternatives: tuple[Node, ...]) -> None:
-        kinds = {self._tree.type_of(node).name for node in alternatives}
-        if "null_type" in kinds and not kinds <= {"null_type", "dyn"}:
-            self.findings.undecided = "null is an alternative to another type"
-
     def _list(self, node: ListLiteral, elements: tuple[Node, ...], *, exempt: bool) -> _Value:
-        self.has_empty |= not elements
+        self.findings.doubtful |= not elements
         values = [self.visit(element, exempt=exempt) for element in elements]
-        if not exempt and len(elements) > 1:
+        if not exempt:
             optional = frozenset(node.optional_indices)
             self._expect_one_type((element, index in optional) for index, element in enumerate(elements))
         return _Constant(node, "*types.baseList") if all(value is not None for value in values) else None
 
     def _comprehension(self, loop: Comprehension, *, exempt: bool) -> None:
-        if not is_bind(loop):
-            self._expect_sorted(loop.iter_range)
         # A macro makes empty lists of its own, whose type its step gives.
         made = loop.iter_range if is_bind(loop) else loop.accu_init
         for part in (loop.accu_init, loop.iter_range):
-            if part is not made or not is_empty(part):
+            if part is not made or children(part) or not isinstance(part, ListLiteral | MapLiteral):
                 self.visit(part, exempt=exempt)
         names = (loop.iter_var, loop.iter_var2, loop.accu_var)
         self._variables.extend(names)
@@ -216,19 +215,23 @@ class _Inspection:
             self.visit(part, exempt=exempt)
         del self._variables[-len(names) :]
         if "device" in names:
-            self.findings.undecided = "a variable is named device"
+            self.findings.doubtful = True
 
-    def _expect_one_type(self, items: Iterable[tuple[Node, bool]]) -> None:
-        """The first decides; of a list and of the keys or values of a map only the first that differs is reported."""
+    def _expect_one_type(self, items: Iterable[tuple[Node, bool]], *, tells_all: bool = False) -> None:
+        """The first decides; of a list only the first that differs is reported, of a map every one."""
         first: CelType | None = None
         for node, optional in items:
             found = self._tree.type_of(node)
-            if optional and found.name == "optional_type":
+            if optional and not found.parameters:
+                self.findings.crash = True
+                return
+            if optional:
                 found = found.parameters[0]
             first = first or found
-            if found != first:
+            if not is_same(found, first):
                 self._report(node, _mismatch(first, found))
-                return
+                if not tells_all:
+                    return
 
     def _report(self, node: Node, message: str) -> None:
         self.findings.errors.append((self._tree.positions.get(node.id, 0), message))
@@ -238,7 +241,7 @@ class _Inspection:
 
 
 def _mismatch(first: CelType, found: CelType) -> str:
-    return f"expected type '{first}' but found '{found}'".replace("null_type", "null")
+    return f"expected type '{spell(first)}' but found '{spell(found)}'"
 
 
 def _converted(function: str, value: Const | _Constant) -> _Value:

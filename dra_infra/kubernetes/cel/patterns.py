@@ -14,6 +14,8 @@ from base64 import b64encode
 from functools import lru_cache
 from typing import Any, Final
 
+from dra_infra.kubernetes.cel.pattern_limits import doubt_accepted, doubt_refused, wrong_name
+
 _CONFIGURATION: Final = """
 name: patterns
 extensions:
@@ -33,26 +35,51 @@ _REASONS: Final = {
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "invalid named capture group": "invalid named capture",
 }
-_ANY_BYTE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\C")
+_ESCAPE: Final = re.compile(r"\\Q.*?(?:\\E|$)|\\(.)", re.DOTALL)
+"""What `\\Q` quotes, or the character of an escape."""
 _MARKS: Final = range(0xE000, 0x110000)
 """Characters that mean nothing to anybody come first."""
 
 
 class PatternError(Exception):
-    """The engine gives up on a pattern that compiles."""
+    """It is not known what Go says of a pattern, or the engine gives up on one that compiles."""
 
 
 @lru_cache(maxsize=1024)
 def refuse_pattern(pattern: str) -> str:
-    """Why a regular expression does not compile in Go, in its words; empty when it does."""
+    """Why a regular expression does not compile in Go, in its words; empty when it does.
+
+    Raises:
+        PatternError: When it is not known whether it does.
+    """
     value = _evaluate(_COMPILE, pattern=b64encode(pattern.encode()).decode())
     if value.type().name() != "ERROR":
+        if named := wrong_name(pattern):
+            return f"error parsing regexp: invalid named capture: `{named}`"
+        if doubt := doubt_accepted(pattern):
+            raise PatternError(doubt)
         # The engine's dialect knows one escape more.
-        return "error parsing regexp: invalid escape sequence: `\\C`" if _ANY_BYTE.search(pattern) else ""
+        return (
+            "error parsing regexp: invalid escape sequence: `\\C`" if "C" in _ESCAPE.findall(pattern) else ""
+        )
     reason = str(value.value()).partition("invalid regular expression: ")[2]
+    if not reason or reason.startswith("pattern too large"):
+        raise PatternError("a regular expression that is too large for the engine")
     if reason.startswith("trailing \\"):
         return "error parsing regexp: trailing backslash at end of expression: ``"
     name, _, place = reason.partition(": ")
+    if name == "invalid UTF-8":
+        # The engine reads on behind the end of the escape.
+        name, place = "invalid escape sequence", pattern[pattern.rfind("\\x") :]
+    if name == "invalid perl operator" and place.startswith("(?<"):
+        rest = pattern[pattern.find("(?<") :]
+        name, place = "invalid named capture", rest[: rest.find(">") + 1] or rest
+    if (
+        name == "invalid character class range"
+        and place[:2] in ("\\p", "\\P")
+        and (doubt := doubt_refused(place))
+    ):
+        raise PatternError(doubt)
     return f"error parsing regexp: {_REASONS.get(name, name)}: `{place}`"
 
 

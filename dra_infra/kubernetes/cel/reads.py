@@ -51,23 +51,31 @@ class Read(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """The map that a name or a node stands for: of all domains, or of one.
+    """The map that a name or a node stands for: the device, all domains, or one.
 
     All domains under a name of cel.bind lose the empty map for a domain that a device lacks, so no test of an
-    attribute below them is safe.
+    attribute below them is safe. Behind `.?` and `[?...]` all is optional up to `value()` or `orValue(...)`.
     """
 
-    kind: ReadKind
+    kind: ReadKind | Literal["device"]
     domain: str | None = None
     unsafe: bool = False
+    optional: bool = False
+
+    @property
+    def is_safe(self) -> bool:
+        """True where a test of what is below ends without an error."""
+        return self.optional or not self.unsafe
 
 
 _ROOTS: Final[dict[str, _Place]] = {
+    "device": _Place("device"),
     "device.attributes": _Place("attribute"),
     "device.capacity": _Place("capacity"),
 }
 _NONE: Final[Facts] = frozenset()
 _READS: Final = frozenset({"_[_]", "_?._", "_[?_]"})
+_UNWRAPS: Final = frozenset({"value", "orValue"})
 _JOINS: Final = frozenset({"_&&_", "_||_"})
 
 
@@ -146,7 +154,13 @@ class _Finder:
             first, second = args
             if function == "@in" and isinstance(first, Const) and isinstance(first.value, str):
                 place = _place(second, names)
-                if place is not None and place.domain is not None and not place.unsafe:
+                if (
+                    place is not None
+                    and place.kind != "device"
+                    and place.domain is not None
+                    and not place.unsafe
+                    and not place.optional
+                ):
                     return Known(when_true=frozenset({(place.kind, place.domain, first.value)}))
             elif function in _READS and isinstance(second, Const) and isinstance(second.value, str):
                 return self._access(call, first, second.value, names, optional=function != "_[_]")
@@ -171,13 +185,14 @@ class _Finder:
         place = _place(container, names)
         if place is None:
             return self._visit_all(children(node), names)
-        if place.domain is None:
+        if place.domain is None or place.kind == "device":
             return NOTHING_KNOWN
         found: Key = (place.kind, place.domain, key)
-        if test and not place.unsafe:
+        if test and place.is_safe:
             return Known(when_true=frozenset({found}))
         self.found.add(found)
-        return NOTHING_KNOWN if optional and not place.unsafe else Known(unguarded=frozenset({found}))
+        is_optional = place.optional or (optional and not place.unsafe)
+        return NOTHING_KNOWN if is_optional else Known(unguarded=frozenset({found}))
 
     def _joined(self, left: Node, right: Node, names: Mapping[str, _Place], *, every: bool) -> Known:
         first, second = self.visit(left, names), self.visit(right, names)
@@ -204,7 +219,8 @@ class _Finder:
                 unguarded = self.visit(node.accu_init, names).unguarded
             else:
                 unguarded = _NONE
-                inner[node.accu_var] = place._replace(unsafe=place.unsafe or place.domain is None)
+                is_all = place.kind != "device" and place.domain is None
+                inner[node.accu_var] = place._replace(unsafe=place.unsafe or is_all)
             known = self.visit(node.result, inner)
             return known._replace(unguarded=known.unguarded | unguarded)
         inner = _without(names, node.iter_var, node.iter_var2, node.accu_var)
@@ -226,9 +242,16 @@ def _place(node: Node, names: Mapping[str, _Place]) -> _Place | None:
             | Call(function="_[_]" | "_?._" | "_[?_]", args=(container, Const(value=str() as key)))
         ):
             outer = _place(container, names)
-            return (
-                _Place(outer.kind, key, outer.unsafe) if outer is not None and outer.domain is None else None
-            )
+            if outer is None or outer.domain is not None:
+                return None
+            optional = outer.optional or (isinstance(node, Call) and node.function != "_[_]")
+            if outer.kind == "device":
+                root = _ROOTS.get(f"device.{key}")
+                return root and root._replace(optional=optional)
+            return outer._replace(domain=key, optional=optional)
+        case Call(function=function) if function in _UNWRAPS:
+            inner = _place(children(node)[0], names)
+            return inner and inner._replace(optional=False)
     return None
 
 

@@ -83,6 +83,7 @@ class Entry:
     key: Node
     value: Node
     optional: bool = False
+    id: int = dataclasses.field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,9 @@ def _changed(node: Node, change: Callable[[Node], Node], identity: int) -> Node:
             parts = tuple([change(element) for element in elements])
             return ListLiteral(parts, node.optional_indices, identity)
         case MapLiteral(entries=entries):
-            changed = [Entry(change(each.key), change(each.value), each.optional) for each in entries]
+            changed = [
+                Entry(change(each.key), change(each.value), each.optional, each.id) for each in entries
+            ]
             return MapLiteral(tuple(changed), node.message, identity)
         case Comprehension():
             return dataclasses.replace(
@@ -205,6 +208,15 @@ def walk(node: Node) -> Iterator[Node]:
         found = waiting.pop()
         yield found
         waiting.extend(reversed(children(found)))
+
+
+def height(node: Node) -> int:
+    """How many nodes stand in each other at most."""
+    found, level = 0, [node]
+    while level:
+        found += 1
+        level = [below for each in level for below in children(each)]
+    return found
 
 
 def is_bind(node: Node) -> bool:

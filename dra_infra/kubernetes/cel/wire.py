@@ -1,6 +1,6 @@
 """Reads the engine's serialized expressions as our nodes.
 
-The engine writes `google.protobuf.Any` holding `cel.expr.CheckedExpr` or, unchecked, `ParsedExpr`. No package on the usual registries ships these
+The engine writes `google.protobuf.Any` holding `cel.expr.CheckedExpr`. No package on the usual registries ships these
 messages without a gRPC stack around them, so their descriptors are built here, in a pool of our own that cannot collide
 with another package's. The engine loads google.protobuf itself, hence this costs no further import, and decoding runs
 in C.
@@ -31,7 +31,6 @@ from dra_infra.kubernetes.cel.tree import (
 _MESSAGES: Final[dict[str, str]] = {
     "Any": "type_url:string=1 value:bytes=2",
     "CheckedExpr": "reference_map:*ReferenceEntry=2 type_map:*TypeEntry=3 expr:Expr=4 source_info:SourceInfo=5",
-    "ParsedExpr": "expr:Expr=2 source_info:SourceInfo=3",
     "ReferenceEntry": "key:int64=1 value:bytes=2",
     "Reference": "overload_id:*string=3",
     "TypeEntry": "key:int64=1 value:bytes=2",
@@ -112,23 +111,24 @@ def _classes() -> dict[str, Any]:
 
 
 def decode_checked(serialized: bytes) -> CheckedTree:
-    """Read what the check environment serialized."""
+    """Read what the check environment serialized.
+
+    Raises:
+        RuntimeError: When it is nested deeper than protobuf reads, 100 messages in C; a loop in a loop is four of them.
+    """
+    from google.protobuf.message import DecodeError
+
     classes = _classes()
-    checked = classes["CheckedExpr"].FromString(classes["Any"].FromString(serialized).value)
+    try:
+        checked = classes["CheckedExpr"].FromString(classes["Any"].FromString(serialized).value)
+    except DecodeError as error:
+        raise RuntimeError(str(error)) from error
     return CheckedTree(
         root=_decode(checked.expr),
         types={entry.key: _type_of(entry.value) for entry in checked.type_map},
         positions={entry.key: entry.value for entry in checked.source_info.positions},
         references={entry.key: _overloads_of(entry.value) for entry in checked.reference_map},
     )
-
-
-def decode_parsed(serialized: bytes) -> CheckedTree:
-    """Read what it serialized without a check: a tree that has no types."""
-    classes = _classes()
-    parsed = classes["ParsedExpr"].FromString(classes["Any"].FromString(serialized).value)
-    positions = {entry.key: entry.value for entry in parsed.source_info.positions}
-    return CheckedTree(root=_decode(parsed.expr), types={}, positions=positions)
 
 
 def _decode(expr: Any) -> Node:

@@ -1,16 +1,16 @@
 """The scheduler's filters that look at one node and one pod only: name, cordon, taints, selector and affinity.
 
-They run in the order of the default plugins, and the first one that refuses gives the reason.
+They run in the order of the default plugins. The first one that refuses gives the scheduler's reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dra_infra.kubernetes.api.label_selectors import matches_node_selector
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
-from dra_infra.kubernetes.scheduler.label_selectors import matches_node_selector
 
 _CORDON = NodeTaint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
@@ -46,31 +46,42 @@ class NodeFilter:
         ]
 
     def refusal(self, node: Node) -> str:
-        """Why the pod may not run on the node, in the user's words; empty when it may."""
+        """The first reason why the pod may not run on the node, in the user's words; empty when it may."""
+        return next(self.refusals(node), "")
+
+    def refusals(self, node: Node) -> Iterator[str]:
+        """All reasons why the pod may not run on the node, in order."""
         if self._node_name and self._node_name != node.name:
-            return f"spec.nodeName asks for {self._node_name}"
+            yield f"spec.nodeName asks for {self._node_name}"
         if node.unschedulable and not tolerates(self._tolerations, _CORDON):
-            return "the node is cordoned"
-        return self.refuse_taints(node) or self.refuse_labels(node)
+            yield "the node is cordoned"
+        yield from self._refuse_taints(node)
+        yield from self._refuse_labels(node)
 
     def refuse_taints(self, node: Node) -> str:
         """The first taint that is not tolerated; TaintToleration."""
+        return next(self._refuse_taints(node), "")
+
+    def refuse_labels(self, node: Node) -> str:
+        """The first part of node selector and required node affinity that the node does not match; NodeAffinity."""
+        return next(self._refuse_labels(node), "")
+
+    def _refuse_taints(self, node: Node) -> Iterator[str]:
         for taint in node.taints:
             if taint.effect in ("NoSchedule", "NoExecute") and not tolerates(self._tolerations, taint):
                 value = f"={taint.value}" if taint.value else ""
-                return f"taint {taint.key}{value}:{taint.effect} is not tolerated"
-        return ""
+                yield f"taint {taint.key}{value}:{taint.effect} is not tolerated"
 
-    def refuse_labels(self, node: Node) -> str:
-        """The part of node selector and required node affinity that the node does not match; NodeAffinity."""
+    def _refuse_labels(self, node: Node) -> Iterator[str]:
         for key, wanted in self._labels.items():
             value = node.labels.get(str(key))
             if value != str(wanted):
                 found = "is not there" if value is None else f"is {value}"
-                return f"nodeSelector wants {key}={wanted}, and the label {found}"
-        if self._required is not None and not matches_node_selector(mapping(self._required), node):
-            return "required node affinity matches no term"
-        return ""
+                yield f"nodeSelector wants {key}={wanted}, and the label {found}"
+        if self._required is not None and not matches_node_selector(
+            mapping(self._required), node.labels, node.name
+        ):
+            yield "required node affinity matches no term"
 
 
 def tolerates(tolerations: Sequence[Mapping[str, Any]], taint: NodeTaint) -> bool:

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.apiserver.admission import Use
 from dra_infra.kubernetes.scheduler.allocator import AllocatedState, DeviceID
 from dra_infra.kubernetes.scheduler.fleet import Node
-from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
 from dra_infra.kubernetes.scheduler.pod_shapes import HostPort, PodShape
 from dra_infra.kubernetes.scheduler.pod_topology import (
     AffinityRecord,
@@ -262,6 +262,7 @@ class Taken:
         amounts: What running pods take of each node, by its name.
         pods: Running pods with the names of their nodes; None when it is not known which run.
         policies: Namespaces, LimitRanges, ResourceQuotas, RuntimeClasses and DeviceTaintRules.
+        templates: ResourceClaimTemplates of others, which pods may name.
         made: What others' claims and pods count for in quotas, by namespace.
     """
 
@@ -270,6 +271,7 @@ class Taken:
     amounts: Mapping[str, Amounts] = field(default_factory=dict, hash=False)
     pods: tuple[tuple[str, PodShape], ...] | None = None
     policies: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    templates: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     made: Mapping[str, Use] = field(default_factory=dict, hash=False)
 
     @property

@@ -6,12 +6,12 @@ Source: PodRequests in k8s.io/component-helpers/resource, and fitsRequest in the
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
 from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.pod_containers import Amounts, parse_amount, read_containers
+from dra_infra.kubernetes.api.pod_containers import Amounts, parse_quantity, read_containers
 from dra_infra.kubernetes.api.quantity import Quantity
 
 Exact = dict[str, Fraction]
@@ -35,7 +35,7 @@ def pod_requests(spec: Mapping[str, Any], added: Mapping[str, Fraction] | None =
     total = add_amounts(inside, added or {})
     total.update(find_pod_level(spec, inside))
     overhead = {
-        str(name): parse_amount(value, f"overhead {name}")
+        str(name): parse_quantity(value, f"overhead {name}").value
         for name, value in mapping(spec.get("overhead")).items()
     }
     return round_amounts(add_amounts(total, overhead))
@@ -52,12 +52,12 @@ def container_requests(spec: Mapping[str, Any]) -> Exact:
     starting: Exact = {}
     for container in read_containers(spec):
         if not container.is_init:
-            regular = add_amounts(regular, container.requests)
+            regular = add_amounts(regular, container.amounts)
         elif container.is_lasting:
-            sidecars = add_amounts(sidecars, container.requests)
+            sidecars = add_amounts(sidecars, container.amounts)
             starting = _maximum(starting, sidecars)
         else:
-            starting = _maximum(starting, add_amounts(sidecars, container.requests))
+            starting = _maximum(starting, add_amounts(sidecars, container.amounts))
     return _maximum(add_amounts(regular, sidecars), starting)
 
 
@@ -82,7 +82,7 @@ def find_pod_level(spec: Mapping[str, Any], inside: Mapping[str, Fraction], mino
             is_huge = str(name).startswith("hugepages-")
             stands_in = kind == "requests" or is_huge or name not in inside
             if stands_in and (is_huge or name in _POD_LEVEL):
-                found[str(name)] = parse_amount(value, f"spec.resources {name}")
+                found[str(name)] = parse_quantity(value, f"spec.resources {name}").value
     return found
 
 
@@ -104,7 +104,7 @@ def node_amounts(allocatable: Mapping[str, str]) -> Amounts:
     Raises:
         ValueError: With the resource's name in front, when a quantity is malformed.
     """
-    return {name: _whole(name, parse_amount(value, name)) for name, value in allocatable.items()}
+    return {name: _whole(name, parse_quantity(value, name).value) for name, value in allocatable.items()}
 
 
 def find_shortage(requests: Amounts, free: Amounts, by_devices: Collection[str] = ()) -> str:
@@ -115,12 +115,16 @@ def find_shortage(requests: Amounts, free: Amounts, by_devices: Collection[str] 
         free: What the node has left.
         by_devices: Extended resources that devices stand for on this node: these are not counted here.
     """
+    return next(find_shortages(requests, free, by_devices), "")
+
+
+def find_shortages(requests: Amounts, free: Amounts, by_devices: Collection[str] = ()) -> Iterator[str]:
+    """All resources of which the node has too little, in order; takes the arguments of `find_shortage`."""
     if free.get("pods", 0) < 1:
-        return "pods"
-    return next(
-        (name for name, amount in requests.items() if amount > free.get(name, 0) and name not in by_devices),
-        "",
-    )
+        yield "pods"
+    for name, amount in requests.items():
+        if amount > free.get(name, 0) and name not in by_devices and name != "pods":
+            yield name
 
 
 def show_amount(name: str, amount: int) -> str:

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dra_infra.kubernetes.api.label_selectors import LabelSelector, Namespaces, read_texts
 from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.scheduler.label_selectors import LabelSelector, Namespaces, read_texts
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

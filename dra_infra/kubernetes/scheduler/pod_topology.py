@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.scheduler.fleet import Node
-from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, SpreadConstraint
 
 

@@ -153,7 +153,7 @@ class Tally:
         draft = RESULTS / f"cel-{name}-1.{self.minor}.draft"
         draft.write_text(json.dumps(content, indent=2, sort_keys=True))
         draft.replace(draft.with_suffix(".json"))
-        (RESULTS / CEL_SECTION).write_text(section(RESULTS.glob("cel-*.json")))
+        _write_section()
 
 
 def run(
@@ -212,6 +212,43 @@ def _errors(text: str) -> Counter[str]:
 
 def _lines(errors: Counter[str]) -> str:
     return "\n".join(sorted(errors.elements()))
+
+
+def keep_evaluations(name: str, minor: int, counts: Counter[str]) -> None:
+    """Keep for docs/parity.md how many evaluations on devices were compared, differ, and are not decided."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    draft = RESULTS / f"evaluations-{name}-1.{minor}.draft"
+    draft.write_text(json.dumps({"minor": minor, "name": name, "counts": counts}, indent=2, sort_keys=True))
+    draft.replace(draft.with_suffix(".json"))
+    _write_section()
+
+
+def _write_section() -> None:
+    text = section(RESULTS.glob("cel-*.json"))
+    (RESULTS / CEL_SECTION).write_text(text + evaluations(RESULTS.glob("evaluations-*.json")))
+
+
+def evaluations(results: Iterable[Path]) -> str:
+    """The part of docs/parity.md about evaluations on devices."""
+    rows = []
+    for path in sorted(results):
+        result = json.loads(path.read_text())
+        counts = Counter(result["counts"])
+        numbers = (counts["pairs"], counts["pairs"] - counts["undecided"] - counts["wrong"])
+        cells = " | ".join(f"{number:,}" for number in (*numbers, counts["undecided"], counts["wrong"]))
+        rows.append(f"| 1.{result['minor']} | {result['name']} | {cells} |")
+    return "\n".join(
+        [
+            "",
+            "Evaluations on devices of random expressions of all libraries: the verdict or error, the value of derived attributes,",
+            "and what the evaluation costs. What is not decided has a reason of [those listed](selectors.md#writing-cel).",
+            "",
+            "| Minor | What | Compared | Equal | Not decided here | Different |",
+            "| --- | --- | --- | --- | --- | --- |",
+            *rows,
+            "",
+        ]
+    )
 
 
 def section(results: Iterable[Path]) -> str:

@@ -75,7 +75,10 @@ _LEAVES: Final[dict[str, tuple[str, ...]]] = {
     "url": ('url("https://a.b:80/c?d=e")',),
     "format": ("format.dns1123Label()", "format.uuid()", "format.date()"),
     "null": ("null",),
-    "type": ("int", "type(1)", "string", "list", "null_type"),
+    "type": (
+        *("int", "type(1)", "string", "list", "null_type"),
+        *("google.protobuf.Int64Value", "google.protobuf.Any", "google.protobuf.Duration"),
+    ),
 }
 
 _PRODUCTIONS: Final[dict[str, tuple[str, ...]]] = {

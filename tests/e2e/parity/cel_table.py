@@ -478,8 +478,6 @@ EXPRESSIONS: Final = (
         "0)))))"
     ),
     '["a"].join(",") == "a"',
-    "flatteN([1])",
-    "[1].flatteN() == [1]",
 )
 
 DEEP: Final = (

@@ -1,4 +1,4 @@
-"""Random expressions beside Kubernetes' own CEL packages of all minors: never another verdict.
+"""Random expressions, and mistakes, beside Kubernetes' own CEL packages of all minors: never another verdict, and the same texts.
 
 `DRA_INFRA_PARITY_N` expressions for each minor, from the seed `DRA_INFRA_PARITY_SEED`.
 """
@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.parity.cel_comparison import EQUAL, MINORS, UNDECIDED, Judges, cycled, run
 from tests.e2e.parity.cel_generator import ExpressionGenerator
+from tests.e2e.parity.cel_mistakes import Mistakes
 from tests.e2e.parity.plan import VARIABLE
 
 pytestmark = pytest.mark.e2e
@@ -28,11 +29,19 @@ def judges(binaries: Callable[[str], Path]) -> Iterator[Judges]:
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_no_random_expression_gets_another_verdict(judges: Judges, minor: int):
-    expressions = ExpressionGenerator(SEED * 100 + minor).expressions(COUNT)
+@pytest.mark.parametrize(
+    ("name", "generator", "least"),
+    [("generated", ExpressionGenerator, 1 / 5), ("mistakes", Mistakes, 1 / 20)],
+    ids=["generated", "mistakes"],
+)
+def test_no_random_expression_gets_another_verdict(
+    judges: Judges, name: str, generator: type[ExpressionGenerator | Mistakes], least: float, minor: int
+):
+    expressions = generator(SEED * 100 + minor).expressions(COUNT)
     tally = run(judges, cycled(expressions, minor), minor=minor)
-    tally.write("generated")
+    tally.write(name)
     assert not tally.wrong, "\n\n".join(tally.wrong[:10])
     assert tally.counts[UNDECIDED] <= tally.total // 1000 + 1
     assert tally.counts[EQUAL] > tally.total * 0.98
-    assert min(tally.counts["accepted"], tally.counts["refused"]) > tally.total // 5
+    # A generator of which all is refused, or nothing, would show little.
+    assert min(tally.counts["accepted"], tally.counts["refused"]) > tally.total * least

@@ -12,6 +12,6 @@ func optionsOf(question) cel.Options {
 	return cel.Options{}
 }
 
-func evaluate(compiled cel.CompilationResult, _ question, device cel.Device) (any, error) {
+func evaluate(compiled cel.CompilationResult, _ question, device cel.Device) (any, *uint64, error) {
 	return matches(compiled, device)
 }

@@ -17,10 +17,10 @@ func optionsOf(asked question) cel.Options {
 	return cel.Options{DerivedAttribute: asked.Derived}
 }
 
-func evaluate(compiled cel.CompilationResult, asked question, device cel.Device) (any, error) {
+func evaluate(compiled cel.CompilationResult, asked question, device cel.Device) (any, *uint64, error) {
 	if !asked.Derived {
 		return matches(compiled, device)
 	}
-	attribute, _, err := compiled.EvaluateDerivedAttribute(context.Background(), device)
-	return attribute, err
+	attribute, details, err := compiled.EvaluateDerivedAttribute(context.Background(), device)
+	return attribute, details.ActualCost(), err
 }

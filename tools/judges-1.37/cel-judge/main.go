@@ -43,15 +43,17 @@ type question struct {
 }
 
 // answer holds either the text with which the expression is refused, or its type, its cost and one result per device: a
-// verdict (of a derived attribute its value), or the text of a run-time error. Some expressions make the package panic,
-// which an API server answers with an internal error.
+// verdict (of a derived attribute its value), or the text of a run-time error. Spent has what each evaluation cost, null
+// where the package does not say. Some expressions make the package panic, which an API server answers with an internal
+// error.
 type answer struct {
-	Refused  string  `json:"refused,omitempty"`
-	Internal bool    `json:"internal,omitempty"`
-	Panicked bool    `json:"panicked,omitempty"`
-	Type     string  `json:"type,omitempty"`
-	Cost     *uint64 `json:"cost,omitempty"`
-	Results  []any   `json:"results,omitempty"`
+	Refused  string    `json:"refused,omitempty"`
+	Internal bool      `json:"internal,omitempty"`
+	Panicked bool      `json:"panicked,omitempty"`
+	Type     string    `json:"type,omitempty"`
+	Cost     *uint64   `json:"cost,omitempty"`
+	Results  []any     `json:"results,omitempty"`
+	Spent    []*uint64 `json:"spent,omitempty"`
 }
 
 type compiler interface {
@@ -104,7 +106,7 @@ func judge(asked question) (given answer) {
 	}
 	given = answer{Type: compiled.OutputType.String(), Cost: &compiled.MaxCost}
 	for _, each := range asked.Devices {
-		result, err := evaluate(compiled, asked, cel.Device{
+		result, spent, err := evaluate(compiled, asked, cel.Device{
 			Driver:                   each.Driver,
 			AllowMultipleAllocations: each.AllowMultipleAllocations,
 			Attributes:               each.Attributes,
@@ -114,6 +116,7 @@ func judge(asked question) (given answer) {
 			result = err.Error()
 		}
 		given.Results = append(given.Results, result)
+		given.Spent = append(given.Spent, spent)
 	}
 	return given
 }
@@ -122,7 +125,7 @@ func (asked question) enabled(gate string) bool {
 	return !slices.Contains(asked.Disabled, gate)
 }
 
-func matches(compiled cel.CompilationResult, device cel.Device) (any, error) {
-	verdict, _, err := compiled.DeviceMatches(context.Background(), device)
-	return verdict, err
+func matches(compiled cel.CompilationResult, device cel.Device) (any, *uint64, error) {
+	verdict, details, err := compiled.DeviceMatches(context.Background(), device)
+	return verdict, details.ActualCost(), err
 }

@@ -27,6 +27,7 @@ from dra_infra.kubernetes.cel.interpreter.values import (
     LISTS,
     NO_SUCH_OVERLOAD,
     NONE,
+    EmptyMessage,
     Err,
     MutableList,
     OptionalValue,
@@ -44,15 +45,13 @@ _KEYS: Final = (str, int, Uint, bool, float)
 
 def qualify(target: Value, key: Value, *, optional: bool) -> Value:
     """`target[key]`, as an optional value when the target or the index is one."""
-    if type(key) not in _KEYS:
-        return Err(f"invalid qualifier type: {go_type(key)}")
-    if type(target) is OptionalValue:
+    if type(target) is OptionalValue and type(key) in _KEYS:
         if target is NONE:
             return NONE
         target, optional = target.value, True
-    found = _look_up(target, key)
+    found = look_up(target, key)
     if not optional:
-        return Err(_missing(target, key)) if found is None else found[0]
+        return Err(missing(target, key)) if found is None else found[0]
     if found is None:
         return NONE
     return found[0] if type(found[0]) is Err else OptionalValue(found[0])
@@ -64,15 +63,20 @@ def is_present(target: Value, field: str) -> Value:
         if target is NONE:
             return False
         target = target.value
-    found = _look_up(target, field)
+    found = look_up(target, field)
     if found is not None and type(found[0]) is Err:
         return found[0]
     return found is not None
 
 
-def _look_up(target: Value, key: Value) -> tuple[Value] | None:
+def look_up(target: Value, key: Value) -> tuple[Value] | None:
+    """Returns what a target holds under a key, which may be an error; None when it holds nothing."""
+    if type(key) not in _KEYS:
+        return (Err(f"invalid qualifier type: {go_type(key)}"),)
     if type(target) in MAPS:
         return target.find(key)  # type: ignore[no-any-return]
+    if type(target) is EmptyMessage:
+        return (Err(f"no such field '{print_value(key)}'" if type(key) is str else NO_SUCH_OVERLOAD),)
     if type(target) in LISTS:
         index = _index(key)
         if type(index) is Err:
@@ -95,7 +99,8 @@ def _index(key: Value) -> Value:
     return Err(f"unsupported index type '{type_name(key)}' in list")
 
 
-def _missing(target: Value, key: Value) -> str:
+def missing(target: Value, key: Value) -> str:
+    """The error for a key that a target does not hold."""
     if type(target) in LISTS:
         return f"index out of bounds: {print_value(key)}"
     return f"no such key: {key.name if type(key) is TypeValue else print_value(key)}"
@@ -124,6 +129,18 @@ def plan_select(operand: Step, field: str, *, test_only: bool) -> Step:
         if type(target) is Err:
             return target
         return is_present(target, field) if test_only else qualify(target, field, optional=False)
+
+    return evaluate
+
+
+def plan_tested_branch(operand: Step, field: str) -> Step:
+    """`has(operand.field)` as a branch of `c ? a : b`, which upstream is optional where the operand is."""
+
+    def evaluate(scope: Scope) -> Value:
+        target = operand(scope)
+        if type(target) is OptionalValue:
+            return qualify(target, field, optional=True)
+        return target if type(target) is Err else is_present(target, field)
 
     return evaluate
 
@@ -189,15 +206,22 @@ def plan_not_strictly_false(operand: Step) -> Step:
     return lambda scope: operand(scope) is not False
 
 
-def plan_or(operand: Step, otherwise: Step, *, unwraps: bool) -> Step:
-    """`operand.or(otherwise)`, or `operand.orValue(otherwise)`."""
+def plan_or(operand: Step, otherwise: Step, *, unwraps: bool, is_lenient: bool) -> Step:
+    """`operand.or(otherwise)`, or `operand.orValue(otherwise)`.
+
+    Args:
+        operand: What may have no value.
+        otherwise: What counts then.
+        unwraps: Whether it is `orValue`.
+        is_lenient: Whether an operand that is no optional value is the result, as it is before 1.37.
+    """
 
     def evaluate(scope: Scope) -> Value:
         value = operand(scope)
         if type(value) is Err:
             return value
         if type(value) is not OptionalValue:
-            return Err(NO_SUCH_OVERLOAD)
+            return value if is_lenient else Err(NO_SUCH_OVERLOAD)
         if value is NONE:
             return otherwise(scope)
         return value.value if unwraps else value
@@ -290,6 +314,7 @@ def plan_loop(
     result: Step,
     *,
     weight: int,
+    gathers: bool,
 ) -> Step:
     """A loop.
 
@@ -301,6 +326,7 @@ def plan_loop(
         step: The next value of the accumulator.
         result: The value at the end.
         weight: What it takes to go round once.
+        gathers: Whether the accumulator is neither a bool nor a number.
     """
     has_two = bool(names[2])
 
@@ -309,7 +335,7 @@ def plan_loop(
         found = values(scope)
         if type(found) is Err:
             return found
-        pairs = _pairs(found, loop) if has_two else _singles(found, loop)
+        pairs = (_pairs if has_two else _singles)(found, loop, gathers=gathers)
         if isinstance(pairs, Err):
             return pairs
         work = scope.root.work
@@ -326,19 +352,19 @@ def plan_loop(
     return evaluate
 
 
-def _singles(values: Value, loop: Loop) -> list[tuple[Value, Value]] | Err:
+def _singles(values: Value, loop: Loop, *, gathers: bool) -> list[tuple[Value, Value]] | Err:
     if type(values) in LISTS:
         return [(item, None) for item in items_of(values)]
     if type(values) in MAPS:
-        return [(key, None) for key in loop.root.arrange(values.keys())]
+        return [(key, None) for key in loop.root.arrange(values.keys(), gathers=gathers)]
     return Err(f"got '{go_type(values)}', expected iterable type")
 
 
-def _pairs(values: Value, loop: Loop) -> list[tuple[Value, Value]] | Err:
+def _pairs(values: Value, loop: Loop, *, gathers: bool) -> list[tuple[Value, Value]] | Err:
     if type(values) in LISTS:
         return list(enumerate(items_of(values)))
     if type(values) in MAPS:
-        return [(key, values.get(key)) for key in loop.root.arrange(values.keys())]
+        return [(key, values.get(key)) for key in loop.root.arrange(values.keys(), gathers=gathers)]
     return Err(f"unsupported comprehension range type: {go_type(values)}")
 
 
@@ -350,14 +376,8 @@ def _frozen(value: Value) -> Value:
     return value
 
 
-def plan_membership(sought: Step, container: Step, *, may_be_set: bool) -> Step:
+def plan_membership(sought: Step, container: Step) -> Step:
     """`sought in container`."""
-    if may_be_set:
-        items = items_of(container(Scope({}, None)))
-        if not items:
-            return lambda _scope: False
-        if all(type(item) in (bool, int, Uint, float, str) for item in items):
-            return _plan_set(sought, frozenset(key for item in items for key in _keys(item)))
 
     def evaluate(scope: Scope) -> Value:
         value, found = sought(scope), container(scope)
@@ -372,7 +392,18 @@ def plan_membership(sought: Step, container: Step, *, may_be_set: bool) -> Step:
     return evaluate
 
 
-def _plan_set(sought: Step, keys: frozenset[Key]) -> Step:
+def set_of(items: list[Value]) -> frozenset[Key] | None:
+    """The elements of a constant list as a set; None when the server does not make one of them."""
+    if any(type(item) not in (bool, int, Uint, float, str) for item in items):
+        return None
+    return frozenset(key for item in items for key in _keys(item))
+
+
+def plan_set(sought: Step, keys: frozenset[Key]) -> Step:
+    """`sought in [1, 2]`; what is sought in the empty list is not evaluated."""
+    if not keys:
+        return lambda _scope: False
+
     def evaluate(scope: Scope) -> Value:
         value = sought(scope)
         return value if type(value) is Err else key_of(value) in keys

@@ -25,6 +25,7 @@ from dra_infra.kubernetes.cel.interpreter.values import (
     MIN_SECONDS,
     NONE,
     Duration,
+    EmptyMessage,
     Err,
     OptionalValue,
     Overloads,
@@ -51,7 +52,7 @@ def _value(optional: OptionalValue) -> Value:
 
 def _is_zero(value: Value) -> bool:
     kind = type(value)
-    if value is None:
+    if value is None or kind is EmptyMessage:
         return True
     if kind in _ZEROS:
         return bool(value == _ZEROS[kind])

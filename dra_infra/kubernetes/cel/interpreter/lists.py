@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from dra_infra.kubernetes.api.limits import MAX_COST
 from dra_infra.kubernetes.cel.interpreter.maps import Map, insert
 from dra_infra.kubernetes.cel.interpreter.operators import (
     add,
@@ -17,13 +18,13 @@ from dra_infra.kubernetes.cel.interpreter.operators import (
     list_contains,
     method_equal,
 )
-from dra_infra.kubernetes.cel.interpreter.scopes import MAX_WORK
 from dra_infra.kubernetes.cel.interpreter.text import (
     INDEX_OF,
     INDEX_OF_BEFORE_37,
     LAST_INDEX_OF,
     LAST_INDEX_OF_BEFORE_37,
 )
+from dra_infra.kubernetes.cel.interpreter.tracker import EXCEEDED
 from dra_infra.kubernetes.cel.interpreter.values import (
     LISTS,
     NO_SUCH_OVERLOAD,
@@ -32,6 +33,7 @@ from dra_infra.kubernetes.cel.interpreter.values import (
     Err,
     OptionalValue,
     Overloads,
+    PanicError,
     Uint,
     UndecidedError,
     Value,
@@ -39,6 +41,7 @@ from dra_infra.kubernetes.cel.interpreter.values import (
     type_name,
 )
 
+MAX_ELEMENTS: Final = 100_000_000
 _MAX_RANGE: Final = 1_000_000
 _MAX_INCLUDED: Final = 48
 """Elements that includes() of 1.36 goes over (ResourceSliceMaxAttributeValuesPerDevice)."""
@@ -159,8 +162,12 @@ def _range_new(size: int) -> Value:
 
 
 def _range_old(size: int) -> Value:
-    if size > MAX_WORK:
-        raise UndecidedError("a list that grows too long")
+    if size > MAX_ELEMENTS:
+        raise UndecidedError(
+            f"a list of more than {MAX_ELEMENTS:,} elements, which a server may lack memory for"
+        )
+    if size > MAX_COST:
+        raise PanicError(EXCEEDED)
     return list(range(size))
 
 

@@ -6,7 +6,7 @@ Upstream: common/types/map.go, and newStringInterfaceMapWithDefault in the `cel`
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Self, TypeAlias
 
 from dra_infra.kubernetes.api.semver import Semver
@@ -25,6 +25,7 @@ from dra_infra.kubernetes.cel.interpreter.values import (
     Timestamp,
     TypeValue,
     Uint,
+    UndecidedError,
     Value,
     go_type,
     register,
@@ -137,7 +138,35 @@ class DomainMap(NativeMap):
         return Err(f"no such key: {print_value(key)}") if found is None else found[0]
 
 
-MAPS: Final = (Map, MutableMap, NativeMap, DomainMap)
+class OpenMap(NativeMap):
+    """A map of which not all is known here, or not yet: what is looked up is asked for, and nothing else has an answer.
+
+    Args:
+        look_up: Returns the value of a key, or None where there is none; raises UndecidedError where that is not known.
+        told: Why the map as a whole has no answer.
+    """
+
+    __slots__ = ("_look_up", "_told")
+
+    def __init__(self, look_up: Callable[[str], tuple[Value] | None], told: str) -> None:
+        self._look_up = look_up
+        self._told = told
+
+    @property
+    def entries(self) -> dict[Key, tuple[Value, Value]]:  # type: ignore[override]
+        """All entries, which are not known.
+
+        Raises:
+            UndecidedError: Always.
+        """
+        raise UndecidedError(self._told)
+
+    def find(self, key: Value) -> tuple[Value] | None:
+        """The value of a key."""
+        return self._look_up(key) if type(key) is str else None
+
+
+MAPS: Final = (Map, MutableMap, NativeMap, DomainMap, OpenMap)
 for _kind in MAPS:
     register(_kind, "map", "*types.baseMap")
 register(DomainMap, "map", "cel.mapper")

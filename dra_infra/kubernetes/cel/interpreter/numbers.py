@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
-from dra_infra.kubernetes.api.quantity import MAX_INT64, NANO, Quantity
+from dra_infra.kubernetes.api.quantity import MAX_INT64, NANO, Quantity, print_amount
 
 _UNITS: Final = {
     "ns": 1,
@@ -120,16 +120,26 @@ class Amount:
         digits: The significant digits with their sign.
         scale: Power of ten.
         small: Whether Go keeps it in an int64.
+        base: 2 where it is printed with a binary suffix, else 10.
+        scientific: Whether it is printed with an exponent of ten.
+        written: What Go keeps of how it was written; empty for sums.
     """
 
     digits: int
     scale: int
     small: bool
+    base: int = 10
+    scientific: bool = False
+    written: str = ""
 
     @property
     def value(self) -> Fraction:
         """The exact value."""
         return Fraction(self.digits) * Fraction(10) ** self.scale
+
+    def text(self) -> str:
+        """The amount as Go prints it."""
+        return self.written or print_amount(self.value, base=self.base, scientific=self.scientific)
 
     def as_integer(self) -> int | None:
         """The amount as an int64, None where Go does not see that it is one (AsInt64)."""
@@ -151,13 +161,18 @@ class Amount:
     def add(self, other: Amount) -> Amount:
         """Adds an amount (Add)."""
         total = self._add_small(other.digits, other) if self.small and other.small else None
-        return self._add_any(other, 1) if total is None else total
+        return self._printed_like(other, self._add_any(other, 1) if total is None else total)
 
     def subtract(self, other: Amount) -> Amount:
         """Subtracts an amount (Sub); the smallest int64 keeps its sign, for it has no counterpart."""
         opposite = -(2**63) if other.digits == -(2**63) else -other.digits
         total = self._add_small(opposite, other) if self.small and other.small else None
-        return self._add_any(other, -1) if total is None else total
+        return self._printed_like(other, self._add_any(other, -1) if total is None else total)
+
+    def _printed_like(self, other: Amount, total: Amount) -> Amount:
+        """A sum is printed like what it is added to, unless that is zero."""
+        form = self if self.digits else other
+        return replace(total, base=form.base, scientific=form.scientific, written="")
 
     def _add_any(self, other: Amount, sign: int) -> Amount:
         scale = min(self.scale, other.scale)
@@ -186,11 +201,17 @@ def read_amount(text: str) -> Amount:
     """
     quantity = Quantity.parse(text)
     notation = quantity.notation
+    form: dict[str, Any] = {
+        "base": notation.base,
+        "scientific": notation.scientific,
+        "written": quantity.canonical(),
+    }
     if notation.fast:
-        return Amount(int(quantity.value / Fraction(10) ** notation.scale), notation.scale, small=True)
+        digits = int(quantity.value / Fraction(10) ** notation.scale)
+        return Amount(digits, notation.scale, small=True, **form)
     if abs(quantity.nanos) == _CAP and text.endswith("i"):
-        return Amount(int(quantity.value), 0, small=False)
-    return Amount(quantity.nanos, -9, small=False)
+        return Amount(int(quantity.value), 0, small=False, **form)
+    return Amount(quantity.nanos, -9, small=False, **form)
 
 
 def of_integer(number: int) -> Amount:

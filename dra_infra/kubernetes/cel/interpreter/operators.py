@@ -26,6 +26,7 @@ from dra_infra.kubernetes.cel.interpreter.values import (
     UINT64,
     ConcatList,
     Duration,
+    EmptyMessage,
     Err,
     Format,
     MutableList,
@@ -39,6 +40,8 @@ from dra_infra.kubernetes.cel.interpreter.values import (
 )
 
 _NUMBERS: Final = (int, Uint, float)
+_EXACT: Final = frozenset({bool, int, str, bytes})
+"""Types whose values of one type are equal where Python says so."""
 _NAN: Final = "NaN values cannot be ordered"
 
 
@@ -124,6 +127,9 @@ def _equal_lists(left: Value, right: Value) -> bool | Err:
     ours, theirs = items_of(left), items_of(right)
     if len(ours) != len(theirs):
         return False
+    kinds = set(map(type, ours))
+    if kinds <= _EXACT and kinds == set(map(type, theirs)) and len(kinds) == 1:
+        return ours == theirs
     failure: Err | None = None
     for mine, other in zip(ours, theirs, strict=True):
         result = equal(mine, other)
@@ -179,6 +185,8 @@ _EQUAL: Final[dict[type, Callable[[Any, Any], bool | Err]]] = {
     **dict.fromkeys((Semver, IP, CIDR), _equal_opaque),
     Timestamp: _equal_timestamps,
     OptionalValue: _equal_optionals,
+    EmptyMessage: lambda _, right: type(right) is EmptyMessage,
+    Err: lambda left, _: left,
     QuantityValue: _equal_quantities,
     URL: _equal_urls,
     Format: _equal_formats,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
+from dra_infra.kubernetes.cel.interpreter.call_costs import CEL_GO_29, Cost
 from dra_infra.kubernetes.cel.interpreter.closures import (
     plan_binary,
     plan_choice,
@@ -26,11 +27,15 @@ from dra_infra.kubernetes.cel.interpreter.closures import (
     plan_not_strictly_false,
     plan_or,
     plan_select,
+    plan_set,
+    plan_tested_branch,
     plan_unary,
+    set_of,
 )
 from dra_infra.kubernetes.cel.interpreter.conversions import CONVERSIONS
 from dra_infra.kubernetes.cel.interpreter.functions import functions_of
-from dra_infra.kubernetes.cel.interpreter.maps import MAPS
+from dra_infra.kubernetes.cel.interpreter.maps import MAPS, Key
+from dra_infra.kubernetes.cel.interpreter.messages import plan_message
 from dra_infra.kubernetes.cel.interpreter.operators import (
     is_addable,
     is_comparable,
@@ -38,7 +43,7 @@ from dra_infra.kubernetes.cel.interpreter.operators import (
     missing_trait,
     negate,
 )
-from dra_infra.kubernetes.cel.interpreter.scopes import Scope, Step, Work, weigh
+from dra_infra.kubernetes.cel.interpreter.scopes import Scope, Step, Work, counted_scope, weigh
 from dra_infra.kubernetes.cel.interpreter.text import PARTS, find, find_all, matches
 from dra_infra.kubernetes.cel.interpreter.values import (
     LISTS,
@@ -113,21 +118,15 @@ _QUADRATIC: Final = frozenset(
 """Functions that compare every element of a list with every other, or cost the server as much."""
 
 
-def plan_call(
-    function: str,
-    functions: Mapping[str, Overloads],
-    arguments: list[Step],
-    kinds: list[CelType],
-    *,
-    has_constant_pattern: bool,
-) -> Step:
-    """A call of a function by name.
+def implementation_of(
+    function: str, functions: Mapping[str, Overloads], kinds: list[CelType], *, has_constant_pattern: bool
+) -> Called:
+    """Returns what a call of a function runs.
 
     Args:
         function: The name.
         functions: The overloads of every function.
-        arguments: The closures of the arguments, that of a receiver first.
-        kinds: Their static types.
+        kinds: The static types of the arguments, that of a receiver first.
         has_constant_pattern: Whether the second argument is a constant; a pattern is then compiled ahead, and what is
             no text fails in other words.
 
@@ -135,16 +134,35 @@ def plan_call(
         UndecidedError: When the function is not known.
     """
     if has_constant_pattern and function in _PATTERNS:
-        called = _PATTERNS[function]
-    elif function in _SINGLETONS:
-        called = _SINGLETONS[function]
-    elif function in functions:
-        called = dispatch(function, narrow(functions[function], kinds))
-    else:
-        raise UndecidedError(f"{function}()")
+        return _PATTERNS[function]
+    if function in _SINGLETONS:
+        return _SINGLETONS[function]
+    if function in functions:
+        return dispatch(function, narrow(functions[function], kinds))
+    raise UndecidedError(f"{function}()")
+
+
+def plan_call(
+    function: str,
+    called: Called,
+    arguments: list[Step],
+    kinds: list[CelType],
+    *,
+    stops_early: bool,
+    cost: Cost | None,
+) -> Step:
+    """A call of a function by name.
+
+    Args:
+        function: The name.
+        called: What it runs.
+        arguments: The closures of the arguments, that of a receiver first.
+        kinds: Their static types.
+        stops_early: Whether no argument is evaluated behind one that fails (evalVarArgs upstream).
+        cost: The cost of the call where it is counted and known before the result; else None.
+    """
     call = _count_work(function, called)
     counted = _counted_argument(function, kinds)
-    all_first = len(arguments) <= 2
 
     def evaluate(scope: Scope) -> Value:
         values: list[Value] = []
@@ -154,12 +172,15 @@ def plan_call(
             values.append(value)
             if type(value) is Err and failure is None:
                 failure = value
-                if not all_first:
+                if stops_early:
                     return failure
-        result = call(values, scope.root.work) if failure is None else failure
         if counted is not None:
             counted(values)
-        return result
+        if failure is not None:
+            return failure
+        if cost is not None:
+            scope.root.tracker.foresee(cost(values, None))
+        return call(values, scope.root.work)
 
     return evaluate
 
@@ -242,7 +263,10 @@ def _counted_argument(function: str, kinds: list[CelType]) -> Callable[[list[Val
         return lambda values: _expect_list(values[0])
     if function in ("sort", "@sortByAssociatedKeys"):
         kind = kinds[-1]
-        if kind.name == "list" and kind.parameters[0].name in _SORTABLE:
+        element = kind.parameters[0] if kind.name == "list" else kind
+        if element.name == "wrapper":
+            element = element.parameters[0]
+        if kind.name == "list" and element.name in _SORTABLE:
             return lambda values: _expect_list(values[-1])
     if function == "flatten" and len(kinds) == 2:
         return lambda values: _expect_int(values[1])
@@ -263,12 +287,15 @@ def _expect_int(value: Value) -> None:
 
 
 _BINARY: Final = frozenset({"_+_", "_-_", "_*_", "_/_", "_%_", "_<_", "_<=_", "_>_", "_>=_"})
-_INDEXES: Final = {"_[_]": False, "_[?_]": True, "_?._": True}
-_LOGICAL: Final = {"_&&_": False, "_||_": True}
+INDEXES: Final = {"_[_]": False, "_[?_]": True, "_?._": True}
+LOGICAL: Final = {"_&&_": False, "_||_": True}
 _UNARY: Final = {
     "!_": lambda value: not value if type(value) is bool else Err(NO_SUCH_OVERLOAD),
     "-_": negate,
 }
+
+
+_ENUM_VALUES: Final = {"google.protobuf.NullValue.NULL_VALUE": 0}
 
 
 class Planner:
@@ -276,6 +303,7 @@ class Planner:
 
     def __init__(self, tree: CheckedTree, minor: int) -> None:
         self._tree = tree
+        self._minor = minor
         self._functions = functions_of(minor)
         self._locals: list[str] = []
 
@@ -286,7 +314,7 @@ class Planner:
             UndecidedError: When it holds something that is not known here.
         """
         if not isinstance(node, Const) and self._is_constant(node):
-            value = self._plan(node)(Scope({}, None))
+            value = self._plan(node)(counted_scope({}, None))
             return lambda _scope: value
         return self._plan(node)
 
@@ -296,7 +324,9 @@ class Planner:
             case Const():
                 return True
             case Ident(name=name):
-                return self._tree.type_of(node).name == "type" and name not in self._locals
+                return name not in self._locals and (
+                    name in _ENUM_VALUES or self._tree.type_of(node).name == "type"
+                )
             case ListLiteral(optional_indices=()) | MapLiteral(message=""):
                 return all(map(self._is_constant, children(node)))
             case Call(function=function, args=(argument,), target=None) if function in CONVERSIONS:
@@ -309,7 +339,8 @@ class Planner:
                 return plan_constant(node)
             case Ident(name=name):
                 if self._is_constant(node):
-                    return lambda _scope: TypeValue(name)
+                    value: Value = _ENUM_VALUES.get(name, TypeValue(name))
+                    return lambda _scope: value
                 return plan_name(name)
             case Select(operand=operand, field=field, test_only=test_only):
                 return plan_select(self.plan(operand), field, test_only=test_only)
@@ -321,40 +352,71 @@ class Planner:
                 )
             case MapLiteral():
                 if node.message:
-                    raise UndecidedError(f"a {node.message}")
+                    return self._plan_message(node)
                 return plan_map(
                     [(self.plan(entry.key), self.plan(entry.value), entry.optional) for entry in node.entries]
                 )
             case Comprehension():
                 return self._plan_loop(node)
 
+    def _plan_message(self, node: MapLiteral) -> Step:
+        fields = [
+            (str(entry.key.value), self.plan(entry.value), entry.optional)
+            for entry in node.entries
+            if isinstance(entry.key, Const)
+        ]
+        return plan_message(node.message, fields)
+
     def _plan_call(self, call: Call) -> Step:
         function = call.function
-        if function in _LOGICAL:
-            return plan_logical([self.plan(term) for term in _terms(call)], decisive=_LOGICAL[function])
+        if function in LOGICAL:
+            return plan_logical([self.plan(term) for term in terms(call)], decisive=LOGICAL[function])
         operands = children(call)
-        steps = [self.plan(operand) for operand in operands]
         if function == "_?_:_":
-            return plan_choice(*steps)
-        if function in _INDEXES:
-            return plan_index(steps[0], steps[1], optional=_INDEXES[function])
+            condition, *branches = operands
+            return plan_choice(self.plan(condition), *map(self._plan_branch, branches))
+        steps = [self.plan(operand) for operand in operands]
+        if function in INDEXES:
+            return plan_index(steps[0], steps[1], optional=INDEXES[function])
         if function in ("_==_", "_!=_"):
             return plan_equality(steps[0], steps[1], negated=function == "_!=_")
         if function == "@not_strictly_false":
             return plan_not_strictly_false(steps[0])
         if function in ("or", "orValue"):
-            return plan_or(steps[0], steps[1], unwraps=function == "orValue")
+            return plan_or(
+                steps[0], steps[1], unwraps=function == "orValue", is_lenient=self._minor < CEL_GO_29
+            )
         if function == "@in":
-            constant = self._is_constant(operands[1])
-            is_list = self._tree.type_of(operands[1]).name == "list"
-            return plan_membership(steps[0], steps[1], may_be_set=constant and is_list)
+            keys = self._set_of(operands[1])
+            return plan_membership(steps[0], steps[1]) if keys is None else plan_set(steps[0], keys)
         if function in _UNARY:
             return plan_unary(_UNARY[function], steps[0])
         if function in _BINARY:
             return plan_binary(function, steps[0], steps[1])
         kinds = [self._tree.type_of(operand) for operand in operands]
         constant = len(operands) > 1 and self._is_constant(operands[1]) and kinds[1].name == "string"
-        return plan_call(function, self._functions, steps, kinds, has_constant_pattern=constant)
+        called = implementation_of(function, self._functions, kinds, has_constant_pattern=constant)
+        is_dispatched = len(self._tree.references.get(call.id, ())) != 1 and function not in _SINGLETONS
+        stops_early = (
+            len(operands) > 2 or function == "format" or (constant and function in _PATTERNS) or is_dispatched
+        )
+        cost = self._foreseen_cost(call)
+        return plan_call(function, called, steps, kinds, stops_early=stops_early, cost=cost)
+
+    def _foreseen_cost(self, _call: Call) -> Cost | None:
+        """The cost of a call by its arguments; None here, where costs are not counted."""
+        return None
+
+    def _plan_branch(self, node: Node) -> Step:
+        if isinstance(node, Select) and node.test_only:
+            return plan_tested_branch(self.plan(node.operand), node.field)
+        return self.plan(node)
+
+    def _set_of(self, node: Node) -> frozenset[Key] | None:
+        """The set that the server makes of a constant list on the right of `in`."""
+        if not self._is_constant(node) or self._tree.type_of(node).name != "list":
+            return None
+        return set_of(items_of(Planner.plan(self, node)(counted_scope({}, None))))
 
     def _plan_loop(self, loop: Comprehension) -> Step:
         init, values = self.plan(loop.accu_init), self.plan(loop.iter_range)
@@ -363,10 +425,11 @@ class Planner:
         condition, step, result = (self.plan(part) for part in (loop.condition, loop.step, loop.result))
         del self._locals[-len(names) :]
         weight = weigh(loop.condition) + weigh(loop.step)
-        return plan_loop(names, values, init, condition, step, result, weight=weight)
+        gathers = not isinstance(loop.accu_init, Const)
+        return plan_loop(names, values, init, condition, step, result, weight=weight, gathers=gathers)
 
 
-def _terms(call: Call) -> list[Node]:
+def terms(call: Call) -> list[Node]:
     """The operands of a chain of one logical operator, from left to right."""
     found: list[Node] = []
     waiting: list[Node] = [call]

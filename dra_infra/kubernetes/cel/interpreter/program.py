@@ -10,9 +10,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.semver import Semver
-from dra_infra.kubernetes.cel.interpreter.maps import MAPS
+from dra_infra.kubernetes.cel.interpreter.call_costs import CEL_GO_29
+from dra_infra.kubernetes.cel.interpreter.cheapness import is_cheap
+from dra_infra.kubernetes.cel.interpreter.messages import refuse_conversion
 from dra_infra.kubernetes.cel.interpreter.planner import Planner
-from dra_infra.kubernetes.cel.interpreter.scopes import Scope
+from dra_infra.kubernetes.cel.interpreter.scopes import Scope, Step, Work, counted_scope
+from dra_infra.kubernetes.cel.interpreter.tracked_planner import TrackedPlanner
 from dra_infra.kubernetes.cel.interpreter.urls import URL
 from dra_infra.kubernetes.cel.interpreter.values import (
     CIDR,
@@ -20,6 +23,7 @@ from dra_infra.kubernetes.cel.interpreter.values import (
     LISTS,
     NONE,
     Duration,
+    EmptyMessage,
     Err,
     Format,
     OptionalValue,
@@ -34,14 +38,35 @@ from dra_infra.kubernetes.cel.interpreter.values import (
     items_of,
     type_name,
 )
-from dra_infra.kubernetes.cel.tree import CheckedTree
+from dra_infra.kubernetes.cel.tree import CheckedTree, Node
 
 
-def _rotate(keys: list[Value]) -> list[Value]:
-    return [*keys[1:], keys[0]]
+class _Order:
+    """Turns the keys of each map by some places; of every other map only, and backwards, when it is uneven.
+
+    The server goes over each map in another order, even over the same map twice.
+    """
+
+    __slots__ = ("_calls", "_is_uneven", "_places")
+
+    def __init__(self, places: int, *, is_uneven: bool) -> None:
+        self._places = places
+        self._is_uneven = is_uneven
+        self._calls = 0
+
+    def __call__(self, keys: list[Value]) -> list[Value]:
+        self._calls += 1
+        place = self._places % len(keys)
+        turned = [*keys[place:], *keys[:place]]
+        if not self._is_uneven:
+            return turned
+        return turned[::-1] if self._calls % 2 else keys
 
 
-_ORDERS: Final = (lambda keys: keys[::-1], _rotate)
+def _orders(scope: Scope) -> list[_Order]:
+    """Orders in which each key comes first once, and at every other place, where a loop gathers something of them."""
+    count = max(scope.most_gathered, 2)
+    return [_Order(place, is_uneven=uneven) for uneven in (False, True) for place in range(1 - uneven, count)]
 
 
 class Interpreter:
@@ -52,39 +77,96 @@ class Interpreter:
         minor: Minor version of the server.
     """
 
-    __slots__ = ("_refusal", "_step")
+    __slots__ = ("_minor", "_plain", "_tracked", "_tree")
 
     def __init__(self, tree: CheckedTree, minor: int) -> None:
-        self._refusal = ""
-        try:
-            self._step = Planner(tree, minor).plan(tree.root)
-        except (UndecidedError, PanicError) as error:
-            # Constants are evaluated here; a server that panics over one answers with a failure of its own.
-            self._refusal = str(error)
+        self._tree, self._minor = tree, minor
+        self._plain: Step | str | None = None
+        self._tracked: Step | str | None = None
 
-    def evaluate(self, variables: Mapping[str, Value]) -> Value:
+    def evaluate(self, variables: Mapping[str, Value], *, is_small: bool = False) -> Value:
         """The value on a device, which may be an `Err`.
+
+        Args:
+            variables: What the expression reads by name.
+            is_small: Whether no list, map or text of the device is larger than the API allows. The cost of an
+                expression that is cheap on all such devices is not counted.
 
         Raises:
             UndecidedError: When it is not known here, or depends on the order of a map, which is random upstream.
         """
-        if self._refusal:
-            raise UndecidedError(self._refusal)
-        scope = Scope(variables, None)
-        value = self._run(scope)
+        step = self._plain if is_small else self._tracked
+        if step is None:
+            step = self._uncounted() if is_small else self._counted()
+        if isinstance(step, str):
+            raise UndecidedError(step)
+        make_scope = counted_scope if step is self._tracked else Scope
+        scope = make_scope(variables, None)
+        value = _value(step, scope)
         if scope.is_unordered:
-            for order in _ORDERS:
-                if not _is_alike(value, self._run(Scope(variables, order))):
+            work = Work()
+            for order in _orders(scope):
+                other = make_scope(variables, order)
+                other.work = work
+                if not _is_alike(value, _value(step, other)):
                     raise UndecidedError("a result that depends on the order of a map")
         return value
 
-    def _run(self, scope: Scope) -> Value:
-        try:
-            return self._step(scope)
-        except PanicError as error:
-            return Err(str(error))
-        except RecursionError as error:
-            raise UndecidedError("an expression nested too deeply") from error
+    def measure(self, variables: Mapping[str, Value]) -> int:
+        """Counts what the evaluation on a device costs the server, up to its end.
+
+        Raises:
+            UndecidedError: When it is not known here, or depends on the order of a map.
+        """
+        step = self._counted()
+        if isinstance(step, str):
+            raise UndecidedError(step)
+        scope = counted_scope(variables, None)
+        _value(step, scope)
+        costs = {scope.tracker.cost}
+        for order in _orders(scope) if scope.is_unordered else ():
+            other = counted_scope(variables, order)
+            _value(step, other)
+            costs.add(other.tracker.cost)
+        if len(costs) > 1:
+            raise UndecidedError("a cost that depends on the order of a map")
+        return costs.pop()
+
+    def _uncounted(self) -> Step | str:
+        if self._plain is None:
+            plan = Planner(self._tree, self._minor)
+            is_plain = is_cheap(self._tree) and not self._rereads()
+            self._plain = _planned(plan, self._tree.root) if is_plain else self._counted()
+        return self._plain
+
+    def _rereads(self) -> bool:
+        """Only steps that are counted go through optional values as cel-go before 0.29 does."""
+        return self._minor < CEL_GO_29 and any(
+            kind.name == "optional_type" for kind in self._tree.types.values()
+        )
+
+    def _counted(self) -> Step | str:
+        if self._tracked is None:
+            self._tracked = _planned(TrackedPlanner(self._tree, self._minor), self._tree.root)
+        return self._tracked
+
+
+def _planned(planner: Planner, root: Node) -> Step | str:
+    """The closure, or why there is none."""
+    try:
+        return planner.plan(root)
+    except (UndecidedError, PanicError) as error:
+        # Constants are evaluated here; a server that panics over one answers with a failure of its own.
+        return str(error)
+
+
+def _value(step: Step, scope: Scope) -> Value:
+    try:
+        return step(scope)
+    except PanicError as error:
+        return Err(str(error))
+    except RecursionError as error:
+        raise UndecidedError("an expression nested too deeply") from error
 
 
 def _is_alike(first: Value, second: Value) -> bool:
@@ -94,25 +176,6 @@ def _is_alike(first: Value, second: Value) -> bool:
     return True if type(first) is Err else repr(first) == repr(second)
 
 
-_REASONS: Final[dict[type, str]] = {
-    int: "unsupported type conversion from 'int' to bool",
-    Uint: "unsupported type conversion from 'uint' to bool",
-    float: "type conversion error from Double to 'bool'",
-    str: "unsupported native conversion from string to 'bool'",
-    bytes: "type conversion error from Bytes to 'bool'",
-    type(None): "type conversion error from 'null_type' to 'bool'",
-    Duration: "type conversion error from 'Duration' to 'bool'",
-    Timestamp: "type conversion error from 'Timestamp' to 'bool'",
-    TypeValue: "type conversion not supported for 'type'",
-    Semver: "type conversion error from 'Semver' to 'bool'",
-    QuantityValue: "type conversion error from 'Quantity' to 'bool'",
-    IP: "type conversion error from 'IP' to 'bool'",
-    CIDR: "type conversion error from 'CIDR' to 'bool'",
-    URL: "type conversion error from 'URL' to 'bool'",
-    Format: "type conversion error from 'Format' to 'bool'",
-    **dict.fromkeys(LISTS, "type conversion error from list to 'bool'"),
-    **dict.fromkeys(MAPS, "type conversion error from map to 'bool'"),
-}
 _SCALARS: Final[dict[type, tuple[str, str]]] = {
     bool: ("bool", "bools"),
     int: ("int", "ints"),
@@ -136,6 +199,7 @@ _NATIVE_TYPES: Final[dict[type, str]] = {
     CIDR: "netip.Prefix",
     URL: "*url.URL",
     Format: "cel.Format",
+    EmptyMessage: "*dynamicpb.Message",
 }
 
 
@@ -150,7 +214,7 @@ def read_bool(value: Value) -> bool | str:
         inner = inner.value
     if type(inner) is bool:
         return inner
-    reason = "optional.none() dereference" if inner is NONE else _REASONS[type(inner)]
+    reason = "optional.none() dereference" if inner is NONE else refuse_conversion(inner, "bool")
     return f"CEL result of type {type_name(value)} could not be converted to bool: {reason}"
 
 

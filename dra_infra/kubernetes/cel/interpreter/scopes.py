@@ -1,9 +1,8 @@
 """Scopes in which names are found: the device, and the loops around an expression; and the limit on work.
 
-Scopes follow folder in interpreter/interpretable.go. An evaluation may do about as much here before it is given up as
-a server allows. The server counts the cost of each node that it evaluates, and ends at CELSelectorExpressionMaxCost.
-Here loops, operands and results are counted, about as much each, so what is given up here is what an API server
-refuses to store.
+Scopes follow folder in interpreter/interpretable.go. What an evaluation may cost is the server's limit, which the
+tracker keeps. The limit on work here is about time and memory, well above what the server's limit leaves of them in
+most cases: it ends evaluations whose cost says little about them, as that of a long list that another holds many times.
 """
 
 from __future__ import annotations
@@ -11,19 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from dra_infra.kubernetes.cel.interpreter.maps import MAPS, MutableMap
+from dra_infra.kubernetes.cel.interpreter.maps import MAPS, MutableMap, OpenMap
+from dra_infra.kubernetes.cel.interpreter.tracker import Tracker
 from dra_infra.kubernetes.cel.interpreter.values import (
     LISTS,
     MutableList,
     OptionalValue,
+    Uint,
     UndecidedError,
     Value,
     items_of,
 )
 from dra_infra.kubernetes.cel.tree import Comprehension, ListLiteral, MapLiteral, Node, children
 
-MAX_WORK: Final = 1_000_000
-"""Nodes that loops go over, and characters and elements of operands and results."""
+MAX_WORK: Final = 5_000_000
+"""Nodes that loops go over, and elements of operands and results; three characters count as one."""
+_CHARACTERS_AT_ONCE: Final = 3
+_PLAIN: Final = frozenset({bool, int, Uint, float, type(None)})
+_PLAIN_AT_ONCE: Final = 8
+"""How many elements without parts of their own count as one."""
 _LIST_COST: Final = 10
 _MAP_COST: Final = 30
 
@@ -58,7 +63,7 @@ class Work:
         """
         self._left -= amount
         if self._left < 0:
-            raise UndecidedError("more work than is done here")
+            raise UndecidedError("an evaluation that takes longer than is waited for here, whatever it costs")
 
     def count(self, value: Value) -> None:
         """Count an operand or a result by its size, with all that is in it: one list may hold another many times.
@@ -68,12 +73,17 @@ class Work:
         """
         kind = type(value)
         if kind is str or kind is bytes:
-            self.spend(len(value))
+            self.spend(len(value) // _CHARACTERS_AT_ONCE)
         elif kind in LISTS:
             items = items_of(value)
+            if _PLAIN.issuperset(map(type, items)):
+                self.spend(1 + len(items) // _PLAIN_AT_ONCE)
+                return
             self.spend(len(items))
             for item in items:
                 self.count(item)
+        elif kind is OpenMap:
+            self.spend(1)
         elif kind in MAPS:
             self.spend(len(value))
             for key, item in value.entries.values():
@@ -92,9 +102,16 @@ class Scope:
     Args:
         variables: What an expression reads by name.
         order: Rearranges the keys of a map before a loop goes over them; Go's order is random.
+
+    Attributes:
+        is_unordered: Whether a loop went over a map.
+        most_gathered: How many keys the largest map had of which a loop made a list or map.
+        tracker: Counts the cost, where that is counted (`counted_scope`).
     """
 
-    __slots__ = ("is_unordered", "order", "root", "variables", "work")
+    __slots__ = ("is_unordered", "most_gathered", "order", "root", "tracker", "variables", "work")
+
+    tracker: Tracker
 
     def __init__(
         self, variables: Mapping[str, Value], order: Callable[[list[Value]], list[Value]] | None
@@ -103,18 +120,30 @@ class Scope:
         self.order = order
         self.work = Work()
         self.is_unordered = False
+        self.most_gathered = 0
         self.root: Scope = self
 
     def resolve(self, name: str) -> Value:
         """The value of a name."""
         return self.variables[name]
 
-    def arrange(self, keys: list[Value]) -> list[Value]:
-        """The keys of a map in the order of this evaluation."""
+    def arrange(self, keys: list[Value], *, gathers: bool) -> list[Value]:
+        """The keys of a map in the order of this evaluation, for a loop that may gather something of each."""
         if len(keys) < 2:
             return keys
         self.is_unordered = True
+        if gathers:
+            self.most_gathered = max(self.most_gathered, len(keys))
         return self.order(keys) if self.order else keys
+
+
+def counted_scope(
+    variables: Mapping[str, Value], order: Callable[[list[Value]], list[Value]] | None
+) -> Scope:
+    """A scope with a tracker."""
+    scope = Scope(variables, order)
+    scope.tracker = Tracker()
+    return scope
 
 
 class Loop(Scope):

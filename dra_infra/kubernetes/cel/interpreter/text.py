@@ -10,15 +10,17 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.go_text import ESCAPES, quoted
+from dra_infra.kubernetes.api.limits import MAX_COST
 from dra_infra.kubernetes.cel.formatting import CLAUSES, DEFAULT_PRECISION, FormatError, read_clause
 from dra_infra.kubernetes.cel.interpreter.conversions import TO_TEXT
 from dra_infra.kubernetes.cel.interpreter.maps import MAPS, print_value
-from dra_infra.kubernetes.cel.interpreter.scopes import MAX_WORK
+from dra_infra.kubernetes.cel.interpreter.tracker import EXCEEDED
 from dra_infra.kubernetes.cel.interpreter.values import (
     LISTS,
     NO_SUCH_OVERLOAD,
     Err,
     Overloads,
+    PanicError,
     TypeValue,
     Uint,
     UndecidedError,
@@ -29,6 +31,8 @@ from dra_infra.kubernetes.cel.interpreter.values import (
 from dra_infra.kubernetes.cel.patterns import PatternError, find_matches, is_match, refuse_pattern
 
 _MAX_PRECISION: Final = 1000
+_MAX_TEXT: Final = 20_000_000
+"""Characters; going over half as many costs more than the server allows."""
 _EXCEPTIONS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -230,8 +234,8 @@ def _last_index_from(text: str, sought: str, offset: int) -> Value:
 
 
 def _replace(text: str, old: str, new: str, count: int = -1) -> Value:
-    if text.count(old) * len(new) > MAX_WORK:
-        raise UndecidedError("a text that grows too long")
+    if text.count(old) * len(new) > _MAX_TEXT:
+        raise UndecidedError(f"a text of more than {_MAX_TEXT:,} characters")
     return text.replace(old, new, count)
 
 
@@ -263,8 +267,8 @@ def _join(texts: Any, separator: str = "") -> Value:
     for item in items:
         if type(item) is not str:
             return Err(f"join: invalid input: {_print(item)}")
-    if sum(map(len, items)) + len(separator) * len(items) > MAX_WORK:
-        raise UndecidedError("a text that grows too long")
+    if sum(map(len, items)) + len(separator) * (len(items) - 1) > 10 * MAX_COST:
+        raise PanicError(EXCEEDED)
     return separator.join(items)
 
 
@@ -322,7 +326,10 @@ LAST_INDEX_OF_BEFORE_37: Final[Overloads] = (
 def _refusal(text: str, pattern: str) -> str:
     if "\0" in text or "\0" in pattern:
         raise UndecidedError("a text with NUL")
-    return refuse_pattern(pattern)
+    try:
+        return refuse_pattern(pattern)
+    except PatternError as error:
+        raise UndecidedError(str(error)) from error
 
 
 def matches(text: Value, pattern: Value) -> Value:

@@ -92,11 +92,12 @@ _PARTS: Final[dict[str, Callable[[datetime], int]]] = {
     "getSeconds": lambda time: time.second,
     "getMilliseconds": lambda time: time.microsecond // 1000,
 }
+_MILLISECOND: Final = 10**6
 _SPAN_UNITS: Final = {
     "getHours": 3600 * 10**9,
     "getMinutes": 60 * 10**9,
     "getSeconds": 10**9,
-    "getMilliseconds": 10**6,
+    "getMilliseconds": _MILLISECOND,
 }
 
 
@@ -120,7 +121,10 @@ def _part(name: str) -> Overloads:
 
 
 def _whole(span: Duration, unit: int) -> int:
-    whole = abs(span.nanos) // unit
+    whole, rest = divmod(abs(span.nanos), unit)
+    if unit > _MILLISECOND:
+        # Go asks Seconds, Minutes and Hours, which are float64: a nanosecond less than 2**33 seconds is 2**33 (time/time.go).
+        whole = int(whole + rest / unit)
     return -whole if span.nanos < 0 else whole
 
 

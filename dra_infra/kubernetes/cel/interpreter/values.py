@@ -127,6 +127,15 @@ class Format:
     validate: Callable[[str], tuple[str, ...]]
 
 
+class EmptyMessage:
+    """A `google.protobuf.Empty`, the one message that stays one."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "EmptyMessage()"
+
+
 class MutableList:
     """A list in which a macro gathers its result: adding changes it (mutableList in common/types/list.go)."""
 
@@ -173,6 +182,7 @@ _TYPES: Final[dict[type, tuple[str, str]]] = {
     IP: ("net.IP", "cel.IP"),
     CIDR: ("net.CIDR", "cel.CIDR"),
     Format: ("kubernetes.NamedFormat", "cel.Format"),
+    EmptyMessage: ("google.protobuf.Empty", "*types.protoObj"),
     Err: ("error", "*types.Err"),
 }
 """Names of the types of values, in CEL and in Go."""
@@ -247,6 +257,8 @@ def narrow(overloads: Overloads, kinds: list[CelType]) -> Overloads:
 def _may_be(parameter: str, kind: CelType) -> bool:
     if parameter == "any" or kind.name in ("dyn", "any") or not kind.name:
         return True
+    if kind.name == "wrapper":
+        return _may_be(parameter, kind.parameters[0])
     if parameter.startswith("list<"):
         return kind.name == "list" and all(_may_be(parameter[5:-1], element) for element in kind.parameters)
     return parameter == _STATIC_NAMES.get(kind.name, kind.name)

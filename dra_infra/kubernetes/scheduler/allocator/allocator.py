@@ -44,6 +44,7 @@ from dra_infra.kubernetes.scheduler.allocator.pools import Pool, gather_pools
 from dra_infra.kubernetes.scheduler.allocator.pruning import PrunedSearch
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
 from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Search
+from dra_infra.kubernetes.scheduler.allocator.search_length import LOOKS_IN_TIME, SearchLength
 from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator, KindEvaluator
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState, Picked, Usage
@@ -282,6 +283,51 @@ class Allocator:
             declared: `status.declaredFeatures` of the node.
             is_cancelled: Asked at each step of the search, which can take for ever; true ends it with an error.
         """
+        attempt = self._attempt(node, claims, declared, is_cancelled)
+        search = PrunedSearch(attempt, self._availability) if self._prune else Search(attempt)
+        try:
+            if search.run():
+                return Allocated(
+                    tuple(
+                        assemble(
+                            number, claim, attempt.taking.picked[number], search.wanted, node, self.variant
+                        )
+                        for number, claim in enumerate(claims)
+                    ),
+                    leaves_out=isinstance(search, PrunedSearch) and search.leaves_out,
+                )
+        except AllocationError as error:
+            return error.failed
+        if self.variant.number >= 35 and any(pool.invalid for pool in attempt.pools):
+            return Failed("invalid resource pools were encountered", on_node=True)
+        return Cannot()
+
+    def answers_in_time(
+        self,
+        node: Node,
+        claims: Sequence[ResourceClaim],
+        *,
+        declared: frozenset[str] = frozenset(),
+        is_cancelled: Callable[[], bool] = _never,
+    ) -> bool:
+        """Checks that the scheduler surely comes to its answer on a node before it gives up; takes the arguments of `allocate`.
+
+        False also where `is_cancelled` ends the count of its search.
+        """
+        search = SearchLength(self._attempt(node, claims, declared, is_cancelled), self._availability)
+        try:
+            search.run()
+        except AllocationError:
+            return False
+        return search.looks <= LOOKS_IN_TIME
+
+    def _attempt(
+        self,
+        node: Node,
+        claims: Sequence[ResourceClaim],
+        declared: frozenset[str],
+        is_cancelled: Callable[[], bool],
+    ) -> Attempt:
         pools = self.pools(node)
         taking = Taking(
             Usage(self._state, self.variant),
@@ -291,7 +337,7 @@ class Allocator:
             declared,
             self.variant,
         )
-        attempt = Attempt(
+        return Attempt(
             claims=claims,
             pools=pools,
             classes=self._classes,
@@ -305,17 +351,3 @@ class Allocator:
             declared=declared,
             is_cancelled=is_cancelled,
         )
-        search = PrunedSearch(attempt, self._availability) if self._prune else Search(attempt)
-        try:
-            if search.run():
-                return Allocated(
-                    tuple(
-                        assemble(number, claim, taking.picked[number], search.wanted, node, self.variant)
-                        for number, claim in enumerate(claims)
-                    )
-                )
-        except AllocationError as error:
-            return error.failed
-        if self.variant.number >= 35 and any(pool.invalid for pool in pools):
-            return Failed("invalid resource pools were encountered", on_node=True)
-        return Cannot()

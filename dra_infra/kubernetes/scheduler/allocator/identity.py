@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
@@ -79,9 +79,11 @@ class Allocated:
     Args:
         results: What `status.allocation` of each claim becomes, in the order of the claims. A share has the id `share`
             in place of the random one that the scheduler makes.
+        leaves_out: Whether proofs left out tries that the scheduler makes, so that it may not come to this in its time.
     """
 
     results: tuple[AllocationResult, ...]
+    leaves_out: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

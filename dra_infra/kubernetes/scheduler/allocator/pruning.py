@@ -229,6 +229,8 @@ class PrunedSearch(Search):
         self._dead_ends = 0
         self._proofs: tuple[States, Bounds] | None = None
         self._failed: set[Hashable] = set()
+        self.leaves_out = False
+        """Whether tries were left out that the plain search makes: it comes to the same end, and later."""
 
     def _find(self) -> bool:
         # What a request can have is worth finding out once the search does not go straight on.
@@ -257,6 +259,7 @@ class PrunedSearch(Search):
         picked = self._taking.picked
         state = states.describe(key, number, picked)
         if state in self._failed or bounds.forbid(key, number, picked):
+            self.leaves_out = True
             return Found.NO
         found = super()._allocate_any(key, wanted, number, is_entry=is_entry, start=start)
         if found is Found.NO:

@@ -65,7 +65,7 @@ class CelEvaluator:
         )
         self._tells_shareable = variant.is_extended
         # With its gate off, 1.36 reads no device that has a list; later minors read it whatever the gate says.
-        self._refuses_lists = variant.number == 36 and "DRAListTypeAttributes" not in variant.gates
+        self._reads_lists = variant.number > 36 or "DRAListTypeAttributes" in variant.gates
         self._programs: dict[str, Program | Trouble] = {}
         self._views: dict[Published, DeviceView] = {}
 
@@ -81,8 +81,6 @@ class CelEvaluator:
             self._programs[expression] = program
         if isinstance(program, Trouble):
             return program
-        if self._refuses_lists and (unread := _list_attribute(published)):
-            return Trouble(f"attribute {unread}: unsupported attribute value")
         verdict = program.evaluate(self._view(published))
         if isinstance(verdict, (Match, NoMatch)):
             return isinstance(verdict, Match)
@@ -107,16 +105,9 @@ class CelEvaluator:
                 published.device.attributes or {},
                 published.device.capacity or {},
                 self._tells_shareable and published.shareable,
+                reads_lists=self._reads_lists,
             )
         return view
-
-
-def _list_attribute(published: Published) -> str:
-    """The first attribute by name that is a list."""
-    for name, attribute in sorted((published.device.attributes or {}).items()):
-        if attribute.ints or attribute.bools or attribute.strings or attribute.versions:
-            return name
-    return ""
 
 
 def passes(

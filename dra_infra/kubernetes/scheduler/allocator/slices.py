@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 
+from dra_infra.kubernetes.api.label_selectors import matches_node_selector
 from dra_infra.kubernetes.api.resource_slice import Device, NodeSelector, ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.identity import PoolID, Published, published_devices
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
 from dra_infra.kubernetes.scheduler.fleet import Node
-from dra_infra.kubernetes.scheduler.label_selectors import matches_node_selector
 
 
 def pool_of(slice_: ResourceSlice) -> PoolID:
@@ -29,7 +29,7 @@ def matches_node(
         return node.name == name
     if all_nodes:
         return True
-    return selector is not None and matches_node_selector(selector.to_manifest(), node)
+    return selector is not None and matches_node_selector(selector.to_manifest(), node.labels, node.name)
 
 
 def device_matches_node(device: Device, node: Node) -> bool:

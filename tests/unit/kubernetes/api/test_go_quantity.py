@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.kubernetes.api.quantity import BINARY, NANO, Amount, Quantity
+from dra_infra.kubernetes.cel.interpreter.numbers import read_amount
 
 
 @pytest.mark.parametrize(
@@ -67,3 +68,25 @@ def test_go_compares_spellings_of_structs_and_never_two_decimals():
 def test_what_is_no_number_of_thousandths_says_so():
     assert Quantity.parse("1u").exact_milli() is None
     assert Quantity.parse("250m").exact_milli() == 250
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("2", 2),
+        ("1e3", 1000),
+        ("2000m", 2),
+        ("0.5", None),
+        ("1E", 10**18),
+        ("10E", None),
+        ("1234567890123456789", None),
+        ("9223372036854775808", None),
+        ("1Ti", 2**40),
+        ("1Pi", None),
+    ],
+)
+def test_a_client_reads_whole_numbers_back_that_the_server_prints_short(text: str, number: int | None):
+    stored = Quantity.parse(text)
+    assert stored.stored_int64() == number
+    # AsInt64 is CEL's asInteger, too, which the parity tests compare with the server's.
+    assert read_amount(stored.canonical()).as_integer() == number

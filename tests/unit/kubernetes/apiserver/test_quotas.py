@@ -12,6 +12,7 @@ from dra_infra.kubernetes.apiserver.admission import (
     count_claim,
     count_extended_claim,
     count_pod,
+    describe_refusal,
     read_hard,
 )
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
@@ -63,7 +64,6 @@ def test_a_claim_counts_by_what_it_asks_for(requests, devices):
 def test_devices_of_claims_count_for_the_extended_resource_of_their_class():
     use = count_claim(a_claim(exactly(2)), {"gpu": "example.com/gpu"}, bridged=True)
     assert (use["requests.example.com/gpu"], use[IMPLICIT]) == (2, 2)
-    assert not count_claim(a_claim(exactly(2)), {}, bridged=True)[IMPLICIT]
     assert not count_claim(a_claim(exactly(2)), {"gpu": "example.com/gpu"}, bridged=False)[IMPLICIT]
 
 
@@ -133,3 +133,19 @@ def test_a_quota_of_the_program_stands_for_the_one_that_runs():
     assert not quotas.refusal("ml", Counter({"pods": 3}))
     assert quotas
     assert not Quotas([])
+
+
+def test_claims_count_under_the_implicit_name_whether_their_class_has_another_or_not():
+    assert count_claim(a_claim(exactly(2)), {}, bridged=True)[IMPLICIT] == 2
+    assert not count_claim(a_claim(exactly(2)), {}, bridged=False)[IMPLICIT]
+
+
+def test_a_refusal_is_in_the_words_of_the_server():
+    hard = read_hard(a_quota(**{IMPLICIT: "2", DEVICES: "3k", CLAIMS_KEY: "0", "requests.cpu": "1"}))
+    use = count_claim(a_claim(exactly(2)), {}, bridged=True)
+    used = Counter({IMPLICIT: 1, DEVICES: 2999, "requests.cpu": 5000})
+    assert describe_refusal("team", hard, use, used) == (
+        f"exceeded quota: team, requested: {CLAIMS_KEY}=1,{DEVICES}=2,{IMPLICIT}=2, "
+        f"used: {CLAIMS_KEY}=0,{DEVICES}=2999,{IMPLICIT}=1, limited: {CLAIMS_KEY}=0,{DEVICES}=3k,{IMPLICIT}=2"
+    )
+    assert describe_refusal("team", hard, Counter({"requests.cpu": 0}), used) == ""

@@ -20,7 +20,7 @@ COSTLY = 'device.attributes["d"].a.exists(x, device.attributes["d"].b.exists(y, 
 def cost_of(expression: str, environment: Environment = DEFAULT) -> int:
     tree = check_expression(expression, environment=environment).tree
     assert tree is not None
-    return estimate_cost(tree, environment, expression)
+    return estimate_cost(tree, environment)
 
 
 @pytest.mark.parametrize("column", range(len(ENVIRONMENTS)), ids=map(str, ENVIRONMENTS))

@@ -139,6 +139,14 @@ def test_an_attribute_without_a_value_fails_every_expression():
     )
 
 
+def test_a_list_is_no_value_to_a_server_that_reads_none():
+    attributes = {"x": DeviceAttribute.from_manifest({"ints": []}), "y": DeviceAttribute(int=1)}
+    assert evaluate("true", DeviceView("a.b", attributes)) == Match()
+    assert evaluate("true", DeviceView("a.b", attributes, reads_lists=False)) == Failed(
+        "attribute x: unsupported attribute value"
+    )
+
+
 def test_an_attribute_in_two_spellings_with_two_values_is_withheld():
     one, two = DeviceAttribute(int=1), DeviceAttribute(int=2)
     assert evaluate("true", DeviceView("a.b", {"x": one, "a.b/x": one})) == Match()

@@ -11,7 +11,8 @@ from typing import Any, Final
 import pytest
 
 from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.evaluate import Failed, compile_expression, derive_attribute
+from dra_infra.kubernetes.cel.environment import Environment
+from dra_infra.kubernetes.cel.evaluate import MATCH, Failed, compile_expression, derive_attribute
 
 VIEW = DeviceView("a.b")
 
@@ -134,6 +135,21 @@ TEXT: Final = "lists.range(90000).map(x, 'abcdefghi').join()"
         nested("{1: dyn(1)}", "{1: dyn(#), 2: dyn(#)}", 28, "# == #"),
         nested("[1]", "# + #", 24, "#.size() > 0"),
         nested("'a'", "# + #", 24, "#.size() > 0"),
+        f"cel.bind(r, {TEXT}, lists.range(9000).all(x, !isURL(r)))",
+        "lists.range(9000).map(x, 'a').join('b').replace('b', lists.range(9000).map(x, 'a').join()) == ''",
+    ],
+)
+def test_an_expression_without_bounds_is_given_up_in_bounded_time(expression: str):
+    start = time.process_time()
+    verdict = compile_expression(expression).evaluate(VIEW)
+    assert isinstance(verdict, Failed)
+    assert not verdict.decided
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
         "lists.range(1000).all(a, lists.range(1000).all(b, lists.range(1000).all(c, a + b + c >= 0)))",
         "lists.range(5000).distinct().size() > 0",
         "cel.bind(r, lists.range(90000), sets.equivalent(r, r))",
@@ -143,16 +159,65 @@ TEXT: Final = "lists.range(90000).map(x, 'abcdefghi').join()"
         "cel.bind(r, lists.range(90000), r.all(x, r == r))",
         f"cel.bind(r, {TEXT}, lists.range(9000).all(x, !r.contains('xyz')))",
         f"cel.bind(r, {TEXT}, lists.range(9000).all(x, !r.matches('(a+)+x')))",
-        f"cel.bind(r, {TEXT}, lists.range(9000).all(x, !isURL(r)))",
-        "lists.range(9000).map(x, 'a').join('b').replace('b', lists.range(9000).map(x, 'a').join()) == ''",
         "lists.range(999999).all(x, quantity('1e1000').add(quantity('1n')).isGreaterThan(quantity('0')))",
         "lists.range(999999).map(x, '%.1000f'.format([1.0])).size() > 0",
+        f"lists.range(100).all(x, !'{'a' * 100}'.matches('{'b' * 4000}'))",
+        "[[1]].flatten(1000001) == [1]",
+        "lists.range(500000).includes(-1)",
+    ],
+)
+def test_an_evaluation_above_the_servers_limit_ends_as_there(expression: str):
+    start = time.process_time()
+    verdict = compile_expression(expression).evaluate(VIEW)
+    assert verdict == Failed("operation cancelled: actual cost limit exceeded")
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        f"lists.range(1000).all(x, isURL('http://{'a' * 3000}'))",
+        "lists.range(60).all(x, lists.range(60).all(y, lists.range(50).all(z, true)))",
         "lists.range(9000).map(x, 'aaaaaaaaa').map(x, x.findAll('a')).map(x, [x, x]).flatten().size() > 0",
     ],
 )
-def test_an_expression_without_bounds_is_given_up_in_bounded_time(expression: str):
-    start = time.process_time()
-    verdict = compile_expression(expression).evaluate(VIEW)
-    assert isinstance(verdict, Failed)
-    assert not verdict.decided
-    assert time.process_time() - start < 10
+def test_an_evaluation_below_the_servers_limit_is_decided_however_long_it_takes(expression: str):
+    assert compile_expression(expression).evaluate(VIEW) == MATCH
+
+
+def test_what_is_no_optional_value_is_its_own_value_before_1_37():
+    expression = "dyn('a').orValue('b') == 'a'"
+    assert compile_expression(expression, Environment(36)).evaluate(VIEW) == MATCH
+    assert compile_expression(expression, Environment(37)).evaluate(VIEW) == Failed("no such overload")
+
+
+def test_the_null_value_of_protobuf_is_the_number_zero():
+    assert compile_expression("[google.protobuf.NullValue.NULL_VALUE][0] == 0").evaluate(VIEW) == MATCH
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "{1: 1, 2: 2, 3: 3, 4: 4, 5: 5}.map(k, k)[0] == 3",
+        "{1: 1, 2: 2, 3: 3, 4: 4, 5: 5}.map(k, k)[1] == 4",
+        "{1: 1, 2: 2}.map(k, k) == {1: 1, 2: 2}.map(k, k)",
+    ],
+)
+def test_an_answer_that_depends_on_the_order_of_a_map_is_not_decided(expression: str):
+    told = "a result that depends on the order of a map"
+    assert compile_expression(expression).evaluate(VIEW) == Failed(told, decided=False)
+
+
+def test_an_answer_that_no_order_of_a_map_changes_is_decided():
+    assert compile_expression("{1: 1, 2: 2, 3: 3}.map(k, k).sort() == [1, 2, 3]").evaluate(VIEW) == MATCH
+
+
+def test_a_quoted_escape_is_no_escape_in_a_pattern():
+    assert compile_expression(r'"\\C".matches("\\Q\\C")').evaluate(VIEW) == MATCH
+    assert derive_attribute(r'"\\C".matches("\\Q\\C\\E")', VIEW) == {"bool": True}
+
+
+def test_a_test_of_an_optional_value_in_a_branch_is_optional_as_upstream():
+    told = "CEL result of type optional_type could not be converted to bool: unsupported type conversion from 'int' to bool"
+    found = compile_expression('true ? has(optional.of({"a": 1}).a) : false').evaluate(VIEW)
+    assert found == Failed(told)

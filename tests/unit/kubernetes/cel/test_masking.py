@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dra_infra.kubernetes.cel import check
-from dra_infra.kubernetes.cel.check import mask
 from dra_infra.kubernetes.cel.environment import DEFAULT, Environment
+from dra_infra.kubernetes.cel.masking import mask
 from dra_infra.kubernetes.cel.tree import walk
 
 MEMORY = 'device.capacity["a.b"].memory'

@@ -104,6 +104,11 @@ def test_limits_stand_in_for_requests():
     assert asked(spec, [a_class("gpu", GPU)]) == {"container-0-request-0": ("gpu", 2)}
 
 
+def test_what_the_scheduler_does_not_read_as_a_whole_number_makes_no_request():
+    spec = {"containers": containers({GPU: "1"}, {GPU: "9223372036854775808"}, {GPU: "1Pi"})}
+    assert asked(spec, [a_class("gpu", GPU)]) == {"container-0-request-0": ("gpu", 1)}
+
+
 def test_requests_come_in_the_order_of_their_names_as_text():
     spec = {"containers": containers(*[{GPU: "1"}] * 11)}
     made = asked(spec, [a_class("gpu", GPU)])

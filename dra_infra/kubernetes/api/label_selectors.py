@@ -13,32 +13,53 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 _INT64 = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _NAME_FIELD = "metadata.name"
+OPERATORS: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
+"""Of LabelSelectors (metav1.LabelSelectorOperator)."""
 
 
-def matches_node_selector(selector: Mapping[str, Any], node: Node) -> bool:
-    """Checks that one of the selector's terms is true for the node; a selector without terms matches nothing."""
+def matches_node_selector(selector: Mapping[str, Any], labels: Mapping[str, str], name: str) -> bool:
+    """Checks that one of the selector's terms is true for a node; a selector without terms matches nothing.
+
+    Args:
+        selector: A NodeSelector.
+        labels: Those of the node.
+        name: That of the node.
+    """
     terms = selector.get("nodeSelectorTerms")
-    return any(_matches_term(term, node) for term in mappings(terms))
+    return any(_matches_term(term, labels, name) for term in mappings(terms))
 
 
-def _matches_term(term: Mapping[str, Any], node: Node) -> bool:
+def _matches_term(term: Mapping[str, Any], labels: Mapping[str, str], name: str) -> bool:
     expressions, fields = mappings(term.get("matchExpressions")), mappings(term.get("matchFields"))
     if not expressions and not fields:
         return False
-    return all(matches_label(requirement, node.labels) for requirement in expressions) and all(
-        _matches_field(requirement, node.name) for requirement in fields
+    return all(_meets(requirement, labels) for requirement in expressions) and all(
+        _matches_field(requirement, name) for requirement in fields
     )
 
 
-def matches_label(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Checks that labels meet one requirement; an operator that is not known is met by none."""
+def _meets(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """Checks that labels meet a NodeSelectorRequirement."""
     value = labels.get(str(requirement.get("key")))
-    values = read_texts(requirement.get("values"))
-    match requirement.get("operator"):
+    operator, values = requirement.get("operator"), read_texts(requirement.get("values"))
+    match operator:
+        case "Gt":
+            return _compares(value, values, above=True)
+        case "Lt":
+            return _compares(value, values, above=False)
+        case _:
+            return meets(value, operator, values)
+
+
+def meets(value: str | None, operator: Any, values: Sequence[str]) -> bool:
+    """Checks that the value of a label, None without that label, meets a requirement of a LabelSelector.
+
+    An operator that is none of `OPERATORS` is met by no value.
+    """
+    match operator:
         case "In":
             return value is not None and value in values
         case "NotIn":
@@ -47,10 +68,6 @@ def matches_label(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> 
             return value is not None
         case "DoesNotExist":
             return value is None
-        case "Gt":
-            return _compares(value, values, above=True)
-        case "Lt":
-            return _compares(value, values, above=False)
         case _:
             return False
 
@@ -108,8 +125,7 @@ class LabelSelector:
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Checks that it selects objects with these labels."""
         return not self.matches_nothing and all(
-            matches_label({"key": key, "operator": operator, "values": list(values)}, labels)
-            for key, operator, values in self.requirements
+            meets(labels.get(key), operator, values) for key, operator, values in self.requirements
         )
 
     def narrowed(

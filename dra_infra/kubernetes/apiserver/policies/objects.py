@@ -1,0 +1,219 @@
+"""Objects as the expressions of policies see them: what is known of each before the server has completed it.
+
+Upstream: ToUnstructured in `k8s.io/apimachinery/pkg/runtime/converter.go`, and SetDefaults_Pod in `pkg/apis/core/v1/defaults.go`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, mappings
+from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
+from dra_infra.kubernetes.api.record import KubernetesObject
+from dra_infra.kubernetes.api.resource_claim import DeviceClaim, ResourceClaim, ResourceClaimTemplate
+from dra_infra.kubernetes.api.v1beta1 import flat_request
+from dra_infra.kubernetes.apiserver.policies.expressions import (
+    UndecidedError,
+    Value,
+    partly_known,
+    read_value,
+)
+from dra_infra.kubernetes.apiserver.verdict import Checked
+
+NO_LABELS: Final = "has the label"
+"""A part of the reason why labels are not known."""
+
+NOT_TOLD: Final = (UNKNOWN, SECRET)
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Labels of an object.
+
+    Args:
+        known: Those that are known.
+        is_complete: Whether there are no others.
+        owner: The object, for reasons.
+    """
+
+    known: Mapping[str, str]
+    is_complete: bool
+    owner: str
+
+    def get(self, key: str) -> str | None:
+        """The value of a label, None where there is none.
+
+        Raises:
+            UndecidedError: When that is not known.
+        """
+        if key not in self.known and not self.is_complete:
+            raise UndecidedError(f"whether {self.owner} {NO_LABELS} {key} is not known here")
+        return self.known.get(key)
+
+    def value(self) -> Value:
+        """The labels as expressions see them."""
+        if self.is_complete:
+            return read_value(self.known)
+        return partly_known(
+            self.known, lambda key: f"whether {self.owner} {NO_LABELS} {key} is not known here"
+        )
+
+
+def holds_markers(value: Any) -> bool:
+    """Checks that something in *value* is only known after `pulumi up`, or secret."""
+    if isinstance(value, Mapping):
+        return any(map(holds_markers, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_markers, value))
+    return isinstance(value, str) and any(marker in value for marker in NOT_TOLD)
+
+
+def text_map(value: Any) -> dict[str, str]:
+    """A mapping of texts to texts."""
+    return {str(key): str(each) for key, each in mapping(value).items()}
+
+
+class Views:
+    """One object, as expressions see it in each version."""
+
+    def __init__(
+        self,
+        manifest: Mapping[str, Any],
+        record: KubernetesObject | None,
+        labels: Labels,
+        namespace: str | None,
+    ) -> None:
+        self._manifest = manifest
+        self._record = record
+        self.labels = labels
+        self._namespace = namespace
+
+    def view(self, version: str) -> Value:
+        """The object in a version."""
+        group, _, _ = str(self._manifest.get("apiVersion") or "").rpartition("/")
+        kind = str(self._manifest.get("kind") or "")
+        known: dict[str, Value] = {
+            "apiVersion": f"{group}/{version}" if group else version,
+            "kind": kind,
+            "metadata": self._metadata(),
+        }
+        if isinstance(self._record, Checked):
+            known["spec"] = read_value(_spec_in(self._record, version))
+        elif kind == "Pod" and not group:
+            known["spec"] = _pod_spec(mapping(self._manifest.get("spec")))
+
+        def unknown(key: str) -> str:
+            return f"object.{key} of a {kind} is not known before the server has completed it"
+
+        return partly_known(known, unknown)
+
+    def _metadata(self) -> Value:
+        metadata = mapping(self._manifest.get("metadata"))
+        known: dict[str, Value] = {}
+        absent: list[str] = []
+        if self.labels.known or not self.labels.is_complete:
+            known["labels"] = self.labels.value()
+        else:
+            absent.append("labels")
+        if self.labels.is_complete and not holds_markers(metadata.get("annotations")):
+            annotations = text_map(metadata.get("annotations"))
+            known |= {"annotations": read_value(annotations)} if annotations else {}
+            absent += [] if annotations else ["annotations"]
+        for name in ("name", "generateName"):
+            text = metadata.get(name)
+            if isinstance(text, str) and text and not holds_markers(text):
+                known[name] = text
+        if "name" in known:
+            absent.append("generateName")
+        if self._namespace and self._manifest.get("kind") != "Namespace":
+            known["namespace"] = self._namespace
+        elif self._namespace is not None:
+            absent.append("namespace")
+        return partly_known(
+            known,
+            lambda key: f"object.metadata.{key} is not known before the server has completed it",
+            absent,
+        )
+
+
+def _spec_in(record: Checked, version: str) -> Any:
+    """The spec as the server writes it in a version, with all that Go does not leave out."""
+    spec = json.loads(record.to_go_json())["spec"]
+    if version == "v1beta1":
+        if isinstance(record, ResourceClaim):
+            _flatten(spec["devices"], record.spec.devices)
+        elif isinstance(record, ResourceClaimTemplate):
+            _flatten(spec["spec"]["devices"], record.spec.spec.devices)
+    return spec
+
+
+def _flatten(devices: dict[str, Any], claim: DeviceClaim) -> None:
+    if claim.requests:
+        devices["requests"] = [json.loads(flat_request(each).to_go_json()) for each in claim.requests]
+
+
+def _pod_spec(spec: Mapping[str, Any]) -> Value:
+    """A pod spec, of which the containers' names, images and resources are known, and which claims the pod has."""
+    known: dict[str, Value] = {}
+    absent: list[str] = []
+    for kind in ("containers", "initContainers"):
+        containers = mappings(spec.get(kind))
+        if containers:
+            known[kind] = [_container(each) for each in containers]
+        else:
+            absent.append(kind)
+    if spec.get("ephemeralContainers") is None:
+        absent.append("ephemeralContainers")
+    claims = spec.get("resourceClaims")
+    if not claims:
+        absent.append("resourceClaims")
+    elif not holds_markers(claims):
+        known["resourceClaims"] = read_value(claims)
+    return partly_known(
+        known,
+        lambda key: f"object.spec.{key} of a pod is not known before the server has completed it",
+        absent,
+    )
+
+
+def _container(container: Mapping[str, Any]) -> Value:
+    known: dict[str, Value] = {
+        name: value
+        for name in ("name", "image")
+        if isinstance(value := container.get(name), str) and not holds_markers(value)
+    }
+    resources = mapping(container.get("resources"))
+    limits, requests = _amounts(resources.get("limits")), _amounts(resources.get("requests"))
+    # A limit stands in for a request that is not written (SetDefaults_Pod in pkg/apis/core/v1/defaults.go).
+    completed = {**limits, **requests} if limits is not None and requests is not None else None
+    found = {"limits": limits, "requests": completed}
+    amounts = {name: read_value(each) for name, each in found.items() if each}
+    absent = [name for name, each in found.items() if each is not None and not each]
+    claims = resources.get("claims")
+    if not claims:
+        absent.append("claims")
+    elif not holds_markers(claims):
+        amounts["claims"] = read_value(claims)
+    known["resources"] = partly_known(
+        amounts, lambda key: f"{key} of a container's resources is not known here", absent
+    )
+    return partly_known(
+        known, lambda key: f"{key} of a container is not known before the server has completed it"
+    )
+
+
+def _amounts(written: Any) -> dict[str, str] | None:
+    """Quantities as the server writes them; None where one is not known."""
+    found: dict[str, str] = {}
+    for name, value in mapping(written).items():
+        text = quantity_text(value)
+        if text is None or text in NOT_TOLD:
+            return None
+        try:
+            found[str(name)] = Quantity.parse(text).canonical()
+        except ValueError:
+            return None
+    return found

@@ -1,0 +1,1 @@
+"""Parses expressions as the API server does: tokens, grammar, macros."""

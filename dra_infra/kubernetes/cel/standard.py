@@ -1,0 +1,167 @@
+"""Functions of CEL's standard library and of cel-go's extensions, as lines like those of `libraries`.
+
+Where several overloads fit, the order decides: it is cel-go's. The engine has all of them built in; they are declared
+for the checker.
+
+Upstream: `common/stdlib/standard.go`, `cel/library.go`, `ext/lists.go`, `ext/sets.go` and `ext/comprehensions.go` of
+cel-go.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+STANDARD: Final = (
+    "conditional: _?_:_(bool,~A,~A) -> ~A",
+    "logical_and: _&&_(bool,bool) -> bool",
+    "logical_or: _||_(bool,bool) -> bool",
+    "logical_not: !_(bool) -> bool",
+    "not_strictly_false: @not_strictly_false(bool) -> bool",
+    "__not_strictly_false__: __not_strictly_false__(bool) -> bool",
+    "equals: _==_(~A,~A) -> bool",
+    "not_equals: _!=_(~A,~A) -> bool",
+    "add_bytes: _+_(bytes,bytes) -> bytes",
+    "add_double: _+_(double,double) -> double",
+    "add_duration_duration: _+_(duration,duration) -> duration",
+    "add_duration_timestamp: _+_(duration,timestamp) -> timestamp",
+    "add_timestamp_duration: _+_(timestamp,duration) -> timestamp",
+    "add_int64: _+_(int,int) -> int",
+    "add_list: _+_(list<~A>,list<~A>) -> list<~A>",
+    "add_string: _+_(string,string) -> string",
+    "add_uint64: _+_(uint,uint) -> uint",
+    "divide_double: _/_(double,double) -> double",
+    "divide_int64: _/_(int,int) -> int",
+    "divide_uint64: _/_(uint,uint) -> uint",
+    "modulo_int64: _%_(int,int) -> int",
+    "modulo_uint64: _%_(uint,uint) -> uint",
+    "multiply_double: _*_(double,double) -> double",
+    "multiply_int64: _*_(int,int) -> int",
+    "multiply_uint64: _*_(uint,uint) -> uint",
+    "negate_double: -_(double) -> double",
+    "negate_int64: -_(int) -> int",
+    "subtract_double: _-_(double,double) -> double",
+    "subtract_duration_duration: _-_(duration,duration) -> duration",
+    "subtract_int64: _-_(int,int) -> int",
+    "subtract_timestamp_duration: _-_(timestamp,duration) -> timestamp",
+    "subtract_timestamp_timestamp: _-_(timestamp,timestamp) -> duration",
+    "subtract_uint64: _-_(uint,uint) -> uint",
+    "index_list: _[_](list<~A>,int) -> ~A",
+    "index_map: _[_](map<~A,~B>,~A) -> ~B",
+    "in_list: @in(~A,list<~A>) -> bool",
+    "in_map: @in(~A,map<~A,~B>) -> bool",
+    "in_list: _in_(~A,list<~A>) -> bool",
+    "in_map: _in_(~A,map<~A,~B>) -> bool",
+    "in_list: in(~A,list<~A>) -> bool",
+    "in_map: in(~A,map<~A,~B>) -> bool",
+    "size_bytes: size(bytes) -> int",
+    "bytes_size: bytes.size() -> int",
+    "size_list: size(list<~A>) -> int",
+    "list_size: list<~A>.size() -> int",
+    "size_map: size(map<~A,~B>) -> int",
+    "map_size: map<~A,~B>.size() -> int",
+    "size_string: size(string) -> int",
+    "string_size: string.size() -> int",
+    "type: type(~A) -> type<~A>",
+    "bool_to_bool: bool(bool) -> bool",
+    "string_to_bool: bool(string) -> bool",
+    "bytes_to_bytes: bytes(bytes) -> bytes",
+    "string_to_bytes: bytes(string) -> bytes",
+    "double_to_double: double(double) -> double",
+    "int64_to_double: double(int) -> double",
+    "string_to_double: double(string) -> double",
+    "uint64_to_double: double(uint) -> double",
+    "to_dyn: dyn(~A) -> dyn",
+    "int64_to_int64: int(int) -> int",
+    "double_to_int64: int(double) -> int",
+    "duration_to_int64: int(duration) -> int",
+    "string_to_int64: int(string) -> int",
+    "timestamp_to_int64: int(timestamp) -> int",
+    "uint64_to_int64: int(uint) -> int",
+    "timestamp_to_timestamp: timestamp(timestamp) -> timestamp",
+    "int64_to_timestamp: timestamp(int) -> timestamp",
+    "string_to_timestamp: timestamp(string) -> timestamp",
+    "uint64_to_uint64: uint(uint) -> uint",
+    "double_to_uint64: uint(double) -> uint",
+    "int64_to_uint64: uint(int) -> uint",
+    "string_to_uint64: uint(string) -> uint",
+    "contains_string: string.contains(string) -> bool",
+    "ends_with_string: string.endsWith(string) -> bool",
+    "starts_with_string: string.startsWith(string) -> bool",
+    "matches: matches(string,string) -> bool",
+    "matches_string: string.matches(string) -> bool",
+    "timestamp_to_year: timestamp.getFullYear() -> int",
+    "timestamp_to_year_with_tz: timestamp.getFullYear(string) -> int",
+    "timestamp_to_month: timestamp.getMonth() -> int",
+    "timestamp_to_month_with_tz: timestamp.getMonth(string) -> int",
+    "timestamp_to_day_of_year: timestamp.getDayOfYear() -> int",
+    "timestamp_to_day_of_year_with_tz: timestamp.getDayOfYear(string) -> int",
+    "timestamp_to_day_of_month: timestamp.getDayOfMonth() -> int",
+    "timestamp_to_day_of_month_with_tz: timestamp.getDayOfMonth(string) -> int",
+    "timestamp_to_day_of_month_1_based: timestamp.getDate() -> int",
+    "timestamp_to_day_of_month_1_based_with_tz: timestamp.getDate(string) -> int",
+    "timestamp_to_day_of_week: timestamp.getDayOfWeek() -> int",
+    "timestamp_to_day_of_week_with_tz: timestamp.getDayOfWeek(string) -> int",
+    "timestamp_to_hours: timestamp.getHours() -> int",
+    "timestamp_to_hours_with_tz: timestamp.getHours(string) -> int",
+    "duration_to_hours: duration.getHours() -> int",
+    "timestamp_to_minutes: timestamp.getMinutes() -> int",
+    "timestamp_to_minutes_with_tz: timestamp.getMinutes(string) -> int",
+    "duration_to_minutes: duration.getMinutes() -> int",
+    "timestamp_to_seconds: timestamp.getSeconds() -> int",
+    "timestamp_to_seconds_tz: timestamp.getSeconds(string) -> int",
+    "duration_to_seconds: duration.getSeconds() -> int",
+    "timestamp_to_milliseconds: timestamp.getMilliseconds() -> int",
+    "timestamp_to_milliseconds_with_tz: timestamp.getMilliseconds(string) -> int",
+    "duration_to_milliseconds: duration.getMilliseconds() -> int",
+)
+
+OPTIONALS: Final = (
+    r"optional_of: optional\.of(~V) -> optional_type<~V>",
+    r"optional_ofNonZeroValue: optional\.ofNonZeroValue(~V) -> optional_type<~V>",
+    r"optional_none: optional\.none() -> optional_type<~V>",
+    "optional_value: optional_type<~V>.value() -> ~V",
+    "optional_hasValue: optional_type<~V>.hasValue() -> bool",
+    "optional_or_optional: optional_type<~V>.or(optional_type<~V>) -> optional_type<~V>",
+    "optional_orValue_value: optional_type<~V>.orValue(~V) -> ~V",
+    r"select_optional_field: _?\._(dyn,string) -> optional_type<~V>",
+    "list_optindex_optional_int: _[?_](list<~V>,int) -> optional_type<~V>",
+    "optional_list_optindex_optional_int: _[?_](optional_type<list<~V>>,int) -> optional_type<~V>",
+    "map_optindex_optional_value: _[?_](map<~K,~V>,~K) -> optional_type<~V>",
+    "optional_map_optindex_optional_value: _[?_](optional_type<map<~K,~V>>,~K) -> optional_type<~V>",
+    "optional_list_index_int: _[_](optional_type<list<~V>>,int) -> optional_type<~V>",
+    "optional_map_index_value: _[_](optional_type<map<~K,~V>>,~K) -> optional_type<~V>",
+    "list_last: list<~V>.last() -> optional_type<~V>",
+    "list_first: list<~V>.first() -> optional_type<~V>",
+)
+
+_SETS: Final = ("contains", "equivalent", "intersects")
+SETS: Final = tuple(rf"list_sets_{name}_list: sets\.{name}(list<~T>,list<~T>) -> bool" for name in _SETS)
+
+_SORTABLE: Final = {
+    "int": "int",
+    "uint": "uint",
+    "double": "double",
+    "bool": "bool",
+    "google.protobuf.Duration": "duration",
+    "google.protobuf.Timestamp": "timestamp",
+    "string": "string",
+    "bytes": "bytes",
+}
+LISTS: Final = (
+    "list_slice: list<~T>.slice(int,int) -> list<~T>",
+    "list_flatten: list<list<~T>>.flatten() -> list<~T>",
+    "list_flatten_int: list<dyn>.flatten(int) -> list<dyn>",
+    *(f"list_{name}_sort: list<{kind}>.sort() -> list<{kind}>" for name, kind in _SORTABLE.items()),
+    *(
+        f"list_{name}_sortByAssociatedKeys: list<~T>.@sortByAssociatedKeys(list<{kind}>) -> list<~T>"
+        for name, kind in _SORTABLE.items()
+    ),
+    r"lists_range: lists\.range(int) -> list<int>",
+    "list_reverse: list<~T>.reverse() -> list<~T>",
+    "list_distinct: list<~T>.distinct() -> list<~T>",
+)
+
+COMPREHENSIONS: Final = (
+    r"@mapInsert_map_key_value: cel\.@mapInsert(map<~K,~V>,~K,~V) -> map<~K,~V>",
+    r"@mapInsert_map_map: cel\.@mapInsert(map<~K,~V>,map<~K,~V>) -> map<~K,~V>",
+)

@@ -1,0 +1,219 @@
+"""What policies say of requests that need no server to know; the real servers are asked the same in the e2e tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from dra_infra.kubernetes.apiserver.policies.decisions import Policy
+from dra_infra.kubernetes.apiserver.policies.requests import NOBODY_ASKS, User, read_pod_request, read_request
+from dra_infra.target import ClusterTarget
+
+(RELEASE,) = ClusterTarget(kubernetes="1.37").releases
+BINDING = {"metadata": {"name": "b"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}}
+CLAIM: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaim",
+    "metadata": {"name": "c", "namespace": "vision"},
+    "spec": {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "h100"}}]}},
+}
+
+
+def rule(*resources: str, group: str = "*", **more: Any) -> dict[str, Any]:
+    return {
+        "apiGroups": [group],
+        "apiVersions": ["*"],
+        "operations": ["CREATE"],
+        "resources": list(resources),
+        **more,
+    }
+
+
+def decisions(
+    expression: str,
+    manifest: Mapping[str, Any] = CLAIM,
+    *,
+    binding: Mapping[str, Any] = BINDING,
+    user: User | None = None,
+    namespaces: Mapping[str, Mapping[str, str]] | None = None,
+    **spec: Any,
+) -> list[tuple[str, str]]:
+    written = {
+        "metadata": {"name": "p"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule("*")]},
+            "validations": [{"expression": expression, "message": "no"}],
+            **spec,
+        },
+    }
+    request = read_request(
+        manifest, RELEASE, namespaces=namespaces or {}, serves=frozenset({"v1"}), user=user
+    )
+    assert request is not None
+    policy = Policy(written, RELEASE)
+    assert policy.refusals == []
+    found = policy.decide(binding, request, lambda *_: None)
+    return [(each.action, each.message.rpartition("denied request: ")[2]) for each in found]
+
+
+def undecided(*arguments: Any, **more: Any) -> str:
+    ((action, reason),) = decisions(*arguments, **more)
+    assert action == "undecided"
+    return reason
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("object.metadata.uid == 'x'", "object.metadata.uid"),
+        ("has(object.metadata.finalizers)", "object.metadata.finalizers"),
+        ("object.metadata.size() > 1", "object.metadata.*"),
+        ("object.metadata.exists(key, key == 'name')", "object.metadata.*"),
+        ("object == {'a': 1}", "object.*"),
+        ("{'a': 1} == object", "object.*"),
+        ("has(object.status)", "object.status"),
+        ("request.userInfo.username == 'alice'", NOBODY_ASKS),
+        ("request.options == null", "request.options"),
+        ("namespaceObject.metadata.labels['a'] == 'b'", "namespace vision has the label a"),
+        ("namespaceObject.status.phase == 'Active'", "status"),
+        ("authorizer.path('/').check('get').allowed()", "authorizer"),
+    ],
+)
+def test_what_the_server_alone_knows_is_not_decided(expression: str, reason: str):
+    assert reason in undecided(expression)
+
+
+def test_what_is_not_known_does_not_count_where_something_else_settles_it():
+    assert decisions("object.metadata.name == 'c' || object.metadata.uid == 'x'") == []
+    assert decisions("object.metadata.name == 'x' && object.metadata.uid == 'x'") == [("deny", "no")]
+
+
+def test_null_is_told_from_an_object_that_is_known_in_part():
+    assert decisions("object != null && oldObject == null") == []
+
+
+def test_a_user_is_known_by_name_and_groups_and_no_more():
+    alice = User(name="alice", groups=["platform"])
+    expression = "request.userInfo.username == 'alice' && request.userInfo.groups == ['platform', 'system:authenticated']"
+    assert decisions(expression, user=alice) == []
+    assert "request.userInfo.extra" in undecided("!has(request.userInfo.extra)", user=alice)
+
+
+def test_a_namespace_that_is_not_written_is_not_taken_for_another():
+    nowhere = {**CLAIM, "metadata": {"name": "c"}}
+    assert "no namespace is written" in undecided("request.namespace == 'default'", nowhere)
+    assert decisions("object.metadata.name == 'x'", nowhere) == [("deny", "no")]
+
+
+def test_values_that_only_exist_after_up_decide_nothing():
+    unknown = {**CLAIM, "metadata": {"name": "[unknown]", "namespace": "vision"}}
+    assert undecided("object.metadata.name == 'x'", unknown)
+    assert undecided("object.spec.devices.requests.size() == 1", unknown)
+
+
+def test_what_the_server_refuses_itself_is_no_request():
+    broken = {**CLAIM, "spec": {"devices": {"requests": [{"name": "a", "exactly": {"count": -1}}]}}}
+    assert read_request(broken, RELEASE, namespaces={}, serves=frozenset({"v1"}), user=None) is None
+
+
+@pytest.mark.parametrize(
+    ("selector", "said"),
+    [
+        ({"matchLabels": {"tier": "gold"}}, "deny"),
+        ({"matchLabels": {"tier": "iron"}}, ""),
+        ({"matchExpressions": [{"key": "tier", "operator": "Exists"}]}, "deny"),
+        ({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}, ""),
+        ({"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["gold"]}]}, ""),
+        ({"matchExpressions": [{"key": "other", "operator": "NotIn", "values": ["gold"]}]}, "deny"),
+        ({"matchExpressions": [{"key": "tier", "operator": "In", "values": ["gold", "x"]}]}, "deny"),
+        ({"matchExpressions": [{"key": "tier", "operator": "Like", "values": ["gold"]}]}, "undecided"),
+    ],
+)
+def test_selectors_of_namespaces_go_by_their_labels(selector: dict[str, Any], said: str):
+    constraints = {"resourceRules": [rule("*")], "namespaceSelector": selector}
+    found = decisions("false", matchConstraints=constraints, namespaces={"vision": {"tier": "gold"}})
+    assert [action for action, _ in found] == ([said] if said else [])
+
+
+def test_labels_of_a_namespace_that_is_not_given_are_not_known_but_its_name_is():
+    def constraints(**labels: str) -> dict[str, Any]:
+        return {"resourceRules": [rule("*")], "namespaceSelector": {"matchLabels": labels}}
+
+    name = "kubernetes.io/metadata.name"
+    assert decisions("false", matchConstraints=constraints(**{name: "vision"})) == [("deny", "no")]
+    assert decisions("false", matchConstraints=constraints(**{name: "speech", "tier": "gold"})) == []
+    assert "tier" in undecided("false", matchConstraints=constraints(tier="gold"))
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ([rule("resourceclaims")], "deny"),
+        ([rule("resourceclaims", group="resource.k8s.io")], "deny"),
+        ([rule("resourceclaims", group="")], ""),
+        ([rule("resourceclaims/*")], "deny"),
+        ([rule("resourceclaims/status")], ""),
+        ([rule("pods"), rule("resourceclaims")], "deny"),
+        ([rule("resourceclaims", operations=["UPDATE"])], ""),
+        ([rule("resourceclaims", operations=["*"])], "deny"),
+        ([rule("resourceclaims", scope="Cluster")], ""),
+        ([rule("resourceclaims", scope="Namespaced")], "deny"),
+        ([rule("resourceclaims", resourceNames=["x"])], ""),
+        ([rule("resourceclaims", resourceNames=["c"])], "deny"),
+        ([rule("resourceclaims", apiVersions=["v1beta1"])], ""),
+    ],
+)
+def test_rules_of_resources_choose_requests(rules: list[dict[str, Any]], said: str):
+    found = decisions("false", matchConstraints={"resourceRules": rules})
+    assert [action for action, _ in found] == ([said] if said else [])
+
+
+def test_another_version_of_a_kind_that_is_not_known_is_not_decided():
+    other = {"apiVersion": "example.com/v2", "kind": "Widget", "metadata": {"name": "w", "namespace": "a"}}
+    widgets = {"resourceRules": [rule("widgets", apiVersions=["v1"])]}
+    assert "Widget" in undecided("false", other, matchConstraints=widgets)
+    exact = {**widgets, "matchPolicy": "Exact"}
+    assert decisions("false", other, matchConstraints=exact) == []
+
+
+def test_params_that_are_not_given_are_not_decided():
+    bound = {**BINDING, "spec": {**BINDING["spec"], "paramRef": {"name": "x"}}}
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    assert "ConfigMap x are not in the input" in undecided(
+        "params.data.a == 'b'", binding=bound, paramKind=kind
+    )
+
+
+def test_a_binding_without_reference_has_null_for_params():
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    assert decisions("params == null", paramKind=kind) == []
+
+
+def test_the_labels_that_a_controller_adds_to_pods_are_not_known():
+    request = read_pod_request({"containers": []}, {"app": "x"}, "vision", {})
+    assert request.labels.get("app") == "x"
+    policy = {
+        "metadata": {"name": "p"},
+        "spec": {
+            "matchConstraints": {
+                "resourceRules": [rule("pods")],
+                "objectSelector": {"matchLabels": {"pod-template-hash": "1"}},
+            },
+            "validations": [{"expression": "false"}],
+        },
+    }
+    (decision,) = Policy(policy, RELEASE).decide(BINDING, request, lambda *_: None)
+    assert decision.action == "undecided"
+
+
+def test_the_budget_of_a_policy_is_shared_by_its_expressions():
+    # Each costs 800,000 of a million that a single one may.
+    text = {**CLAIM, "metadata": {**CLAIM["metadata"], "annotations": {"text": "x" * 200_000}}}
+    dear = f"object.metadata.annotations.text.contains('{'y' * 400}')"
+    written = [{"expression": f"!{dear} || {number} == 0"} for number in range(1, 14)]
+    told = "validation failed due to running out of cost budget, no further validation rules will be run"
+    assert decisions("true", text, validations=written) == [("deny", told)]
+    assert decisions("true", text, validations=written, failurePolicy="Ignore") == []
+    assert decisions("true", text, validations=written[:12]) == []
