@@ -15,6 +15,7 @@ from typing import Any
 from benchmarks.alternatives import FOLDER, leave_out
 
 _PROGRAM = Path(__file__).parent / "programs" / "validation.py"
+_MIGRATED = Path(__file__).parent / "programs" / "migration.py"
 _REVIEWED = Path(__file__).parent / "programs" / "review_project.py"
 _ALLOCATION = Path(__file__).parent / "programs" / "allocation.py"
 _MINOR = "1.37"
@@ -26,6 +27,15 @@ def validation_files() -> Path:
     folder = FOLDER / f"validate-{hashlib.sha256(_PROGRAM.read_bytes()).hexdigest()[:16]}"
     if not (folder / "one.yaml").is_file():
         subprocess.run([sys.executable, _PROGRAM, "write", folder], check=True)
+    return folder
+
+
+@functools.cache
+def migration_files() -> Path:
+    """The folder with what `migrate` reads, written once per version of the program that writes it."""
+    folder = FOLDER / f"migrate-{hashlib.sha256(_MIGRATED.read_bytes()).hexdigest()[:16]}"
+    if not (folder / "99.yaml").is_file():
+        subprocess.run([sys.executable, _MIGRATED, folder], check=True)
     return folder
 
 

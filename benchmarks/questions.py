@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.alternatives import ROOT, built, can_run_a_node, has_node, python_of_alternatives
+from benchmarks.alternatives import FOLDER, ROOT, built, can_run_a_node, has_node, python_of_alternatives
 from benchmarks.inputs import (
     allocation_file,
+    migration_files,
     review_repository,
     server_schemas,
     synth_project,
@@ -156,6 +157,18 @@ def one_file() -> Sequence[Candidate]:
     return candidates
 
 
+def migrations() -> Sequence[Candidate]:
+    """10,000 manifests in 100 files, migrated from the device plugin, checked for the oldest and the newest minor and written."""
+    command = [str(Path(sys.executable).parent / "dra-infra"), "migrate", str(migration_files())]
+    options = ["--whole-gpus", "--output", str(FOLDER / "migrated")]
+    return [
+        Candidate(
+            name=f"dra-infra migrate --to {form}", command=[*command, *options, "--to", form], goal=60.0
+        )
+        for form in ("claims", "bridge")
+    ]
+
+
 def reviews() -> Sequence[Candidate]:
     """A change in 1,000 and in 5,000 objects, on 500 nodes of 8 GPUs, with page and comment; the last commit is the base."""
     command = [str(Path(sys.executable).parent / "dra-infra"), "review", "--fleet", "hgx-h100 x 500"]
@@ -284,6 +297,7 @@ QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "selectors": selectors,
     "validate": validation,
     "validate-one": one_file,
+    "migrate": migrations,
     "review": reviews,
     "allocation-first": first_pod,
     "allocation-fill": filling,

@@ -60,10 +60,19 @@ class RefusedMachines(Entry):
 
 
 class Cloud(Fact):
-    """The machines of a cloud, and the labels that all of them have."""
+    """The machines of a cloud, and the labels that all of them have.
+
+    Args:
+        title: Its name.
+        labels: Labels of all its machines.
+        autoscaler: Labels of machines that its autoscaler made, by the fleet that they are like.
+        machines: The machines, by name.
+        refused: Machines that cannot be a fleet.
+    """
 
     title: str
     labels: Mapping[str, str] = {}
+    autoscaler: Mapping[str, Mapping[str, str]] = {}
     machines: Mapping[str, Machine]
     refused: tuple[RefusedMachines, ...] = ()
 
@@ -109,6 +118,22 @@ def node_names() -> Mapping[str, str]:
     return {**fleet_names(), **{name: name for name in machines()}}
 
 
+@cache
+def products_by_label() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """GPU products by the labels of clouds that tell them apart, and the values of these; for MiB, as the cloud counts them."""
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for cloud, machine in machines().values():
+        product = fleet_kinds()[machine.like].gpu
+        for key, value in {**_gpu_label(machine), **cloud.autoscaler.get(machine.like, {})}.items():
+            values = found.setdefault(key, {})
+            values[value] = tuple(dict.fromkeys((*values.get(value, ()), product)))
+    return found
+
+
+def _gpu_label(machine: Machine) -> Mapping[str, str]:
+    return {_GKE_ACCELERATOR: machine.accelerator} if machine.accelerator else {}
+
+
 def _kind(name: str, cloud: Cloud, machine: Machine) -> FleetKind:
     like = fleet_kinds()[machine.like]
     invented = like.invented.model_copy(
@@ -119,7 +144,6 @@ def _kind(name: str, cloud: Cloud, machine: Machine) -> FleetKind:
             "fabric": (),
         }
     )
-    accelerator = {_GKE_ACCELERATOR: machine.accelerator} if machine.accelerator else {}
     return like.model_copy(
         update={
             "title": f"{cloud.title}: {machine.gpus} {like.gpu}, {machine.cpu} CPUs and {machine.memory} of memory",
@@ -127,7 +151,7 @@ def _kind(name: str, cloud: Cloud, machine: Machine) -> FleetKind:
             "source": cloud.source,
             "count": machine.gpus,
             "published": machine.published,
-            "labels": {**cloud.labels, **accelerator, INSTANCE_TYPE: name},
+            "labels": {**cloud.labels, **_gpu_label(machine), INSTANCE_TYPE: name},
             "invented": invented,
         }
     )

@@ -142,12 +142,13 @@ def _read_pool(entry: Any, path: str, driver: str | None) -> tuple[PoolOfGroup |
     least, most = (_number(entry, key, 0, path, problems) for key in ("min", "max"))
     now = _number(entry, "count", least, path, problems)
     if not problems and not least <= now <= most:
-        text = f"min {least}, count {now} and max {most} are not in this order"
+        counted = f", count {now}" if entry.get("count") is not None else ""
+        text = f"min {least}{counted} and max {most} are not in this order"
         problems.append(_refused(f"{path}.max", text, f"write max: {max(least, now, 1)}"))
     elif not problems and not most:
         problems.append(_refused(f"{path}.max", "a pool that may have no nodes is none", "write max: 4"))
-    price, per = None, str(entry.get("per", ""))
-    if "price" in entry:
+    price, per = None, str(entry.get("per") or "")
+    if entry.get("price") is not None:
         price = read_price(entry["price"], f"{path}.price", problems)
     if per and per not in _PERIODS:
         text = f"{per[:40]!r} is no time that prices are for here"
@@ -159,10 +160,13 @@ def _read_pool(entry: Any, path: str, driver: str | None) -> tuple[PoolOfGroup |
 
 
 def _number(entry: Mapping[str, Any], key: str, default: int, path: str, problems: list[Problem]) -> int:
-    number = whole_number(entry.get(key, default)) if key in entry or key != "max" else -1
+    written = entry.get(key)
+    if written is None and key != "max":
+        return default
+    number = -1 if written is None else whole_number(written)
     if 0 <= number <= MAX_NODES:
         return number
-    said = f"{str(entry[key])[:40]!r} is not a number of nodes" if key in entry else "it is missing"
+    said = "it is missing" if written is None else f"{str(written)[:40]!r} is not a number of nodes"
     problems.append(_refused(f"{path}.{key}", said, f"write a whole number up to {MAX_NODES:,}: {key}: 4"))
     return default
 
@@ -252,11 +256,12 @@ def price_pools(fleet: Fleet, prices: Mapping[str, Decimal]) -> Fleet:
     A note names the prices that are for none of them.
 
     Raises:
-        FleetError: `node-pool` where the fleet has no pools.
+        FleetError: `node-pool` where the fleet has no pools, with what its notes say of pools that were left out.
     """
     if not fleet.pools:
         hint = "name a fleet file with pools: docs/fleets.md shows one"
-        raise FleetError([_refused("--prices", f"{fleet.name[:80]} has no node pools", hint)])
+        said = "; ".join((f"{fleet.name[:80]} has no node pools", *fleet.notes[:3]))
+        raise FleetError([_refused("--prices", said, hint)])
     notes = (*fleet.notes, *_name_unused(fleet.pools, prices))
     return replace(fleet, pools=tuple(_with_prices(fleet.pools, prices)), notes=notes)
 

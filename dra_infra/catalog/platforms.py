@@ -31,6 +31,7 @@ class Platform(Fact):
 
     Args:
         kernel_driver: Who installs NVIDIA's kernel driver by default.
+        operator_elsewhere: Why the operator is not installed by its chart; empty where it is.
         operator: Arguments of `GpuOperator` that stand where the user writes nothing.
         driver: The same of `DraDriver`.
         example: The same of `ExampleDriver`.
@@ -39,6 +40,7 @@ class Platform(Fact):
 
     title: str
     kernel_driver: Literal["operator", "nodes"]
+    operator_elsewhere: str = ""
     operator: Mapping[str, Any] = {}
     driver: Mapping[str, Any] = {}
     example: Mapping[str, Any] = {}

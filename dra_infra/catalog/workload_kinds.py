@@ -29,6 +29,9 @@ from dra_infra.kubernetes.api.workload_kinds import (
 )
 from dra_infra.output.wording import nearest
 
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+"""The label of a workload that names the queue of Kueue in which it waits."""
+
 _MAX_BYTES: Final = 2**20
 _HINT: Final = (
     "write kinds: with kind, group and parts, each part with template: spec.workers.*.template and pods: "

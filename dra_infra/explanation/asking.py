@@ -17,8 +17,9 @@ from dra_infra.kubernetes.api.defaults import with_defaults
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.dropping import Dropped, drop_from_claim, drop_from_slice
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.label_selectors import matches_node_selector
 from dra_infra.kubernetes.api.manifests import is_name_made_up, mapping, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
@@ -26,11 +27,10 @@ from dra_infra.kubernetes.api.versions import convert
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.scheduler.extended_resources import ExtendedDemand, ServedResources
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.label_selectors import matches_node_selector
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_resources import (
-    find_shortage,
+    find_shortages,
     node_amounts,
     pod_requests,
     show_amount,
@@ -96,7 +96,7 @@ class ClusterContext:
             elsewhere: Claims of the pod that have devices already, by name: it must go where those are.
         """
         known = {each.metadata.name: each for each in (*self.fleet.classes, *self.classes)}
-        refusals: dict[str, str] = {}
+        refusals: dict[str, list[str]] = {}
         room: dict[str, int] = {}
         pods = 1
         claims = list(claims)
@@ -109,15 +109,17 @@ class ClusterContext:
         for name, result in elsewhere:
             for node in self.fleet.nodes:
                 selector = result.node_selector
-                if selector is not None and not matches_node_selector(selector.to_manifest(), node):
-                    refusals.setdefault(node.name, f"{name} is allocated, and not for this node")
+                if selector is not None and not matches_node_selector(
+                    selector.to_manifest(), node.labels, node.name
+                ):
+                    refusals.setdefault(node.name, []).append(f"{name} is allocated, and not for this node")
         slices = [_stored(each, self.release) for each in self.fleet.slices]
         question = Question(
             cluster=Inventory.of(self.release, slices, known.values()),
             slices=slices,
             nodes=self.fleet.nodes,
             claims=tuple(claims),
-            refusals=refusals,
+            refusals={name: tuple(reasons) for name, reasons in refusals.items()},
             room=room,
             pods=1 if any(each.is_shared for each in claims) else pods,
         )
@@ -142,7 +144,8 @@ class ClusterContext:
 
     def _places(
         self, template: PodTemplate, extended: ExtendedDemand | None
-    ) -> tuple[dict[str, str], dict[str, int]]:
+    ) -> tuple[dict[str, list[str]], dict[str, int]]:
+        """All reasons of each node that refuses the pod, and for how many such pods each of the others has room."""
         chosen = NodeFilter(template.spec, daemon=template.owner.kind == "DaemonSet")
         asked = pod_requests(template.spec)
         refusals, room = {}, {}
@@ -153,9 +156,9 @@ class ClusterContext:
             is_daemon=template.owner.kind == "DaemonSet",
         )
         for number, node in enumerate(self.fleet.nodes):
-            text = chosen.refusal(node)
-            if not text and self.placed is not None:
-                text = self.placed.refusal(shape, number)
+            reasons = [*chosen.refusals(node)]
+            if self.placed is not None and (kept_off := self.placed.refusal(shape, number)):
+                reasons.append(kept_off)
             taken = self.taken.get(node.name, {})
             left = {
                 name: max(amount - taken.get(name, 0), 0)
@@ -165,22 +168,25 @@ class ClusterContext:
             served = [
                 name for name in (extended.names if extended is not None else ()) if name not in by_devices
             ]
+            if served:
+                reasons.append(f"a device plugin serves {', '.join(served)} there, which is not looked at")
             wanted = {name: amount for name, amount in asked.items() if name not in by_devices}
-            short = find_shortage(wanted, left)
-            if not text and served:
-                text = f"a device plugin serves {', '.join(served)} there, which is not looked at"
-            if not text and short:
-                has = show_amount(short, left[short]) if left.get(short) else "none"
-                text = f"the pod requests {show_amount(short, wanted[short])} {short}, and {has} is left"
-                if short == "pods":
-                    text = "the node has no slot for a pod left"
-            if text:
-                refusals[node.name] = text
+            reasons += [_too_little(name, wanted, left) for name in find_shortages(wanted, left)]
+            if reasons:
+                refusals[node.name] = reasons
             else:
                 room[node.name] = min(
                     left.get(name, 0) // amount for name, amount in wanted.items() if amount
                 )
         return refusals, room
+
+
+def _too_little(name: str, wanted: Amounts, left: Amounts) -> str:
+    """Tells what the pod requests of a resource, and what is left of it."""
+    if name == "pods":
+        return "the node has no slot for a pod left"
+    has = show_amount(name, left[name]) if left.get(name) else "none"
+    return f"the pod requests {show_amount(name, wanted[name])} {name}, and {has} is left"
 
 
 def _stored(slice_: ResourceSlice, release: Release) -> ResourceSlice:
@@ -360,7 +366,7 @@ def ref_of(manifest: Mapping[str, Any]) -> ObjectRef:
     """Kind, namespace and name."""
     metadata = mapping(manifest.get("metadata"))
     return ObjectRef(
-        kind=str(manifest.get("kind") or ""),
+        kind=kind_of(manifest),
         name=str(metadata.get("name") or ""),
         namespace=str(metadata.get("namespace") or ""),
     )

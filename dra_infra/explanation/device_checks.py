@@ -8,12 +8,13 @@ Pool troubles are the pools that give no devices away, and why; and what can be 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 from dra_infra.explanation.question import Inventory, Leaf
+from dra_infra.explanation.shares import refuse_share
 from dra_infra.kubernetes.api.device_class import DeviceSelector
 from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits
 from dra_infra.kubernetes.scheduler.allocator.counters import (
@@ -65,7 +66,9 @@ def find_unusable_pools(cluster: Inventory, node: Node) -> Iterator[UnusablePool
         devices = sum(len(each.spec.devices or ()) for each in newest)
         pool = built.get(name)
         if pool is None:
-            why = "slices of a newer generation are there, and none of them is for this node"
+            why = (
+                f"slices of a newer generation than {generation} are there, and none of them is for this node"
+            )
             yield UnusablePool(name, "obsolete", why, devices)
         elif pool.invalid:
             yield UnusablePool(name, "invalid", pool.invalid, devices)
@@ -172,15 +175,7 @@ class DeviceChecks:
 
     def check(self, wanted: Wanted, pool: Pool, published: Published) -> CheckResult:
         """The first thing that keeps a device from a request, looked at alone."""
-        found = self._selected(wanted, published)
-        if found is None:
-            found = (
-                self._placed(published)
-                or self._large_enough(wanted, published)
-                or self._featured(published)
-                or self._tainted(wanted, published)
-                or self._counted(pool, published)
-            )
+        found = next(self._unfit(wanted, pool, published), None)
         if found is not None and not found.is_error:
             return found
         used = self._used(wanted, pool, published)
@@ -188,11 +183,37 @@ class DeviceChecks:
             return used
         return found or PASSED
 
+    def failures(self, leaf: Leaf, pool: Pool, published: Published) -> list[CheckResult]:
+        """Everything that keeps a device from a request, in order."""
+        found = list(self._unfit(leaf.wanted, pool, published))
+        used = self._used(leaf.wanted, pool, published)
+        # What is too little of a share for all is too little of what is left of it.
+        is_told = (
+            used is not None
+            and used.detail == "capacity"
+            and Stage.CAPACITY in {each.stage for each in found}
+        )
+        return found if used is None or is_told else [*found, used]
+
+    def _unfit(self, wanted: Wanted, pool: Pool, published: Published) -> Iterator[CheckResult]:
+        """Yields what keeps a device from a request, whoever uses it."""
+        yield from self._unselected(wanted, published)
+        checks: tuple[Callable[[], CheckResult | None], ...] = (
+            lambda: self._placed(published),
+            lambda: self._large_enough(wanted, published),
+            lambda: self._featured(published),
+            lambda: self._tainted(wanted, published),
+            lambda: self._counted(pool, published),
+        )
+        for check in checks:
+            if (found := check()) is not None:
+                yield found
+
     def _usage_hides(self, wanted: Wanted, published: Published) -> bool:
         """The device is in use, so that the search never asks the selectors about it."""
         return not self._usage.is_free(wanted, published, 0)
 
-    def _selected(self, wanted: Wanted, published: Published) -> CheckResult | None:
+    def _unselected(self, wanted: Wanted, published: Published) -> Iterator[CheckResult]:
         rank = 0
         for owner, selectors in selector_lists(wanted):
             for number, selector in enumerate(selectors):
@@ -200,9 +221,8 @@ class DeviceChecks:
                 if verdict is not True:
                     is_error = isinstance(verdict, Trouble)
                     detail = verdict.text if isinstance(verdict, Trouble) else ""
-                    return CheckResult(Stage.SELECTOR, owner, number, rank, detail, is_error)
+                    yield CheckResult(Stage.SELECTOR, owner, number, rank, detail, is_error)
                 rank += 1
-        return None
 
     def test(self, selector: DeviceSelector, published: Published) -> bool | Trouble:
         """Evaluate one selector on a device."""
@@ -259,7 +279,8 @@ class DeviceChecks:
             if name not in capacities:
                 return CheckResult(Stage.CAPACITY, detail=f"{name} is absent")
             if not fits({name: amount}, {name: capacities[name]}, NO_USE, NO_USE, self._variant):
-                return CheckResult(Stage.CAPACITY, detail=f"{name} is {capacities[name].value}")
+                text = refuse_share(name, amount, capacities[name], self._variant)
+                return CheckResult(Stage.CAPACITY, detail=text)
         return CheckResult(Stage.CAPACITY, detail="what a request takes by default does not fit the device")
 
     def _counted(self, pool: Pool, published: Published) -> CheckResult | None:

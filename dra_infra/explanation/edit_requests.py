@@ -11,6 +11,7 @@ from dra_infra.explanation.clauses import drivers_of
 from dra_infra.explanation.device_checks import Stage
 from dra_infra.explanation.edits import Edit, Ladder, change_leaf, drop_constraint, field_of, leaf_at
 from dra_infra.explanation.question import Leaf, Question
+from dra_infra.explanation.shares import largest_share
 from dra_infra.explanation.survey import Survey
 from dra_infra.kubernetes.api.device_taints import DeviceToleration
 from dra_infra.kubernetes.api.quantity import nanos
@@ -19,6 +20,8 @@ from dra_infra.kubernetes.scheduler.allocator.requests import Key, leaves
 
 _CLASSES: Final = 6
 """Other classes that are tried."""
+_SHARES: Final = 8
+"""Smaller shares that are tried."""
 
 
 def edit_requests(question: Question, leaves_: Sequence[Leaf], survey: Survey) -> Iterator[Ladder]:
@@ -55,7 +58,7 @@ def _fewer(question: Question, leaf: Leaf, survey: Survey) -> Ladder:
                 kind="fewer-devices",
                 text=f"ask for {number} instead of {was} in request {leaf.wanted.full_name}",
                 where=field_of(question, leaf, "count"),
-                line=line,
+                lines=(line,),
                 cost=10.0 * (wanted - number),
                 place=f"{leaf.key}.count",
                 apply=partial(change_leaf, key=leaf.key, count=number, allocation_mode="ExactCount"),
@@ -82,9 +85,9 @@ def _tolerate(question: Question, leaf: Leaf, survey: Survey) -> Iterator[Ladder
                 kind="tolerate",
                 text=f"tolerate the taint {shown} of {len(devices)} device{'' if len(devices) == 1 else 's'}",
                 where=field_of(question, leaf, "tolerations"),
-                line=", ".join(_write_toleration(each) for each in added),
+                lines=tuple(map(_write_toleration, added)),
                 cost=15.0 * len(added),
-                place=f"{leaf.key}.tolerations",
+                place=f"{leaf.key}.tolerations {shown}",
                 apply=partial(change_leaf, key=leaf.key, tolerations=[*known, *added]),
             )
         ]
@@ -98,29 +101,34 @@ def _write_toleration(toleration: DeviceToleration) -> str:
 
 
 def _less_capacity(question: Question, leaf: Leaf, survey: Survey) -> Iterator[Ladder]:
+    state = question.cluster.state
     for name, amount in sorted(leaf.wanted.capacity.items()):
-        values = set()
-        for stage in (Stage.CAPACITY, Stage.USED):
-            for devices in survey.stopped_at(leaf, stage).values():
-                for each in devices:
-                    capacity = (each.device.capacity or {}).get(name)
-                    if capacity is not None:
-                        values.add(capacity.value)
-                        left = nanos(capacity.value) - question.cluster.state.consumed(each.id).get(name, 0)
-                        if left > 0 and left % 10**9 == 0:
-                            values.add(str(left // 10**9))
-        lower = sorted((each for each in values if nanos(each) < nanos(amount)), key=nanos, reverse=True)
+        devices = [
+            each
+            for stage in (Stage.CAPACITY, Stage.USED)
+            for found in survey.stopped_at(leaf, stage).values()
+            for each in found
+        ]
+        values = {
+            largest_share(amount, capacity, used)
+            for each in devices
+            if (capacity := (each.device.capacity or {}).get(name)) is not None
+            for used in (0, state.consumed(each.id).get(name, 0))
+        } - {None}
+        lower = sorted(
+            (each for each in values if each and nanos(each) < nanos(amount)), key=nanos, reverse=True
+        )
         yield [
             Edit(
                 kind="lower-capacity",
                 text=f"ask for {value} instead of {amount} of {name} in request {leaf.wanted.full_name}",
                 where=field_of(question, leaf, f"capacity.requests.{name}"),
-                line=f"{name}: {value}",
+                lines=(f"{name}: {value}",),
                 cost=10.0 + 20.0 * (1 - nanos(value) / max(nanos(amount), 1)),
                 place=f"{leaf.key}.capacity.{name}",
                 apply=partial(_with_capacity, leaf=leaf, name=name, value=value),
             )
-            for value in lower[:8]
+            for value in lower[:_SHARES]
         ]
 
 
@@ -141,7 +149,7 @@ def edit_constraints(question: Question) -> Iterator[Ladder]:
                     kind="drop-constraint",
                     text=f"drop the constraint {kind}: {attribute}",
                     where=f"{asked.name}: {asked.path}.devices.constraints[{index}]",
-                    line="(delete this entry)",
+                    lines=("(delete this entry)",),
                     cost=25.0,
                     place=f"{number}.constraints[{index}]",
                     apply=partial(drop_constraint, claim=number, constraint=constraint),
@@ -172,7 +180,7 @@ def other_classes(
             kind="other-class",
             text=f"take class {name} instead of {wanted} in request {chosen.name}",
             where=f"{asked.name}: {asked.path}.devices.requests[{request}].{below}.deviceClassName",
-            line=f"deviceClassName: {name}",
+            lines=(f"deviceClassName: {name}",),
             cost=cost + 5.0 * at,
             place=f"{key}.class",
             apply=partial(change_leaf, key=key, device_class_name=name),

@@ -25,6 +25,7 @@ from dra_infra.explanation.edits import (
 )
 from dra_infra.explanation.question import Leaf, Question
 from dra_infra.explanation.records import FAILED
+from dra_infra.explanation.slips import Names, find_slips
 from dra_infra.explanation.survey import Survey
 from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.cel.dependencies import find_dependencies
@@ -106,7 +107,7 @@ def edit_clause(question: Question, at: ClauseAt, kind: str, text: str, expressi
         kind=kind,
         text=text,
         where=where,
-        line=line,
+        lines=(line,),
         cost=cost,
         place=f"{owner}.selectors[{at.number}]",
         apply=apply,
@@ -240,8 +241,10 @@ _READ: Final = re.compile(r"device\.(?:attributes|capacity)\[(?:\"[^\"]*\"|'[^']
 def edit_selectors(question: Question, leaves: Sequence[Leaf], survey: Survey) -> Iterator[Ladder]:
     """Edits of the clauses at which devices fail."""
     done = set()
+    names = Names.of(survey.devices.values())
     for leaf in leaves:
         removed = survey.removed_by(leaf)
+        yield from _corrected(question, leaf, names)
         for at in clauses_at(leaf):
             devices = removed.get((at.rank, at.clause))
             place = at.place
@@ -256,6 +259,14 @@ def edit_selectors(question: Question, leaves: Sequence[Leaf], survey: Survey) -
             if clause == FAILED:
                 yield from _guarded(question, leaf, rank)
                 yield from ([_without(question, at)] for at in clauses_at(leaf) if at.rank == rank)
+
+
+def _corrected(question: Question, leaf: Leaf, names: Names) -> Iterator[Ladder]:
+    """A selector as it is most likely meant."""
+    for at in clauses_at(leaf):
+        for slip in find_slips(at.expression, names) if not at.clause else ():
+            words = f"{slip.message}: {slip.hint}"
+            yield [edit_clause(question, at, slip.kind, words, slip.expression, 4.0)]
 
 
 def _without(question: Question, at: ClauseAt) -> Edit:

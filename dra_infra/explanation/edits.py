@@ -7,6 +7,7 @@ added), and edits of a pod, or of nodes, that let it go where it is refused for 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,16 +34,16 @@ class Edit:
         kind: As in `Suggestion`.
         text: What changes, in words.
         where: Object and field.
-        line: The line to write there.
+        lines: The lines to write there, or the commands.
         cost: How large the change is; 10 is about one device fewer.
-        place: What it changes: two edits of one place do not go together.
+        place: What it changes: of two edits of one place the later stands.
         apply: What it makes of a question.
     """
 
     kind: str
     text: str
     where: str
-    line: str
+    lines: tuple[str, ...]
     cost: float
     place: str
     apply: Callable[[Question], Question] = field(compare=False, repr=False)
@@ -113,6 +114,8 @@ def _with_devices(claim: ResourceClaim, **values: Any) -> ResourceClaim:
 
 _NODES: Final = 12
 """Nodes on which claims are freed, the nearest first."""
+_FREED: Final = 64
+"""Claims that are freed together at most."""
 _MOST: Final = 32
 """Nodes that are added at most."""
 
@@ -129,7 +132,7 @@ def free_claims(question: Question, survey: Survey) -> Iterator[Ladder]:
         ]
         here.sort(key=lambda each: (len(each.users), len(each.devices), each.name))
         ladder = [_freed([each]) for each in here]
-        ladder += [_freed(here[:number]) for number in range(2, len(here) + 1)]
+        ladder += [_freed(here[:number]) for number in range(2, min(len(here), _FREED) + 1)]
         key = tuple(each.name for each in here)
         if ladder and key not in seen:
             seen.add(key)
@@ -143,7 +146,7 @@ def _freed(holders: Sequence[Holder]) -> Edit:
         kind="free-claims",
         text=f"free {'the claim' if number == 1 else f'{number} claims'}: {names}",
         where="the cluster",
-        line="; ".join(dict.fromkeys(line for each in holders[:4] for line in _deletion(each))),
+        lines=tuple(dict.fromkeys(line for each in holders for line in _deletion(each))),
         cost=40.0 + 6.0 * number + sum(len(each.users) for each in holders),
         place="holders",
         apply=partial(_without, names=frozenset(each.name for each in holders)),
@@ -156,7 +159,8 @@ def _deletion(holder: Holder) -> Iterator[str]:
         kind, _, whole = each.partition(" ")
         namespace, slash, name = whole.partition("/")
         if slash and kind in ("Pod", "ResourceClaim"):
-            yield f"kubectl delete {kind.lower()} -n {namespace} {name}"
+            # A server that lies about names gets no shell to say more.
+            yield shlex.join(["kubectl", "delete", kind.lower(), "-n", namespace, name])
 
 
 def _without(question: Question, *, names: frozenset[str]) -> Question:
@@ -175,7 +179,7 @@ def add_nodes(question: Question, kinds: Sequence[Node], missing: int) -> Iterat
                 kind="add-nodes",
                 text=f"add {number} node{'' if number == 1 else 's'} like {node.name}",
                 where="the fleet",
-                line=f"{number} more of the kind of {node.name}",
+                lines=(f"{number} more of the kind of {node.name}",),
                 cost=60.0 + 4.0 * number,
                 place="nodes",
                 apply=partial(_added, like=node, number=number),
@@ -217,10 +221,10 @@ def allow_nodes(question: Question) -> Iterator[Ladder]:
     """For each reason of nodes: without it."""
     names: dict[str, list[str]] = {}
     for node in question.nodes:
-        if text := question.refusals.get(node.name):
+        for text in question.refusals.get(node.name, ()):
             names.setdefault(text, []).append(node.name)
     for text, nodes in names.items():
-        written = _write(text, nodes[0])
+        written = _write(text, nodes)
         if written is not None:
             number = "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
             yield [
@@ -228,30 +232,36 @@ def allow_nodes(question: Question) -> Iterator[Ladder]:
                     kind="allow-nodes",
                     text=f"let the pod go to {number}, which now refuse{'s' if len(nodes) == 1 else ''} it: {text}",
                     where=written[0],
-                    line=written[1],
+                    lines=written[1],
                     cost=20.0,
-                    place="refusals",
+                    place=f"refusals {text}",
                     apply=partial(_allowed, text=text),
                 )
             ]
 
 
-def _write(text: str, node: str) -> tuple[str, str] | None:
-    """Field and line, by the reason that the node filters tell."""
+def _write(text: str, nodes: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
+    """Field and lines, by the reason that the node filters tell."""
     if taint := _TAINT.fullmatch(text):
         value = f', operator: Equal, value: "{taint["value"]}"' if taint["value"] else ", operator: Exists"
-        return "the pod: spec.tolerations", f"- {{key: {taint['key']}{value}, effect: {taint['effect']}}}"
+        line = f"- {{key: {taint['key']}{value}, effect: {taint['effect']}}}"
+        return "the pod: spec.tolerations", (line,)
     if selector := _SELECTOR.match(text):
-        return f"the pod: spec.nodeSelector.{selector['key']}", "(delete it, or label the nodes)"
+        return f"the pod: spec.nodeSelector.{selector['key']}", ("(delete it, or label the nodes)",)
     if text.startswith("required node affinity"):
-        return "the pod: spec.affinity.nodeAffinity", "(add a term that matches the nodes)"
+        return "the pod: spec.affinity.nodeAffinity", ("(add a term that matches the nodes)",)
     if text == "the node is cordoned":
-        return "the cluster", f"kubectl uncordon {node}"
+        return "the cluster", tuple(f"kubectl uncordon {node}" for node in nodes)
     if amount := _AMOUNT.match(text):
-        return f"the pod: resources.requests of {amount['name']}", "(ask for less, or free some on the node)"
+        line = "(ask for less, or free some on the node)"
+        return f"the pod: resources.requests of {amount['name']}", (line,)
     return None
 
 
 def _allowed(question: Question, *, text: str) -> Question:
-    kept = {name: reason for name, reason in question.refusals.items() if reason != text}
+    kept = {
+        name: left
+        for name, reasons in question.refusals.items()
+        if (left := tuple(reason for reason in reasons if reason != text))
+    }
     return replace(question, refusals=kept)

@@ -14,9 +14,10 @@ from typing import Final
 from dra_infra.explanation.device_checks import DeviceChecks, selector_lists
 from dra_infra.explanation.edit_requests import other_classes
 from dra_infra.explanation.edits import Ladder
+from dra_infra.explanation.further_causes import FurtherCauses
 from dra_infra.explanation.node_kinds import NodeKind, sort_nodes
 from dra_infra.explanation.node_reasons import explain_node, find_shortages
-from dra_infra.explanation.question import Inventory, Leaf, Question, read_requests
+from dra_infra.explanation.question import Holder, Inventory, Leaf, Question, read_requests
 from dra_infra.explanation.records import (
     AttemptError,
     Explanation,
@@ -39,7 +40,7 @@ from dra_infra.kubernetes.scheduler.fleet import Node
 def find_error(question: Question, placed: Placed) -> AttemptError:
     """The error of *placed*, with claim, selector and device where it is about one."""
     text = placed.failed.text if placed.failed is not None else ""
-    node = next(each for each in question.nodes if each.name == placed.nodes[0])
+    node = next(each for each in question.nodes if each.name == placed.node)
     checks = DeviceChecks(question.cluster, node, question.declared_by(node))
     for entries in read_requests(question.cluster, question.asked, question.names):
         for leaf in entries:
@@ -127,7 +128,8 @@ def _none_passes(trees: Sequence[RequestTree]) -> str:
     return ""
 
 
-_LATE = "the time was over before {}; give more with --timeout"
+_TOO_LATE: Final = "{} has the devices, and the scheduler has to try so many others before them that it may give up: it stops after 10 s"
+_LATE: Final = "the time was over before {}; give more with --timeout"
 
 
 def explain(
@@ -163,32 +165,37 @@ class _Explainer:
         try:
             read_requests(question.cluster, question.asked, question.names)
         except AllocationError as error:
-            return self._refused(base, error.failed)
+            return self._refused(base, error.failed, is_deep=is_deep)
         first, number = self._place()
         if first.failed is not None:
             base = replace(base, error=find_error(question, first))
-        elif number == question.pods and first.results:
+        elif number == question.pods and first.fits:
             return replace(
-                base, verdict="fits", placed=number, node=first.nodes[0], devices=_devices(first.results)
+                base, verdict="fits", placed=number, node=first.node, devices=_devices(first.results)
             )
         # What is left for the first pod that does not fit.
         requests = read_requests(self._question.cluster, self._question.asked, question.names)
         # Those that were placed before have changed what is in use.
         kinds = sort_nodes(self._question) if number else self._kinds
         survey = Survey(self._question, requests, kinds)
+        further = FurtherCauses(self._question, requests)
         near = survey.nearest()
-        verdict: FitVerdict = "does-not-fit" if first.is_known or first.failed else "not-decided"
+        is_known = first.failed is not None or (first.is_known and not first.late)
+        verdict: FitVerdict = "does-not-fit" if is_known else "not-decided"
         base = replace(
             base,
             verdict=verdict,
             placed=number,
-            requests=survey.trees(),
-            node=near[0] if near and not base.error else "",
+            requests=survey.trees(further),
+            node=near[0] if near and not base.error and not first.late else "",
+            outranked=_find_outranked(self._question, survey.holders()),
         )
-        if near and not base.error:
+        if base.node:
             node = next(each for each in question.nodes if each.name == near[0])
             base = replace(base, nearest=self._nearest(node), quirks=self._quirks(node))
             base = replace(base, proof=self._proof(requests, base.requests))
+        if any(tree.most < (tree.count or 1) for tree in base.requests):
+            base = replace(base, beyond=further.find_beyond())
         suggestions = self._suggest(requests, survey, question.pods - number, is_deep=is_deep)
         return replace(base, suggestions=suggestions, unknown=tuple(dict.fromkeys(self._unknown)))
 
@@ -202,7 +209,9 @@ class _Explainer:
                 self._unknown.append(
                     "a search for devices was stopped: whether it would end well is not known"
                 )
-            if not first.results:
+            if first.late and not first.fits:
+                self._unknown.append(_TOO_LATE.format(first.late))
+            if not first.fits:
                 return first, 0
             number, self._question = place_pods(self._asked, self._budget)
         except LateError:
@@ -210,12 +219,12 @@ class _Explainer:
             return replace(first, is_known=False), 0
         return first, number
 
-    def _refused(self, base: Explanation, failed: Failed) -> Explanation:
+    def _refused(self, base: Explanation, failed: Failed, *, is_deep: bool) -> Explanation:
         """A claim that the allocator refuses before it looks at any device."""
         suggestions: tuple[Suggestion, ...] = ()
         if "could not retrieve device class" in failed.text:
             trying = Suggesting(self._asked, self._asked.eligible, self._budget)
-            suggestions = trying.try_ladders(self._classes())
+            suggestions = trying.try_ladders(self._classes(), is_deep=is_deep)
         return replace(base, error=AttemptError(text=failed.text), suggestions=suggestions)
 
     def _classes(self) -> Iterator[Ladder]:
@@ -266,9 +275,9 @@ class _Explainer:
     def _suggest(
         self, requests: Sequence[tuple[Leaf, ...]], survey: Survey, missing: int, *, is_deep: bool
     ) -> tuple[Suggestion, ...]:
-        trying = Suggesting(self._asked, [kind.first for kind in self._kinds], self._budget)
+        trying = Suggesting(self._asked, [kind.first for kind in self._kinds], self._budget, missing)
         leaves = [leaf for entries in requests for leaf in entries]
-        found = trying.run(leaves, survey, missing=missing, is_deep=is_deep)
+        found = trying.run(leaves, survey, is_deep=is_deep)
         if trying.unfinished:
             self._unknown.append(_LATE.format("all edits were tried"))
         return found
@@ -276,14 +285,22 @@ class _Explainer:
 
 def _refusals(question: Question) -> tuple[Refusal, ...]:
     texts = [
-        (question.refusals[node.name], node.name)
-        for node in question.nodes
-        if question.refusals.get(node.name)
+        (reason, node.name) for node in question.nodes for reason in question.refusals.get(node.name, ())
     ]
     counts = Counter(text for text, _ in texts)
     first = dict(reversed(texts))
     return tuple(
         Refusal(text=text, nodes=number, example=first[text]) for text, number in counts.most_common()
+    )
+
+
+def _find_outranked(question: Question, holders: Sequence[Holder]) -> tuple[str, ...]:
+    """Returns the holders whose pods the scheduler would preempt, were it not for devices."""
+    asked = question.priority
+    return tuple(
+        f"{each} of priority {each.priority}"
+        for each in holders
+        if asked is not None and each.priority is not None and each.priority < asked
     )
 
 

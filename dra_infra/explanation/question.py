@@ -104,12 +104,15 @@ class Holder:
         name: `ResourceClaim ml/a`.
         users: Pods that use it, and what else is known of who does.
         result: Its allocation.
+        is_own: Whether one of the asked pods has it.
+        priority: The highest priority of the pods that use it; None where it is not known.
     """
 
     name: str
     users: tuple[str, ...] = ()
     result: AllocationResult
     is_own: bool = False
+    priority: int | None = None
 
     def __str__(self) -> str:
         return f"{self.name} ({', '.join(self.users)})" if self.users else self.name
@@ -133,22 +136,24 @@ class Question:
         slices: All slices.
         nodes: All nodes, by name.
         claims: The claims of one pod that are not allocated yet, in its order.
-        refusals: Why a pod may not go to a node, whatever devices are there; by name of the node.
+        refusals: All reasons why a pod may not go to a node, whatever devices are there; by name of the node.
         room: How many such pods a node has cpu, memory and slots for; nothing said means no limit.
         holders: Claims that have devices.
         pods: How many such pods there are to be.
         declared: `status.declaredFeatures` by name of the node.
+        priority: Of the pods; None where it is not known.
     """
 
     cluster: Inventory
     slices: Sequence[ResourceSlice] = field(repr=False)
     nodes: Sequence[Node] = field(repr=False)
     claims: tuple[AskedClaim, ...]
-    refusals: Mapping[str, str] = field(default_factory=dict, repr=False)
+    refusals: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     room: Mapping[str, int] = field(default_factory=dict, repr=False)
     holders: tuple[Holder, ...] = field(default=(), repr=False)
     pods: int = 1
     declared: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
+    priority: int | None = None
 
     @cached_property
     def asked(self) -> tuple[ResourceClaim, ...]:

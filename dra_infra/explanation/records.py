@@ -40,6 +40,7 @@ class Step:
         left: How many pass it.
         values: What the devices that are kept away have there: `memory is 40Gi`.
         holders: With `in-use`, claims that have them.
+        also: What else keeps these devices away, where without this step alone the request still has too few.
     """
 
     rule: Rule
@@ -49,6 +50,7 @@ class Step:
     left: int
     values: str = ""
     holders: tuple[str, ...] = ()
+    also: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,16 +109,31 @@ class AttemptError:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """One line of an edit.
+
+    Args:
+        where: The object and field, or `the cluster` for a command.
+        line: The line to write there, or the command.
+    """
+
+    where: str
+    line: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Suggestion:
     """An edit that the allocator itself says fits.
 
     Args:
-        kind: `fewer-devices`, `lower-bound`, `other-value`, `drop-clause`, `tolerate`, `drop-constraint`,
-            `lower-capacity`, `other-class`, `guard`, `allow-nodes`, `free-claims`, `add-nodes`.
+        kind: `fewer-devices`, `lower-bound`, `other-value`, `other-domain`, `other-comparison`, `drop-clause`, `tolerate`,
+            `drop-constraint`, `lower-capacity`, `other-class`, `guard`, `allow-nodes`, `free-claims`, `add-nodes`; of two
+            edits both, joined by ` + `.
         text: What changes, in words.
-        where: The object and field.
-        line: The line to write there.
+        where: The objects and fields, joined by `; `.
+        line: The lines to write there, joined by `; `.
         node: Where the pod then goes.
+        changes: The same line by line, each with its object and field.
     """
 
     kind: str
@@ -124,6 +141,7 @@ class Suggestion:
     where: str
     line: str
     node: str
+    changes: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,6 +160,8 @@ class Explanation:
         refusals: Nodes to which pods may not go, most first.
         requests: What becomes of the devices, by request.
         proof: Why nothing can be allocated even if all devices were free; empty where that is not so, or not known.
+        beyond: What there would be too little of even if devices failed nothing of the trees; empty where that is enough.
+        outranked: Holders of devices whose pods have a lower priority, and keep them.
         error: What ends the attempt for the pod.
         suggestions: The smallest edits that fit, the smallest first.
         quirks: Bugs of the minor that decide.
@@ -159,14 +179,16 @@ class Explanation:
     refusals: tuple[Refusal, ...] = ()
     requests: tuple[RequestTree, ...] = ()
     proof: str = ""
+    beyond: str = ""
+    outranked: tuple[str, ...] = ()
     error: AttemptError | None = None
     suggestions: tuple[Suggestion, ...] = ()
     quirks: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
 
-NOWHERE, REFUSED, UNUSABLE_POOL, CHECKED = -3, -2, -1, 0
-"""Stages before a node's checks: no node, nodes that refuse the pod, pools that give nothing. Those of the checks follow."""
+OUTDATED, NOWHERE, REFUSED, UNUSABLE_POOL, CHECKED = -4, -3, -2, -1, 0
+"""Stages before a node's checks: an older generation of the pool, no node, nodes that refuse the pod, pools that give nothing. Those of the checks follow."""
 
 PASSED: Final = 99
 """Behind all stages: the request can have the device."""

@@ -8,18 +8,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Final
 
 from dra_infra.explanation.edit_requests import edit_requests
 from dra_infra.explanation.edit_selectors import edit_selectors
 from dra_infra.explanation.edits import Edit, Ladder, add_nodes, allow_nodes, free_claims
 from dra_infra.explanation.node_kinds import sort_nodes
-from dra_infra.explanation.question import Holder, Leaf, Question
-from dra_infra.explanation.records import Suggestion
+from dra_infra.explanation.question import Holder, Leaf, Question, read_requests
+from dra_infra.explanation.records import Change, Suggestion
 from dra_infra.explanation.survey import Survey
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, Cannot, Failed, Outcome
+from dra_infra.kubernetes.scheduler.allocator.identity import (
+    Allocated,
+    AllocationError,
+    Cannot,
+    Failed,
+    Outcome,
+)
 from dra_infra.kubernetes.scheduler.fleet import Node
 
 STEPS: Final = 50_000
@@ -38,16 +43,23 @@ class Placed:
     """Where pods fit.
 
     Args:
-        nodes: The node of the pod; of an error, the node on which it came.
-        results: What its claims get; empty where it fits nowhere.
+        node: The node of the pod; of an error, the node on which it came; empty where it fits nowhere.
+        results: What its claims get.
         failed: The error that ended the attempt, where one did.
         is_known: Whether no search was stopped.
+        late: A node with devices that the scheduler may not come to in its time; empty where none is.
     """
 
-    nodes: tuple[str, ...] = ()
+    node: str = ""
     results: tuple[AllocationResult, ...] = ()
     failed: Failed | None = None
     is_known: bool = True
+    late: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """True where the pod has a node."""
+        return bool(self.node) and self.failed is None
 
 
 class Budget:
@@ -63,7 +75,7 @@ class Budget:
         self._steps = steps
 
     def attempt(self, question: Question, node: Node) -> tuple[Outcome, bool]:
-        """Search a node; the outcome, and True when the search came to its end.
+        """Search a node; the outcome, and True when the search came to its end, as the scheduler's will in its time.
 
         Raises:
             LateError: When the time is over.
@@ -80,9 +92,12 @@ class Budget:
 
         if self.is_late():
             raise LateError
-        outcome = question.cluster.allocator.allocate(
-            node, question.asked, declared=question.declared_by(node), is_cancelled=is_cancelled
-        )
+        allocator, declared = question.cluster.allocator, question.declared_by(node)
+        outcome = allocator.allocate(node, question.asked, declared=declared, is_cancelled=is_cancelled)
+        if isinstance(outcome, Allocated) and outcome.leaves_out:
+            stopped = not allocator.answers_in_time(
+                node, question.asked, declared=declared, is_cancelled=is_cancelled
+            )
         return outcome, not stopped
 
 
@@ -95,12 +110,14 @@ def try_nodes(question: Question, budget: Budget, nodes: Sequence[Node]) -> Plac
     found = Placed()
     for node in nodes:
         outcome, ended = budget.attempt(question, node)
-        if not ended:
+        if not ended and isinstance(outcome, Allocated):
+            found = replace(found, late=found.late or node.name)
+        elif not ended:
             found = replace(found, is_known=False)
         elif isinstance(outcome, Failed) and not outcome.on_node:
-            return Placed(failed=outcome, nodes=(node.name,))
-        elif isinstance(outcome, Allocated) and not found.results:
-            found = replace(found, nodes=(node.name,), results=outcome.results)
+            return Placed(failed=outcome, node=node.name)
+        elif isinstance(outcome, Allocated) and not found.node:
+            found = replace(found, node=node.name, results=outcome.results)
     return found
 
 
@@ -120,9 +137,10 @@ def place_pods(question: Question, budget: Budget) -> tuple[int, Question]:
         while start < len(question.eligible):
             node = question.eligible[start]
             if taken[node.name] < question.room.get(node.name, question.pods):
-                outcome, _ = budget.attempt(question, node)
-                if isinstance(outcome, Allocated):
+                outcome, ended = budget.attempt(question, node)
+                if isinstance(outcome, Allocated) and ended:
                     break
+                outcome = Cannot()
             # What refuses a pod refuses all that are like it: a fleet only fills up.
             start += 1
         if not isinstance(outcome, Allocated):
@@ -138,7 +156,7 @@ def place_pods(question: Question, budget: Budget) -> tuple[int, Question]:
                 ]
             )
     full = {
-        node.name: FULL
+        node.name: (FULL,)
         for node in question.eligible
         if taken[node.name] >= question.room.get(node.name, question.pods)
     }
@@ -151,6 +169,8 @@ _OF_A_KIND: Final = 2
 """Edits of one kind that are told at most."""
 _PAIRS: Final = 400
 """Pairs that are tried at most."""
+_FIRST: Final = 24
+"""Edits of which others are looked for that go with them, the smallest first."""
 
 
 @dataclass(slots=True)
@@ -161,20 +181,20 @@ class Suggesting:
         question: The question.
         kinds: One node of each kind, to try a single pod on.
         budget: Time and steps.
+        missing: How many of the pods find no place.
         unfinished: Whether the time was over before all were tried.
     """
 
     question: Question
     kinds: Sequence[Node]
     budget: Budget
+    missing: int = 1
     unfinished: bool = False
     found: list[tuple[float, Suggestion]] = field(default_factory=list)
 
-    def run(
-        self, leaves: Sequence[Leaf], survey: Survey, *, missing: int, is_deep: bool
-    ) -> tuple[Suggestion, ...]:
+    def run(self, leaves: Sequence[Leaf], survey: Survey, *, is_deep: bool) -> tuple[Suggestion, ...]:
         """The smallest edits, of single ones and, when asked, of pairs."""
-        return self.try_ladders(self._ladders(leaves, survey, missing), is_deep=is_deep)
+        return self.try_ladders(self._ladders(self.question, leaves, survey, self.kinds), is_deep=is_deep)
 
     def try_ladders(self, ladders: Iterable[Ladder], *, is_deep: bool = False) -> tuple[Suggestion, ...]:
         """The smallest of some edits."""
@@ -193,12 +213,14 @@ class Suggesting:
             self.unfinished = True
         return self._ranked()
 
-    def _ladders(self, leaves: Sequence[Leaf], survey: Survey, missing: int) -> Iterator[Ladder]:
-        yield from edit_requests(self.question, leaves, survey)
-        yield from edit_selectors(self.question, leaves, survey)
-        yield from allow_nodes(self.question)
-        yield from free_claims(self.question, survey)
-        yield from add_nodes(self.question, self.kinds, missing)
+    def _ladders(
+        self, question: Question, leaves: Sequence[Leaf], survey: Survey, kinds: Sequence[Node]
+    ) -> Iterator[Ladder]:
+        yield from edit_requests(question, leaves, survey)
+        yield from edit_selectors(question, leaves, survey)
+        yield from allow_nodes(question)
+        yield from free_claims(question, survey)
+        yield from add_nodes(question, kinds, self.missing)
 
     def _try(self, *edits: Edit) -> bool:
         question = self.question
@@ -206,7 +228,7 @@ class Suggesting:
             question = edit.apply(question)
         node = self._fits(question)
         if node:
-            self.found.append((sum(edit.cost for edit in edits) + 20 * (len(edits) - 1), _tell(edits, node)))
+            self.found.append((_cost(edits), _tell(edits, node)))
         return bool(node)
 
     def _fits(self, question: Question) -> str:
@@ -219,23 +241,44 @@ class Suggesting:
         elif question.refusals != self.question.refusals:
             nodes = [kind.first for kind in sort_nodes(question)]
         tried = try_nodes(question, self.budget, nodes)
-        if not tried.results:
+        if not tried.fits:
             return ""
         if question.pods > 1 and place_pods(question, self.budget)[0] < question.pods:
             return ""
-        return tried.nodes[0]
+        return tried.node
 
     def _try_pairs(self, failed: Sequence[Edit]) -> None:
-        pairs = [
-            pair
-            for pair in combinations(sorted(failed, key=lambda edit: edit.cost), 2)
-            if pair[0].place != pair[1].place
-        ]
-        number = 0
-        for pair in sorted(pairs, key=lambda pair: pair[0].cost + pair[1].cost)[:_PAIRS]:
-            number += self._try(*pair)
-            if number == SHOWN:
+        """After each edit that does not fit alone, those of what is in the way then."""
+        pairs: list[tuple[float, int, tuple[Edit, Edit]]] = []
+        ladders = 0
+        for first in sorted(failed, key=lambda edit: edit.cost)[:_FIRST]:
+            for ladder in self._ladders_after(first):
+                ladders += 1
+                pairs += [(_cost((first, edit)), ladders, (first, edit)) for edit in ladder]
+        done, fitting, seen = 0, set[int](), set[frozenset[tuple[str, str]]]()
+        for _, ladder_number, pair in sorted(pairs, key=lambda each: each[0])[:_PAIRS]:
+            content = frozenset((edit.place, edit.text) for edit in pair)
+            if ladder_number in fitting or content in seen:
+                continue
+            seen.add(content)
+            if self._try(*pair):
+                fitting.add(ladder_number)
+                done += 1
+            if done == SHOWN:
                 return
+
+    def _ladders_after(self, first: Edit) -> Iterator[Ladder]:
+        question = first.apply(self.question)
+        try:
+            requests = read_requests(question.cluster, question.asked, question.names)
+        except AllocationError:
+            return
+        if self.budget.is_late():
+            raise LateError
+        kinds = sort_nodes(question)
+        survey = Survey(question, requests, kinds)
+        leaves = [leaf for entries in requests for leaf in entries]
+        yield from self._ladders(question, leaves, survey, [kind.first for kind in kinds])
 
     def _ranked(self) -> tuple[Suggestion, ...]:
         shown: list[Suggestion] = []
@@ -246,11 +289,24 @@ class Suggesting:
         return tuple(shown)
 
 
+def _cost(edits: Sequence[Edit]) -> float:
+    return sum(edit.cost for edit in edits) + 20 * (len(edits) - 1)
+
+
 def _tell(edits: Sequence[Edit], node: str) -> Suggestion:
+    # What is written to the place of an edit before stands there in its stead.
+    last = {edit.place: edit for edit in edits}
+    changes = tuple(
+        Change(where=edit.where, line=line)
+        for edit in edits
+        if last[edit.place] is edit
+        for line in edit.lines
+    )
     return Suggestion(
         kind=" + ".join(edit.kind for edit in edits),
         text=", and ".join(edit.text for edit in edits),
-        where="; ".join(edit.where for edit in edits),
-        line="; ".join(edit.line for edit in edits),
+        where="; ".join(dict.fromkeys(each.where for each in changes)),
+        line="; ".join(each.line for each in changes),
+        changes=changes,
         node=node,
     )

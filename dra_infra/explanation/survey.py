@@ -7,25 +7,27 @@ keeps devices from it, in order and counted.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Final
 
-from dra_infra.explanation.clauses import clauses_of, describe_values, shorten
+from dra_infra.explanation.clauses import clauses_of, describe_values, join_values, shorten
 from dra_infra.explanation.device_checks import (
-    CheckResult,
     DeviceChecks,
     Stage,
     find_unusable_pools,
     selector_lists,
     tried_devices,
 )
+from dra_infra.explanation.further_causes import FurtherCauses, find_places
 from dra_infra.explanation.node_kinds import NodeKind
-from dra_infra.explanation.question import Leaf, Question
+from dra_infra.explanation.question import Holder, Leaf, Question
 from dra_infra.explanation.records import (
     CHECKED,
     FAILED,
     NONE,
     NOWHERE,
+    OUTDATED,
     PASSED,
     REFUSED,
     UNUSABLE_POOL,
@@ -35,6 +37,7 @@ from dra_infra.explanation.records import (
     Rule,
     Step,
 )
+from dra_infra.explanation.shares import describe_left
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, Published
 from dra_infra.kubernetes.scheduler.allocator.requests import Key
 from dra_infra.kubernetes.scheduler.allocator.slices import pool_of
@@ -54,7 +57,11 @@ _RULES: Final[dict[Stage, Rule]] = {
 
 
 def make_tree(
-    question: Question, leaf: Leaf, found: DeviceProgress, devices: Mapping[DeviceID, Published]
+    question: Question,
+    leaf: Leaf,
+    found: DeviceProgress,
+    devices: Mapping[DeviceID, Published],
+    behind: Mapping[Progress, Mapping[Progress, int]],
 ) -> RequestTree:
     """The tree of one request or entry.
 
@@ -63,28 +70,38 @@ def make_tree(
         leaf: The request.
         found: Where each device ends.
         devices: All devices, by name.
+        behind: By where devices end: what else keeps them away, and how many of them.
     """
     groups: dict[Progress, list[Published]] = defaultdict(list)
     for device, at in found.at.items():
         groups[at].append(devices[device])
+    others = {at for each in behind.values() for at in each}
     left = len(found.at)
-    steps = []
-    for rule, where, text, at, expression in _order(leaf, groups):
+    steps: dict[Progress, Step] = {}
+    for rule, where, text, at, expression in _order(leaf, {*groups, *others}):
         removed = groups.get(at, [])
         left -= len(removed)
         values = describe_values(expression, removed) if removed and expression else ""
-        holders = _holders(question, removed) if rule == "in-use" else ()
-        steps.append(
-            Step(
-                rule=rule,
-                where=where,
-                text=text,
-                removed=len(removed),
-                left=left,
-                values=values,
-                holders=holders,
-            )
+        if rule == "in-use" and text == "capacity":
+            values = _describe_left(question, leaf, removed)
+        holders = tuple(_name_holders(question, removed)) if rule == "in-use" else ()
+        steps[at] = Step(
+            rule=rule,
+            where=where,
+            text=text,
+            removed=len(removed),
+            left=left,
+            values=values,
+            holders=holders,
         )
+    told = []
+    for at, step in steps.items():
+        also = tuple(
+            _step_behind(question, leaf, steps[other], other, number, groups[at])
+            for other, number in behind.get(at, {}).items()
+        )
+        if step.removed or step.rule in ("class", "request"):
+            told.append(replace(step, also=also) if also else step)
     node = max(found.left, key=lambda name: found.left[name], default="")
     return RequestTree(
         claim=leaf.claim_name,
@@ -92,18 +109,41 @@ def make_tree(
         device_class=leaf.wanted.device_class.metadata.name or "",
         count=None if leaf.is_all else leaf.wanted.count,
         candidates=len(found.at),
-        steps=tuple(steps),
+        steps=tuple(told),
         left=left,
         node=node,
         most=found.left[node] if node else 0,
     )
 
 
-def _order(
-    leaf: Leaf, groups: dict[Progress, list[Published]]
-) -> Iterator[tuple[Rule, str, str, Progress, str]]:
+def _step_behind(
+    question: Question, leaf: Leaf, step: Step, at: Progress, number: int, devices: Sequence[Published]
+) -> Step:
+    """A step as what also keeps a *number* of some devices away."""
+    values, holders = "", tuple[str, ...]()
+    if step.rule == "in-use":
+        values = _describe_left(question, leaf, devices) if at.text == "capacity" else ""
+        holders = tuple(_name_holders(question, devices))
+    elif step.rule in ("class", "request"):
+        selectors = [each for _, several in selector_lists(leaf.wanted) for each in several]
+        clause = clauses_of(selectors[at.rank].expression)[at.clause]
+        values = describe_values(clause.expression, devices)
+    left = max(len(devices) - number, 0)
+    return replace(step, removed=number, left=left, values=values, holders=holders)
+
+
+def _describe_left(question: Question, leaf: Leaf, devices: Sequence[Published]) -> str:
+    """Tells what is left of the capacities of devices that have too little left."""
+    cluster = question.cluster
+    found = {
+        describe_left(leaf.wanted.capacity, each, cluster.state, cluster.variant) for each in devices
+    } - {""}
+    return join_values(sorted(found))
+
+
+def _order(leaf: Leaf, groups: Set[Progress]) -> Iterator[tuple[Rule, str, str, Progress, str]]:
     """Everything that devices can fail at, in order; clauses also where none fails."""
-    early: dict[int, Rule] = {NOWHERE: "no-node", REFUSED: "node", UNUSABLE_POOL: "pool"}
+    early: dict[int, Rule] = {OUTDATED: "pool", NOWHERE: "no-node", REFUSED: "node", UNUSABLE_POOL: "pool"}
     for at in sorted(each for each in groups if each.stage < CHECKED):
         yield early[at.stage], "", at.text, at, ""
     rank = 0
@@ -121,19 +161,26 @@ def _order(
         yield _RULES[Stage(at.stage - CHECKED)], "", at.text, at, ""
 
 
-def _holders(question: Question, devices: Sequence[Published]) -> tuple[str, ...]:
+def find_holders(question: Question, devices: Sequence[Published]) -> list[Holder]:
+    """The claims that have some devices, or draw on the counters of their pools."""
     wanted = {each.id for each in devices}
     pools = {each.pool for each in devices if each.device.consumes_counters}
-    found = [
+    return [
         holder
         for holder in question.holders
         if any(device in wanted or (device.driver, device.pool) in pools for device in holder.devices)
     ]
+
+
+def _name_holders(question: Question, devices: Sequence[Published]) -> Iterator[str]:
+    found = find_holders(question, devices)
     own = sum(holder.is_own for holder in found)
     named = [str(holder) for holder in found if not holder.is_own]
-    more = [f"{len(named) - _HELD_BY} more"] if len(named) > _HELD_BY else []
-    before = [f"{own} claim{'' if own == 1 else 's'} of the pods before"] if own else []
-    return (*named[:_HELD_BY], *more, *before)
+    yield from named[:_HELD_BY]
+    if len(named) > _HELD_BY:
+        yield f"{len(named) - _HELD_BY} more"
+    if own:
+        yield f"{own} claim{'' if own == 1 else 's'} of the pods before"
 
 
 class Survey:
@@ -158,10 +205,10 @@ class Survey:
         self._start()
         index = question.cluster.index
         for node in question.nodes:
-            if refusal := question.refusals.get(node.name):
+            if reasons := question.refusals.get(node.name):
                 for slice_ in index.relevant(node):
                     for each in index.devices(slice_):
-                        self._reach(each.id, Progress(REFUSED, text=refusal))
+                        self._reach(each.id, Progress(REFUSED, text=reasons[0]))
         for kind in kinds:
             checks = DeviceChecks(question.cluster, kind.first, question.declared_by(kind.first))
             ends = {leaf.key: self._ends(checks, leaf) for leaf in self._leaves}
@@ -176,20 +223,17 @@ class Survey:
             pool = pool_of(slice_)
             newest[pool] = max(newest[pool], slice_.spec.pool.generation)
         for slice_ in self._question.slices:
-            if slice_.spec.pool.generation == newest[pool_of(slice_)]:
-                where = (
-                    f"slices are for node {slice_.spec.node_name}"
-                    if slice_.spec.node_name
-                    else "slices are for other nodes"
-                )
-                for each in index.devices(slice_):
+            pool, generation = pool_of(slice_), slice_.spec.pool.generation
+            node = slice_.spec.node_name
+            text = f"slices are for node {node}, which is not there" if node else "slices are for other nodes"
+            at = Progress(NOWHERE, text=text)
+            if generation != newest[pool]:
+                text = f"of generation {generation} of resource pool {pool}, which has generation {newest[pool]} by now"
+                at = Progress(OUTDATED, text=text)
+            for each in index.devices(slice_):
+                if at.stage == NOWHERE or each.id not in self.devices:
                     self.devices[each.id] = each
-                    self._reach(
-                        each.id,
-                        Progress(
-                            NOWHERE, text=f"{where}, which is not there" if slice_.spec.node_name else where
-                        ),
-                    )
+                self._reach(each.id, at)
 
     def _reach(self, device: DeviceID, at: Progress) -> None:
         for found in self._found.values():
@@ -199,7 +243,9 @@ class Survey:
     def _ends(self, checks: DeviceChecks, leaf: Leaf) -> list[Progress]:
         """Where each device of a node ends for a request."""
         return [
-            Progress(PASSED) if result.stage is Stage.PASSED else self._place(checks, leaf, published, result)
+            Progress(PASSED)
+            if result.stage is Stage.PASSED
+            else next(find_places(checks, leaf, published, [result]))
             for (_, published), result in zip(checks.devices, checks.check_all(leaf), strict=True)
         ]
 
@@ -220,23 +266,6 @@ class Survey:
                 if at > found.at.get(published.id, NONE):
                     found.at[published.id] = at
             found.left[node.name] = left
-
-    def _place(self, checks: DeviceChecks, leaf: Leaf, published: Published, result: CheckResult) -> Progress:
-        if result.stage is not Stage.SELECTOR:
-            return Progress(CHECKED + result.stage, text=result.detail)
-        if result.is_error:
-            return Progress(CHECKED, result.rank, FAILED, result.detail)
-        return Progress(CHECKED, result.rank, self._clause(checks, leaf, published, result))
-
-    def _clause(self, checks: DeviceChecks, leaf: Leaf, published: Published, result: CheckResult) -> int:
-        """The first test of the selector that is false."""
-        selectors = dict(selector_lists(leaf.wanted))[result.owner]
-        selector = selectors[result.number]
-        clauses = clauses_of(selector.expression)
-        for number, clause in enumerate(clauses[:-1] if len(clauses) > 1 else ()):
-            if checks.evaluate(clause.expression, published) is False:
-                return number
-        return len(clauses) - 1
 
     def nearest(self) -> list[str]:
         """Names of nodes to which a pod may go, the one first that comes nearest."""
@@ -265,11 +294,22 @@ class Survey:
         """How many devices a request can have on a node."""
         return self._found[leaf.key].left[node]
 
-    def trees(self) -> tuple[RequestTree, ...]:
+    def trees(self, further: FurtherCauses) -> tuple[RequestTree, ...]:
         """One tree for each request and entry."""
         return tuple(
-            make_tree(self._question, leaf, self._found[leaf.key], self.devices) for leaf in self._leaves
+            make_tree(self._question, leaf, self._found[leaf.key], self.devices, further.behind(leaf))
+            for leaf in self._leaves
         )
+
+    def holders(self) -> list[Holder]:
+        """The claims that have devices which nothing else keeps from a request."""
+        devices = {
+            device
+            for found in self._found.values()
+            for device, at in found.at.items()
+            if at.stage == CHECKED + Stage.USED
+        }
+        return find_holders(self._question, [self.devices[each] for each in devices])
 
     def removed_by(self, leaf: Leaf) -> dict[tuple[int, int], list[Published]]:
         """By rank of a selector and number of its clause: the devices that fail there."""

@@ -47,6 +47,8 @@ from dra_infra.target import ClusterTarget
 STEPS_LIMIT: Final = 200_000
 """Steps of one search before it is given up; the scheduler has a limit of 10 s per node instead."""
 
+_TOO_LATE: Final = "devices are there, and the scheduler has to try so many others before them that it may give up: it stops after 10 s"
+
 _CLAIM: Final = "claim-{}-of-the-pod"
 """Claims are searched under these names, so that equal claims of other names share the answer."""
 _NAMED: Final = re.compile(r"claim-([0-9]+)-of-the-pod")
@@ -111,10 +113,16 @@ class Cluster:
         """Searches a node for devices of claims that are not allocated yet."""
         steps = _Steps(self._is_late)
         claims = _claims(demands)
-        outcome = self._allocator(demands, state).allocate(self.nodes[node], claims, is_cancelled=steps.count)
+        allocator = self._allocator(demands, state)
+        outcome = allocator.allocate(self.nodes[node], claims, is_cancelled=steps.count)
         if steps.why:
             return NotDecided("search-stopped", steps.why)
         if isinstance(outcome, Allocated):
+            again = _Steps(self._is_late)
+            if outcome.leaves_out and not allocator.answers_in_time(
+                self.nodes[node], claims, is_cancelled=again.count
+            ):
+                return NotDecided("search-stopped", again.why or _TOO_LATE)
             return self._choose(node, outcome.results)
         if isinstance(outcome, Cannot):
             return Impossible()

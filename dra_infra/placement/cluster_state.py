@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
+from dra_infra.kubernetes.api.label_selectors import matches_node_selector
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
 from dra_infra.kubernetes.scheduler.allocator import AllocatedState, DeviceID, PoolID
-from dra_infra.kubernetes.scheduler.label_selectors import matches_node_selector
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_resources import find_shortage
 from dra_infra.placement.cluster import Cluster, NodeShapes, Shapes
@@ -320,7 +320,11 @@ class ClusterState:
             # A device of one node: its name is all that the selector has.
             return frozenset((node,))
         manifest = selector.to_manifest()
-        return frozenset(number for number, each in enumerate(nodes) if matches_node_selector(manifest, each))
+        return frozenset(
+            number
+            for number, each in enumerate(nodes)
+            if matches_node_selector(manifest, each.labels, each.name)
+        )
 
 
 def choose(cluster: Cluster, entry: Entry, node: int, picks: Sequence[Pick]) -> list[DeviceChoice]:

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from dra_infra.output.wording import compress_names
 from dra_infra.placement.fillings import EqualPods, Filling, NodeKind
 from dra_infra.placement.free_fleet import FreeFleet
 from dra_infra.placement.placement import Shortage
+
+_SHOWN_NODES: Final = 3
+"""Names of nodes, or ranges of them, that a proof shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,9 @@ def prove_too_little(free: FreeFleet, pods: Sequence[EqualPods]) -> Shortage | N
         asked = sum(amount for _, amount in by)
         there = sum(free.amounts[node].get(name, 0) for node in nodes)
         if asked > there:
-            return Shortage(what=name, asked=asked, there=there, nodes=len(nodes), by=by)
+            return Shortage(
+                what=name, asked=asked, there=there, nodes=len(nodes), where=_show_nodes(free, nodes), by=by
+            )
     return None
 
 
@@ -85,7 +92,9 @@ def find_needs(kinds: Sequence[NodeKind], pods: Sequence[EqualPods]) -> list[Nee
     ]
 
 
-def prove_never(kinds: Sequence[NodeKind], pods: Sequence[EqualPods]) -> tuple[Shortage, ...]:
+def prove_never(
+    free: FreeFleet, kinds: Sequence[NodeKind], pods: Sequence[EqualPods]
+) -> tuple[Shortage, ...]:
     """What is short, each thing once, for all pods or some of them; empty when counting proves nothing.
 
     Some of them are those that can only go where one of them can (Hall's condition), and each by itself.
@@ -104,19 +113,30 @@ def prove_never(kinds: Sequence[NodeKind], pods: Sequence[EqualPods]) -> tuple[S
             of_group = need.only_for(group)
             asked, there = of_group.asked(pods), of_group.most(kinds)
             if asked > there and need.name not in short:
+                serving = [
+                    node for kind in kinds if any(map(of_group.held, kind.fillings)) for node in kind.nodes
+                ]
                 short[need.name] = Shortage(
                     what=need.name,
                     asked=asked,
                     there=there,
-                    nodes=sum(len(kind.nodes) for kind in kinds if any(map(of_group.held, kind.fillings))),
+                    nodes=len(serving),
+                    where=_show_nodes(free, serving),
                     by=tuple(
-                        (str(each), amount * each.count)
+                        (str(owner), amount * number)
                         for amount, each in zip(of_group.amounts, pods, strict=True)
                         if amount
+                        for owner, _, number in each.members
                     ),
                 )
     # That nodes hold too few pods follows from what these take; it says something only where nothing else is short.
     return tuple(each for each in short.values() if each.what != "pods") or tuple(short.values())
+
+
+def _show_nodes(free: FreeFleet, nodes: Sequence[int]) -> str:
+    """The names of nodes, in the order of the fleet."""
+    names = [free.cluster.nodes[node].name for node in sorted(nodes)]
+    return compress_names(names, most=_SHOWN_NODES, of_nodes=True)
 
 
 def is_open(kind: NodeKind, which: int) -> bool:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dra_infra.explanation import NodeReason
+from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, PlacedPods, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import find_shortage, show_amount
 from dra_infra.placement.cluster import Cluster
@@ -412,13 +412,20 @@ class FirstFit:
 
     def place_on_each(self, plan: PodPlan) -> Iterator[PlacedPod]:
         """Place a pod of a DaemonSet on each node that takes it."""
-        for node, refusal in enumerate(self._free.refusals(plan)):
-            left = self.state.nodes_for(plan)
-            if refusal or (left is not None and node not in left):
-                continue
-            if not any(True for _ in self.state.open_nodes(plan, [node])):
-                continue
-            self._on_attempt()
-            outcome = self.state.attempt(plan, node)
-            if isinstance(outcome, Chosen):
-                yield PlacedPod(node, outcome, self.state.commit(plan, node, outcome))
+        for node in range(len(self._free.cluster.nodes)):
+            pod = self.place_at(plan, node)
+            if pod is not None:
+                yield pod
+
+    def place_at(self, plan: PodPlan, node: int) -> PlacedPod | None:
+        """Place one pod on this node; None when the node does not take it."""
+        left = self.state.nodes_for(plan)
+        if self._free.refusals(plan)[node] or (left is not None and node not in left):
+            return None
+        if not any(True for _ in self.state.open_nodes(plan, [node])):
+            return None
+        self._on_attempt()
+        outcome = self.state.attempt(plan, node)
+        if not isinstance(outcome, Chosen):
+            return None
+        return PlacedPod(node, outcome, self.state.commit(plan, node, outcome))

@@ -20,15 +20,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_claim
 from dra_infra.kubernetes.scheduler.extended_resources import GATE
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods, Taken
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
+from dra_infra.output.wording import count_of
 from dra_infra.placement.cluster import Cluster, newest_release
 from dra_infra.placement.cluster_state import InUse
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
@@ -87,7 +88,7 @@ class ObjectMakers:
                 number = number if number is None else most
                 if refusal:
                     alone, why = self.count_alone(each.owner, plan, wanted)
-                    beside = f"{each.owner} gets {most} of {wanted} pods beside the others: {refusal}"
+                    beside = f"{each.owner} gets {most:,} of {count_of(wanted, 'pod')} beside the others: {refusal}"
                     refused[each.owner] = (
                         f"{each.owner}: {show_refusal(alone, wanted, why)}" if why else beside
                     )
@@ -130,7 +131,9 @@ def find_workload(objects: ProgramObjects, owner: ObjectRef) -> Workload | None:
 
 def show_refusal(number: int, wanted: int, refusal: str) -> str:
     """`3 of 4 pods are made: a pod is refused, for ResourceQuota ml/team allows 3 of pods, ...`."""
-    return f"{number} of {wanted} pods are made: {refusal}"
+    return (
+        f"{number:,} of {count_of(wanted, 'pod')} {'is' if 1 in (number, wanted) else 'are'} made: {refusal}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +172,7 @@ def open_program(
     claim: ObjectRef | None = None,
     is_late: Callable[[], bool] | None = None,
     kinds: WorkloadKinds | None = None,
+    bystanders_alone: bool = False,
 ) -> OpenProgram:
     """Read what a program asks for, and open the fleet for it.
 
@@ -180,11 +184,12 @@ def open_program(
         claim: Place a pod with this claim or claim template alone; None takes all workloads.
         is_late: Asked during searches; once true, what is not answered by then is not decided.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        bystanders_alone: Whether workloads without claims are placed where there are no others too.
     """
-    objects = ProgramObjects(manifests, fleet.classes, release or newest_release(), taken.policies, kinds)
+    objects = ProgramObjects(manifests, fleet.classes, release or newest_release(), taken, kinds)
     workloads, notes = find_workloads(objects) if claim is None else ([plan_claim(objects, claim)], [])
     cluster = Cluster(fleet, objects.release, is_late, objects=objects.policies)
-    others = find_bystanders(objects) if workloads and claim is None else []
+    others = find_bystanders(objects) if (workloads or bystanders_alone) and claim is None else []
     shapes, aside = (
         {each.owner: each.plan.shape for each in found if isinstance(each.plan, PodPlan)}
         for found in (workloads, others)
@@ -192,7 +197,6 @@ def open_program(
     keeps_off = any(shape.apart for shape in (*shapes.values(), *aside.values()))
     free = FreeFleet(cluster, taken, objects.namespaces, keeps_off=keeps_off)
     running = None if taken.pods is None else free.running
-    settled = [_settle(each, shapes, aside, running, objects.namespaces) for each in workloads]
     beside: list[Workload] = []
     left_out: list[Workload] = []
     for each in others:
@@ -203,6 +207,10 @@ def open_program(
             )
         else:
             beside.append(_settle(each, {**shapes, **aside}, {}, running, objects.namespaces))
+    # Pods of bystanders are there for those that want to be near them; of what is left out there are none.
+    absent = {each.owner: aside.pop(each.owner) for each in left_out if each.owner in aside}
+    there = {**shapes, **aside}
+    settled = [_settle(each, there, absent, running, objects.namespaces) for each in workloads]
     return OpenProgram(objects, settled, beside, left_out, free, notes)
 
 
@@ -239,6 +247,17 @@ def without_affinity(plan: PodPlan) -> PodPlan:
     """The plan of pods that go anywhere as far as required affinity is concerned."""
     shape = plan.shape
     return replace(plan, shape=replace(shape, near=(), key=json.dumps(["not near", shape.key])))
+
+
+def without_absent(workloads: Sequence[Workload]) -> list[Workload]:
+    """The workloads, those without required affinity of which all that it names are others than these."""
+    owners = {each.owner for each in workloads}
+    return [
+        replace(each, plan=plan_alone(each, each.plan), affinity_to=())
+        if isinstance(each.plan, PodPlan) and owners.isdisjoint(each.affinity_to)
+        else each
+        for each in workloads
+    ]
 
 
 def _settle(

@@ -154,7 +154,7 @@ def _pack(free: FreeFleet, states: States, first: Order, arriving: Sequence[Equa
         arriving: All pods, numbered as in the states, and then those that the states leave out.
     """
     pods, kinds = states.pods, states.kinds
-    short = prove_never(kinds, pods)
+    short = prove_never(free, kinds, pods)
     if short:
         return JointVerdict(verdict="never", reasons=(str(short[0]),), fails=first, shortages=short)
     if not has_solver():
@@ -212,7 +212,7 @@ def _walk(
     """The verdict where nodes hang together, by walking through the states of the platform."""
     ends = walk(free, pods, is_late)
     works = works or ends.full
-    told = f"{ends.states:,} states of the platform were walked through"
+    told = f"{count_of(ends.states, 'state')} of the platform {'was' if ends.states == 1 else 'were'} walked through"
     more = f"{told}, and there are more: what its pods need is not on one node alone"
     if works and ends.short:
         return JointVerdict(
@@ -224,7 +224,9 @@ def _walk(
         )
     if works:
         return JointVerdict(
-            verdict="always", reasons=(f"{told}: all end with every pod placed",), works=works
+            verdict="always",
+            reasons=(f"{told}: {'it ends' if ends.states == 1 else 'all end'} with every pod placed",),
+            works=works,
         )
     return JointVerdict(
         verdict="never", reasons=(f"{told}: none ends with every pod placed",), fails=ends.short

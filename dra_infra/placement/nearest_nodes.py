@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -54,15 +54,18 @@ class NearestNode:
         return f"it asks for {said}: {missing:,} {'is' if missing == 1 else 'are'} missing"
 
 
-def find_nearest_node(free: FreeFleet, state: ClusterState, plan: PodPlan) -> NearestNode | None:
+def find_nearest_node(
+    free: FreeFleet, state: ClusterState, plan: PodPlan, among: Collection[int] | None = None
+) -> NearestNode | None:
     """Find the node that comes nearest to taking a pod; None where no node takes it even while nothing else runs.
 
     Args:
         free: The fleet while nothing else runs.
         state: The fleet as it is, on which no node takes the pod.
         plan: What the pod asks for.
+        among: The numbers of the nodes that are looked at; None for all.
     """
-    candidates = free.answer(plan).candidates
+    candidates = [each for each in free.answer(plan).candidates if among is None or each in among]
     found: list[NearestNode] = []
     seen: set[Hashable] = set()
     for number in candidates:

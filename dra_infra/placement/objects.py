@@ -8,13 +8,14 @@ from typing import Any
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
 from dra_infra.kubernetes.scheduler.extended_resources import ServedResources
-from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.placement.demand import Demand, Undecided, find_classes, read_demand
 from dra_infra.program_objects import UNKNOWN
 from dra_infra.specs.compute_domains import channel_template
@@ -27,7 +28,7 @@ class ProgramObjects:
         manifests: The objects of the program.
         shipped: Classes of the fleet.
         release: The server that stores them.
-        others: Namespaces, LimitRanges, quotas and RuntimeClasses of others.
+        taken: With namespaces, LimitRanges, quotas, RuntimeClasses and claim templates of others.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
 
@@ -36,13 +37,13 @@ class ProgramObjects:
         manifests: Iterable[Mapping[str, Any]],
         shipped: Sequence[DeviceClass],
         release: Release,
-        others: Sequence[Mapping[str, Any]] = (),
+        taken: Taken = NOTHING_TAKEN,
         kinds: WorkloadKinds | None = None,
     ) -> None:
         self.kinds = kinds or workload_kinds()
         self.manifests = list(manifests)
         self.release = release
-        self.policies = [*others, *self.manifests]
+        self.policies = [*taken.policies, *self.manifests]
         """Objects among which those are that add to pods, bound them, or say what namespaces are."""
         self.admission = PodAdmission(self.policies)
         self.namespaces = Namespaces(self.policies)
@@ -51,7 +52,8 @@ class ProgramObjects:
         }
         self._claims: dict[tuple[str, str], list[tuple[str, Mapping[str, Any]]]] = {}
         self._demands: dict[ObjectRef, Demand | Undecided] = {}
-        for manifest in self.manifests:
+        # The program's own come first, for of two with one name the first is found.
+        for manifest in (*self.manifests, *taken.templates):
             kind, (namespace, name) = str(manifest.get("kind")), identity_of(manifest)
             if kind == "DeviceClass":
                 self.classes[name] = manifest

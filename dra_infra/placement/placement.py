@@ -209,6 +209,7 @@ class Shortage:
         asked: What all pods that compete for it need, in `what`'s unit: devices, pods, millicores of `cpu`, bytes of `memory`.
         there: The most that nodes can give at once, in the same unit.
         nodes: How many nodes can give any of it.
+        where: The names of these, some of them where they are many: `hgx-h100-0..1`.
         by: Who asks, with the amount.
     """
 
@@ -216,6 +217,7 @@ class Shortage:
     asked: int
     there: int
     nodes: int
+    where: str = ""
     by: tuple[tuple[str, int], ...] = ()
 
     def show(self, amount: int) -> str:
@@ -227,7 +229,14 @@ class Shortage:
     def to_data(self) -> dict[str, object]:
         """The shortage as JSON has it."""
         by = [{"who": who, "amount": amount} for who, amount in self.by]
-        return {"what": self.what, "asked": self.asked, "there": self.there, "nodes": self.nodes, "by": by}
+        return {
+            "what": self.what,
+            "asked": self.asked,
+            "there": self.there,
+            "nodes": self.nodes,
+            "where": self.where,
+            "by": by,
+        }
 
     def __str__(self) -> str:
         # The largest, where there are too many to read; else all, in the order of the pods.
@@ -237,7 +246,7 @@ class Shortage:
             rest = sum(amount for _, amount in self.by) - sum(amount for _, amount in shown)
             parts.append(f"{self.show(rest)} by others")
         who = f" ({', '.join(parts)})" if parts else ""
-        nodes = count_of(self.nodes, "node")
+        nodes = count_of(self.nodes, "node") + (f" ({self.where})" if self.where else "")
         return f"{self.show(self.asked)} asked{who}; {nodes} can serve pods that ask for {self.show(self.there)} at once"
 
 

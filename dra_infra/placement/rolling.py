@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import FirstFit, FreeFleet, PlacedPod
-from dra_infra.placement.joint import in_order, open_program
+from dra_infra.placement.joint import in_order, open_program, without_absent
 from dra_infra.placement.nearest_nodes import NearestNode, find_nearest_node
 
 MAX_EFFORT: Final = 300_000
@@ -32,6 +32,8 @@ class Rollover:
         surge: Pods on top of *replicas* meanwhile.
         unavailable: Pods that may be missing meanwhile.
         kept: Old pods that stay as they are: the partition of a StatefulSet.
+        on_each: One pod on each node, exchanged there, as those of a DaemonSet; with a surge the new one comes first. The
+            other numbers are not looked at.
     """
 
     old: ObjectRef
@@ -41,6 +43,7 @@ class Rollover:
     surge: int
     unavailable: int
     kept: int = 0
+    on_each: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +80,8 @@ def step_rollovers(
     Every pod of the objects has its place first, by first fit, and keeps it until it is stopped. Then, round by round,
     each Deployment starts what `replicas + surge` allows, and stops what runs above `replicas - unavailable`; a new pod
     without a place counts for the first, not for the second. A StatefulSet is one with no surge, one pod at a time.
-    Upstream: reconcileNewReplicaSet and reconcileOldReplicaSets in pkg/controller/deployment/rolling.go.
+    Upstream: reconcileNewReplicaSet and reconcileOldReplicaSets in pkg/controller/deployment/rolling.go. A DaemonSet
+    exchanges the pod of each node on that node: rollingUpdate in pkg/controller/daemon/update.go.
 
     Args:
         manifests: The objects of both sides, with different names for the two generations.
@@ -91,13 +95,15 @@ def step_rollovers(
         Progress by `Rollover.new`; without those that cannot be decided, and empty when there are too many steps.
     """
     opened = open_program(manifests, fleet, taken, release, kinds=kinds)
-    ordered = (opened.workloads[number] for number in in_order(opened.workloads))
+    # Pods without claims are not followed, so nobody is held to be near them.
+    held = without_absent(opened.workloads)
+    ordered = (held[number] for number in in_order(held))
     workloads = {each.owner: each for each in ordered}
     moving = [each for each in rollovers if _is_decided(workloads, each)]
     board = _Board(opened.free)
     try:
         _fill(board, workloads, moving, {each.new for each in rollovers})
-        steps = [_Step(each, board, workloads) for each in moving]
+        steps = [_start(each, board, workloads) for each in moving]
         # All take their step before it is asked whether one moved.
         while sum(step.take() for step in steps):
             pass
@@ -142,15 +148,14 @@ def _fill(
 class _Step:
     """One rollover on its way."""
 
-    def __init__(self, rollover: Rollover, board: _Board, workloads: Mapping[ObjectRef, Workload]) -> None:
+    def __init__(self, rollover: Rollover, board: _Board, new: Workload, old: Workload | None) -> None:
         self.rollover = rollover
         self.started = 0
         self._board = board
-        plan = workloads[rollover.new].plan
-        assert isinstance(plan, PodPlan)  # noqa: S101  (only what is decided steps)
-        self._plan = plan
+        assert isinstance(new.plan, PodPlan)  # noqa: S101  (only what is decided steps)
+        self._plan = new.plan
         # Old pods without claims hold nothing that is followed here.
-        self._left = board.count(rollover.old) if rollover.old in workloads else rollover.running
+        self._left = rollover.running if old is None else len(board.nodes_of(rollover.old))
 
     def progress(self) -> Progress:
         """How far it has come."""
@@ -179,6 +184,45 @@ class _Step:
         return moved
 
 
+class _NodeByNode:
+    """A rollout on its way that exchanges the pod of each node on that node."""
+
+    def __init__(self, rollover: Rollover, board: _Board, new: Workload, old: Workload | None) -> None:
+        self.rollover = rollover
+        self._board = board
+        assert isinstance(new.plan, PodPlan)  # noqa: S101  (only what is decided steps)
+        self._plan = new.plan
+        # Where the new pods may not go, the old ones only stop.
+        may_go = board.open_to(new.plan)
+        self._waiting = (
+            may_go if old is None else [each for each in board.nodes_of(rollover.old) if each in may_go]
+        )
+        self._wanted = len(self._waiting)
+
+    def progress(self) -> Progress:
+        """How far it has come."""
+        progress = Progress(started=self._wanted - len(self._waiting), wanted=self._wanted)
+        if progress.ends:
+            return progress
+        return replace(progress, nearest=self._board.find_nearest_node(self._plan, self._waiting))
+
+    def take(self) -> bool:
+        """Exchange the pods that can be now, of all nodes in one step; whether anything moved."""
+        told = self.rollover
+        if not told.surge:
+            self._board.stop_at(told.old, set(self._waiting))
+        placed = {node for node in self._waiting if self._board.place_at(told.new, self._plan, node)}
+        if told.surge:
+            self._board.stop_at(told.old, placed)
+        self._waiting = [node for node in self._waiting if node not in placed]
+        return bool(placed)
+
+
+def _start(rollover: Rollover, board: _Board, workloads: Mapping[ObjectRef, Workload]) -> _Step | _NodeByNode:
+    new, old = workloads[rollover.new], workloads.get(rollover.old)
+    return _NodeByNode(rollover, board, new, old) if rollover.on_each else _Step(rollover, board, new, old)
+
+
 class _Board:
     """Pods and where they are; a pod that stays keeps its devices."""
 
@@ -188,8 +232,13 @@ class _Board:
         self._pods: list[tuple[ObjectRef, PodPlan, PlacedPod]] = []
         self._effort = 0
 
-    def count(self, owner: ObjectRef) -> int:
-        return sum(pod[0] == owner for pod in self._pods)
+    def nodes_of(self, owner: ObjectRef) -> list[int]:
+        """The node of each pod of *owner*."""
+        return [pod.node for whose, _, pod in self._pods if whose == owner]
+
+    def open_to(self, plan: PodPlan) -> list[int]:
+        """The nodes that let such pods in."""
+        return [node for node, refusal in enumerate(self._free.refusals(plan)) if not refusal]
 
     def place(self, owner: ObjectRef, plan: PodPlan) -> bool:
         """Give one pod the first node that takes it; what refused a pod refuses the next, until one is stopped."""
@@ -199,9 +248,16 @@ class _Board:
         self._pods.append((owner, plan, pod))
         return True
 
-    def find_nearest_node(self, plan: PodPlan) -> NearestNode | None:
+    def place_at(self, owner: ObjectRef, plan: PodPlan, node: int) -> bool:
+        """Place one pod on this node, if it takes it."""
+        pod = self._fit.place_at(plan, node)
+        if pod is not None:
+            self._pods.append((owner, plan, pod))
+        return pod is not None
+
+    def find_nearest_node(self, plan: PodPlan, among: Sequence[int] | None = None) -> NearestNode | None:
         """The node that comes nearest to taking a pod that none takes now."""
-        return find_nearest_node(self._free, self._fit.state, plan)
+        return find_nearest_node(self._free, self._fit.state, plan, among)
 
     def place_on_each(self, owner: ObjectRef, plan: PodPlan) -> None:
         """Place the pods of a DaemonSet."""
@@ -210,7 +266,17 @@ class _Board:
     def stop(self, owner: ObjectRef, number: int) -> None:
         """Stop the last pods of *owner*; the others stay where they are."""
         positions = [index for index, pod in enumerate(self._pods) if pod[0] == owner]
-        gone = set(positions[-number:])
+        self._remove(set(positions[-number:]))
+
+    def stop_at(self, owner: ObjectRef, nodes: Set[int]) -> None:
+        """Stop the pods of *owner* on these nodes."""
+        self._remove(
+            {at for at, (whose, _, pod) in enumerate(self._pods) if whose == owner and pod.node in nodes}
+        )
+
+    def _remove(self, gone: Set[int]) -> None:
+        if not gone:
+            return
         self._pods = [pod for index, pod in enumerate(self._pods) if index not in gone]
         self._fit = FirstFit(self._free, self._spend)
         for _, plan, pod in self._pods:

@@ -27,6 +27,7 @@ from dra_infra.placement.joint import (
     place_together,
     plan_alone,
     show_refusal,
+    without_absent,
 )
 from dra_infra.placement.joint_verdict import judge_jointly
 from dra_infra.placement.objects import ProgramObjects
@@ -53,6 +54,7 @@ def place(
     is_late: Callable[[], bool] | None = None,
     with_headroom: bool = False,
     kinds: WorkloadKinds | None = None,
+    bystanders_alone: bool = False,
 ) -> Placement:
     """Where the pods of a program can go.
 
@@ -66,12 +68,15 @@ def place(
         is_late: Asked during searches; once true, what is not answered by then is `not-decided`.
         with_headroom: Whether to count what is left per class and MIG profile, before and after.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        bystanders_alone: Whether the joint verdict is on workloads without claims where there are no others too.
 
     Returns:
         One answer per workload whose pods use claims. Nothing is raised for what a program or fleet holds: what
         cannot be answered is `not-decided` with its reason.
     """
-    opened = open_program(manifests, fleet, taken, release, is_late=is_late, kinds=kinds)
+    opened = open_program(
+        manifests, fleet, taken, release, is_late=is_late, kinds=kinds, bystanders_alone=bystanders_alone
+    )
     objects, workloads, free = opened.objects, opened.workloads, opened.free
     makers = ObjectMakers(opened, taken.made)
     scheduler = _Scheduler(free, makers, is_late)
@@ -207,7 +212,7 @@ class _Scheduler:
         for owner, numbers in gangs.items():
             if len(numbers) < 2:
                 continue
-            joint = self._judge_beside(_without_others([workloads[number] for number in numbers]))
+            joint = self._judge_beside(without_absent([workloads[number] for number in numbers]))
             if joint.works is not None:
                 continue
             verdict: FitVerdict = "does-not-fit" if joint.verdict == "never" else "not-decided"
@@ -259,17 +264,6 @@ class _Scheduler:
         if finding is None:
             finding = self._findings[entries, key] = self.free.explain(plan, node)
         return finding
-
-
-def _without_others(gang: Sequence[Workload]) -> list[Workload]:
-    """The parts of a gang, held to required affinity for pods of each other, and not for pods of other workloads."""
-    owners = {each.owner for each in gang}
-    return [
-        replace(each, plan=plan_alone(each, each.plan), affinity_to=())
-        if isinstance(each.plan, PodPlan) and owners.isdisjoint(each.affinity_to)
-        else each
-        for each in gang
-    ]
 
 
 def _judge(

@@ -15,6 +15,7 @@ from typing import Any, Final
 from dra_infra.errors import FleetError, InvalidSpecError, Problem
 from dra_infra.kubernetes.api.device_taints import DeviceTaint
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.metadata import kind_of
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, renamed_node, renamed_slice
 
@@ -213,7 +214,9 @@ def scale(
         InvalidSpecError: `scale-unknown`, `scale-number`; all at once.
     """
     scaled = list(manifests)
-    known = {_call(manifest): index for index, manifest in enumerate(manifests) if _kind(manifest) in _FIELDS}
+    known = {
+        _call(manifest): index for index, manifest in enumerate(manifests) if kind_of(manifest) in _FIELDS
+    }
     problems: list[Problem] = []
     notes: list[str] = []
     for target, number in wanted.items():
@@ -240,7 +243,7 @@ def scale(
 
 def _set(manifests: list[Mapping[str, Any]], index: int, number: int) -> Any:
     manifest = copy.deepcopy(dict(manifests[index]))
-    *steps, last = _FIELDS[_kind(manifest)]
+    *steps, last = _FIELDS[kind_of(manifest)]
     holder: Any = manifest
     for step in steps:
         if not isinstance(holder.get(step), dict):
@@ -272,7 +275,7 @@ def _unknown(target: str, number: int, known: Sequence[str]) -> Problem:
 def _call(manifest: Mapping[str, Any]) -> str:
     metadata = manifest.get("metadata")
     holder: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
-    return f"{holder.get('namespace') or 'default'}/{_kind(manifest).lower()}/{holder.get('name')}"
+    return f"{holder.get('namespace') or 'default'}/{kind_of(manifest).lower()}/{holder.get('name')}"
 
 
 def _is_called(name: str, target: str) -> bool:
@@ -280,7 +283,3 @@ def _is_called(name: str, target: str) -> bool:
     return f"{kind.lower()}/{rest}" in (name, name.split("/", 1)[1]) or (
         "/" in kind and f"{kind.rpartition('/')[0]}/{kind.rpartition('/')[2].lower()}/{rest}" == name
     )
-
-
-def _kind(manifest: Mapping[str, Any]) -> str:
-    return str(manifest.get("kind"))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.workload_kinds import PodClaimEntry, PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import (
@@ -343,4 +343,4 @@ def _find_twice(entries: Sequence[Entry], owner: ObjectRef) -> list[Reason]:
 
 def _ref(manifest: Mapping[str, Any]) -> ObjectRef:
     namespace, name = identity_of(manifest)
-    return ObjectRef(kind=str(manifest.get("kind")), name=name, namespace=namespace)
+    return ObjectRef(kind=kind_of(manifest), name=name, namespace=namespace)

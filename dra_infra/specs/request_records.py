@@ -297,7 +297,7 @@ def _check_count(count: object) -> Iterator[Problem]:
 
 
 def _compile_tolerations(tolerations: object) -> tuple[list[Problem], list[DeviceToleration]]:
-    example = 'write tolerations=[dra.Toleration(key="gpu.nvidia.com/xid")]'
+    example = 'write tolerations=[dra.Toleration(key="gpu.nvidia.com/xid", effect="NoSchedule")]'
     if not isinstance(tolerations, Sequence) or not is_list(tolerations):
         return [wrong_type("tolerations", tolerations, "a list of tolerations", example)], []
     problems: list[Problem] = []

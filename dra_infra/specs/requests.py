@@ -27,6 +27,9 @@ class NamedClass:
     configs: Sequence[DeviceConfig] = ()
     """The configs of the class, as far as they are known."""
 
+    extended_resource_name: str | None = None
+    """What pods may ask for in place of a claim; None where there is no such name, or it is not known."""
+
 
 @dataclass(frozen=True)
 class ClassRef(NamedClass):
@@ -62,7 +65,7 @@ class Toleration:
         key: Key of the taint, `"gpu.nvidia.com/xid"`; empty matches all keys, and needs `operator="Exists"`.
         operator: `Exists` for any value, `Equal` for *value*.
         value: Value of the taint under `Equal`.
-        effect: `NoSchedule` or `NoExecute`; None matches both.
+        effect: `NoSchedule` or `NoExecute`; None matches both for the scheduler, and does not keep pods from being evicted.
         seconds: How long a taint `NoExecute` is tolerated; None for ever.
     """
 

@@ -1,16 +1,17 @@
-"""The real controllers of LeaderWorkerSet, JobSet and TrainJob beside a control plane, with their webhooks on loopback."""
+"""The real controllers of LeaderWorkerSet, JobSet, TrainJob and Kueue beside a control plane, with their webhooks on loopback."""
 
 from __future__ import annotations
 
 import base64
 import secrets
+import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import pytest
@@ -36,15 +37,21 @@ class Controller:
         module: Go module of its definitions and webhooks.
         configuration: apiVersion of the file that configures it.
         certificates: The part of that file about certificates that it makes itself.
+        below_tmp: Whether it looks for its certificate below /tmp where it is not told otherwise.
+        settings: More of that file.
+        below_etc: Folder below /etc in which it looks for a certificate, and nowhere else.
     """
 
     binary: str
     module: str
     configuration: str
     certificates: str = "internalCertManagement"
+    below_tmp: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    below_etc: str | None = None
 
 
-LWS: Final = Controller("lws-controller", "sigs.k8s.io/lws", "config.lws.x-k8s.io/v1alpha1")
+LWS: Final = Controller("lws-controller", "sigs.k8s.io/lws", "config.lws.x-k8s.io/v1alpha1", below_tmp=True)
 JOBSET: Final = Controller("jobset-controller", "sigs.k8s.io/jobset", "config.jobset.x-k8s.io/v1alpha1")
 TRAINER: Final = Controller(
     "trainer-controller-manager",
@@ -54,14 +61,36 @@ TRAINER: Final = Controller(
 )
 
 
+def kueue(mappings: Sequence[Mapping[str, Any]]) -> Controller:
+    """The controller of Kueue, which counts devices by *mappings* and queues Jobs; of its gates, also that of shares of devices."""
+    return Controller(
+        "kueue",
+        "sigs.k8s.io/kueue",
+        "config.kueue.x-k8s.io/v1beta2",
+        below_tmp=True,
+        settings={
+            "integrations": {"frameworks": ["batch/job"]},
+            "resources": {"deviceClassMappings": list(mappings)},
+            # Visibility is an API server of its own, with a port that is always the same.
+            "featureGates": {"KueueDRAIntegrationConsumableCapacity": True, "VisibilityOnDemand": False},
+        },
+        # For metrics, which are not served: it reads the certificate all the same.
+        below_etc="kueue/metrics/certs",
+    )
+
+
 @contextmanager
 def running_controllers(
-    plane: ControlPlane, api: Api, binaries: Callable[[str], Path], folder: Path
+    plane: ControlPlane,
+    api: Api,
+    binaries: Callable[[str], Path],
+    folder: Path,
+    controllers: Sequence[Controller] = (LWS, JOBSET, TRAINER),
 ) -> Iterator[None]:
     """Install the definitions of all, run them as the administrator, and send them what their webhooks are for."""
     supervision = Supervision()
     try:
-        for controller in (LWS, JOBSET, TRAINER):
+        for controller in controllers:
             _start(controller, plane, api, binaries(controller.binary), folder, supervision)
         yield
     finally:
@@ -84,8 +113,7 @@ def _start(
     # Where a controller looks that is not told: below its folder for temporary files.
     certificate = _make_certificate(home / "k8s-webhook-server" / "serving-certs", host)
     webhook = {"host": host, "port": _PORT}
-    if controller is LWS:
-        # The only one that looks below /tmp itself.
+    if controller.below_tmp:
         webhook["certDir"] = str(certificate.parent)
     configuration = {
         "apiVersion": controller.configuration,
@@ -95,12 +123,20 @@ def _start(
         "health": {"healthProbeBindAddress": "0"},
         "metrics": {"bindAddress": "0"},
         "webhook": webhook,
+        **controller.settings,
     }
     file = home / "configuration.yaml"
     file.write_text(yaml.safe_dump(configuration))
+    command = [str(binary), f"--config={file}"]
+    if controller.below_etc is not None:
+        shutil.copytree(certificate.parent, home / "etc" / controller.below_etc)
+        # The machine's /etc stays as it is: this one is laid over it, and only the controller sees it.
+        lay_over = 'mount -t overlay overlay -o "lowerdir=$0:/etc" /etc && exec "$@"'
+        over = ["unshare", "--map-root-user", "--mount", "sh", "-c", lay_over, str(home / "etc")]
+        command = [*over, *command]
     supervision.start(
         controller.binary,
-        [str(binary), f"--config={file}"],
+        command,
         environment={"KUBECONFIG": str(plane.kubeconfig), "TMPDIR": str(home)},
     )
     _wait_until_served(host, certificate.read_text(), supervision)

@@ -26,7 +26,7 @@ from tests.e2e.kinds.schemas import (
     object_with,
     served_versions,
 )
-from tests.e2e.platform.charts import find_testdata
+from tests.e2e.platform.charts import TESTDATA, find_testdata
 from tools.workload_crds import Manifest
 
 pytestmark = pytest.mark.e2e
@@ -131,7 +131,7 @@ def versions(kind: WorkloadKind, served: dict[str, list[Served]]) -> list[Served
     if not found and key_of(kind) in UNDEFINED:
         pytest.skip(f"{key_of(kind)}: {UNDEFINED[key_of(kind)]}")
     if key_of(kind) in IN_TEST_DATA and not find_testdata(os.environ):
-        pytest.skip(f"{key_of(kind)}: its definition is in the test data")
+        pytest.skip(f"{key_of(kind)}: its definition is in the test data: set {TESTDATA}")
     return found
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -22,9 +23,11 @@ from tests.e2e.scheduler.objects import (
 from tests.e2e.scheduler.objects import node as make_node
 from tests.e2e.scheduler.objects import pod as make_pod
 from tests.e2e.scheduler.scenario import Scenario
-from tools.cluster import Api, Manifest, create_fleet, kind_of
+from tools.cluster import Api, ApiError, Manifest, create_fleet, kind_of
+from tools.cluster.api import PATIENCE
 
 CLAIM: Final = f"{DRA}/ResourceClaim"
+QUOTA: Final = "v1/ResourceQuota"
 ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
 HOSTNAME: Final = "kubernetes.io/hostname"
 PROBE: Final = "probe"
@@ -63,6 +66,9 @@ class Stage:
     def __init__(self, api: Api) -> None:
         self.api = api
         self._namespaces: set[str] = set()
+        self._used: dict[tuple[str, str], Manifest] = {}
+        self.refused: set[tuple[str, str]] = set()
+        """Namespace and name of each claim of the scenario that a quota refused."""
 
     def prepare(self) -> None:
         """Make the namespace of scenarios, for those who ask the server before they set one."""
@@ -81,11 +87,16 @@ class Stage:
         try:
             for each in scenario.fleet:
                 made += create_fleet(self.api, [each])
+            quotas = [each for each in scenario.objects if kind_of(each) == QUOTA]
+            made += self._set_quotas(quotas)
             for each in scenario.objects:
-                made.append(self.api.create(each))
+                if each not in quotas and (created := self._try_create(each)):
+                    made.append(created)
+            self._used = {_name(each): self._used_of(each) for each in quotas}
             made += self._probe()
             yield
         finally:
+            self._used, self.refused = {}, set()
             for each in reversed(made):
                 self._delete(kind_of(each), each["metadata"]["name"], each["metadata"].get("namespace"))
             for each in made:
@@ -112,7 +123,7 @@ class Stage:
         """
         name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
         self.api.create(pod)
-        seen = self.api.wait_until("v1/Pod", name, _is_decided, namespace=namespace, timeout=SETTLE_SECONDS)
+        seen = self.api.wait_until("v1/Pod", name, is_decided, namespace=namespace, timeout=SETTLE_SECONDS)
         condition = scheduled_condition(seen)
         return Verdict(
             pod=seen,
@@ -135,6 +146,16 @@ class Stage:
             namespace=namespace,
         )
 
+    def wait_until_returned(self) -> None:
+        """Wait until quotas are used as they were before the first pod came."""
+        for namespace, name in self._used:
+            self.api.wait_until(
+                QUOTA,
+                name,
+                lambda seen: seen["status"]["used"] == self._used[_name(seen)],
+                namespace=namespace,
+            )
+
     def allocations(self) -> list[Manifest]:
         """`status.allocation` of every claim of the cluster that has one."""
         return [
@@ -142,6 +163,44 @@ class Stage:
             for each in self.api.list(CLAIM)
             if "allocation" in each.get("status", {})
         ]
+
+    def _set_quotas(self, quotas: Sequence[Manifest]) -> list[Manifest]:
+        """Create quotas and wait until they are in force.
+
+        Admission follows quotas by a watch of its own, which nothing tells about. A last one, which refuses something else,
+        is known to it when those before are.
+        """
+        made: list[Manifest] = []
+        for namespace in sorted({_name(each)[0] for each in quotas}):
+            last = _last_quota(namespace)
+            for each in (*(each for each in quotas if _name(each)[0] == namespace), last):
+                made.append(self.api.create(each))
+                self.api.wait_until(QUOTA, each["metadata"]["name"], _has_been_counted, namespace=namespace)
+            refused = {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": PROBE, "namespace": namespace},
+            }
+            deadline = time.monotonic() + PATIENCE
+            while not _is_refused(lambda: self.api.create(refused, dry_run=True)):  # noqa: B023 - called here.
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            self._delete(QUOTA, last["metadata"]["name"], namespace)
+        return made
+
+    def _try_create(self, manifest: Manifest) -> Manifest | None:
+        """Create an object; None where a quota refuses it, as it may claims."""
+        made: list[Manifest] = []
+        if _is_refused(lambda: made.append(self.api.create(manifest))):
+            assert kind_of(manifest) == CLAIM
+            self.refused.add(_name(manifest))
+            return None
+        return made[0]
+
+    def _used_of(self, quota: Manifest) -> Manifest:
+        namespace, name = _name(quota)
+        found: Manifest = self.api.get(QUOTA, name, namespace=namespace)["status"]["used"]
+        return found
 
     def _claims_of(self, pod: Manifest) -> dict[str, Manifest]:
         generated = {
@@ -216,8 +275,38 @@ def scheduled_condition(pod: Manifest) -> Manifest:
     return found[0] if found else {}
 
 
-def _is_decided(pod: Manifest) -> bool:
+def is_decided(pod: Manifest) -> bool:
+    """The scheduler has bound the pod, or said that it cannot be."""
     condition = scheduled_condition(pod)
     return bool(pod["spec"].get("nodeName")) or (
         condition.get("status") == "False" and condition.get("reason") in REFUSED
     )
+
+
+def is_refused_by_quota(error: ApiError) -> bool:
+    """True where a quota is passed, or wants to be told what a container requests."""
+    return error.status == 403 and any(text in str(error) for text in ("exceeded quota", "must specify"))
+
+
+def _is_refused(create: Callable[[], object]) -> bool:
+    try:
+        create()
+    except ApiError as error:
+        if not is_refused_by_quota(error):
+            raise
+        return True
+    return False
+
+
+def _name(manifest: Manifest) -> tuple[str, str]:
+    return manifest["metadata"]["namespace"], manifest["metadata"]["name"]
+
+
+def _last_quota(namespace: str) -> Manifest:
+    metadata = {"name": PROBE, "namespace": namespace}
+    spec = {"hard": {"count/configmaps": "0"}}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec}
+
+
+def _has_been_counted(quota: Manifest) -> bool:
+    return bool(quota["spec"]["hard"].keys() <= quota.get("status", {}).get("used", {}).keys())

@@ -4,40 +4,76 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Final
 
 import pytest
 
+from tests.e2e.scheduler import themes
 from tests.e2e.scheduler.answers import release_of
-from tests.e2e.scheduler.platforms import compare_platform, write_counts
+from tests.e2e.scheduler.platforms import QUOTA, compare_platform, write_counts
 from tests.e2e.scheduler.scenario import Scenario
-from tests.e2e.scheduler.stage import Stage
+from tests.e2e.scheduler.submission import Submission
 from tests.e2e.scheduler.test_generated import NEWEST, THEMES
 from tests.e2e.scheduler.themes_of_platforms import PLATFORMS
+from tests.e2e.scheduler.workloads import KINDS, OTHER_KINDS, draw_platform, quota
 
 pytestmark = pytest.mark.e2e
 
 IS_SOAK: Final = bool(os.environ.get("DRA_INFRA_SOAK"))
 PLATFORM_SEEDS: Final = range(1, 14 if IS_SOAK else 3)
 """With all of them there are 364 platforms."""
+SEEDS_OF_OTHERS: Final = range(1, 21 if IS_SOAK else 3)
 
 
 @pytest.mark.parametrize("theme", [*THEMES, *PLATFORMS], ids=lambda theme: theme.__name__)
-def test_what_all_pods_do_in_any_order_is_what_we_say(stage: Stage, theme: Callable[[Random], Scenario]):
-    verdicts: Counter[str] = Counter()
-    for seed in PLATFORM_SEEDS:
+def test_what_all_pods_do_in_any_order_is_what_we_say(
+    submission: Submission, theme: Callable[[Random], Scenario]
+) -> None:
+    _compare(submission, theme.__name__, [(theme, seed) for seed in PLATFORM_SEEDS], KINDS)
+
+
+def test_the_verdict_holds_for_kinds_of_others(submission_to_others: Submission) -> None:
+    drawn = [(PLATFORMS[seed % len(PLATFORMS)], seed) for seed in SEEDS_OF_OTHERS]
+    _compare(submission_to_others, "kinds_of_others", drawn, (*OTHER_KINDS, *KINDS))
+
+
+def _compare(
+    submission: Submission,
+    name: str,
+    platforms: Iterable[tuple[Callable[[Random], Scenario], int]],
+    kinds: Sequence[str],
+) -> None:
+    counted: Counter[str] = Counter()
+    for theme, seed in platforms:
         random = Random(f"{theme.__name__} {seed} together")  # noqa: S311 - scenarios, no secrets.
-        scenario = theme(random)
+        drawn = theme(random)
         # The platforms that are drawn have a pod too many; with fewer pods all verdicts come up.
-        pods = scenario.pods[: random.randint(1, len(scenario.pods))]
-        scenario = Scenario(name=scenario.name, fleet=scenario.fleet, objects=scenario.objects, pods=pods)
-        report = compare_platform(stage, scenario, release_of(NEWEST), random)
-        print(
-            f"{theme.__name__} {seed}: {report.joint.verdict} of {len(pods)} pods; {report.joint.reasons[:1]}"
-        )
+        pods = drawn.pods[: random.randint(1, len(drawn.pods))]
+        scenario, workloads = draw_platform(replace(drawn, pods=pods), random, kinds=kinds)
+        report = compare_platform(submission, scenario, workloads, release_of(NEWEST), random)
+        made = Counter(each.kind for each in workloads)
+        print(f"{theme.__name__} {seed}: {report.joint.verdict} of {dict(made)}; {report.joint.reasons[:1]}")
         assert not report.differences, "\n".join(report.differences)
-        verdicts[report.joint.verdict] += 1
+        has_quota = any(each["kind"] == "ResourceQuota" for each in scenario.objects)
+        counted.update([report.joint.verdict, *made, *([QUOTA] if has_quota else [])])
     if IS_SOAK:
-        write_counts(theme.__name__, verdicts)
+        write_counts(name, counted)
+
+
+def test_a_verdict_that_is_wrong_about_a_quota_is_noticed(submission: Submission) -> None:
+    random = Random(1)  # noqa: S311 - scenarios, no secrets.
+    scenario, workloads = draw_platform(themes.counts(random), random, kinds=["ReplicaSet"], quotas=0.0)
+    wrong = quota({"pods": "0"})
+    report = compare_platform(
+        submission,
+        replace(scenario, pods=scenario.pods[:1]),
+        workloads[:1],
+        release_of(NEWEST),
+        random,
+        [wrong],
+    )
+    assert report.joint.verdict == "never"
+    assert len(report.differences) == 2

@@ -164,3 +164,11 @@ def test_question_that_needs_a_node_says_that_it_needs_root(monkeypatch: pytest.
 
 def not_built(name: str) -> Path:
     raise ToolError(f"{name} is not built")
+
+
+def test_the_manifests_to_migrate_are_ten_thousand_and_one_in_ten_asks_for_nothing(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, str(PROGRAMS / "migration.py"), str(tmp_path)], check=True)
+    texts = [file.read_text() for file in tmp_path.iterdir()]
+    documents = [each for text in texts for each in text.split("---\n")]
+    assert len(documents) == 10_000
+    assert sum("nvidia.com/" in str(yaml.safe_load(each)) for each in documents[:100]) == 90

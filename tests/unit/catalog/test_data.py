@@ -11,11 +11,13 @@ from dra_infra.catalog.driver_gates import driver_needs, gates_of
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.gpus import capabilities, systems
 from dra_infra.catalog.machines import clouds
+from dra_infra.catalog.personas import personas
 from dra_infra.catalog.platforms import chart_rules, matrix, platforms
 from dra_infra.catalog.pool_objects import pool_kinds
 from dra_infra.catalog.records import fleet_kinds, gpu_products
 from dra_infra.catalog.vocabulary import misnomers, product_memory, read_data
 from dra_infra.catalog.workload_kinds import workload_kinds
+from dra_infra.specs.metrics import alerts, metrics, panels
 
 DATA = resources.files("dra_infra.catalog") / "data"
 
@@ -33,7 +35,9 @@ READERS = {
     "gpus.yaml": gpu_products,
     "machines.yaml": clouds,
     "misnomers.yaml": lambda: (misnomers("attributes"), misnomers("domains")),
+    "monitoring.yaml": lambda: (metrics(), alerts(), panels()),
     "node_pool_kinds.yaml": pool_kinds,
+    "personas.yaml": personas,
     "platform_matrix.yaml": matrix,
     "platforms.yaml": platforms,
     "product_names.yaml": product_memory,
@@ -51,6 +55,7 @@ ENTRIES = [
     "fleets.yaml",
     "gpus.yaml",
     "machines.yaml",
+    "personas.yaml",
     "platforms.yaml",
     "systems.yaml",
 ]

@@ -54,6 +54,14 @@ def test_a_machine_is_a_node_with_its_gpus_and_the_label_of_its_type(name):
         assert len(set(buses)) == machine.gpus
 
 
+def test_every_gpu_of_ec2_has_the_labels_of_karpenter():
+    aws = clouds()["aws"]
+    assert set(aws.autoscaler) == {machine.like for machine in aws.machines.values()}
+    for labels in aws.autoscaler.values():
+        assert {key.rpartition("-")[2] for key in labels} == {"name", "memory"}
+        assert all(is_label_key(key) and is_label_value(value) for key, value in labels.items())
+
+
 @pytest.mark.parametrize(("cloud", "name"), BY_CLOUD)
 def test_slices_of_a_machine_break_no_rule_of_the_api(cloud, name):
     published = [slice_.to_manifest() for slice_ in load_fleet(f"{name} driver=0.5").slices]

@@ -203,6 +203,36 @@ def test_prices_for_a_fleet_without_pools_are_refused():
     assert [(each.path, each.code) for each in caught.value.problems] == [("--prices", "node-pool")]
 
 
+def test_prices_for_pools_that_were_left_out_are_refused_with_the_reason(tmp_path):
+    pool = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "gpu"},
+        "spec": {"template": {"spec": {"requirements": []}}},
+    }
+    (tmp_path / "fleet.yaml").write_text(yaml.safe_dump(pool))
+    with pytest.raises(FleetError) as caught:
+        price_pools(load_fleet(str(tmp_path / "fleet.yaml")), {"gpu": Decimal(1)})
+    (problem,) = caught.value.problems
+    assert problem.message.endswith(
+        "has no node pools; node pool gpu is left out: its machine (not named) is not known here, and it has no node"
+    )
+
+
+def test_a_number_that_is_null_counts_as_left_out(write, refused):
+    pool = {
+        "name": "a3",
+        "nodes": "hgx-h100",
+        "min": None,
+        "max": 4,
+        "count": None,
+        "price": None,
+        "per": None,
+    }
+    assert load_fleet(write({"pools": [pool]})).pools[0].now == 0
+    assert refused({**pool, "max": None}) == [("pools[0].max", "node-pool")]
+
+
 @pytest.mark.parametrize(
     ("amount", "shown"),
     [

@@ -43,7 +43,9 @@ def find(minor: str = "1.37", **case: Any) -> NodeReason:
     return explain_node(cluster_of(made), node_of(made.nodes[0]), claims_of(made))
 
 
-def question_of(case: Case, *, pods: int = 1, refusals: Mapping[str, str] | None = None) -> Question:
+def question_of(
+    case: Case, *, pods: int = 1, refusals: Mapping[str, tuple[str, ...]] | None = None
+) -> Question:
     """The question about the pod of a case; what is in use there is held by nobody that is known."""
     slices = [ResourceSlice.from_manifest(each) for each in case.slices]
     claims = [

@@ -70,3 +70,14 @@ def test_an_object_of_another_kind_with_the_name_is_pointed_at():
         "there is no rayjob/ray",
         "there are: jobset/ray -n ml",
     )
+
+
+def test_a_kind_that_kubernetes_has_too_is_asked_for_with_its_group():
+    gang = {**job("train"), "apiVersion": "batch.volcano.sh/v1alpha1"}
+    both = [{**job("train"), "apiVersion": "batch/v1"}, gang]
+    kinds = ["Job.batch.volcano.sh"]
+    assert find_subject("job/train", None, both, kinds)[1] is both[0]
+    assert find_subject("job.batch.volcano.sh/train", None, both, kinds)[1] is gang
+    with pytest.raises(ProgramError) as error:
+        find_subject("job/train", None, [gang], kinds)
+    assert "job.batch.volcano.sh/train -n ml" in error.value.problems[0].hint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 
 import pytest
@@ -128,11 +129,24 @@ def test_affinity_to_pods_that_are_not_known_is_left_out_and_named(build):
     (answer,) = place(program(build, lonely), fleet).workloads
     assert answer.verdict == "fits"
     assert answer.unmodelled == ("affinity.podAffinity (near pods that are not in this input)",)
-    bystander = build.a_deployment("cache", labels={"app": "web"})
-    (answer,) = place(program(build, lonely, bystander), fleet).workloads
+    nowhere = build.a_deployment("cache", labels={"app": "web"}, nodeSelector={ZONE: "other"})
+    (answer,) = place(program(build, lonely, nowhere), fleet).workloads
     assert answer.unmodelled == (
         "affinity.podAffinity (near pods of Deployment ml/cache, which are not placed)",
     )
+
+
+@pytest.mark.parametrize(("zone", "places", "verdict"), [("b", ["n1"], "always"), ("c", [], "never")])
+def test_pods_go_where_those_without_claims_are_that_they_want_to_be_near(build, zone, places, verdict):
+    empty = build.a_node("n2", labels={ZONE: "c"})
+    fleet = zones(build, "a", "b")
+    fleet = dataclasses.replace(fleet, nodes=(*fleet.nodes, empty))
+    lonely = build.a_deployment("work", "template:t", affinity=near(term()))
+    bystander = build.a_deployment("cache", labels={"app": "web"}, nodeSelector={ZONE: zone})
+    placement = place(program(build, lonely, bystander), fleet)
+    (answer,) = placement.workloads
+    assert (answer.verdict, nodes(answer), answer.unmodelled) == ("fits", ["n0", "n1"], ())
+    assert (pods(answer), placement.joint.verdict) == (places, verdict)
 
 
 def test_affinity_to_no_pod_of_a_known_cluster_refuses_every_node(build):
@@ -310,7 +324,7 @@ def test_extended_resources_count_for_quotas(build):
     ]
     (answer,) = place(manifests, build.a_fleet(build.gpus("n"))).workloads
     assert build.codes(answer) == ["quota-refuses"]
-    assert "1 of 2 pods are made: a pod is refused" in answer.reasons[0].message
+    assert "1 of 2 pods is made: a pod is refused" in answer.reasons[0].message
 
 
 def test_limit_ranges_fill_in_requests_and_their_bounds_are_named(build):

@@ -140,6 +140,17 @@ def test_eleven_of_ten_with_a_constraint_is_answered_at_once(build):
     assert build.codes(answer) == ["too-few-devices"]
 
 
+def test_devices_that_the_scheduler_reaches_too_late_are_no_promise(build):
+    # All choices of the first 19 are tried before the 20 others, which is where the 20 of one value are.
+    request, constraint = build.a_request(count=20), {"matchAttribute": ROOT}
+    late = build.place_request(rooted(build, *["x"] * 19, *["y"] * 20), request, constraints=[constraint])
+    assert (late.verdict, build.codes(late)) == ("not-decided", ["search-stopped"])
+    assert late.reasons[0].message.startswith("devices are there, and the scheduler has to try so many")
+    early = build.place_request(rooted(build, *["y"] * 20, *["x"] * 19), request, constraints=[constraint])
+    assert early.verdict == "fits"
+    assert build.devices(early.nodes[0]) == [f"d{index}" for index in range(20)]
+
+
 def test_search_that_finds_no_end_says_so(build, monkeypatch):
     monkeypatch.setattr("dra_infra.placement.cluster.STEPS_LIMIT", 2)
     answer = build.place_request(rooted(build, "x", "x", "x"), build.a_request(count=3))

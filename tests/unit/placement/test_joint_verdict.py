@@ -227,7 +227,7 @@ def test_pods_of_many_sizes_of_cpu_are_decided_where_their_states_are_not_all_kn
     assert told == (
         "930 cpu asked (60 cpu by Deployment ml/w29, 58 cpu by Deployment ml/w28, 56 cpu by Deployment ml/w27, "
         "54 cpu by Deployment ml/w26, 52 cpu by Deployment ml/w25, 50 cpu by Deployment ml/w24, 600 cpu by others); "
-        "10 nodes can serve pods that ask for 640 cpu at once"
+        "10 nodes (n0..9) can serve pods that ask for 640 cpu at once"
     )
 
 
@@ -379,6 +379,24 @@ def test_pods_that_others_tell_apart_by_labels_are_not_equal(monkeypatch):
     assert place(manifests, fleet).joint.verdict == "always"
 
 
+def test_the_proof_names_each_workload_of_equal_pods_and_the_nodes():
+    manifests = [
+        build.a_class(),
+        build.a_template("t", build.a_request()),
+        *(build.a_deployment(name, "template:t", replicas=count) for name, count in (("a", 9), ("b", 8))),
+    ]
+    joint = place(manifests, a_fleet_of("64", 2)).joint
+    (short,) = joint.shortages
+    assert short.by == (("Deployment ml/a", 9), ("Deployment ml/b", 8))
+    assert (short.nodes, short.where) == (2, "n0..1")
+    assert joint.reasons == (
+        (
+            "17 devices asked (9 devices by Deployment ml/a, 8 devices by Deployment ml/b); 2 nodes (n0..1) can serve pods "
+            "that ask for 16 devices at once"
+        ),
+    )
+
+
 def a_fleet_of(cpu, count, gpus=8):
     nodes = [
         build.a_node(f"n{number}", allocatable={"cpu": cpu, "memory": "1Ti", "pods": "110"})
@@ -406,8 +424,8 @@ def test_pods_without_claims_take_what_pods_with_claims_need():
         "never",
         (
             (
-                "132 cpu asked (60 cpu by Deployment ml/gpu, 72 cpu by Deployment ml/web); 2 nodes can serve pods that ask "
-                "for 128 cpu at once"
+                "132 cpu asked (60 cpu by Deployment ml/gpu, 72 cpu by Deployment ml/web); 2 nodes (n0..1) can serve pods "
+                "that ask for 128 cpu at once"
             ),
         ),
     )
@@ -447,6 +465,13 @@ def test_pods_without_claims_that_no_node_lets_in_are_left_out_and_named():
     assert any(
         note.startswith("Deployment ml/web is left out: it uses no devices") for note in placement.notes
     )
+
+
+def test_pods_without_claims_alone_are_judged_where_that_is_asked_for():
+    fleet = a_fleet_of("64", 2)
+    alone = [build.a_deployment("web", replicas=3, requests={"cpu": "64"})]
+    assert place(alone, fleet).joint.verdict == "always"
+    assert place(alone, fleet, bystanders_alone=True).joint.verdict == "never"
 
 
 def test_hundreds_of_pods_without_claims_are_decided_by_what_they_take_together():

@@ -89,6 +89,17 @@ def test_a_gang_fits_only_with_all_of_its_parts(build):
     assert {each.verdict for each in placement.workloads} == {"fits"}
 
 
+def test_jobs_of_two_groups_may_have_one_name(build):
+    spec = {"template": a_template(build, "template:t4")}
+    pods = build.an_object("Job", "train", apiVersion="batch/v1", spec=spec)
+    gang = a_volcano_job(build, "train", ("w", 1, "template:t4"))
+    placement = place([*classes(build), pods, gang], build.a_fleet(build.gpus("a", 8)))
+    assert {str(each.owner).split()[0]: each.verdict for each in placement.workloads} == {
+        "Job": "fits",
+        "Job.batch.volcano.sh": "fits",
+    }
+
+
 def test_a_gang_that_does_not_find_room_for_all_of_its_pods_leaves_theirs_to_others(build):
     # Both fit alone; what is placed together is the gang that is first, and not half of the second.
     first = a_volcano_job(build, "a", ("workers", 1, "template:t8"))

@@ -85,7 +85,7 @@ def test_more_pods_than_are_placed_one_by_one_are_counted():
     objects = build.a_pod("p", "template:t"), build.a_deployment("web", replicas=11_000)
     joint = place_below({"pods": "10500"}, *objects, nodes=nodes).joint
     assert joint.verdict == "never"
-    assert joint.reasons[0].startswith("Deployment ml/web: 10500 of 11000 pods are made")
+    assert joint.reasons[0].startswith("Deployment ml/web: 10,500 of 11,000 pods are made")
 
 
 def test_of_a_gang_that_is_not_made_whole_no_pod_is_placed():

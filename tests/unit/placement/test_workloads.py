@@ -179,7 +179,7 @@ def test_workloads_that_fit_alone_only_are_told_apart(build):
     (proof,) = placement.joint.reasons
     assert proof == (
         "9 devices asked (5 devices by Deployment ml/a, 4 devices by Deployment ml/b); "
-        "1 node can serve pods that ask for 5 devices at once"
+        "1 node (n) can serve pods that ask for 5 devices at once"
     )
 
 

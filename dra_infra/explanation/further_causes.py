@@ -1,0 +1,167 @@
+"""Causes behind the first: what else keeps devices from a request, where without the first it still has too few.
+
+A tree counts a device at the first thing that keeps it away. Who puts that right should not meet the next one only then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from dra_infra.explanation.clauses import DRIVER, clauses_of
+from dra_infra.explanation.device_checks import CheckResult, DeviceChecks, Stage, selector_lists
+from dra_infra.explanation.node_kinds import sort_nodes
+from dra_infra.explanation.question import Leaf, Question, name_claims
+from dra_infra.explanation.records import CHECKED, FAILED, REFUSED, Progress
+from dra_infra.explanation.shortages import Choice, Counting, Shortage
+from dra_infra.kubernetes.scheduler.allocator.identity import Published
+from dra_infra.kubernetes.scheduler.allocator.pools import Pool
+from dra_infra.kubernetes.scheduler.allocator.requests import Key
+from dra_infra.kubernetes.scheduler.fleet import Node
+
+_USED = CHECKED + Stage.USED
+
+
+def find_places(
+    checks: DeviceChecks, leaf: Leaf, published: Published, results: Sequence[CheckResult]
+) -> Iterator[Progress]:
+    """Where a device ends by each of some checks that it fails: of a selector by each test that is false."""
+    for result in results:
+        if result.stage is not Stage.SELECTOR:
+            yield Progress(CHECKED + result.stage, text=result.detail)
+        elif result.is_error:
+            yield Progress(CHECKED, result.rank, FAILED, result.detail)
+        else:
+            selector = dict(selector_lists(leaf.wanted))[result.owner][result.number]
+            clauses = clauses_of(selector.expression)
+            false = [
+                number
+                for number, clause in enumerate(clauses)
+                if len(clauses) > 1 and checks.evaluate(clause.expression, published) is False
+            ]
+            for number in false or [len(clauses) - 1]:
+                yield Progress(CHECKED, result.rank, number)
+
+
+_Devices: TypeAlias = list[tuple[Pool, Published, tuple[Progress, ...]]]
+"""Devices with everything that keeps them away, without those of other drivers."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _NodeGroup:
+    """Nodes that are alike, and refuse the pod for the same reasons.
+
+    Args:
+        first: The node that is looked at.
+        size: How many there are.
+        checks: Its devices.
+        devices: By request.
+    """
+
+    first: Node
+    size: int
+    checks: DeviceChecks
+    devices: Mapping[Key, _Devices]
+
+    def free(self, leaf: Leaf, cause: Progress | None = None) -> _Devices:
+        """The devices that nothing keeps from a request but *cause*."""
+        return [each for each in self.devices[leaf.key] if set(each[2]) <= {cause}]
+
+    def sole_cause(self, leaf: Leaf) -> Progress | None:
+        """The one thing without which the request has enough devices; None where there is none."""
+        sole = Counter(causes[0] for _, _, causes in self.devices[leaf.key] if len(causes) == 1)
+        missing = self.checks.wanted_count(leaf) - len(self.free(leaf))
+        return next((cause for cause, number in sole.most_common(1) if number >= missing), None)
+
+
+class FurtherCauses:
+    """Looks at every node of a question once more, those that refuse the pod too.
+
+    Args:
+        question: The question.
+        requests: The requests of its claims, each with its entries.
+    """
+
+    def __init__(self, question: Question, requests: Sequence[tuple[Leaf, ...]]) -> None:
+        self._question = question
+        self._requests = requests
+        self._groups = list(self._find_groups())
+
+    def _find_groups(self) -> Iterator[_NodeGroup]:
+        question = self._question
+        leaves = [leaf for entries in self._requests for leaf in entries]
+        for kind in sort_nodes(replace(question, refusals={})):
+            by_reasons: dict[tuple[str, ...], list[Node]] = {}
+            for node in kind.nodes:
+                by_reasons.setdefault(question.refusals.get(node.name, ()), []).append(node)
+            for reasons, nodes in by_reasons.items():
+                refused = [Progress(REFUSED, text=reason) for reason in reasons]
+                checks = DeviceChecks(question.cluster, nodes[0], question.declared_by(nodes[0]))
+                devices = {leaf.key: list(_causes(checks, leaf, refused)) for leaf in leaves}
+                yield _NodeGroup(first=nodes[0], size=len(nodes), checks=checks, devices=devices)
+
+    def behind(self, leaf: Leaf) -> dict[Progress, Counter[Progress]]:
+        """By the first thing that keeps devices away: what else does, and how many; empty where one thing is all."""
+        found: dict[Progress, Counter[Progress]] = {}
+        for group in self._groups:
+            if len(group.free(leaf)) >= group.checks.wanted_count(leaf) or group.sole_cause(leaf):
+                return {}
+            for _, published, (first, *others) in (each for each in group.devices[leaf.key] if each[2]):
+                times = group.size if published.slice.spec.node_name else 1
+                for other in others:
+                    found.setdefault(first, Counter())[other] += times
+        return found
+
+    def find_beyond(self) -> str:
+        """Tells what there is too little of, even without what keeps single devices away; empty where there is enough."""
+        nearest: tuple[int, str] | None = None
+        for group in self._groups:
+            shortages = list(self._find_shortages(group))
+            if not shortages:
+                return ""
+            worst = min(shortages, key=lambda each: each.best - each.wanted)
+            lack = worst.best - worst.wanted
+            if nearest is None or lack > nearest[0]:
+                verb = "is" if worst.wanted == 1 else "are"
+                where = f"on the best node, {group.first.name}, " if len(self._question.nodes) > 1 else ""
+                nearest = lack, f"{worst.asked} {verb} asked for; {where}{worst.there}"
+        return nearest[1] if nearest else ""
+
+    def _find_shortages(self, group: _NodeGroup) -> Iterator[Shortage]:
+        question, choices = self._question, []
+        for entries in self._requests:
+            devices = {}
+            for leaf in entries:
+                cause = group.sole_cause(leaf)
+                allowed = (
+                    {cause} if cause else {each for found in group.devices[leaf.key] for each in found[2]}
+                )
+                for pool, published, causes in group.devices[leaf.key]:
+                    if all(each in allowed or each.stage == _USED for each in causes):
+                        devices[published.id] = pool, published
+            choices.append(Choice(entries, min(map(group.checks.wanted_count, entries)), devices))
+        counting = Counting(question.cluster, group.checks, question.asked, choices)
+        yield from counting.find(name_claims(question.asked, question.names))
+
+
+def _causes(
+    checks: DeviceChecks, leaf: Leaf, refused: Sequence[Progress]
+) -> Iterator[tuple[Pool, Published, tuple[Progress, ...]]]:
+    others = set(_driver_tests(leaf))
+    for pool, published in checks.devices:
+        places = tuple(find_places(checks, leaf, published, checks.failures(leaf, pool, published)))
+        if not others.intersection(places):
+            yield pool, published, (*refused, *places)
+
+
+def _driver_tests(leaf: Leaf) -> Iterator[Progress]:
+    """Where devices of other drivers end, of which nothing more is asked."""
+    rank = 0
+    for _, selectors in selector_lists(leaf.wanted):
+        for selector in selectors:
+            for number, clause in enumerate(clauses_of(selector.expression)):
+                if DRIVER.fullmatch(clause.text):
+                    yield Progress(CHECKED, rank, number)
+            rank += 1
