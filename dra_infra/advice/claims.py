@@ -17,6 +17,7 @@ from dra_infra.advice.study import study
 from dra_infra.catalog.drivers import Pins
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import expressions_of
+from dra_infra.kubernetes.api.device_taints import DeviceToleration
 from dra_infra.kubernetes.api.limits import MAX_RESULTS, MAX_TOLERATIONS
 from dra_infra.kubernetes.api.resource_claim import (
     DeviceClaim,
@@ -80,14 +81,32 @@ def check_counts(requests: Sequence[Sequence[Leaf]]) -> Iterator[Finding]:
 
 
 def check_tolerations(leaf: Leaf) -> Iterator[Finding]:
-    """Check that no request has more tolerations than the API allows."""
-    count = len(leaf.request.tolerations or ())
+    """Check that there are no more tolerations than the API allows, and that none lets a pod in that is evicted then."""
+    tolerations = leaf.request.tolerations or ()
+    count = len(tolerations)
     if count > MAX_TOLERATIONS:
         yield Finding(
             "too-many-tolerations",
             f"{count} tolerations, the API allows {MAX_TOLERATIONS} per request without checking it",
-            "leave out the key to tolerate all taints: {operator: Exists}",
+            "leave out the key to tolerate all taints: {operator: Exists, effect: NoSchedule}",
         )
+    for index, each in enumerate(tolerations):
+        if not each.effect and not any(_stands_in(other, each) for other in tolerations):
+            # claimEvictionTime in pkg/controller/devicetainteviction compares the effect before it asks ToleratesTaint.
+            yield Finding(
+                "toleration-without-effect",
+                f"tolerations[{index}] has no effect: the scheduler lets pods have devices with a taint NoExecute, and the "
+                "controller that evicts for device taints deletes them at once, for it wants that effect written",
+                "write effect: NoSchedule, and to stay on devices with a taint NoExecute a second one with that effect",
+            )
+
+
+def _stands_in(other: DeviceToleration, toleration: DeviceToleration) -> bool:
+    """True where another toleration lets pods stay on what this one lets them have."""
+    if other.effect != "NoExecute" or other.key not in ("", toleration.key):
+        return False
+    # An empty operator is Equal.
+    return other.operator == "Exists" or (toleration.operator != "Exists" and other.value == toleration.value)
 
 
 def find_shadowed(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dra_infra.advice.claims import Context, advise_claim
 from dra_infra.advice.made_up_names import WrittenNames
 from dra_infra.advice.problems import problem_of, problems_of, unreadable
+from dra_infra.advice.queues import advise_queued
 from dra_infra.advice.references import (
     REFERENCES,
     Checked,
@@ -35,7 +36,7 @@ from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassSpec, 
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.go_text import quoted
 from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.pods import decode_pod_claims, has_claim_parts
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.apiserver.configurations import environment_of
@@ -128,6 +129,7 @@ def check_objects(
     driver: str = "newest",
     classes: Iterable[DeviceClass] = (),
     targets: Mapping[int, ClusterTarget] = MappingProxyType({}),
+    beside: Iterable[Mapping[str, Any]] = (),
 ) -> Iterator[tuple[int, Problem]]:
     """The same as pairs of an object's position and a problem whose path begins inside the object.
 
@@ -137,13 +139,14 @@ def check_objects(
         targets: Another cluster for some of the objects, by position.
         driver: Release line of NVIDIA's driver whose attributes count.
         classes: DeviceClasses that exist beside those in *objects*, such as those of a fleet.
+        beside: Namespaces and claim templates that exist beside those in *objects*; they are not judged.
 
     Raises:
         InvalidSpecError: When *target* or *driver* is wrong.
     """
     pins = read_pins(driver)
     names = WrittenNames(objects)
-    found = _check_objects(names.manifests, target, targets, pins, classes)
+    found = _check_objects(names.manifests, target, targets, pins, classes, tuple(beside))
     yield from ((index, names.shown(problem)) for index, problem in found)
 
 
@@ -153,16 +156,21 @@ def _check_objects(
     targets: Mapping[int, ClusterTarget],
     pins: Pins,
     classes: Iterable[DeviceClass],
+    beside: Sequence[Mapping[str, Any]],
 ) -> Iterator[tuple[int, Problem]]:
-    namespaces = _namespace_labels(objects)
+    # The label of a Namespace in the input is what it will be.
+    namespaces = _namespace_labels([*beside, *objects])
     releases_of_target = target.releases
     own = _classes(objects, releases_of_target[-1])
-    known_objects = KnownObjects.gather(objects, classes=(*classes, *own))
+    # That a namespace is missing is told by the input alone, which has all of them or none.
+    templates = [each for each in beside if each.get("kind") == "ResourceClaimTemplate"]
+    known_objects = KnownObjects.gather([*templates, *objects], classes=(*classes, *own))
     if any(manifest.get("kind") == "ComputeDomain" for manifest in objects):
         # Few inputs hold one, and the module takes 0.1 s to load.
         from dra_infra.advice.drivers import advise_compute_domains
 
         yield from advise_compute_domains(objects, pins)
+    yield from advise_queued(objects)
     # One object after the other, so that what is known of its expressions is still at hand for the advice.
     for index, manifest in enumerate(objects):
         chosen = targets.get(index, target)
@@ -282,7 +290,7 @@ def reference_to(manifest: Mapping[str, Any]) -> ObjectRef:
     metadata = mapping(manifest.get("metadata"))
     name = metadata.get("name") or metadata.get("generateName")
     return ObjectRef(
-        kind=str(manifest.get("kind") or "object"),
+        kind=kind_of(manifest) or "object",
         name=str(name or "without name"),
         namespace=str(metadata.get("namespace") or ""),
     )
@@ -405,7 +413,7 @@ def _unknown_version(kind: str, version: str, release: Release) -> Problem:
         path="apiVersion",
         code="unknown-version",
         message=f"Kubernetes {release.minor} has no {kind} in {GROUP}/{version}",
-        hint=f"write apiVersion: {GROUP}/v1",
+        hint=f"write apiVersion: {GROUP}/{release.newest_version(kind)}",
     )
 
 
@@ -414,6 +422,8 @@ def _not_served(kind: str, version: str, release: Release) -> Problem:
         path="apiVersion",
         code="version-not-served",
         message=f"Kubernetes {release.minor} does not serve {kind} in {GROUP}/{version} unless it is told to",
-        hint=f"write apiVersion: {GROUP}/v1",
+        hint=f"write apiVersion: {GROUP}/{newest}"
+        if (newest := release.newest_version(kind)) != version
+        else f"start the API server with --runtime-config={GROUP}/{version}=true",
         severity="warning",
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from dra_infra.advice.objects import check_objects, check_on_fleet
 from dra_infra.advice.python_hints import in_python
@@ -28,6 +28,7 @@ def check_program(
     classes: Iterable[DeviceClass] = (),
     fleet: Fleet | None = None,
     locate: Callable[[int, str], Place | None] | None = None,
+    beside: Iterable[Mapping[str, Any]] = (),
 ) -> tuple[Problem, ...]:
     """Check every object of *program*; in reading order, with the place of the object where the run knows it.
 
@@ -41,6 +42,7 @@ def check_program(
         fleet: The hardware that the program is meant for: its classes exist too, and what it does not have the way it
             is set up is told.
         locate: Where a field is written, by the position of its object and its path; None takes the object's place.
+        beside: Namespaces and claim templates of the cluster that are not the program's.
     """
     target = target or ClusterTarget(kubernetes=program.kubernetes)
     problems = list(program.problems)
@@ -49,7 +51,9 @@ def check_program(
     fleet = fleet.with_classes(program.stand_in_classes) if fleet is not None else None
     # Of classes of one name the last counts: what was read of the cluster is newer than what stands in for it.
     classes = (*program.stand_in_classes, *classes, *(fleet.classes if fleet is not None else ()))
-    found = check_objects(manifests, target, driver=program.driver, classes=classes, targets=targets)
+    found = check_objects(
+        manifests, target, driver=program.driver, classes=classes, targets=targets, beside=beside
+    )
     for index, problem in (*found, *check_installed(program)):
         each = program.objects[index]
         if each.chart and problem.severity == "warning":

@@ -100,6 +100,9 @@ PRIORITIES: Final = Kind(
 DAEMON_SETS: Final = Kind(
     name="DaemonSet", plural="daemonsets", group="apps", needed_for="whose pods run on every node"
 )
+_policy_kind: Final = partial(
+    Kind, group="admissionregistration.k8s.io", namespaced=False, needed_for="what admission policies refuse"
+)
 DEFINITIONS: Final = Kind(
     name="CustomResourceDefinition",
     plural="customresourcedefinitions",
@@ -128,6 +131,8 @@ SNAPSHOT: Final = (
     Kind(name="Job", plural="jobs", group="batch", needed_for="whose pods are whose"),
     Kind(name="CronJob", plural="cronjobs", group="batch", needed_for="whose pods are whose"),
     DEFINITIONS,
+    _policy_kind(name="ValidatingAdmissionPolicy", plural="validatingadmissionpolicies"),
+    _policy_kind(name="ValidatingAdmissionPolicyBinding", plural="validatingadmissionpolicybindings"),
 )
 """Kinds that a snapshot holds, in the order in which they are read."""
 

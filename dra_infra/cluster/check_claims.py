@@ -8,6 +8,7 @@ Upstream: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/*/p
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -53,7 +54,7 @@ def check_pools(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
                     path=f"ResourceSlice {name_of(each)}",
                     code="slice-node-gone",
                     message=f"it is for node {node}, which is not there",
-                    hint=f"kubectl delete resourceslice {name_of(each)}; the kubelet of a node that comes back has it made anew",
+                    hint=f"{_delete('resourceslice', each)}; the kubelet of a node that comes back has it made anew",
                     severity="warning",
                 )
 
@@ -156,7 +157,7 @@ def _reserved(claim: Mapping[str, Any], pods: Mapping[str, str]) -> Iterator[Pro
                 code="claim-reserved",
                 message=f"it is still reserved for pod {text(each.get('name'))}, which {why}: its devices stay taken",
                 hint="the claim controller of kube-controller-manager frees it; see whether that runs. A claim that no "
-                f"other pod uses can go: kubectl delete resourceclaim -n {namespace_of(claim)} {name_of(claim)}",
+                f"other pod uses can go: {_delete('resourceclaim', claim)}",
             )
 
 
@@ -170,11 +171,18 @@ def _gone(
     ]
     gone = ["/".join(each) for each in held if each not in devices and each[0] in drivers]
     if gone:
+        users = [
+            text(each.get("name"))
+            for each in mappings(mapping(claim.get("status")).get("reservedFor"))
+            if each.get("resource") == "pods" and not each.get("apiGroup")
+        ]
+        pods = f"{_delete('pod', claim, users)}; and, if it stays, " if users else ""
         yield Problem(
             path=f"ResourceClaim {full_name(claim)}",
             code="claim-device-gone",
             message=f"it has {join_words(gone)}, which no slice has: pods of it do not start again",
-            hint="the device left the inventory (health, MIG layout, node gone): delete the pods, and then the claim if it stays",
+            hint="the device left the inventory (health, MIG layout, node gone): "
+            f"{pods}{_delete('resourceclaim', claim)}",
         )
 
 
@@ -197,3 +205,10 @@ def _without_mig(evidence: Evidence) -> Iterator[Problem]:
             hint="make them with the MIG manager (label nvidia.com/mig.config) and restart the driver's pods, or switch on "
             "the driver's gate DynamicMIG",
         )
+
+
+def _delete(resource: str, item: Mapping[str, Any], names: Sequence[str] = ()) -> str:
+    """The command that deletes an object, or *names* in its namespace; a server that lies gets no shell to say more."""
+    namespace = namespace_of(item)
+    where = ["-n", namespace] if namespace else []
+    return shlex.join(["kubectl", "delete", resource, *where, *(names or [name_of(item)])])

@@ -16,11 +16,11 @@ from dra_infra.cluster.evidence import Evidence, drivers_of_class
 from dra_infra.cluster.nvidia import (
     DOMAIN_DRIVER,
     GPU_DRIVER,
-    PLUGIN_RESOURCE,
     drivers_of,
     has_gpus,
     version_of,
 )
+from dra_infra.cutover.sides import given_out_twice, is_of_plugin
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
@@ -29,7 +29,6 @@ from dra_infra.output.wording import count_of
 
 _MIG_CONFIG: Final = "nvidia.com/mig.config"
 _MIG_STATE: Final = "nvidia.com/mig.config.state"
-_MIG_RESOURCE: Final = "nvidia.com/mig-"
 
 
 def check_nodes(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
@@ -105,16 +104,8 @@ def _refusal(node: Mapping[str, Any], plugins: Sequence[Mapping[str, Any]]) -> s
 def _twice(node: Mapping[str, Any], devices: int) -> Iterator[Problem]:
     allocatable = mapping(mapping(node.get("status")).get("allocatable"))
     for resource in sorted(allocatable):
-        if resource != PLUGIN_RESOURCE and not resource.startswith(_MIG_RESOURCE):
-            continue
-        if str(allocatable[resource]) not in ("", "0"):
-            yield Problem(
-                path=f"Node {name_of(node)}",
-                code="device-plugin-beside-dra",
-                message=f"the device plugin gives out {resource}: {allocatable[resource]}, and slices have "
-                f"{devices} devices of the same GPUs: they are given out twice",
-                hint="switch the device plugin off on this node, or the GPUs of the DRA driver",
-            )
+        if is_of_plugin(resource) and str(allocatable[resource]) not in ("", "0"):
+            yield given_out_twice(name_of(node), resource, str(allocatable[resource]), devices)
 
 
 def _mig(node: Mapping[str, Any]) -> Iterator[Problem]:

@@ -16,7 +16,6 @@ from dra_infra.kubernetes.api.manifests import mapping, mappings
 GPU_DRIVER: Final = "gpu.nvidia.com"
 DOMAIN_DRIVER: Final = "compute-domain.nvidia.com"
 MIG_CLASS: Final = "mig.nvidia.com"
-PLUGIN_RESOURCE: Final = "nvidia.com/gpu"
 
 GPU_LABELS: Final[Mapping[str, str]] = {
     "feature.node.kubernetes.io/pci-10de.present": "true",

@@ -24,6 +24,7 @@ from dra_infra.errors import Problem
 from dra_infra.explanation import AskedClaim, Holder
 from dra_infra.explanation.asking import Asking, ClusterContext, read_allocation, read_claim, ref_of
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
@@ -31,11 +32,11 @@ from dra_infra.kubernetes.api.resource_claim import AllocationResult
 from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodClaimEntry
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
 from dra_infra.kubernetes.scheduler.fleet import Node
-from dra_infra.kubernetes.scheduler.label_selectors import Namespaces
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.kubernetes.scheduler.pod_shapes import read_shape
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
+from dra_infra.output.wording import nearest
 
 Manifest = Mapping[str, Any]
 
@@ -83,7 +84,8 @@ def not_there(entry: str, name: str, template: str, ref: ObjectRef, scene: Scene
                 path=path,
                 code="claim-not-known",
                 message=f"there is no ResourceClaim {ref.namespace}/{name}",
-                hint="create it; the scheduler looks again when it is there",
+                hint=_did_you_mean(name, ref.namespace, scene.claims)
+                or "create it; the scheduler looks again when it is there",
             )
         return
     if scene.saw_templates and find_named(scene.templates, template, ref.namespace) is None:
@@ -91,7 +93,8 @@ def not_there(entry: str, name: str, template: str, ref: ObjectRef, scene: Scene
             path=path,
             code="claim-not-known",
             message=f"there is no ResourceClaimTemplate {ref.namespace}/{template}, so its claim cannot be made",
-            hint="create it in the namespace of the pod, or correct the name",
+            hint=_did_you_mean(template, ref.namespace, scene.templates)
+            or "create it in the namespace of the pod, or correct the name",
         )
         return
     yield Problem(
@@ -100,6 +103,15 @@ def not_there(entry: str, name: str, template: str, ref: ObjectRef, scene: Scene
         message=f"the claim of template {template} is not made yet",
         hint="kube-controller-manager makes it: see whether it runs, and `kubectl describe pod` for its words",
     )
+
+
+def _did_you_mean(name: str, namespace: str, items: Sequence[Manifest]) -> str:
+    """Asks for the object of the namespace that has nearly that name, or for one of that name elsewhere; empty where none is."""
+    near = nearest(name, [name_of(each) for each in items if namespace_of(each) == namespace])
+    if near:
+        return f"did you mean {near}?"
+    elsewhere = sorted(namespace_of(each) for each in items if name_of(each) == name)
+    return f"there is one in namespace {elsewhere[0]}: a pod uses those of its own only" if elsewhere else ""
 
 
 def claim_states(claim: Manifest, ref: ObjectRef, scene: Scene) -> Iterator[Problem]:
@@ -173,16 +185,31 @@ _DEPTH: Final = 4
 def find_holders(scene: Scene) -> tuple[Holder, ...]:
     """The claims with devices, and the pods that use them."""
     found = []
+    priorities = {uid_of(each): find_priority(each) for each in scene.pods}
     for claim in sorted(scene.claims, key=full_name):
         result = read_allocation(claim)
         if result is not None:
             users = [
-                f"Pod {namespace_of(claim)}/{text(each.get('name'))}"
+                each
                 for each in mappings(mapping(claim.get("status")).get("reservedFor"))
                 if each.get("resource") == "pods"
             ]
-            found.append(Holder(name=f"ResourceClaim {full_name(claim)}", users=tuple(users), result=result))
+            known = [priorities.get(text(each.get("uid"))) for each in users]
+            found.append(
+                Holder(
+                    name=f"ResourceClaim {full_name(claim)}",
+                    users=tuple(f"Pod {namespace_of(claim)}/{text(each.get('name'))}" for each in users),
+                    result=result,
+                    priority=max((each for each in known if each is not None), default=None),
+                )
+            )
     return tuple(found)
+
+
+def find_priority(pod: Manifest) -> int | None:
+    """`spec.priority` of a pod, which the server fills in for its class; None where it has none."""
+    priority = mapping(pod.get("spec")).get("priority")
+    return priority if isinstance(priority, int) else None
 
 
 def find_amounts(scene: Scene) -> dict[str, Amounts]:
@@ -322,6 +349,7 @@ def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, scene: Scene
     question = None
     try:
         question = around.ask(own.claims, template, elsewhere=own.elsewhere)
+        question = replace(question, priority=find_priority(pod))
     except ValueError as error:
         causes = (*causes, Problem(path=str(ref), code="object-malformed", message=str(error)))
     if question is not None and not question.claims and not own.elsewhere:

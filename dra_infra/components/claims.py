@@ -80,7 +80,7 @@ class GpuClaimTemplate(_RequestedDevices):
         count: Number of devices, at most 32 (1 when left out), or `"all"` for every matching device of a node.
         select: What each device must pass beyond the class.
         first_available: Alternatives instead of a class, the best first: `dra.Alternative("h100", device_class=...)`.
-        tolerations: Device taints to tolerate: `[dra.Toleration(key="gpu.nvidia.com/xid")]`. Needs the gate
+        tolerations: Device taints to tolerate: `[dra.Toleration(key="gpu.nvidia.com/xid", effect="NoSchedule")]`. Needs the gate
             DRADeviceTaints, on by default from Kubernetes 1.36.
         capacity: What each device must have left, and what is taken of one that several claims share, as Kubernetes
             quantities: `{"memory": "20Gi"}`. Needs the gate DRAConsumableCapacity, on by default from Kubernetes 1.36.

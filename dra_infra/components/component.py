@@ -16,6 +16,7 @@ from dra_infra.catalog.driver_gates import find_unknown_gates
 from dra_infra.catalog.drivers import Pins, read_pins
 from dra_infra.components.kubernetes_object import take_object_options
 from dra_infra.components.report import judged_at_end, report, targets_of_run
+from dra_infra.components.secret_arguments import Arguments, Check, judge_secrets
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.program_objects import UNKNOWN
 from dra_infra.specs.arguments import (
@@ -29,6 +30,7 @@ from dra_infra.specs.arguments import (
     wrong_type,
 )
 from dra_infra.specs.device_classes import NVIDIA_DRIVER
+from dra_infra.specs.object_names import check_object_name
 from dra_infra.target import ClusterTarget, check_target
 
 Replace = Literal["delete-first"]
@@ -151,7 +153,7 @@ class Component(pulumi.ComponentResource):
         """
         if judged_at_end.get():
             return True
-        problems = [in_python(each) for each in check_object(_without_outputs(manifest), self.target)]
+        problems = self._problems_of(manifest)
         for problem in problems:
             if problem.severity == "warning":
                 pulumi.log.warn(str(problem.below(self.label)), self)
@@ -159,16 +161,27 @@ class Component(pulumi.ComponentResource):
         self._report(errors)
         return not errors
 
+    def _problems_of(self, manifest: Mapping[str, Any]) -> list[Problem]:
+        """Returns what an API server of the target refuses about *manifest*, and advice on it; Outputs count as not known."""
+        return [in_python(each) for each in check_object(_without_outputs(manifest), self.target)]
+
+    def _judge_secrets(self, arguments: Mapping[str, Any], check: Check) -> Arguments:
+        """Returns *arguments*, whose secrets fail the run where *check* refuses what they hold."""
+        return judge_secrets(arguments, check, self.label)
+
     def _check_inputs(
         self,
         *,
         namespace: object = None,
+        object_name: object = None,
         labels: object = None,
         annotations: object = None,
         replace: object = None,
     ) -> list[Problem]:
         """Check the arguments that most components share."""
         problems = [*check_namespace(namespace), *check_labels(labels), *check_annotations(annotations)]
+        if object_name is not None and not isinstance(object_name, pulumi.Output):
+            problems += check_object_name(object_name)
         if replace is not None and not (isinstance(replace, str) and replace == "delete-first"):
             hint = 'leave it out, or write replace="delete-first"'
             problems.append(wrong_type("replace", replace, "a way to replace", hint))

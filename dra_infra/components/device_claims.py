@@ -20,7 +20,7 @@ from dra_infra.kubernetes.api.device_class import API_VERSION
 from dra_infra.specs.attachments import choose_containers
 from dra_infra.specs.claims import SHORTHAND_REQUEST, compile_claim, leaves_of
 from dra_infra.specs.device_configs import DeviceConfig
-from dra_infra.specs.object_names import check_component_name, check_object_name, name_by_content
+from dra_infra.specs.object_names import check_component_name, name_by_content
 from dra_infra.specs.request_records import class_name_of
 from dra_infra.specs.requests import ClassRef, Constraint, DeviceRequest
 
@@ -38,7 +38,7 @@ class DeviceClaimComponent(Component):
 
     def __init__(self, name: str, common: ClaimArgs) -> None:
         super().__init__(name, inputs={}, target=common.get("target"), opts=common.get("opts"))
-        self._common = common
+        self._common = self._judge_secrets(common, self._check_common)
 
     def _make(
         self,
@@ -66,20 +66,13 @@ class DeviceClaimComponent(Component):
         name, common = self._component_name, self._common
         namespace, object_name = common.get("namespace"), common.get("object_name")
         self._delete_first = common.get("replace") == "delete-first"
-        self.object_name = object_name if object_name is not None else name  # type: ignore[assignment]  # Input is wider
-        self.namespace = namespace if namespace is not None else ""  # type: ignore[assignment]  # Input is wider
+        self.object_name = object_name if object_name is not None else name
+        self.namespace = namespace if namespace is not None else ""
         found: list[Problem] = [
             *check_component_name(name),
-            *self._check_inputs(
-                namespace=namespace,
-                labels=common.get("labels"),
-                annotations=common.get("annotations"),
-                replace=common.get("replace"),
-            ),
+            *self._check_common(common),
             *problems,
         ]
-        if object_name is not None and not isinstance(object_name, pulumi.Output):
-            found += check_object_name(object_name)
         found += self._object_options.check(self._kinds, named_by_content=object_name is None)
         self._requests = tuple(str(getattr(request, "name", "")) for request in asked)
         try:
@@ -107,7 +100,10 @@ class DeviceClaimComponent(Component):
             self.register_outputs({})
             return
         claim_spec = _put_inputs(spec.to_manifest(), asked, configs)
-        immutable = claim_spec if shared else {"spec": claim_spec}
+        immutable = self._judge_secrets(
+            claim_spec if shared else {"spec": claim_spec},
+            lambda judged: self._problems_of({"apiVersion": API_VERSION, "kind": self._kind, "spec": judged}),
+        )
         if object_name is None:
             self.object_name = _named(name, immutable)
         if wrong := self._object_options.check_import(self.object_name, namespace):
@@ -127,6 +123,11 @@ class DeviceClaimComponent(Component):
         if namespace is None:
             self.namespace = child.metadata.apply(lambda found: (found or {}).get("namespace") or "default")
         self.register_outputs({"objectName": self.object_name, "namespace": self.namespace})
+
+    def _check_common(self, common: Mapping[str, Any]) -> list[Problem]:
+        """The problems of what the object's metadata is made of, and of how it is replaced."""
+        names = ("namespace", "object_name", "labels", "annotations", "replace")
+        return self._check_inputs(**{name: common.get(name) for name in names})
 
     def _metadata(self, object_name: pulumi.Input[str]) -> dict[str, Any]:
         """Metadata of an object of the claim, which may be several: all get the same labels and annotations."""
@@ -153,10 +154,11 @@ class DeviceClaimComponent(Component):
         containers: str | Sequence[str] | None = None,
         *,
         request: str | None = None,
+        entry: str | None = None,
     ) -> PodSpec:
         """A copy of a pod spec, or of a workload, whose containers use this claim; the given one is left as it is.
 
-        The pod's entry is named after the component. It carries a dependency on the object, so that the engine
+        The pod's entry is named after the component, unless `entry` says otherwise. It carries a dependency on the object, so that the engine
         makes the object first, except under `replace="delete-first"`, where the dependency would have the engine
         delete the workload too: give the workload `depends_on` there.
 
@@ -168,11 +170,15 @@ class DeviceClaimComponent(Component):
             containers: Names of the containers and init containers that use the devices. May be left out when the
                 pod has one container.
             request: Give the containers only the devices of this request.
+            entry: Name of the pod's entry, a DNS label, for pods that have one already and must not change.
 
         Problems are reported for the run, with codes `unknown-container`, `containers-not-named`,
-        `unknown-request`, `claim-attached-twice`, `wrong-type`.
+        `unknown-request`, `claim-attached-twice`, `wrong-type`, `invalid-name`.
         """
-        entry = str(self._component_name)
+        if entry is not None and (refused := list(check_component_name(entry))):
+            self._report([replace(problem, path="attach.entry") for problem in refused])
+            entry = None
+        entry = str(self._component_name) if entry is None else entry
         try:
             pod, fields = pod_specs.pod_spec_of(pod_spec)
             view = pod_specs.view_pod(pod)

@@ -70,12 +70,15 @@ class GpuDeviceClass(Component, NamedClass):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(name, inputs={"driver": driver}, target=target, opts=opts)
+        given = self._judge_secrets(
+            {"object_name": object_name, "labels": labels, "annotations": annotations},
+            lambda judged: self._check_inputs(**judged),
+        )
+        object_name, labels, annotations = given.values()
         self.object_name = object_name if object_name is not None else name  # type: ignore[assignment]  # Input is wider
-        problems: list[Problem] = self._check_inputs(labels=labels, annotations=annotations)
+        problems = self._check_inputs(**given)
         if object_name is None:
             problems += check_object_name(name, path="name")
-        elif not isinstance(object_name, pulumi.Output):
-            problems += check_object_name(object_name)
         problems += self._object_options.check(("DeviceClass",))
         problems += self._object_options.check_import(self.object_name)
         warnings: list[Problem] = []
@@ -99,6 +102,7 @@ class GpuDeviceClass(Component, NamedClass):
             return
         self.selects = (driver, "gpu") if driver == NVIDIA_DRIVER else None
         self.configs = tuple(configs)
+        self.extended_resource_name = extended_resource_name
         manifest = {
             **DeviceClass(spec=spec).to_manifest(),
             "metadata": present({"name": self.object_name, "labels": labels, "annotations": annotations}),

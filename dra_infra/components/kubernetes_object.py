@@ -66,7 +66,7 @@ _KUBERNETES: Final = "kubernetes:"
 _OWN_PACKAGE: Final = __name__.partition(".")[0] + "."
 _BESIDE: Final = frozenset({"Namespace", "CustomResourceDefinition"})
 """Kinds that a component makes beside what it is about; an ID to import never means them."""
-_FORCE: Final = "pulumi.com/patchForce"
+FORCE: Final = "pulumi.com/patchForce"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,9 +185,9 @@ def forced(props: Any) -> Any:
         return props
     given = metadata.get("annotations")
     if isinstance(given, pulumi.Output):
-        annotations: Any = given.apply(lambda known: {_FORCE: "true", **(known or {})})
+        annotations: Any = given.apply(lambda known: {FORCE: "true", **(known or {})})
     else:
-        annotations = {_FORCE: "true", **(given or {})}
+        annotations = {FORCE: "true", **(given or {})}
     return {**props, "metadata": {**metadata, "annotations": annotations}}
 
 

@@ -12,6 +12,7 @@ from dra_infra.components.component import Component, reports_unknown_arguments
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.platform_charts import InstalledClass, InstalledClasses, make_namespace
 from dra_infra.components.report import warn
+from dra_infra.components.secret_arguments import refusals_of
 from dra_infra.errors import InvalidSpecError
 from dra_infra.specs.node_plugin.plan import NodePluginPlan, compile_node_plugin
 from dra_infra.target import ClusterTarget
@@ -87,8 +88,9 @@ class NodePlugin(Component):
     ) -> None:
         super().__init__(name, inputs={}, target=target, opts=opts)
         self.driver_name, self.namespace, self.device_classes = "", "", InstalledClasses()
+        check = refusals_of(lambda given: compile_node_plugin(name, given, join=joined))
         try:
-            plan = compile_node_plugin(name, arguments, join=joined)
+            plan = compile_node_plugin(name, self._judge_secrets(arguments, check), join=joined)
         except InvalidSpecError as error:
             self._report(error.problems)
             plan = None

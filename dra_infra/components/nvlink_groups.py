@@ -145,6 +145,7 @@ class NvlinkGroup(DeviceClaimComponent):
         containers: str | Sequence[str] | None = None,
         *,
         request: str | None = None,
+        entry: str | None = None,
     ) -> Workload:
         """A copy of a workload whose pods are the group; the given one is left as it is.
 
@@ -158,31 +159,37 @@ class NvlinkGroup(DeviceClaimComponent):
             containers: Names of the containers and init containers that use the GPUs. May be left out when the pod has
                 one container.
             request: Only `"gpu"`, the one request of the claim.
+            entry: Name of the pod's entry for the GPUs, a DNS label; the component's when left out.
 
         Problems are reported for the run, with codes `nvlink-group-shape`, and those of `GpuClaimTemplate.attach`.
         """
         path = pod_specs.template_path(pod_spec)
         if path is None:
-            return self._attach_to_pod(pod_spec, containers, request=request)
+            return self._attach_to_pod(pod_spec, containers, request=request, entry=entry)
         template = pod_specs.read_template(pod_spec, path)
         if self.channel_template is not None:
             try:
                 template = self._tied(template, pod_specs.read_pod_numbers(pod_spec, path) if path else None)
             except InvalidSpecError as error:
                 self._report([problem.below("attach") for problem in error.problems])
-        attached = super().attach(template, containers, request=request)
+        attached = super().attach(template, containers, request=request, entry=entry)
         if self.channel_template is not None and not self._broken:
             attached = self._with_channel(attached, containers, self.channel_template)
         # `replaced` copies the type that it is given.
         return pod_specs.template_replaced(pod_spec, path, attached)  # type: ignore[no-any-return]
 
     def _attach_to_pod(
-        self, pod_spec: Workload, containers: str | Sequence[str] | None, *, request: str | None
+        self,
+        pod_spec: Workload,
+        containers: str | Sequence[str] | None,
+        *,
+        request: str | None,
+        entry: str | None,
     ) -> Workload:
         if self.channel_template is not None:
             hint = "give the spec of the Job, Deployment or StatefulSet, or the pod template: the pods get a label too"
             self._report([wrong_type("attach.pod_spec", pod_spec, "a workload or a pod template", hint)])
-        return super().attach(pod_spec, containers, request=request)
+        return super().attach(pod_spec, containers, request=request, entry=entry)
 
     def _tied(self, template: Any, written: Mapping[str, Any] | None) -> Any:
         """A pod template whose pods find each other on one NVLink domain."""

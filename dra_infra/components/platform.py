@@ -23,6 +23,7 @@ from dra_infra.components.platform_charts import (
     InstalledClass,
     InstalledClasses,
 )
+from dra_infra.components.secret_arguments import Arguments, refusals_of
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.specs.node_plugin.plan import NodePluginPlan, compile_node_plugin
 from dra_infra.specs.platform.platform import (
@@ -34,7 +35,7 @@ from dra_infra.specs.platform.platform import (
 )
 from dra_infra.target import ClusterTarget
 
-PlatformName = Literal["aks", "gke", "eks", "kubeadm", "kind"]
+PlatformName = Literal["aks", "gke", "eks", "kubeadm", "kind", "openshift"]
 
 _MADE_FIRST: Final = "driver"
 """Whose CRDs count where the operator brings definitions of the same names."""
@@ -94,21 +95,34 @@ class GpuPlatform(ChartComponent):
         problems: list[Problem] = []
         parts: dict[str, dict[str, Any] | None] = {}
         crds: dict[str, Definitions] = {}
-        for part, given in zip(PARTS, (operator, driver, example), strict=True):
-            parts[part], wrong = read_part(part, given)
+
+        def compile_parts(
+            parts: Mapping[str, dict[str, Any] | None], plugin: NodePluginPlan | None
+        ) -> PlatformPlan:
+            line = self._pins(None).releases["gpu.nvidia.com"].line
+            return compile_platform(
+                platform, parts, target=self.target, line=line, gpu_pools=gpu_pools, node_plugin=plugin
+            )
+
+        def check(given: Arguments) -> list[Problem]:
+            plugin, wrong = self._compile_plugin(given["node_plugin"])
+            parts = {part: read_part(part, given[part])[0] for part in PARTS}
+            return [*wrong, *refusals_of(lambda judged: compile_parts(judged, plugin))(parts)]
+
+        written = dict(zip((*PARTS, "node_plugin"), (operator, driver, example, node_plugin), strict=True))
+        given = self._judge_secrets(written, check)
+        for part in PARTS:
+            parts[part], wrong = read_part(part, given[part])
             crds[part], unread = self._read_crds(parts[part] or {})
             problems += [*wrong, *(problem.below(part) for problem in unread)]
-        plugin, wrong = self._compile_plugin(node_plugin)
+        plugin, wrong = self._compile_plugin(given["node_plugin"])
         problems += wrong
         if plugin is None and wrong:
             # A plugin that is wrong is wanted all the same: that nothing is installed is no second problem.
             parts.setdefault("node_plugin", {})
         plan: PlatformPlan | None = None
         try:
-            line = self._pins(None).releases["gpu.nvidia.com"].line
-            plan = compile_platform(
-                platform, parts, target=self.target, line=line, gpu_pools=gpu_pools, node_plugin=plugin
-            )
+            plan = compile_parts(parts, plugin)
         except InvalidSpecError as error:
             problems += error.problems
         self._tell([*problems, *(plan.warnings if plan else ())])

@@ -35,6 +35,9 @@ class HelmRelease(pulumi.CustomResource):
 
     def __init__(self, name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions) -> None:
         opts.version = provider_version()
+        # Deprecated since pulumi-kubernetes 4.30, where nulls among values count without it. To take it away would upgrade
+        # each release that was made with it, so these keep it, and new ones never have it.
+        opts.ignore_changes = [*(opts.ignore_changes or ()), "allowNullValues"]
         # The vendor's class sends `compat` with every release.
         super().__init__("kubernetes:helm.sh/v3:Release", name, {"compat": "true", **inputs}, opts)
 
@@ -176,8 +179,6 @@ class ChartComponent(Component):
             "namespace": installation.namespace.name,
             "createNamespace": False,
             "values": values or None,
-            # A null takes a default of the chart away, and the provider drops nulls unless it is told.
-            "allowNullValues": True if _has_null(values) else None,
             "skipCrds": True if skip_crds else None,
             "timeout": arguments.get("timeout"),
             "skipAwait": arguments.get("skip_await"),
@@ -199,12 +200,6 @@ class ChartComponent(Component):
             ),
             resources=resources,
         )
-
-
-def _has_null(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return any(each is None or _has_null(each) for each in value.values())
-    return False
 
 
 def _read_texts(path: str) -> tuple[list[tuple[str, str]], list[Problem]]:

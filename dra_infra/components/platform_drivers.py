@@ -11,6 +11,7 @@ import pulumi
 from dra_infra.components.arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs, takes
 from dra_infra.components.component import present, reports_unknown_arguments
 from dra_infra.components.platform_charts import ChartComponent, InstalledClass, InstalledClasses
+from dra_infra.components.secret_arguments import refusals_of
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.platform.compatibility import check_together, follows_for_driver
@@ -49,7 +50,7 @@ class ChartInstallation(ChartComponent):
     ) -> None:
         self.release_name, self.namespace, self.version = self._component_name, "", ""
         self.device_classes = InstalledClasses()
-        given = present(arguments)
+        given = self._judge_secrets(present(arguments), refusals_of(compile_))
         crds, problems = self._read_crds(given)
         found: Installation | None = None
         try:

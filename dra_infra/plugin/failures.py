@@ -66,6 +66,7 @@ def as_plugin_error(what: str, *, then: str = "it is tried again") -> Iterator[N
     except PluginError:
         raise
     except Exception as error:
+        # A bug of ours, or of a back end: it fails this claim with a reason, and the plugin serves the others.
         raise PluginError.of(
             path=what,
             code="plugin-failed",

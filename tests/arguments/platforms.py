@@ -82,7 +82,7 @@ def platforms() -> st.SearchStrategy[Call]:
     whole = st.fixed_dictionaries(
         {},
         optional={
-            "platform": st.sampled_from(("aks", "gke", "eks", "kubeadm", "kind")),
+            "platform": st.sampled_from(("aks", "gke", "eks", "kubeadm", "kind", "openshift")),
             "driver": _part(_DRIVER),
             "operator": _part(_OPERATOR),
             "example": _part(_EXAMPLE),

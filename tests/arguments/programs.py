@@ -13,6 +13,7 @@ from tests.arguments.calls import Call, Drawn, places, put
 from tests.arguments.claims import MADE_CLASS, claims, classes
 from tests.arguments.hardware import mig_partitions, nvlink_groups, shared_gpus
 from tests.arguments.platforms import platforms
+from tests.arguments.tenants import guardrails, monitoring, queues, roles, taints, tenants
 
 FAMILY: Mapping[str, st.SearchStrategy[Call]] = {
     "classes": classes(),
@@ -21,6 +22,12 @@ FAMILY: Mapping[str, st.SearchStrategy[Call]] = {
     "nvlink": nvlink_groups(),
     "shared": shared_gpus(),
     "platforms": platforms(),
+    "tenants": tenants(),
+    "roles": roles(),
+    "guardrails": guardrails(),
+    "monitoring": monitoring(),
+    "queues": queues(),
+    "taints": taints(),
 }
 """Components by what they are about."""
 

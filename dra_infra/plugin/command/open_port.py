@@ -6,9 +6,14 @@ Each rule is there so that one who has a right to ask is answered beside those w
 
 - A connection ends after some seconds, whatever it does meanwhile.
 - The newest is always let in. Where its peer has as many as one may have, the oldest of that peer ends for it; where
-  all have as many as there may be, the oldest of whoever has most.
+  all have as many as there may be, the oldest of the peer that came most often lately.
 
-So a peer can only take its own places, and whoever asks and is answered within milliseconds is not the one that ends.
+- Whoever answers may let few begin at a time. Of those who wait for that, whoever's peer came least often lately is next.
+- A few peers that came while nobody was in want of room are known, for as long as they come back. They are the last to end,
+  and begin among themselves: on a node so busy that hardly anybody is taken, those who attack come as seldom as the kubelet.
+
+So a peer can only take its own places, and the kubelet, which comes once in some seconds, keeps its own and is not kept
+waiting by those who come without a pause, even where the node is so busy that each answer takes long.
 """
 
 from __future__ import annotations
@@ -16,9 +21,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final, Generic, TypeVar
 
 from dra_infra.errors import PluginError
@@ -38,8 +43,24 @@ LARGEST: Final = 16 * 1024
 FRESH: Final = 1.0
 """Seconds for which an answer holds for whoever asks next."""
 
-_WAITING: Final = 512
-"""Connections that the kernel keeps until they are taken."""
+_LATELY: Final = 1024
+"""Connections that are looked back at for who came most often."""
+
+_RECENT: Final = 10.0
+"""Seconds that are looked back: on a quiet node all that came before an attack was the kubelet."""
+
+_KNOWN: Final = 16
+"""Peers that are known, once they came back: the kubelet was there first, and nobody who comes later takes its place."""
+
+_AWAY: Final = 600.0
+"""Seconds after which a peer that did not come back is no longer known."""
+
+_TURNS: Final = 4
+"""Connections that have a turn at the same time, of known peers and of others."""
+
+_WAITING: Final = 128
+"""Connections that the kernel keeps until they are taken: on a busy node hardly a hundred are in a second, and a probe waits for all
+before it."""
 
 _AT_ONCE: Final = 2
 """Connections that are taken before those that are there get on: else as many would come at once as there are places, and
@@ -65,6 +86,14 @@ class OpenPort:
         self._serve = serve
         self._seconds = seconds
         self._visits: dict[asyncio.StreamWriter, str] = {}
+        self._lately: deque[tuple[float, str]] = deque()
+        self._times: Counter[str] = Counter()
+        self._known: dict[str, tuple[float, float]] = {}
+        self._crowded = float("-inf")
+        self._turns: Counter[bool] = Counter()
+        self._waits_as: dict[asyncio.StreamWriter, bool] = {}
+        self.waiting: dict[asyncio.StreamWriter, asyncio.Future[None]] = {}
+        """Connections that wait for a turn, with what wakes them."""
         listener = _listen(address)
         self.port = int(listener.getsockname()[1])
         self._server = run(self._start(listener))
@@ -72,6 +101,58 @@ class OpenPort:
     def stop(self) -> None:
         """Stop listening, and end all connections."""
         run(self._stop())
+
+    @asynccontextmanager
+    async def turn(self, writer: asyncio.StreamWriter) -> AsyncIterator[None]:
+        """Wait until few others have a turn, and keep the turn for as long as the block lasts.
+
+        Args:
+            writer: Of the connection that is served.
+
+        Raises:
+            ConnectionAbortedError: The connection was ended before it had one.
+        """
+        if writer not in self._visits:
+            raise ConnectionAbortedError
+        is_known = self._is_known(self._visits[writer])
+        if self._turns[is_known] < _TURNS:
+            self._turns[is_known] += 1
+        else:
+            waiter = self.waiting[writer] = asyncio.get_running_loop().create_future()
+            self._waits_as[writer] = is_known
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                if self.waiting.pop(writer, None) is None and not waiter.cancelled():
+                    # It was given a turn, and ran out of time before it knew.
+                    self._pass_turn_on(is_known=is_known)
+                raise
+            finally:
+                self._waits_as.pop(writer, None)
+        try:
+            yield
+        finally:
+            self._pass_turn_on(is_known=is_known)
+
+    def _pass_turn_on(self, *, is_known: bool) -> None:
+        # One that ran out of time is still among them until its task gets on.
+        waiting = [
+            each
+            for each, waiter in self.waiting.items()
+            if not waiter.done() and self._waits_as[each] == is_known
+        ]
+        if waiting:
+            rarest = min(waiting, key=lambda each: self._times[self._visits[each]])
+            self.waiting.pop(rarest).set_result(None)
+        else:
+            self._turns[is_known] -= 1
+
+    def _is_known(self, peer: str) -> bool:
+        if peer not in self._known:
+            return False
+        first, last = self._known[peer]
+        # Who came only once may be anybody.
+        return last - first >= FRESH
 
     async def _start(self, listener: socket.socket) -> asyncio.Server:
         server = await asyncio.start_server(self._visit, sock=listener, limit=LARGEST, backlog=_AT_ONCE)
@@ -102,19 +183,47 @@ class OpenPort:
             writer.transport.abort()
 
     def _make_room(self, peer: str) -> None:
-        peers = Counter(self._visits.values())
-        if peers[peer] >= MOST_OF_ONE:
+        self._came(peer)
+        self._get_to_know(peer)
+        if sum(of == peer for of in self._visits.values()) >= MOST_OF_ONE:
             loser = peer
         elif len(self._visits) >= MOST:
-            ((loser, _),) = peers.most_common(1)
+            # The first of several: visits are in the order of their coming.
+            loser = max(self._visits.values(), key=lambda of: (not self._is_known(of), self._times[of]))
+            self._crowded = asyncio.get_running_loop().time()
         else:
             return
         self._end(next(writer for writer, of in self._visits.items() if of == loser))
         log("warning", "ended a connection to have room for another", peer=loser, port=self.port)
 
+    def _get_to_know(self, peer: str) -> None:
+        now = asyncio.get_running_loop().time()
+        if peer in self._known:
+            self._known[peer] = (self._known[peer][0], now)
+        elif now - self._crowded > _RECENT and len(self._visits) < MOST // 4:
+            if len(self._known) == _KNOWN:
+                away = min(self._known, key=lambda each: self._known[each][1])
+                if now - self._known[away][1] < _AWAY:
+                    return
+                del self._known[away]
+            self._known[peer] = (now, now)
+
+    def _came(self, peer: str) -> None:
+        now = asyncio.get_running_loop().time()
+        while self._lately and (len(self._lately) == _LATELY or self._lately[0][0] < now - _RECENT):
+            _, gone = self._lately.popleft()
+            self._times[gone] -= 1
+            if not self._times[gone]:
+                # An address that comes no more takes no memory.
+                del self._times[gone]
+        self._lately.append((now, peer))
+        self._times[peer] += 1
+
     def _end(self, writer: asyncio.StreamWriter) -> None:
         # Now, and not when its task ends: whoever connects meanwhile must not count it.
         del self._visits[writer]
+        if (waiter := self.waiting.pop(writer, None)) and not waiter.done():
+            waiter.set_exception(ConnectionAbortedError())
         writer.transport.abort()
 
 

@@ -31,6 +31,9 @@ _LONGEST: Final = 15.0
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """First bytes of each HTTP/2 connection."""
 
+_BEGINS: Final = 0.5
+"""Seconds for which a connection that does not end keeps its turn; a probe takes hundredths of it."""
+
 _CALLS: Final = 2
 """Calls of one connection at a time."""
 
@@ -109,15 +112,26 @@ class ProbeServer:
         """Pass a connection that speaks HTTP/2 on to gRPC, until either side ends it or it has sent too much."""
         if await reader.readexactly(len(_PREFACE)) != _PREFACE:
             return
-        answers, questions = await asyncio.open_unix_connection(str(self._inside), limit=LARGEST)
-        questions.write(_PREFACE)
-        ways = {asyncio.create_task(_copy(reader, questions)), asyncio.create_task(_copy(answers, writer))}
+        ways: set[asyncio.Task[None]] = set()
+        questions: asyncio.StreamWriter | None = None
         try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            # gRPC takes calls one by one, those of connections that have ended too: with more than it can answer none is answered
+            # in time. So who says nothing more keeps a turn for a while.
+            async with self._open.turn(writer):
+                answers, questions = await asyncio.open_unix_connection(str(self._inside), limit=LARGEST)
+                questions.write(_PREFACE)
+                ways = {
+                    asyncio.create_task(_copy(reader, questions)),
+                    asyncio.create_task(_copy(answers, writer)),
+                }
+                done, _ = await asyncio.wait(ways, timeout=_BEGINS, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for each in ways:
                 each.cancel()
-            questions.transport.abort()
+            if questions is not None:
+                questions.transport.abort()
 
     async def _check(
         self,

@@ -1,8 +1,8 @@
 """Runs the command `dra-infra-plugin`.
 
-SIGUSR2 shows where all threads are, for whoever sends it to a plugin that does not get on. The threads are written by
-a handler in C, which needs neither a thread of Python's that is free nor its lock: as text, in many lines. Where the
-first thread is not the one that hangs, a line of the log has the tasks of the event loop besides.
+SIGUSR2 shows where all threads are, for whoever sends it to a plugin that does not get on: as text, in many lines, and
+the tasks of the event loop in a line of the log. A thread of its own waits for the signal, so that it does not matter
+which other thread hangs.
 """
 
 from __future__ import annotations
@@ -144,9 +144,21 @@ _STANDARD_ERROR: Final = 2
 
 
 def show_on_signal() -> None:
-    """Write the stacks of all threads to standard error whenever SIGUSR2 comes."""
-    signal.signal(signal.SIGUSR2, lambda _number, _frame: _log_tasks())
-    faulthandler.register(signal.SIGUSR2, file=_STANDARD_ERROR, all_threads=True, chain=True)
+    """Have the stacks of all threads written to standard error whenever SIGUSR2 comes.
+
+    Call it before other threads are started: they inherit that the signal does not come to them.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
+    threading.Thread(target=_show_on_signal, name="stacks", daemon=True).start()
+
+
+def _show_on_signal() -> None:
+    while True:
+        signal.sigwait({signal.SIGUSR2})
+        # Not `faulthandler.register`: its handler walks the frames of threads that go on meanwhile, which has cut its text off
+        # in a test. This one holds Python's lock.
+        faulthandler.dump_traceback(file=_STANDARD_ERROR, all_threads=True)
+        _log_tasks()
 
 
 def _log_tasks() -> None:

@@ -34,8 +34,9 @@ def run(work: Coroutine[Any, Any, _Result]) -> _Result:
 
 
 def tasks() -> set[asyncio.Task[Any]]:
-    """The tasks of the event loop that are not done."""
-    return asyncio.all_tasks(_loop())
+    """The tasks of the event loop that are not done; none before there is a loop."""
+    # To ask must not make one: two threads that do so at once would make two.
+    return asyncio.all_tasks(_loop()) if _loop.cache_info().currsize else set()
 
 
 @cache

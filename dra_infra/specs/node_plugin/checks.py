@@ -83,6 +83,8 @@ BY_ARGUMENT: Final[Mapping[str, str]] = {
 OTHERS: Final = ("log_format", "metadata_files", "mig_delay", "sim_commands", "toolkit")
 """Settings that `settings=` takes."""
 
+_OPERATORS: Final = ("Equal", "Exists", "Lt", "Gt")
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PATH: Final = re.compile(r"(/[A-Za-z0-9._-]+)+/?|/")
 _LARGEST_PORT: Final = 65535
@@ -199,8 +201,36 @@ def _tolerations(name: str, value: object) -> Iterator[Problem]:
     if not is_list(value) or not all(isinstance(each, Mapping) for each in value):  # type: ignore[attr-defined]
         hint = 'write tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}]'
         yield wrong_type(name, value, "a list of tolerations", hint)
-    else:
-        yield from check_json(name, value, "a value of a pod")
+        return
+    yield from check_json(name, value, "a value of a pod")
+    given: Sequence[Mapping[str, object]] = value  # type: ignore[assignment]  # a list of mappings, as was just asked
+    for index, each in enumerate(given):
+        yield from _toleration(f"{name}[{index}]", each)
+
+
+def _toleration(path: str, toleration: Mapping[str, object]) -> Iterator[Problem]:
+    """Checks texts as the server does (`ValidateTolerations` in pkg/apis/core/validation): `invalid-label`, `unsupported-value`."""
+    key, value = toleration.get("key"), toleration.get("value")
+    hint = "write the key, value and effect of the taint as `kubectl describe node` shows them"
+    if isinstance(key, str) and key and not names.is_label_key(key):
+        message = f"{shorten(key)} cannot be the key of a taint"
+        yield Problem(path=f"{path}.key", code="invalid-label", message=message, hint=hint)
+    if isinstance(value, str) and not names.is_label_value(value):
+        message = f"{shorten(value)} cannot be the value of a taint"
+        yield Problem(path=f"{path}.value", code="invalid-label", message=message, hint=hint)
+    for field, known in (("operator", _OPERATORS), ("effect", _EFFECTS)):
+        word = toleration.get(field)
+        if isinstance(word, str) and word and word not in known:
+            message = f"{shorten(word)} is none of {', '.join(known)}"
+            yield Problem(path=f"{path}.{field}", code="unsupported-value", message=message, hint=hint)
+
+
+def _object_reference(name: str, value: object) -> Iterator[Problem]:
+    yield from _text(name, value)
+    if isinstance(value, str) and value and not names.is_dns_subdomain(value):
+        message = f"{shorten(value)} cannot be the name of an object"
+        hint = "use lower-case letters, digits, '-' and '.'"
+        yield Problem(path=name, code="invalid-name", message=message, hint=hint)
 
 
 def _resources(name: str, value: object) -> Iterator[Problem]:
@@ -263,7 +293,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], Iterator[Problem]]]] = {
     "annotations": _labels,
     "node_selector": _labels,
     "tolerations": _tolerations,
-    "priority_class_name": _text,
+    "priority_class_name": _object_reference,
     "resources": _resources,
     "host_network": _flag,
     "log_level": _level,

@@ -201,6 +201,7 @@ def compile_platform(
     problems += [problem.below(name) for name, each in found.items() for problem in each.warnings]
     if operator and "driver" in found:
         problems += check_together(operator, found["driver"])
+    problems += _check_elsewhere(profile, parts)
     labels = _node_labels(profile, found)
     problems += _check_pools(gpu_pools, profile, found)
     if node_plugin:
@@ -268,6 +269,19 @@ def _check_any(parts: Mapping[str, Mapping[str, Any] | None]) -> Iterator[Proble
     if all(each is None for each in parts.values()):
         hint = 'write driver=True, operator=True, example=True or node_plugin="sim"'
         yield Problem(path="driver", code="missing-argument", message="nothing is installed", hint=hint)
+
+
+def _check_elsewhere(
+    profile: Platform | None, parts: Mapping[str, Mapping[str, Any] | None]
+) -> Iterator[Problem]:
+    if profile and profile.operator_elsewhere and parts.get("operator") is not None:
+        yield Problem(
+            path="operator",
+            code="platform-conflict",
+            message=f"on {profile.title.partition(',')[0]} {profile.operator_elsewhere}",
+            hint="leave operator out, turn the device plugin off in its ClusterPolicy, "
+            'and write driver={"gpu_resources_enabled_override": True}',
+        )
 
 
 def _unknown_platform(platform: object) -> Problem:

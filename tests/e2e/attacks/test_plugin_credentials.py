@@ -144,6 +144,8 @@ def scene(plane: ControlPlane, authorities: tuple[Authority, Authority]) -> Iter
         volume = Volume(Path(name) / "volume")
         volume.write(ca=authorities[0].certificate.read_text(), token=FIRST)
         yield Scene(machine, front, api, volume)
+        # Shown where the test failed.
+        print(machine.log.read_text())
     front.stop()
 
 

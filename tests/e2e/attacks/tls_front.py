@@ -6,6 +6,7 @@ A real one takes a minute to take a new certificate, and shows nobody what clien
 from __future__ import annotations
 
 import re
+import selectors
 import socket
 import ssl
 import subprocess
@@ -102,7 +103,8 @@ class Front:
     def _hang_up(self) -> None:
         for each in tuple(self._open):
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                # Not the method of a connection with TLS, which takes its state away from who reads it just now.
+                socket.socket.shutdown(each, socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -124,10 +126,7 @@ class Front:
                 ) as server,
             ):
                 self._open |= {inner, plain, server}
-                back = threading.Thread(target=_pump, args=(server, inner, bytes), daemon=True)
-                back.start()
-                _pump(inner, server, self._judged)
-                back.join()
+                _relay(inner, server, self._judged)
 
     def _judged(self, block: bytes) -> bytes:
         self.tokens |= {each.decode() for each in _BEARER.findall(block)}
@@ -146,10 +145,34 @@ def _shown(certificate: tuple[Path, Path], clients: Authority | None = None) -> 
     return context
 
 
-def _pump(source: socket.socket, target: socket.socket, change: Callable[[bytes], bytes]) -> None:
-    with suppress(OSError):
-        while block := source.recv(65536):
-            target.sendall(change(block))
-    for each in (source, target):
-        with suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)
+def _relay(client: ssl.SSLSocket, server: ssl.SSLSocket, change: Callable[[bytes], bytes]) -> None:
+    """Pass on what both say until one of them ends, what the client says as *change* has it.
+
+    In one thread: a connection of OpenSSL may not be read and written by two at a time. Where the API server's session
+    ticket is read while a request is written, both go through its state, and the connection may be silent for ever.
+    """
+    with selectors.DefaultSelector() as ready:
+        for source in (client, server):
+            ready.register(source, selectors.EVENT_READ)
+        while True:
+            for key, _ in ready.select():
+                source, target = (client, server) if key.fileobj is client else (server, client)
+                for block in _received(source):
+                    if not block:
+                        return
+                    target.sendall(change(block) if source is client else block)
+
+
+def _received(source: ssl.SSLSocket) -> Iterator[bytes]:
+    """Yields what is there without waiting for more, which may be nothing, as of a session ticket; empty at the end."""
+    while True:
+        source.settimeout(0)
+        try:
+            block = source.recv(65536)
+        except ssl.SSLWantReadError:
+            return
+        finally:
+            source.settimeout(None)
+        yield block
+        if not block:
+            return

@@ -184,6 +184,10 @@ def lister(kubeconfig_of: Grant) -> Path:
         rule(["batch"], ["jobs", "cronjobs"]),
         rule(["scheduling.k8s.io"], ["priorityclasses"]),
         rule(["apiextensions.k8s.io"], ["customresourcedefinitions"]),
+        rule(
+            ["admissionregistration.k8s.io"],
+            ["validatingadmissionpolicies", "validatingadmissionpolicybindings"],
+        ),
     )
 
 

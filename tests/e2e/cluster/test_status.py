@@ -60,6 +60,35 @@ def test_claims_show_the_devices_nodes_and_pods_that_the_scheduler_chose(
     assert not found
 
 
+def test_teams_hold_what_the_scheduler_gave_their_claims(
+    api: Api, lister: Path, plane: ControlPlane, dra_infra: Run, tmp_path: Path
+) -> None:
+    results = [
+        each
+        for claim in api.list(CLAIM, namespace=NAMESPACE)
+        for each in claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
+    ]
+    assert results
+    said = dra_infra("status", "--kubeconfig", lister, "--by-team", "--json")
+    found = json.loads(said.out)
+    [team] = [each for each in found["teams"] if each["name"] == NAMESPACE]
+    [held] = [each for each in team["devices"] if each["driver"] == GPUS]
+    assert held["names"] == sorted(f"{each['pool']}/{each['device']}" for each in results)
+    assert (held["used"], held["unused"]) == (len(results), 0)
+    assert found["free"][GPUS] <= found["published"][GPUS] - len(results)
+
+    snapshot = tmp_path / "cluster.yaml"
+    assert dra_infra("snapshot", "--kubeconfig", lister, "-o", snapshot).code == 0
+    of_snapshot = dra_infra("status", "--by-team", "--snapshot", snapshot, "--namespace", NAMESPACE, "--json")
+    assert json.loads(of_snapshot.out)["teams"] == [team]
+
+    label = "kubernetes.io/metadata.name"
+    options = ("--team-label", label, "--format", "prometheus", "--namespace", NAMESPACE)
+    told = dra_infra("status", "--kubeconfig", plane.kubeconfig, *options).out
+    line = f'dra_infra_team_devices{{team="{NAMESPACE}",driver="{GPUS}",state="used"}} {len(results)}'
+    assert line in told.splitlines()
+
+
 def test_the_graph_leads_from_the_pod_to_its_devices(plane: ControlPlane, dra_infra: Run) -> None:
     said = dra_infra("status", "--kubeconfig", plane.kubeconfig, "--graph")
     lines = said.out.splitlines()

@@ -42,8 +42,19 @@ def made(drawn: Drawn) -> list[Any]:
     return [each.manifest for each in program.objects]
 
 
+def define_kinds_of(family, server, request):
+    """Tell the server of the kinds of others that components of a family make."""
+    if family == "queues":
+        [kueue] = [each for each in workload_crds.load() if each.path == "sigs.k8s.io/kueue"]
+        define(server, kueue.definitions())
+    elif family == "monitoring":
+        [folder] = request.getfixturevalue("folder_of_crds").glob("prometheus-operator-*")
+        define(server, definitions(folder))
+
+
 @pytest.mark.parametrize("family", FAMILY)
-def test_what_components_make_is_taken_by_the_server_of_their_target(family, minor, server):
+def test_what_components_make_is_taken_by_the_server_of_their_target(family, minor, server, request):
+    define_kinds_of(family, server, request)
     shown: list[int] = []
 
     @drawn_programs

@@ -164,3 +164,19 @@ def test_everything_that_may_be_an_output_may_be_known_after_up(lab: Lab, cluste
 
     assert templates(cluster_api, lab) == {"late": {"team": "ml"}}
     lab.stack.preview("--expect-no-changes").check()
+
+
+def test_a_target_that_is_a_component_leaves_its_object_unless_dependents_are_asked_for(
+    lab: Lab, cluster_api: Api
+) -> None:
+    lab.up(program(more="namespace=NAMESPACE, labels={'team': 'a'}"))
+    lab.write(program(more="namespace=NAMESPACE, labels={'team': 'b'}"))
+    everything = lab.stack.export()["resources"]
+    (target,) = [each["urn"] for each in everything if each["type"].startswith("dra-infra:")]
+
+    def label_after(*flags: str) -> str:
+        lab.stack.up("--target", target, *flags).check()
+        (labels,) = templates(cluster_api, lab).values()
+        return labels["team"]
+
+    assert [label_after(), label_after("--target-dependents")] == ["a", "b"]

@@ -154,7 +154,7 @@ def test_what_holds_on_one_minor_only_says_so():
 
 
 def test_a_field_that_an_old_server_keeps_for_nothing_is_a_warning():
-    tolerations = [{"key": "a", "operator": "Exists"}]
+    tolerations = [{"key": "a", "operator": "Exists", "effect": "NoSchedule"}]
     (problem,) = program_problems(changed(TEMPLATE, f"{REQUEST}.exactly.tolerations", tolerations))
     assert (problem.path, problem.code, problem.severity) == (
         f"{AT}.exactly.tolerations",

@@ -23,7 +23,7 @@ def alternatives(inputs, *entries, **devices):
         (((HOPPER,), {}), ((f"{H100} && {HOPPER}",), {})),
         (((), {}), ((HOPPER,), {"count": 4})),
         (((HOPPER,), {"count": 2}), ((HOPPER,), {"count": 2, "allocationMode": "ExactCount"})),
-        (((), {"tolerations": [{"operator": "Exists"}]}), ((HOPPER,), {})),
+        (((), {"tolerations": [{"operator": "Exists", "effect": "NoSchedule"}]}), ((HOPPER,), {})),
         (((), {}), ((), {"capacity": {"requests": {"memory": "10Gi"}}})),
         (((), {"allocationMode": "All"}), ((), {"allocationMode": "All"})),
     ],
@@ -42,7 +42,7 @@ def test_an_alternative_behind_a_weaker_one_is_never_taken(inputs, earlier, late
         (((HOPPER,), {}), ((f'{HOPPER} || device.driver == "gpu.example.com"',), {})),
         (((HOPPER,), {"count": 4}), ((HOPPER,), {"count": 2})),
         (((HOPPER,), {}), ((H100,), {})),
-        (((), {}), ((HOPPER,), {"tolerations": [{"operator": "Exists"}]})),
+        (((), {}), ((HOPPER,), {"tolerations": [{"operator": "Exists", "effect": "NoSchedule"}]})),
         (((), {"capacity": {"requests": {"memory": "10Gi"}}}), ((), {})),
         (((), {"allocationMode": "All"}), ((), {"count": 1})),
         (((), {"allocationMode": "All"}), ((HOPPER,), {"allocationMode": "All"})),
@@ -77,8 +77,33 @@ def test_of_alternatives_the_smallest_counts(inputs):
 
 @pytest.mark.parametrize(("number", "code"), [(16, []), (17, ["too-many-tolerations"])])
 def test_a_request_has_16_tolerations(inputs, number, code):
-    tolerations = [{"key": f"example.com/t{index}", "operator": "Exists"} for index in range(number)]
+    tolerations = [
+        {"key": f"example.com/t{index}", "operator": "Exists", "effect": "NoSchedule"}
+        for index in range(number)
+    ]
     problems = inputs.advice_on(inputs.a_claim(inputs.a_request(tolerations=tolerations)))
+    assert [each.code for each in problems] == code
+    assert all(each.path == "spec.devices.requests[0].exactly.tolerations" for each in problems)
+
+
+SICK = {"key": "sick", "operator": "Equal", "value": "very"}
+
+
+@pytest.mark.parametrize(
+    ("others", "code"),
+    [
+        ([], ["toleration-without-effect"]),
+        ([{**SICK, "effect": "NoSchedule"}], ["toleration-without-effect"]),
+        ([{**SICK, "value": "less", "effect": "NoExecute"}], ["toleration-without-effect"]),
+        ([{"key": "seen", "operator": "Exists", "effect": "NoExecute"}], ["toleration-without-effect"]),
+        ([{**SICK, "effect": "NoExecute"}], []),
+        ([{"key": "sick", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}], []),
+        ([{"operator": "Exists", "effect": "NoExecute"}], []),
+    ],
+)
+def test_a_toleration_without_an_effect_does_not_keep_a_pod_where_it_lets_it_in(inputs, others, code):
+    claim = inputs.a_claim(inputs.a_request(tolerations=[SICK, *others]))
+    problems = inputs.advice_on(claim)
     assert [each.code for each in problems] == code
     assert all(each.path == "spec.devices.requests[0].exactly.tolerations" for each in problems)
 

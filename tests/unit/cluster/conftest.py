@@ -22,11 +22,15 @@ Reply = tuple[int, Any]
 
 @dataclass
 class Server:
-    """Answers by path; what is not there is 404. `asked` holds paths, queries and headers in order."""
+    """Answers by path, or by method and path where that is not GET; what is not there is 404.
+
+    `asked` holds paths, queries and headers in order, and `sent` the methods, paths and bodies of what changes something.
+    """
 
     url: str = ""
     answers: dict[str, Callable[[Query], Reply]] = field(default_factory=dict)
     asked: list[tuple[str, Query, dict[str, str]]] = field(default_factory=list)
+    sent: list[tuple[str, str, Any]] = field(default_factory=list)
 
     def says(self, path: str, *replies: Reply) -> None:
         """Each of *replies* once, and the last for ever."""
@@ -51,7 +55,12 @@ def server() -> Iterator[Server]:
             parts = urlsplit(self.path)
             query = dict(parse_qsl(parts.query))
             made.asked.append((parts.path, query, dict(self.headers)))
-            answer = made.answers.get(parts.path)
+            key = parts.path
+            if self.command != "GET":
+                key = f"{self.command} {parts.path}"
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                made.sent.append((self.command, parts.path, json.loads(body)))
+            answer = made.answers.get(key)
             status, body = answer(query) if answer else (404, {"message": "not found"})
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
@@ -60,6 +69,8 @@ def server() -> Iterator[Server]:
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
+
+        do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815  (names of http.server)
 
         def log_message(self, *_: Any) -> None:
             pass

@@ -249,3 +249,22 @@ def test_versions_and_gates_are_the_servers_own_words(server: Server) -> None:
         None,
     )
     assert {each.code for each in evidence.problems} == {"cluster-forbidden", "kind-not-served"}
+
+
+def test_a_device_that_is_gone_has_the_commands_that_clear_it_up():
+    (found,) = [
+        each
+        for each in diagnose(healthy(resourceclaims=[claim("a", f"{GPU}/n1/gpu-7", pods=["p"])])).findings
+        if each.code == "claim-device-gone"
+    ]
+    assert "kubectl delete pod -n ml p; and, if it stays, kubectl delete resourceclaim -n ml a" in found.hint
+
+
+def test_a_name_with_a_command_in_it_is_quoted():
+    odd = claim("a; reboot", f"{GPU}/n1/gpu-7")
+    found = [
+        each.hint
+        for each in diagnose(healthy(resourceclaims=[odd])).findings
+        if each.code == "claim-device-gone"
+    ]
+    assert "kubectl delete resourceclaim -n ml 'a; reboot'" in found[0]

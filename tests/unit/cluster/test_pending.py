@@ -136,7 +136,7 @@ def test_a_pod_must_go_where_its_claim_has_devices():
     claim["status"]["allocation"]["nodeSelector"] = {"nodeSelectorTerms": terms}
     asking = ask(samples.pod("p", "Pending", claims=["c"]), claims=[claim])
     assert asking.question is not None
-    assert asking.question.refusals == {"n1": "ResourceClaim ml/c is allocated, and not for this node"}
+    assert asking.question.refusals == {"n1": ("ResourceClaim ml/c is allocated, and not for this node",)}
 
 
 def test_scheduling_gates_are_told():
@@ -218,7 +218,7 @@ def test_cpu_of_running_pods_is_not_left_for_others():
     pod["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]
     asking = ask(pod, claims=[samples.claim("c")], pods=[other])
     assert asking.question is not None
-    assert asking.question.refusals == {"n1": "the pod requests 2 cpu, and 1 is left"}
+    assert asking.question.refusals == {"n1": ("the pod requests 2 cpu, and 1 is left",)}
 
 
 def test_a_pod_that_keeps_apart_from_one_that_runs_is_refused_by_its_node():
@@ -242,4 +242,4 @@ def test_a_port_that_is_taken_is_told():
     pod["spec"]["containers"] = ports
     asking = ask(pod, claims=[samples.claim("c")], pods=[other])
     assert asking.question is not None
-    assert "80" in asking.question.refusals["n1"]
+    assert asking.question.refusals["n1"] == ("host port 80/TCP is taken",)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -136,3 +137,13 @@ def test_any_shape_is_pruned_without_an_error(kind: str, spec: Any, status: Any,
 def test_no_environment_is_in_a_pod_of_any_shape(spec: Any) -> None:
     found = kept("Pod", spec={"containers": [{"env": spec, "data": spec}], "data": spec})
     assert SECRET not in json.dumps(found)
+
+
+@pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"])
+def test_policies_are_kept_as_they_are_so_that_a_review_can_ask_them(kind: str) -> None:
+    spec = {
+        "policyName": "p",
+        "validations": [{"expression": "object.metadata.name != 'a'", "message": "no"}],
+    }
+    assert kept(kind, spec=spec)["spec"] == spec
+    assert kind in {each.name for each in SNAPSHOT}

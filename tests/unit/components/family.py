@@ -25,6 +25,24 @@ FAMILY: dict[str, tuple[type[Component], dict[str, Any]]] = {
     "NvlinkGroup over a rack": (dra.NvlinkGroup, {"gpus": 72, "on": "gb200-nvl72"}),
     "SharedGpu": (dra.SharedGpu, {}),
     "SharedGpu across pods": (dra.SharedGpu, {"across": "pods"}),
+    "GpuRoles": (dra.GpuRoles, {"members": {"on-call": ["group:sre"]}, "drivers": {_GPU: ["user:driver"]}}),
+    "GpuGuardrails": (
+        dra.GpuGuardrails,
+        {"most_devices": 8, "admin_label": ["group:it"], "without_device_plugin": ["it"]},
+    ),
+    "KueueQueue": (
+        dra.KueueQueue,
+        {"quota": {_GPU: 8}, "resources": {"cpu": "64"}, "namespaces": ["it"]},
+    ),
+    "DeviceTaint": (
+        dra.DeviceTaint,
+        {"key": "example.com/service", "pool": "node-7", "target": dra.ClusterTarget(kubernetes="1.37")},
+    ),
+    "GpuMonitoring": (dra.GpuMonitoring, {"plugin_namespaces": ["plugins"]}),
+    "GpuTenant": (
+        dra.GpuTenant,
+        {"quota": {_GPU: 8}, "members": {"developer": ["group:it"]}, "roles": "gpus"},
+    ),
     "DraDriver": (dra.DraDriver, {"gpu_resources_enabled_override": True}),
     "ExampleDriver": (dra.ExampleDriver, {}),
     "GpuOperator": (dra.GpuOperator, {}),

@@ -220,6 +220,36 @@ def test_each_container_may_get_one_request():
     ]
 
 
+def test_the_entry_of_a_pod_may_have_a_name_of_its_own():
+    def body() -> None:
+        pair = dra.GpuClaimTemplate(
+            "pair",
+            object_name="pair",
+            requests=[dra.DeviceRequest(name, device_class="h100") for name in ("prefill", "decode")],
+        )
+        spec: dict[str, Any] = {"containers": [{"name": "a"}, {"name": "b"}]}
+        spec = pair.attach(spec, "a", request="prefill", entry="gpu")
+        spec = pair.attach(spec, "b", request="decode", entry="gpu")
+        k8s.core.v1.Pod("p", metadata={"name": "p"}, spec=pair.attach(spec, "b", entry="more"))
+
+    spec = only(run(body), "Pod").manifest["spec"]
+    assert spec["resourceClaims"] == [
+        {"name": "gpu", "resourceClaimTemplateName": "pair"},
+        {"name": "more", "resourceClaimTemplateName": "pair"},
+    ]
+    assert [each["resources"]["claims"] for each in spec["containers"]] == [
+        [{"name": "gpu", "request": "prefill"}],
+        [{"name": "gpu", "request": "decode"}, {"name": "more"}],
+    ]
+
+
+def test_the_entry_of_a_pod_is_a_label():
+    def body() -> None:
+        dra.GpuClaimTemplate("t", device_class="h100").attach(POD, entry="My entry")
+
+    assert problems_of(run(body)) == {'GpuClaimTemplate("t").attach.entry': "invalid-name"}
+
+
 def test_the_pod_depends_on_the_object_except_under_delete_first():
     dependencies: dict[str, set[str]] = {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pulumi
@@ -12,6 +12,7 @@ from pulumi.runtime import rpc
 
 import dra_infra as dra
 from dra_infra.components.component import Component
+from dra_infra.errors import Problem
 from dra_infra.program.surroundings import UNKNOWN_VALUE, fields_to_plain
 from dra_infra.program_objects import UNKNOWN
 from tests.unit.components.family import CLAIMS, FAMILY, OBJECTS, make, run
@@ -28,7 +29,7 @@ def unknown() -> pulumi.Output[Any]:
 
 SAMPLES: dict[str, Any] = {"namespace": "ml", "object_name": "mine"}
 """Values for the arguments that may be Outputs, by name; the rest is mappings of labels."""
-KEYS = {"settings": "mig_delay"}
+KEYS = {"hard": "pods", "settings": "mig_delay"}
 """Keys of mappings that do not take any."""
 
 
@@ -89,6 +90,94 @@ def test_a_class_that_is_not_known_yet_makes_a_name_that_is_not_known_yet(row: s
     assert [str(each) for each in program.problems] == []
     (child,) = seen.children
     assert child.object.fields["metadata"].struct_value.fields["name"].string_value == UNKNOWN_VALUE
+
+
+WRONG = "Hush, not OK"
+"""What no name, label or quantity may be."""
+
+
+@pytest.mark.parametrize(("row", "argument"), cases(FAMILY))
+def test_a_secret_is_refused_where_a_plain_value_is_and_never_shown(row: str, argument: str):
+    def problems_with(given: Callable[[], Any]) -> list[Problem]:
+        program, seen = run(lambda: make(row, **{argument: shaped(row, argument, given())}))
+        problems = [each for each in program.problems if each.severity == "error"]
+        assert bool(problems) != any(WRONG in str(each.object) for each in seen.requests)
+        return problems
+
+    plain = problems_with(lambda: WRONG)
+    secret = problems_with(lambda: pulumi.Output.secret(WRONG))
+
+    assert {(each.path, each.code) for each in secret} == {(each.path, each.code) for each in plain}
+    assert WRONG not in "".join(map(str, secret))
+    assert all("[secret] is refused" in each.message for each in secret)
+
+
+def test_secrets_are_judged_one_by_one_beside_what_is_plain():
+    def body() -> None:
+        secret = pulumi.Output.secret
+        labels = {"bad": secret(WRONG), "good": secret("fine"), "plain": "also, bad"}
+        make("GpuClaimTemplate", labels=labels, namespace=secret(WRONG), annotations={"a": secret(WRONG)})
+
+    program, _ = run(body)
+
+    assert {(each.path, "[secret]" in each.message) for each in program.problems} == {
+        ("GpuClaimTemplate(\"it\").labels['bad']", True),
+        ("GpuClaimTemplate(\"it\").labels['plain']", False),
+        ('GpuClaimTemplate("it").namespace', True),
+    }
+    assert WRONG not in str(program.problems)
+
+
+def test_a_secret_mapping_is_named_by_its_argument_alone():
+    def body() -> None:
+        make("GpuClaim", labels=pulumi.Output.secret({"Hush hush": "x", "team": WRONG}))
+
+    program, _ = run(body)
+
+    assert {(each.path, each.code) for each in program.problems} == {
+        ('GpuClaim("it").labels', "invalid-label")
+    }
+    assert "ush" not in str(program.problems).replace("refused", "")
+
+
+def test_a_secret_class_is_judged_as_the_server_would():
+    program, seen = run(lambda: make("GpuClaim", device_class=dra.class_ref(pulumi.Output.secret(WRONG))))
+
+    (problem,) = program.problems
+    path = "spec.devices.requests[0].exactly.deviceClassName"
+    assert (problem.path, problem.code) == (f'GpuClaim("it").{path}', "invalid-name")
+    assert "[secret] is refused" in problem.message
+    assert not [each for each in seen.requests if each.type.startswith("kubernetes:")]
+
+
+@pytest.mark.parametrize(
+    "toleration",
+    [{"key": WRONG}, {"value": WRONG}, {"key": "a", "effect": WRONG}, {"operator": WRONG}],
+    ids=str,
+)
+def test_a_secret_in_a_toleration_is_judged_as_a_plain_one(toleration: dict[str, str]):
+    def problems_with(wrap: Callable[[str], Any]) -> list[Problem]:
+        def body() -> None:
+            make("NodePlugin", tolerations=[{key: wrap(value) for key, value in toleration.items()}])
+
+        return list(run(body)[0].problems)
+
+    plain, secret = problems_with(str), problems_with(pulumi.Output.secret)
+
+    assert plain
+    assert [(each.path, each.code) for each in secret] == [(each.path, each.code) for each in plain]
+    assert WRONG not in str(secret)
+
+
+def test_a_secret_that_is_not_known_yet_passes():
+    async def value(of: Any) -> Any:
+        return of
+
+    def body() -> None:
+        output = pulumi.Output(set(), value(rpc.UNKNOWN), value(False), value(True))
+        make("GpuClaim", labels={"team": output}, namespace=output)
+
+    assert run(body)[0].problems == ()
 
 
 def structural(made: type[Component]) -> list[str]:

@@ -276,8 +276,10 @@ def test_what_decides_is_plain():
 def test_a_null_reaches_helm(registered: Registered):
     values = {"controller": {"affinity": None}}
     run(lambda: dra.DraDriver("dra", gpu_resources_enabled_override=True, values=values))
-    assert registered.inputs(RELEASE, "dra")["allowNullValues"] is True
-    sent = registered.requests[RELEASE, "dra"].object.fields["values"].struct_value
+    request = registered.requests[RELEASE, "dra"]
+    assert "allowNullValues" not in request.object.fields
+    assert list(request.ignoreChanges) == ["allowNullValues"]
+    sent = request.object.fields["values"].struct_value
     assert sent.fields["controller"].struct_value.fields["affinity"].WhichOneof("kind") == "null_value"
 
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from dra_infra.plugin.protocol import dra_v1_pb2, health_v1_pb2, registration_pb2
-from tests.unit.plugin.protocol import dra_v1beta1_pb2, health_v1alpha1_pb2
+from tests.unit.plugin.protocol import device_plugin_v1beta1_pb2, dra_v1beta1_pb2, health_v1alpha1_pb2
 from tools import protos
 
 CLAIM = {"namespace": 1, "uid": 2, "name": 3}
@@ -50,6 +51,27 @@ REGISTRATION_CALLS = {
     "GetInfo": ("InfoRequest", "PluginInfo"),
     "NotifyRegistrationStatus": ("RegistrationStatus", "RegistrationStatusResponse"),
 }
+# Of a device plugin, as far as the stand-in of the node tests speaks it.
+DEVICE_PLUGIN = {
+    "DevicePluginOptions": {"pre_start_required": 1, "get_preferred_allocation_available": 2},
+    "RegisterRequest": {"version": 1, "endpoint": 2, "resource_name": 3, "options": 4},
+    "Empty": {},
+    "ListAndWatchResponse": {"devices": 1},
+    "Device": {"ID": 1, "health": 2},
+    "AllocateRequest": {"container_requests": 1},
+    "ContainerAllocateRequest": {"devices_ids": 1},
+    "AllocateResponse": {"container_responses": 1},
+    "ContainerAllocateResponse": {"envs": 1, "mounts": 2},
+    "Mount": {"container_path": 1, "host_path": 2, "read_only": 3},
+}
+DEVICE_PLUGIN_CALLS = {
+    "v1beta1.Registration": {"Register": ("RegisterRequest", "Empty")},
+    "v1beta1.DevicePlugin": {
+        "GetDevicePluginOptions": ("Empty", "DevicePluginOptions"),
+        "ListAndWatch": ("Empty", "ListAndWatchResponse"),
+        "Allocate": ("AllocateRequest", "AllocateResponse"),
+    },
+}
 
 
 @pytest.mark.parametrize(
@@ -71,16 +93,29 @@ def test_services_and_fields_have_the_names_and_numbers_of_the_kubelets(
     module: ModuleType, service: str, messages: dict, calls: dict
 ):
     file = module.DESCRIPTOR
-    [found] = file.services_by_name.values()
-    assert found.full_name == service
-    assert {
-        method.name: (method.input_type.name, method.output_type.name) for method in found.methods
-    } == calls
-    fields = {
+    assert calls_of(file) == {service: calls}
+    assert fields_of(file) == messages
+
+
+def test_device_plugins_have_two_services_with_the_names_and_numbers_of_the_kubelets():
+    assert calls_of(device_plugin_v1beta1_pb2.DESCRIPTOR) == DEVICE_PLUGIN_CALLS
+    assert fields_of(device_plugin_v1beta1_pb2.DESCRIPTOR) == DEVICE_PLUGIN
+
+
+def calls_of(file: Any) -> dict:
+    return {
+        service.full_name: {
+            method.name: (method.input_type.name, method.output_type.name) for method in service.methods
+        }
+        for service in file.services_by_name.values()
+    }
+
+
+def fields_of(file: Any) -> dict:
+    return {
         name: {field.name: field.number for field in message.fields}
         for name, message in file.message_types_by_name.items()
     }
-    assert fields == messages
 
 
 def test_a_share_may_be_left_out_and_health_has_three_values():

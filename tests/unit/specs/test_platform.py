@@ -542,3 +542,14 @@ def found_or_values(compile_: Any, arguments: dict[str, Any], target: ClusterTar
         return compile_(arguments, target=target).values.tree
     except InvalidSpecError as error:
         return {problem.code for problem in error.problems}
+
+
+def test_on_openshift_the_operator_is_from_elsewhere_and_the_driver_finds_what_it_installs():
+    consent = {"gpu_resources_enabled_override": True}
+    made = compile_platform("openshift", {"driver": consent}, target=TARGET)
+    assert made.parts["driver"].values.get("nvidiaDriverRoot") == "/run/nvidia/driver"
+    assert of_platform("openshift", driver={}) == {
+        "driver.gpu_resources_enabled_override": "gpu-resources-consent"
+    }
+    assert of_platform("openshift", driver=consent, operator={})["operator"] == "platform-conflict"
+    assert "operator" not in of_platform("kubeadm", driver={}, operator={})

@@ -1,0 +1,127 @@
+"""GpuGuardrails: admission policies for what claims and pods may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+
+from dra_infra.components.component import Component, present, reports_unknown_arguments
+from dra_infra.components.kubernetes_object import KubernetesObject
+from dra_infra.specs.arguments import is_list
+from dra_infra.specs.guardrails import Rules, check_rules, compile_guardrails
+from dra_infra.specs.object_names import check_object_name
+from dra_infra.specs.requests import NamedClass
+from dra_infra.target import ClusterTarget
+
+
+class GpuGuardrails(Component):
+    """ValidatingAdmissionPolicies for the whole cluster: what the API server refuses, whoever asks.
+
+    They hold for claims and claim templates of every version of the API, for requests and their alternatives, and for claims that
+    are made for pods. What is there already stays.
+
+    Args:
+        name: Name of the component, and what the names of the policies begin with.
+        classes: Device classes that a namespace may use: `{"vision": [h100, "mig.nvidia.com"]}`. Pods that ask for a class as a
+            resource, `deviceclass.resource.kubernetes.io/h100`, are held to it too. A namespace that is not named may use all.
+        extended_resources: Extended resource names by which pods ask for classes that are not made here:
+            `{"example.com/a100": "a100"}`. Those of a `GpuDeviceClass` in *classes* or here are known.
+        most_devices: Devices that one request may ask for.
+        all_devices: False refuses requests for every device of a node.
+        admin_access: Namespaces in which claims may have admin access: `[]` is none. Left out, the label of the namespace decides
+            alone.
+        admin_label: Who may set or take that label: `["group:platform", "user:alice@example.com"]`. Left out, whoever may change
+            the Namespace.
+        config_drivers: Drivers for which claims may bring a config of their own, which goes before that of the class: `[]` is none.
+        without_device_plugin: Namespaces in which pods may not ask for `nvidia.com/gpu` and whatever else begins so.
+        labels: Labels of the objects.
+        annotations: Annotations of the objects.
+        target: The cluster to compile for; else the parent's, else the stack's.
+        opts: Pulumi resource options.
+
+    Example:
+        ```python
+        dra.GpuGuardrails("gpus", classes={"vision": [h100]}, most_devices=8, all_devices=False, admin_access=["monitoring"])
+        ```
+    """
+
+    @reports_unknown_arguments
+    def __init__(
+        self,
+        name: str,
+        *,
+        classes: Mapping[str, Sequence[NamedClass | str]] | None = None,
+        most_devices: int | None = None,
+        all_devices: bool = True,
+        admin_access: Sequence[str] | None = None,
+        admin_label: Sequence[str] | None = None,
+        config_drivers: Sequence[str] | None = None,
+        without_device_plugin: Sequence[str] = (),
+        extended_resources: Mapping[str, NamedClass | str] | None = None,
+        labels: Mapping[str, pulumi.Input[str]] | None = None,
+        annotations: Mapping[str, pulumi.Input[str]] | None = None,
+        target: ClusterTarget | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(name, inputs={}, target=target, opts=opts)
+        written = {"labels": labels, "annotations": annotations}
+        given = self._judge_secrets(written, lambda judged: self._check_inputs(**judged))
+        rules = Rules(
+            classes=_named({} if classes is None else classes),
+            most_devices=most_devices,
+            all_devices=all_devices,
+            admin_access=admin_access,
+            admin_label=admin_label,
+            config_drivers=config_drivers,
+            without_device_plugin=without_device_plugin,
+            extended_resources=_extended(classes, {} if extended_resources is None else extended_resources),
+        )
+        self._report(
+            [
+                *check_object_name(name, path="name"),
+                *self._check_inputs(**given),
+                *check_rules(rules),
+            ]
+        )
+        if self._broken:
+            self.register_outputs({})
+            return
+        made: dict[str, pulumi.Resource] = {}
+        before: list[pulumi.Resource] = []
+        for manifest in compile_guardrails(name, rules, present(given)):
+            called = manifest["metadata"]["name"]
+            options = pulumi.ResourceOptions(parent=self, depends_on=before or None)
+            child = KubernetesObject(called, manifest, options)
+            made[f"{manifest['kind']} {called.removeprefix(f'{name}-')}"] = child
+            # Each policy is followed by its binding.
+            before = [] if before else [child]
+        self.resources = made
+        self.register_outputs({})
+
+
+def _named(classes: Any) -> Any:
+    """Classes by their names; what is none is left for the checks."""
+    if not isinstance(classes, Mapping):
+        return classes
+    return {
+        namespace: [each.object_name if isinstance(each, NamedClass) else each for each in allowed]
+        if is_list(allowed)
+        else allowed
+        for namespace, allowed in classes.items()
+    }
+
+
+def _extended(classes: Any, given: Any) -> Any:
+    """Extended resource names with the names of their classes; what is none is left for the checks."""
+    if not isinstance(given, Mapping):
+        return given
+    found = {
+        name: [each.object_name if isinstance(each, NamedClass) else each] for name, each in given.items()
+    }
+    allowed = [each for each in classes.values() if is_list(each)] if isinstance(classes, Mapping) else []
+    for each in (*(each for listed in allowed for each in listed), *given.values()):
+        if isinstance(each, NamedClass) and each.extended_resource_name is not None:
+            found.setdefault(each.extended_resource_name, []).append(each.object_name)
+    return found

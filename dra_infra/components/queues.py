@@ -1,0 +1,165 @@
+"""KueueQueue: workloads wait in a queue until the devices that they ask for are free."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import pulumi
+
+from dra_infra.catalog.workload_kinds import QUEUE_LABEL
+from dra_infra.components.component import Component, present, reports_unknown_arguments
+from dra_infra.components.kubernetes_object import KubernetesObject
+from dra_infra.specs.object_names import check_object_name
+from dra_infra.specs.queues import (
+    VERSION,
+    check_queue,
+    class_names,
+    compile_cluster_queue,
+    compile_mappings,
+)
+from dra_infra.specs.requests import NamedClass
+from dra_infra.target import ClusterTarget
+
+
+class KueueQueue(Component):
+    """A ClusterQueue of Kueue with devices by class, its ResourceFlavor, and a LocalQueue in each namespace.
+
+    Kueue 0.18 or newer has to run on the cluster, with `device_class_mappings` in its configuration: it reads them when it starts,
+    and does not admit workloads whose class no mapping has. Nor does it admit claims by name, alternatives and `count="all"`.
+    Pods that ask for a class by its `extended_resource_name` count under the same name from 0.19 on.
+
+    Args:
+        name: Name of the component, of the ClusterQueue, and of the LocalQueues.
+        quota: Devices that are admitted at once, by class: `{h100: 64, "mig.nvidia.com": 56}`. A class counts under the name that
+            a ResourceQuota has for it, `h100.deviceclass.resource.k8s.io/devices`.
+        resources: Other resources: `{"cpu": "960", "memory": "8Ti"}`. A pod that requests a resource that no queue has
+            is not admitted.
+        namespaces: Namespaces whose workloads may use the queue: each gets a LocalQueue.
+        flavor: Name of a ResourceFlavor that exists; left out, one is made with the name of the component.
+        node_labels: Labels of the nodes that the ResourceFlavor stands for; workloads are held to them.
+        cohort: Cohort of queues that lend each other what they do not use.
+        strategy: `BestEffortFIFO`, where a workload that does not fit lets others pass, or `StrictFIFO`.
+        labels: Labels of the objects.
+        annotations: Annotations of the objects.
+        target: The cluster to compile for; else the parent's, else the stack's.
+        opts: Pulumi resource options.
+
+    Attributes:
+        device_class_mappings: What `resources.deviceClassMappings` of Kueue's configuration has to hold for this queue.
+        workload_labels: Labels by which a workload goes to the queue.
+
+    Example:
+        ```python
+        queue = dra.KueueQueue("gpus", quota={h100: 64}, resources={"cpu": "960"}, namespaces=["vision"])
+        k8s.batch.v1.Job("train", metadata={"namespace": "vision", "labels": queue.workload_labels}, spec=...)
+        ```
+    """
+
+    device_class_mappings: Sequence[Mapping[str, Any]] | pulumi.Output[list[dict[str, Any]]]
+    workload_labels: Mapping[str, str]
+
+    @reports_unknown_arguments
+    def __init__(
+        self,
+        name: str,
+        *,
+        quota: Mapping[NamedClass | str, int] | None = None,
+        resources: Mapping[str, pulumi.Input[str] | int] | None = None,
+        namespaces: Sequence[pulumi.Input[str]] = (),
+        flavor: str | None = None,
+        node_labels: Mapping[str, pulumi.Input[str]] | None = None,
+        cohort: str | None = None,
+        strategy: Literal["BestEffortFIFO", "StrictFIFO"] | None = None,
+        labels: Mapping[str, pulumi.Input[str]] | None = None,
+        annotations: Mapping[str, pulumi.Input[str]] | None = None,
+        target: ClusterTarget | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(name, inputs={}, target=target, opts=opts)
+        counted = {} if quota is None else quota
+        plain = {
+            "quota": counted,
+            "flavor": flavor,
+            "cohort": cohort,
+            "strategy": strategy,
+        }
+        shared = ("labels", "annotations")
+
+        def check(given: Mapping[str, Any]) -> list[Any]:
+            return [
+                *self._check_inputs(**{key: given[key] for key in shared}),
+                *check_queue({**plain, **given}),
+            ]
+
+        written = {
+            "labels": labels,
+            "annotations": annotations,
+            "resources": {} if resources is None else resources,
+            "namespaces": namespaces,
+            "node_labels": node_labels,
+        }
+        given = self._judge_secrets(written, check)
+        self.device_class_mappings = []
+        self.workload_labels = {QUEUE_LABEL: name}
+        self._report([*check_object_name(name, path="name"), *check(given)])
+        if self._broken:
+            self.register_outputs({})
+            return
+        metadata = present({key: given[key] for key in shared})
+        named = class_names(counted)
+        counts = list(counted.values())
+        compiled = partial(
+            _compile_queue, counts, given, flavor=flavor or name, cohort=cohort, strategy=strategy
+        )
+        if any(isinstance(each, pulumi.Output) for each in named):
+            known = pulumi.Output.all(*named)
+            self.device_class_mappings = known.apply(compile_mappings)
+            spec: Any = known.apply(compiled)
+        else:
+            self.device_class_mappings = compile_mappings(named)
+            spec = compiled(named)
+        made: dict[str, pulumi.Resource] = {}
+        if flavor is None:
+            nodes = {"nodeLabels": given["node_labels"]} if given["node_labels"] else {}
+            made["ResourceFlavor"] = self._make(name, "ResourceFlavor", metadata, nodes, [])
+        made["ClusterQueue"] = self._make(name, "ClusterQueue", metadata, spec, list(made.values()))
+        queue = [made["ClusterQueue"]]
+        for number, namespace in enumerate(given["namespaces"]):
+            # A namespace that is known while the program runs names its child, which then stays when others come and go.
+            called = f"{name}-{namespace if isinstance(namespace, str) else number}"
+            placed = {**metadata, "namespace": namespace}
+            made[f"LocalQueue {called.removeprefix(f'{name}-')}"] = self._make(
+                called, "LocalQueue", placed, {"clusterQueue": name}, queue, object_name=name
+            )
+        self.resources = made
+        self.register_outputs({"deviceClassMappings": self.device_class_mappings})
+
+    def _make(
+        self,
+        called: str,
+        kind: str,
+        metadata: Mapping[str, Any],
+        spec: Any,
+        after: list[pulumi.Resource],
+        *,
+        object_name: str | None = None,
+    ) -> KubernetesObject:
+        manifest = {
+            "apiVersion": VERSION,
+            "kind": kind,
+            "metadata": {"name": object_name or called, **metadata},
+            **({"spec": spec} if spec else {}),
+        }
+        return KubernetesObject(
+            called, manifest, pulumi.ResourceOptions(parent=self, depends_on=after or None)
+        )
+
+
+def _compile_queue(
+    counts: Sequence[int], given: Mapping[str, Any], known: Sequence[str], **more: Any
+) -> dict[str, Any]:
+    return compile_cluster_queue(
+        list(zip(known, counts, strict=True)), given["resources"], namespaces=given["namespaces"], **more
+    )

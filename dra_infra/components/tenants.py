@@ -1,0 +1,280 @@
+"""GpuTenant: a team's namespace, what it may take of the GPUs, and the claim templates that it is given."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pulumi
+
+from dra_infra.components.claims import GpuClaim
+from dra_infra.components.component import Component, depending_on, present, reports_unknown_arguments
+from dra_infra.components.device_claims import DeviceClaimComponent
+from dra_infra.components.kubernetes_object import KubernetesObject
+from dra_infra.components.platform_charts import make_namespace
+from dra_infra.components.roles import GpuRoles
+from dra_infra.errors import Problem
+from dra_infra.specs.arguments import check_namespace, wrong_type
+from dra_infra.specs.object_names import check_object_name
+from dra_infra.specs.requests import NamedClass, Toleration
+from dra_infra.specs.roles import DEVICE_READER, OF_TENANTS, binding, check_members, role_name
+from dra_infra.specs.tenants import (
+    check_namespace_of_tenant,
+    check_quota,
+    check_tolerations,
+    compile_quota,
+    labels_of_namespace,
+    makes_namespace,
+    with_tolerations,
+)
+from dra_infra.target import ClusterTarget
+
+Template = Callable[..., DeviceClaimComponent]
+"""A component of claims that is not yet made: `partial(dra.GpuClaimTemplate, device_class=h100)`."""
+
+
+class GpuTenant(Component):
+    """A team on a cluster: its namespace, a quota of devices, and the claim templates that the platform hands out.
+
+    Args:
+        name: Name of the component, of the namespace unless `namespace` is given, and of the quota.
+        quota: Devices that claims and pods of the namespace may have at once, by class: `{h100: 8, "mig.nvidia.com": 7}`;
+            0 refuses a class. Every key under which the server counts devices of the class is set. `All` counts as 32, a
+            share as 1, of a ladder the largest alternative of each class, and admin access like any other.
+        hard: Other keys of the ResourceQuota: `{"requests.cpu": "64", "pods": "100"}`.
+        templates: Claim templates of the namespace, by name: `{"trainer": partial(dra.GpuClaimTemplate, device_class=h100)}`.
+            A change deletes the template and makes another of the same name; pods keep the claims that they have.
+        tolerations: Tolerations of each of the templates that has none.
+        members: Who may do what in the namespace: `{"team-lead": ["user:alice@example.com"], "developer": ["group:vision"]}`. All
+            of them may see which classes and devices there are.
+        roles: The `GpuRoles` that has the roles of members, or its name where another program makes it.
+        admin_access: Let claims of the namespace look at devices that others use. Whoever may make claims there can.
+        namespace: Name of the namespace.
+        create_namespace: Make the Namespace. Off where somebody else makes it.
+        namespace_labels: Labels of the Namespace.
+        labels: Labels of the ResourceQuota.
+        annotations: Annotations of the ResourceQuota.
+        target: The cluster to compile for; else the parent's, else the stack's.
+        opts: Pulumi resource options.
+
+    Attributes:
+        namespace: Name of the namespace. What is placed there by it is made after the namespace and the quota.
+        templates: The templates, by name, for `attach`.
+
+    Example:
+        ```python
+        trainer = partial(dra.GpuClaimTemplate, device_class=h100, count=4)
+        vision = dra.GpuTenant("vision", quota={h100: 8}, templates={"trainer": trainer})
+        k8s.batch.v1.Job("train", metadata={"namespace": vision.namespace}, spec=vision.templates["trainer"].attach(job))
+        ```
+    """
+
+    namespace: str | pulumi.Output[str]
+    templates: Mapping[str, DeviceClaimComponent]
+
+    @reports_unknown_arguments
+    def __init__(
+        self,
+        name: str,
+        *,
+        quota: Mapping[NamedClass | str, int] | None = None,
+        hard: Mapping[str, pulumi.Input[str] | int] | None = None,
+        templates: Mapping[str, Template] | None = None,
+        tolerations: Sequence[Toleration] = (),
+        members: Mapping[str, Sequence[str]] | None = None,
+        roles: GpuRoles | str | None = None,
+        admin_access: bool = False,
+        namespace: pulumi.Input[str] | None = None,
+        create_namespace: bool = True,
+        namespace_labels: Mapping[str, pulumi.Input[str]] | None = None,
+        labels: Mapping[str, pulumi.Input[str]] | None = None,
+        annotations: Mapping[str, pulumi.Input[str]] | None = None,
+        target: ClusterTarget | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(name, inputs={}, target=target, opts=opts)
+        self.templates = {}
+
+        def check(given: Mapping[str, Any]) -> list[Problem]:
+            shared = ("namespace", "labels", "annotations")
+            space, of_space = given["namespace"], given["namespace_labels"]
+            return [
+                *self._check_inputs(**{key: given[key] for key in shared}),
+                *check_namespace_of_tenant(
+                    space, of_space, create=create_namespace, admin_access=admin_access
+                ),
+                *check_quota(quota, given["hard"]),
+            ]
+
+        written = {
+            "namespace": namespace,
+            "namespace_labels": namespace_labels,
+            "labels": labels,
+            "annotations": annotations,
+            "hard": hard,
+        }
+        given = self._judge_secrets(written, check)
+        self.namespace = name if namespace is None else given["namespace"]
+        self._report(
+            [
+                *(check_object_name(name, path="name") if namespace is not None else _check_own_name(name)),
+                *check({**given, "namespace": self.namespace}),
+                *_check_templates(templates),
+                *check_tolerations(tolerations),
+                *check_members(members, OF_TENANTS),
+                *_check_roles(roles, needed=isinstance(members, Mapping) and bool(members)),
+            ]
+        )
+        if self._broken:
+            self.register_outputs({})
+            return
+        made: dict[str, pulumi.Resource] = {}
+        if makes_namespace(self.namespace, create=create_namespace):
+            made["Namespace"] = make_namespace(
+                name,
+                self.namespace,
+                labels_of_namespace(given["namespace_labels"], admin_access=admin_access),
+                pulumi.ResourceOptions(parent=self),
+            )
+        if quota or hard:
+            metadata = {
+                "name": name,
+                "namespace": self.namespace,
+                "labels": given["labels"],
+                "annotations": given["annotations"],
+            }
+            manifest = {
+                "apiVersion": "v1",
+                "kind": "ResourceQuota",
+                "metadata": present(metadata),
+                "spec": {"hard": _limits(quota or {}, given["hard"])},
+            }
+            after = pulumi.ResourceOptions(parent=self, depends_on=list(made.values()) or None)
+            made["ResourceQuota"] = KubernetesObject(name, manifest, after)
+        made |= self._bind(members or {}, roles, list(made.values()))
+        self.resources = made
+        # A pod that is made before the quota is not counted against it.
+        for kind in ("Namespace", "ResourceQuota"):
+            if kind in made:
+                self.namespace = depending_on(self.namespace, made[kind])
+        self.templates = {
+            key: self._make_template(key, template, tolerations)
+            for key, template in (templates or {}).items()
+        }
+        self.register_outputs({"namespace": self.namespace, "templates": list(self.templates)})
+
+    def _bind(
+        self, members: Mapping[str, Sequence[str]], roles: Any, before: Sequence[pulumi.Resource]
+    ) -> dict[str, pulumi.Resource]:
+        """Children that give the members their roles in the namespace, and sight of classes and devices."""
+        name = self._component_name
+
+        def role_of(persona: str) -> str:
+            # One with problems has no roles, and fails the run itself.
+            return (
+                roles.roles.get(persona, persona)
+                if isinstance(roles, GpuRoles)
+                else role_name(roles, persona)
+            )
+
+        first = [*before, *(roles.resources.values() if isinstance(roles, GpuRoles) else ())]
+        bound = {
+            f"RoleBinding {persona}": binding(
+                f"{name}-{persona}", role_of(persona), subjects, {}, namespace=self.namespace
+            )
+            for persona, subjects in members.items()
+        }
+        everybody = list(dict.fromkeys(each for subjects in members.values() for each in subjects))
+        if everybody:
+            key = f"{name}-{DEVICE_READER}"
+            bound["ClusterRoleBinding"] = binding(key, role_of(DEVICE_READER), everybody, {})
+        return {
+            kind: KubernetesObject(
+                manifest["metadata"]["name"],
+                manifest,
+                pulumi.ResourceOptions(parent=self, depends_on=first or None),
+            )
+            for kind, manifest in bound.items()
+        }
+
+    def _make_template(
+        self, key: str, template: Template, tolerations: Sequence[Toleration]
+    ) -> DeviceClaimComponent:
+        made, arguments = _taken_apart(template)
+        parameters = inspect.signature(made.__init__).parameters
+        if tolerations and "tolerations" in parameters:
+            arguments = with_tolerations(
+                arguments, tolerations, takes_alternatives="first_available" in parameters
+            )
+        # People write this name in their pods, so it stays; claims that were made of the template live without it.
+        own = {"namespace": self.namespace, "object_name": key, "replace": "delete-first"}
+        options = pulumi.ResourceOptions(parent=self)
+        found: DeviceClaimComponent = made(
+            f"{self._component_name}-{key}", **{**arguments, **own}, opts=options
+        )
+        return found
+
+
+def _limits(quota: Mapping[NamedClass | str, int], hard: Mapping[str, Any] | None) -> Any:
+    """The `spec.hard`; an Output where the name of a class is one, for it is part of a key."""
+    named = [(each.object_name if isinstance(each, NamedClass) else each) for each in quota]
+    extended = [each.extended_resource_name if isinstance(each, NamedClass) else None for each in quota]
+
+    def compiled(known: Sequence[str]) -> dict[str, Any]:
+        return compile_quota(list(zip(known, extended, quota.values(), strict=True)), hard)
+
+    if any(isinstance(each, pulumi.Output) for each in named):
+        return pulumi.Output.all(*named).apply(compiled)
+    return compiled(named)
+
+
+def _check_own_name(name: object) -> Iterator[Problem]:
+    for problem in check_namespace(name):
+        yield Problem(path="name", code=problem.code, message=problem.message, hint=problem.hint)
+
+
+def _check_roles(roles: object, *, needed: bool) -> Iterator[Problem]:
+    """Problems of the argument `roles`: `wrong-type`, `missing-argument`."""
+    hint = 'write roles=dra.GpuRoles("gpus"), or its name'
+    if roles is None:
+        if needed:
+            message = "members are given, and no roles for them"
+            yield Problem(path="roles", code="missing-argument", message=message, hint=hint)
+    elif not isinstance(roles, (GpuRoles, str)):
+        yield wrong_type("roles", roles, "a GpuRoles or the name of one", hint)
+
+
+def _check_templates(templates: object) -> Iterator[Problem]:
+    """Problems of the argument `templates`: `wrong-type`, `invalid-name`, `field-not-allowed`."""
+    hint = 'write templates={"trainer": partial(dra.GpuClaimTemplate, device_class=h100)}'
+    if templates is not None and not isinstance(templates, Mapping):
+        yield wrong_type("templates", templates, "a mapping of names to components of claims", hint)
+    elif templates is not None:
+        for key, template in templates.items():
+            path = f"templates[{key!r:.80}]"
+            yield from check_object_name(key, path=path)
+            made, arguments = _taken_apart(template)
+            if not (inspect.isclass(made) and issubclass(made, DeviceClaimComponent)):
+                yield wrong_type(path, template, "a component of claims that is not yet made", hint)
+                continue
+            if issubclass(made, GpuClaim) or arguments.get("shared") is True:
+                message = "a ResourceClaim cannot be replaced while a pod has it"
+                yield Problem(path=path, code="field-not-allowed", message=message, hint=hint)
+            for argument in ("namespace", "object_name", "replace", "opts"):
+                if argument in arguments:
+                    message = f"{argument} follows from the tenant"
+                    yield Problem(
+                        path=f"{path}.{argument}",
+                        code="field-not-allowed",
+                        message=message,
+                        hint="leave it out",
+                    )
+
+
+def _taken_apart(template: Any) -> tuple[Any, Mapping[str, Any]]:
+    """The component of a template, and its arguments so far."""
+    if isinstance(template, partial) and not template.args:
+        return template.func, template.keywords
+    return template, {}

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pulumi
+import pytest
+
+import dra_infra as dra
+from dra_infra.advice.program import check_program
+from dra_infra.advice.queues import advise_queued
+from dra_infra.program.synth import synth_function
+from tests.unit.components.family import run
+
+GPUS = "h100.deviceclass.resource.k8s.io/devices"
+
+
+def made(body: Any) -> dict[str, dict[str, Any]]:
+    """The manifests of a program by kind and namespace."""
+    program = synth_function(body, config={"dra-infra:kubernetes": "1.37"})
+    assert [str(each) for each in program.problems if each.severity == "error"] == []
+    return {
+        " ".join(
+            filter(None, (each.manifest["kind"], each.manifest["metadata"].get("namespace")))
+        ): each.manifest
+        for each in program.objects
+    }
+
+
+def a_queue(**arguments: Any) -> dra.KueueQueue:
+    return dra.KueueQueue("gpus", **{"quota": {"h100": 8}, "namespaces": ["vision"], **arguments})
+
+
+def test_devices_and_other_resources_are_in_one_group_in_one_order():
+    found = made(partial(a_queue, resources={"cpu": "960"}, namespaces=["vision", "speech"], cohort="all"))
+    assert set(found) == {"ResourceFlavor", "ClusterQueue", "LocalQueue vision", "LocalQueue speech"}
+    spec = found["ClusterQueue"]["spec"]
+    (group,) = spec["resourceGroups"]
+    (flavor,) = group["flavors"]
+    assert group["coveredResources"] == [GPUS, "cpu"] == [each["name"] for each in flavor["resources"]]
+    assert flavor["resources"][0] == {"name": GPUS, "nominalQuota": 8}
+    assert spec["cohortName"] == "all"
+    assert spec["namespaceSelector"]["matchExpressions"][0]["values"] == ["vision", "speech"]
+    assert found["LocalQueue speech"]["metadata"]["name"] == "gpus"
+    assert found["LocalQueue speech"]["spec"] == {"clusterQueue": "gpus"}
+
+
+def test_a_class_counts_under_the_key_of_its_quota():
+    def body() -> None:
+        h100 = dra.GpuDeviceClass("h100", object_name="h100")
+        queue = a_queue(quota={h100: 8})
+        tenant = dra.GpuTenant("vision", quota={h100: 8})
+        assert queue.device_class_mappings == [{"name": GPUS, "deviceClassNames": ["h100"]}]
+        assert tenant.label
+
+    found = made(body)
+    assert GPUS in found["ResourceQuota vision"]["spec"]["hard"]
+    assert GPUS in found["ClusterQueue"]["spec"]["resourceGroups"][0]["coveredResources"]
+
+
+def test_a_flavor_that_is_named_is_not_made():
+    found = made(partial(a_queue, flavor="spot"))
+    assert "ResourceFlavor" not in found
+    (group,) = found["ClusterQueue"]["spec"]["resourceGroups"]
+    assert group["flavors"][0]["name"] == "spot"
+
+
+def test_a_queue_is_there_before_the_queues_of_namespaces():
+    _, seen = run(a_queue)
+    (local,) = [each for each in seen.requests if each.type.endswith(":LocalQueue")]
+    assert any("ClusterQueue::gpus" in each for each in local.dependencies)
+
+
+def test_a_namespace_that_goes_leaves_the_queues_of_others_alone():
+    def names(namespaces: list[str]) -> set[str]:
+        _, seen = run(partial(a_queue, namespaces=namespaces))
+        return {each.name for each in seen.requests if each.type.endswith(":LocalQueue")}
+
+    assert names(["speech"]) < names(["vision", "speech"])
+
+
+def test_a_class_that_kueue_cannot_map_is_refused():
+    name = "a" * 64
+    program = synth_function(partial(a_queue, quota={name: 8}), config={"dra-infra:kubernetes": "1.37"})
+    assert [each.code for each in program.problems if each.severity == "error"] == ["invalid-name"]
+
+
+@pytest.mark.parametrize("amount", ["hush, no amount", "-1", -1, True])
+@pytest.mark.parametrize("is_secret", [False, True])
+def test_an_amount_that_is_no_quantity_is_refused_and_a_secret_one_not_shown(amount: Any, is_secret: bool):
+    def body() -> None:
+        a_queue(resources={"cpu": pulumi.Output.secret(amount) if is_secret else amount})
+
+    program = synth_function(body, config={"dra-infra:kubernetes": "1.37"})
+    (problem,) = [each for each in program.problems if each.severity == "error"]
+    assert problem.code == "wrong-type"
+    assert ".resources['cpu']" in problem.path
+    assert is_secret == ("[secret]" in str(problem))
+
+
+def refused(template: dict[str, Any], *, by_name: bool = False) -> list[tuple[str, str]]:
+    """Code and path of what is advised of a Job of a queue with one claim."""
+
+    def body() -> None:
+        queue = a_queue()
+        kind = dra.GpuClaim if by_name else dra.GpuClaimTemplate
+        claim = kind("claim", namespace="vision", **template)
+        import pulumi_kubernetes as k8s
+
+        pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "main:1"}]}
+        k8s.batch.v1.Job(
+            "train",
+            metadata={"namespace": "vision", "labels": queue.workload_labels},
+            spec={"template": {"spec": claim.attach(pod)}},
+        )
+
+    program = synth_function(body, config={"dra-infra:kubernetes": "1.37"})
+    found = check_program(program)
+    return [(each.code, each.path.partition(".")[2]) for each in found if each.code == "kueue-refuses"]
+
+
+LADDER = [dra.Alternative("a", device_class="h100"), dra.Alternative("b", device_class="a100")]
+
+
+@pytest.mark.parametrize(
+    ("template", "by_name", "path"),
+    [
+        ({"device_class": "h100", "count": 4}, False, None),
+        ({"device_class": "h100", "count": "all"}, False, "exactly.allocationMode"),
+        ({"requests": [dra.DeviceRequest("gpu", first_available=LADDER)]}, False, "firstAvailable"),
+        ({"device_class": "h100"}, True, "resourceClaimName"),
+    ],
+    ids=["a number", "all", "alternatives", "by name"],
+)
+def test_claims_that_kueue_does_not_admit_are_told(template: dict[str, Any], by_name: bool, path: str | None):
+    found = refused(template, by_name=by_name)
+    if path is None:
+        assert found == []
+    else:
+        ((_, where),) = found
+        assert where.endswith(path)
+
+
+OF_H100 = "deviceclass.resource.kubernetes.io/h100"
+
+
+@pytest.mark.parametrize(
+    ("asked", "amounts", "is_told"),
+    [
+        (OF_H100, {}, True),
+        (OF_H100, {OF_H100: 8}, False),
+        ("example.com/h100", {}, False),
+    ],
+    ids=["by the name of every class", "of which the queue has an amount", "by the name of one class"],
+)
+def test_a_class_that_kueue_takes_for_another_resource_is_told(
+    asked: str, amounts: dict[str, int], is_told: bool
+):
+    objects = list(made(partial(a_queue, resources=amounts)).values())
+    container = {"name": "main", "image": "main:1", "resources": {"limits": {asked: "2"}}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": "train",
+            "namespace": "vision",
+            "labels": {"kueue.x-k8s.io/queue-name": "gpus"},
+        },
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    }
+    found = [(index, each.code, each.path) for index, each in advise_queued([*objects, job])]
+    path = f"spec.template.spec.containers[0].resources.limits[{asked}]"
+    assert found == ([(len(objects), "kueue-refuses", path)] if is_told else [])
