@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import AUTONAMED, SECRET, UNKNOWN, is_name_made_up
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.target import ClusterTarget
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AUTONAMED",
+    "DEFAULT_PROVIDER",
     "SECRET",
     "UNKNOWN",
     "EngineMessage",
@@ -42,6 +43,9 @@ __all__ = [
     "without_secrets",
 ]
 
+DEFAULT_PROVIDER: Final = "default"
+"""In place of the name of a provider, for what names none."""
+
 Replacement = Literal["provider", "delete-first", "in-place"]
 """How a change of an object that cannot change in place goes: as the provider decides, the old one deleted first, or not
 at all, for kubectl and Helm change objects in place or are refused."""
@@ -59,6 +63,7 @@ class ProgramObject:
         place: Where the user wrote it.
         target: The cluster that its component compiles for, where that is another than the stack's.
         chart: Where Helm makes it, the chart; Helm changes objects in place.
+        provider: Name of the provider of Pulumi that deploys it.
     """
 
     urn: str
@@ -68,6 +73,7 @@ class ProgramObject:
     place: Place | None = None
     target: ClusterTarget | None = None
     chart: str = ""
+    provider: str = DEFAULT_PROVIDER
 
     @property
     def ref(self) -> ObjectRef:
@@ -75,7 +81,7 @@ class ProgramObject:
         metadata = self.manifest.get("metadata")
         metadata = metadata if isinstance(metadata, Mapping) else {}
         return ObjectRef(
-            kind=str(self.manifest.get("kind", "")),
+            kind=kind_of(self.manifest),
             name=str(metadata.get("name") or UNKNOWN),
             namespace=str(metadata.get("namespace") or ""),
         )
@@ -102,6 +108,7 @@ class ProgramRelease:
         component: The dra-infra component it comes from; empty for the user's own.
         place: Where the user wrote it.
         target: The cluster that its component compiles for, where that is another than the stack's.
+        provider: Name of the provider of Pulumi that deploys it.
     """
 
     urn: str
@@ -115,6 +122,7 @@ class ProgramRelease:
     component: str = ""
     place: Place | None = None
     target: ClusterTarget | None = None
+    provider: str = DEFAULT_PROVIDER
 
 
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)
@@ -224,9 +232,10 @@ def _masked_object(each: ProgramObject, former: _Masked | None, mask: SecretMask
     manifest = former[1] if former and same else mask.manifest(each.manifest, former[0] if former else None)
     # Part by part, for `Secret::name` is written like a secret and would be no URN without its parts.
     urn, component = "::".join(map(mask.text, each.urn.split("::"))), mask.text(each.component)
-    if manifest is each.manifest and (urn, component) == (each.urn, each.component):
+    provider = mask.text(each.provider)
+    if manifest is each.manifest and (urn, component, provider) == (each.urn, each.component, each.provider):
         return each
-    return replace(each, manifest=manifest, urn=urn, component=component)
+    return replace(each, manifest=manifest, urn=urn, component=component, provider=provider)
 
 
 def _masked_release(

@@ -9,6 +9,7 @@ of a manifest, are put together here to the same bytes in a quarter of the time.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -128,6 +129,14 @@ def _item(item: Any, indent: str) -> str:
         lines = "".join(_block(item, f"{indent}  "))
         return f"{indent}- {lines[len(indent) + 2 :]}"
     return f"{indent}- {_scalar(item)}\n"
+
+
+def write_scalar(value: Any) -> str:
+    """A text, number, truth value, null or empty collection in one line, as `write_manifest` spells it."""
+    try:
+        return _scalar(value)
+    except _NotSimpleError:
+        return json.dumps(value, ensure_ascii=False)
 
 
 def _scalar(value: Any) -> str:

@@ -83,6 +83,7 @@ def read_release(registration: Any, target: ClusterTarget | None) -> ProgramRele
         component=registration.component,
         place=registration.place,
         target=target,
+        provider=registration.provider,
     )
 
 
@@ -312,6 +313,7 @@ def _object(release: ProgramRelease, manifest: dict[str, Any]) -> ProgramObject:
         place=release.place,
         target=release.target,
         chart=release.chart,
+        provider=release.provider,
     )
 
 

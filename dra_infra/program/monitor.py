@@ -24,7 +24,7 @@ from dra_infra.program.charts import RELEASE_TYPE
 from dra_infra.program.stand_ins import StandIns, secret_names
 from dra_infra.program.surroundings import UNKNOWN_VALUE, fields_to_plain, is_of_program
 from dra_infra.program.transforms import Transforms
-from dra_infra.program_objects import NotSeen
+from dra_infra.program_objects import DEFAULT_PROVIDER, NotSeen
 
 _KUBERNETES: Final = "kubernetes:"
 # Resources of pulumi-kubernetes whose objects are made by the provider, not by the program.
@@ -42,6 +42,7 @@ def is_object(type_: str) -> bool:
 
 
 _STACK = "pulumi:pulumi:Stack"
+_PROVIDER: Final = "pulumi:providers:kubernetes"
 _STACK_REFERENCE: Final = "pulumi:pulumi:StackReference"
 _NOT_READ: Final = "it is read from a provider or another stack"
 _FILLED_IN: Final = (
@@ -79,6 +80,7 @@ class Registration:
     delete_before_replace: bool = False
     place: Place | None = None
     component: str = ""
+    provider: str = DEFAULT_PROVIDER
 
 
 @dataclass(kw_only=True)
@@ -161,6 +163,7 @@ class Monitor:
             delete_before_replace=request.deleteBeforeReplace,
             place=self._find_place(request),
             component=self._find_component(request.type, request.name, request.parent),
+            provider=_name_of(request.provider),
         )
         with self._lock:
             if urn in self.registrations:
@@ -301,6 +304,13 @@ class Engine:
     def RequirePulumiVersion(self, _request: Any) -> Any:  # noqa: N802
         """No CLI takes part, so there is no version to compare."""
         return engine_pb2.RequirePulumiVersionResponse()
+
+
+def _name_of(provider: str) -> str:
+    """The name of a provider of Kubernetes from its reference, a URN and an ID; those of other packages deploy no objects."""
+    urn, _, _ = provider.rpartition("::")
+    _, _, kind, name = urn.split("::", 3) if urn.count("::") >= 3 else ("", "", "", "")
+    return name if kind.endswith(_PROVIDER) else DEFAULT_PROVIDER
 
 
 @lru_cache(maxsize=4096)

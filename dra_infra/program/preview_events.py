@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
+from dra_infra.kubernetes.apiserver.metadata import CLUSTER_SCOPED
 from dra_infra.program.project import UNDECRYPTABLE
 from dra_infra.program_objects import AUTONAMED, EngineMessage, EngineResource, Level, PolicyFinding
 
@@ -184,7 +185,10 @@ class Events:
             # Each preview makes up another name for what is to be created; only the deployed one is told.
             deployed = self.clean(mapping(old.get("metadata")).get("name"), MAX_NAME)
             name = deployed or f"{self.clean(resource.name, MAX_NAME)}-*"
-        return ObjectRef(kind=kind, name=name, namespace=self.clean(metadata.get("namespace"), MAX_NAME))
+        # Where a server does not answer, the provider takes classes for objects of the context's namespace.
+        namespace = "" if kind in CLUSTER_SCOPED else self.clean(metadata.get("namespace"), MAX_NAME)
+        group, slash, _ = self.clean(inputs.get("apiVersion"), MAX_NAME).rpartition("/")
+        return ObjectRef(kind=name_kind(kind, group if slash else ""), name=name, namespace=namespace)
 
     def _replacing(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
         keys = metadata.get("keys")

@@ -196,6 +196,7 @@ def _collect(
                 replacement="delete-first" if delete_first else "provider",
                 place=registration.place,
                 target=targets.get(registration.component),
+                provider=registration.provider,
             )
         )
     duplicates = [

@@ -48,18 +48,28 @@ _LIKE_JSON: Final = re.compile(r'(?:---)?\s*\{\s*["}]')
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Text:
-    """A document, or a part of a file: what places are found in."""
+class SourceText:
+    """A document, or a part of a file: what places are found in.
+
+    Args:
+        file: Name of the file, as it was given.
+        text: The document as it is written, with its separator and the comments before it.
+        first_line: Lines of the file before it; -1 for an object that stands in no file.
+        first_column: Characters before it on its first line.
+        is_json: Whether it is JSON.
+        whole: The file that it is in.
+    """
 
     file: str
     text: str = field(repr=False)
     first_line: int
     first_column: int = 0
     is_json: bool = False
+    whole: str = field(default="", repr=False)
 
 
 @lru_cache(maxsize=1)
-def _positions(source: _Text) -> Mapping[str, tuple[int, int]]:
+def _positions(source: SourceText) -> Mapping[str, tuple[int, int]]:
     """Field path to line and column, both from 1 on in the file."""
     # Those of one document at a time: they take many times the memory of its text.
     if source.is_json:
@@ -76,38 +86,46 @@ class SourceObject:
     Args:
         manifest: Plain JSON data.
         path: Where it is inside its document, for items of a list.
+        document: The document; objects of one list have the same.
+        made_at: Where it is made, for an object that stands in no file.
     """
 
     manifest: Mapping[str, Any]
     path: str
-    _text: _Text
+    document: SourceText
+    made_at: Place | None = None
 
     @property
     def file(self) -> str:
         """The file's name as it was given."""
-        return self._text.file
+        return self.document.file
 
     @property
     def start(self) -> Place:
         """The line where its document begins, or where it is in a list; needs no look-up for the first."""
-        if self.path or self._text.first_line < 0:
+        if self.path or self.is_made:
             return self.place()
-        return Place(file=self.file, line=self._text.first_line + 1, column=1)
+        return Place(file=self.file, line=self.document.first_line + 1, column=1)
 
     @classmethod
-    def of(cls, file: str, manifest: Mapping[str, Any]) -> SourceObject:
-        """An object that *file* makes, at none of its lines."""
-        return cls(manifest, "", _Text(file, "", -1))
+    def of(cls, file: str, manifest: Mapping[str, Any], made_at: Place | None = None) -> SourceObject:
+        """An object that *file* makes, at none of its lines, or at a place that is known."""
+        return cls(manifest, "", SourceText(file, "", -1), made_at)
+
+    @property
+    def is_made(self) -> bool:
+        """True for an object that stands in no file."""
+        return self.document.first_line < 0
 
     def place(self, path: str = "") -> Place:
         """Where the field at *path* is written, or the nearest thing around it that is."""
-        if self._text.first_line < 0:
-            return Place(file=self.file)
-        positions = _positions(self._text)
+        if self.is_made:
+            return self.made_at or Place(file=self.file)
+        positions = _positions(self.document)
         path = ".".join(part for part in (self.path, path) if part)
         while path and path not in positions:
             path = _shortened(path)
-        line, column = positions.get(path, (self._text.first_line + 1, 1))
+        line, column = positions.get(path, (self.document.first_line + 1, 1))
         return Place(file=self.file, line=line, column=column)
 
 
@@ -199,14 +217,16 @@ def _read_bytes(file: str, data: bytes) -> Iterator[SourceObject | Problem]:
 
 
 def _read_yaml(
-    file: str, text: str, first_line: int = 0, budget: list[int] | None = None
+    file: str, text: str, first_line: int = 0, budget: list[int] | None = None, whole: str = ""
 ) -> Iterator[SourceObject | Problem]:
     for part in read_parts(text, budget):
         line = first_line + part.line
         if isinstance(part.data, RefusedYamlError):
             yield _refused(file, part.data, line)
         else:
-            yield from _opened(part.data, _Text(file, text[part.start : part.end], line))
+            yield from _opened(
+                part.data, SourceText(file, text[part.start : part.end], line, whole=whole or text)
+            )
 
 
 def _read_json_documents(file: str, text: str) -> Iterator[SourceObject | Problem]:
@@ -221,17 +241,17 @@ def _read_json_documents(file: str, text: str) -> Iterator[SourceObject | Proble
         part = text[start:end]
         # As many blanks as the marker has signs, so that columns are those of the file.
         plain, left = part.replace("---", "   ", 1) if part.startswith("---") else part, budget[0]
-        found = list(_read_json(file, plain, line, budget))
+        found = list(_read_json(file, plain, line, budget, text))
         if any(isinstance(each, Problem) for each in found):
             budget[0] = left
-            found = list(_read_yaml(file, part, line, budget))
+            found = list(_read_yaml(file, part, line, budget, text))
         yield from found
         if budget[0] < 0:
             return
 
 
 def _read_json(
-    file: str, text: str, first_line: int = 0, budget: list[int] | None = None
+    file: str, text: str, first_line: int = 0, budget: list[int] | None = None, whole: str = ""
 ) -> Iterator[SourceObject | Problem]:
     line, counted, begin = first_line, 0, 0
     for start, end, value in read_json(text, budget):
@@ -241,11 +261,13 @@ def _read_json(
         if isinstance(value, RefusedYamlError):
             yield _refused(file, value, first_line)
         else:
-            source = _Text(file, text[start:end], line, first_column=start - begin, is_json=True)
+            source = SourceText(
+                file, text[start:end], line, first_column=start - begin, is_json=True, whole=whole or text
+            )
             yield from _opened(value, source)
 
 
-def _opened(data: Any, source: _Text) -> Iterator[SourceObject | Problem]:
+def _opened(data: Any, source: SourceText) -> Iterator[SourceObject | Problem]:
     try:
         for path, manifest in objects_in(data, line=1):
             found = SourceObject(manifest, path, source)

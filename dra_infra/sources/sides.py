@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dra_infra.advice.clusters import keep_provider, of_provider
 from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import holds_secret, secret_texts, secret_values
@@ -46,6 +47,7 @@ class Asked:
         base_path: The folder or file of the base.
         stack: Of a program.
         config: Settings over those of files.
+        provider: Of a program, the provider whose objects are reviewed; None takes those of all.
         timeout: Seconds for a program or for helm.
         charts: Whether charts that a program installs are rendered.
         values: Files with values of a chart.
@@ -57,6 +59,7 @@ class Asked:
     base_path: Path | None = None
     stack: str | None = None
     config: Mapping[str, str]
+    provider: str | None = None
     timeout: float = DEFAULT_TIMEOUT
     charts: bool = False
     values: Sequence[Path] = ()
@@ -193,10 +196,26 @@ def _run_both(source: Source, asked: Asked, base: _Base, label: str) -> _Made:
     base_run = start(base.root, base.top, asked)
     found = _result_of_base(base_run)
     head_run = start(source.root, base.head_top, asked)
-    after = head_run.result()
+    after = _of_provider(head_run.result(), asked)
     in_force = tuple(each for each in head_run.in_force if each in base_run.in_force)
-    empty = found if isinstance(found, Program) else _empty(after, label, found)
-    return _Made(before=Side(program=empty), after=Side(program=after), in_force=in_force)
+    before = _base_of(found, after, asked, label)
+    return _Made(before=Side(program=before), after=Side(program=after), in_force=in_force)
+
+
+def _of_provider(program: Program, asked: Asked) -> Program:
+    """The part of the head that is reviewed.
+
+    Raises:
+        ProgramError: `provider-not-known`.
+    """
+    return of_provider(program, asked.provider) if asked.provider is not None else program
+
+
+def _base_of(found: Program | ProblemsError, after: Program, asked: Asked, label: str) -> Program:
+    if not isinstance(found, Program):
+        return _empty(after, label, found)
+    # A cluster that the change adds has nothing at the base.
+    return keep_provider(found, asked.provider) if asked.provider is not None else found
 
 
 def start(root: Path, top: Path, asked: Asked) -> RunningSynth:
@@ -288,10 +307,10 @@ def _beside_compiled(
         name, stack = named_by(project, asked, label)
         if stack and head.program.stack != stack.rpartition("/")[2]:
             raise ProgramError([of_another_stack(head.program.stack, stack)])
-        after = replace(head.program, project=name, stack=stack)
+        after = _of_provider(replace(head.program, project=name, stack=stack), asked)
         running = start(base.root, base.top, asked)
         found = _result_of_base(running)
-        before = found if isinstance(found, Program) else _empty(after, asked.label, found)
+        before = _base_of(found, after, asked, asked.label)
         side = complete(before, base.root, asked, inside=base.top)
         return _Made(before=side, after=Side(program=after), in_force=running.in_force)
     after = replace(head.program, project=label, stack="")

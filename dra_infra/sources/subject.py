@@ -132,7 +132,7 @@ def trusted_source(
 
 
 def _is_in_project(path: Path) -> bool:
-    if (path / "Chart.yaml").is_file():
+    if (path / "Chart.yaml").is_file() or is_kustomization(path):
         return False
     folder = path.resolve()
     for each in (folder, *folder.parents):

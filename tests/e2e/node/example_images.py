@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -31,11 +31,21 @@ _DEFAULT_HOST: Final = "docker.io"
 
 def write(path: Path, names: Iterable[str]) -> None:
     """Write an archive with an image of each name, as pods write it."""
-    config = {**images.ENVIRONMENT, "Entrypoint": ["/bin/sh", "-c", SCRIPT]}
+    write_scripts(path, dict.fromkeys(names, SCRIPT))
+
+
+def write_scripts(path: Path, scripts: Mapping[str, str]) -> None:
+    """Write an archive with images that run scripts, by their names as pods write them."""
     layers = (images.layer(debian.program("busybox-static", "bin/busybox")),)
-    oci_archive.write(
-        path, [oci_archive.Image(name=_whole(name), layers=layers, config=config) for name in names]
-    )
+    made = [
+        oci_archive.Image(
+            name=_whole(name),
+            layers=layers,
+            config={**images.ENVIRONMENT, "Entrypoint": ["/bin/sh", "-c", script]},
+        )
+        for name, script in scripts.items()
+    ]
+    oci_archive.write(path, made)
 
 
 def names_in(program: Path) -> list[str]:

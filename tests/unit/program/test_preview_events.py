@@ -72,6 +72,12 @@ def test_a_name_that_this_preview_made_up_is_not_told():
     assert str(read(step("create-replacement", inputs=made_up, old=deployed)).resources[0].ref) == "Job a-1"
 
 
+def test_a_class_has_no_namespace_whatever_a_provider_without_a_server_gives_it():
+    given = {"kind": "DeviceClass", "metadata": {"name": "h100", "namespace": "default"}}
+
+    assert str(read(step("create", inputs=given)).resources[0].ref) == "DeviceClass h100"
+
+
 @pytest.mark.parametrize(
     "path",
     [

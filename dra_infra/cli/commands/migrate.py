@@ -1,0 +1,107 @@
+"""Options and help of `dra-infra migrate`."""
+
+from __future__ import annotations
+
+import click
+
+from dra_infra.cli import options
+
+
+@options.command("dra_infra.cli.migrate:run")
+@click.argument(
+    "paths",
+    metavar="PATH...",
+    nargs=-1,
+    required=True,
+    help="Files, folders, Pulumi programs, kustomizations, or - for standard input.",
+)
+@click.option(
+    "--whole-gpus",
+    is_flag=True,
+    help="NVIDIA's device plugin shares no GPU and hides no MIG device behind nvidia.com/gpu.",
+)
+@click.option(
+    "--plugin-config",
+    metavar="FILE",
+    type=options.FILE,
+    help="Configuration of NVIDIA's device plugin, or the ConfigMap or chart values with it.",
+)
+@click.option(
+    "--mig-profile",
+    metavar="PROFILE",
+    help="What nvidia.com/gpu is with the plugin's strategy single: 1g.10gb.",
+)
+@options.snapshot
+@click.option(
+    "--fleet",
+    "-f",
+    metavar="FLEET",
+    help="Hardware to place the result on, with the verdict on all at once: 'hgx-h100 x 4'.",
+    shell_complete=options.completer(options.complete_fleets),
+)
+@click.option(
+    "--to",
+    metavar="FORM",
+    type=options.OneOf(["claims", "components", "bridge"]),
+    default="claims",
+    help="claims; components: a Pulumi program of them; or bridge: classes by which pods stay as they are.",
+)
+@click.option(
+    "--plan",
+    is_flag=True,
+    help="Plan the cut-over of the nodes of --snapshot or --fleet, phase by phase, with a verdict for each.",
+)
+@options.kubernetes("Kubernetes minor, 1.34 to 1.37 (default: the oldest and the newest).")
+@options.gates
+@click.option(
+    "--driver",
+    metavar="RELEASE",
+    default="newest",
+    help="NVIDIA's driver: 25.3, 25.8, 25.12, 0.4, 0.5 or newest.",
+    shell_complete=options.completer(options.complete_drivers),
+)
+@options.source_kind
+@options.stack
+@options.config
+@options.timeout
+@click.option(
+    "--write", is_flag=True, help="Change the files; each is kept beside it with .orig behind its name."
+)
+@click.option(
+    "--output",
+    "-o",
+    metavar="FOLDER",
+    type=options.FILE,
+    help="Write the changed files, or the program, to this folder.",
+)
+@click.option("--diff", is_flag=True, help="Print what would change, as a diff.")
+@click.option("--check", is_flag=True, help="Fail where anything is left to migrate.")
+@click.option(
+    "--format",
+    "form",
+    metavar="FORM",
+    type=options.OneOf(["text", "markdown", "json", "html"]),
+    default="text",
+    help="Of the report: text (on standard error), markdown, json or html.",
+)
+@options.as_json
+def migrate() -> None:
+    """Turn requests to device plugins and old DRA into claims, with every loss in writing.
+
+    Nothing is written without --write or --output. Lines that need no change stay as they are, comments too.
+
+    \b
+    Examples:
+      dra-infra migrate manifests/ --whole-gpus --diff
+      dra-infra migrate manifests/ --plugin-config plugin.yaml --write
+      dra-infra migrate manifests/ --snapshot cluster.yaml --to bridge --output bridge/
+      dra-infra migrate manifests/ --whole-gpus --to components --output program/
+      dra-infra migrate manifests/ --whole-gpus --fleet "hgx-h100 x 4" --plan
+      dra-infra migrate infra/ --whole-gpus --output migrated/
+      helm template chart | dra-infra migrate - --whole-gpus > claims.yaml
+      dra-infra migrate manifests/ --whole-gpus --check --format markdown
+
+    Exits with 0 when all is migrated, 1 when somebody has to decide, a server would refuse it, it does not fit on the
+    fleet or a phase of the plan cannot work, and with --check when anything is left to migrate, 2 on wrong usage or
+    where something could not be read.
+    """  # noqa: D301  (click reads the character)

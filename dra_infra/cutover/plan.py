@@ -1,0 +1,253 @@
+"""The plan: its phases, with what to do in each, what rolls over, the quotas in force, the verdict, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from dra_infra.advice.objects import reference_to
+from dra_infra.cutover.estate import Estate, Unit, asks_plugin
+from dra_infra.cutover.search import Judge, Search, State, tell_refused
+from dra_infra.cutover.sides import Sides, is_of_plugin
+from dra_infra.cutover.steps import (
+    Step,
+    back_from_finish,
+    back_from_move,
+    back_from_prepare,
+    finish,
+    move,
+    prepare,
+    tell_rolling,
+)
+from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.manifests import value_at
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
+from dra_infra.migration.outcomes import Migrated
+from dra_infra.output.wording import compress_names
+from dra_infra.placement.placement import JointAnswer, JointVerdict
+
+PhaseKind: TypeAlias = Literal["prepare", "move", "finish"]
+"""Kind of a phase: before any node moves, a group of nodes, or the end of the plugin."""
+
+_WORST: Final[tuple[JointAnswer, ...]] = ("never", "not-decided", "depends-on-order", "always")
+
+
+class QuotaKeys(NamedTuple):
+    """The keys of a quota that count devices, with their amounts."""
+
+    quota: ObjectRef
+    keys: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Phase:
+    """One phase of a cut-over.
+
+    Args:
+        kind: What it is.
+        nodes: Nodes that leave the plugin in it.
+        moves: Workloads that are migrated in it.
+        rolls: What happens to their pods, in words, by workload.
+        stuck: Those of them whose rollout may wait for ever as it is written, with what to do.
+        unmigrated: Workloads that have not moved when it has ended.
+        migrated: Workloads that ask by claims when it has ended, on nodes of the driver.
+        evicted: Running pods with devices of the plugin on these nodes, where that is known.
+        quotas: Keys in force during the phase and until the next one.
+        steps: What to do, in order.
+        back: The way back to the end of the phase before.
+        joint: The verdict on all workloads at once when it has ended.
+        meanwhile: The same while its nodes take no pods and nothing has moved; None where no node leaves.
+        objects: All objects in force when it has ended.
+    """
+
+    kind: PhaseKind
+    nodes: tuple[str, ...] = ()
+    moves: tuple[ObjectRef, ...] = ()
+    rolls: Mapping[ObjectRef, str] = field(default_factory=dict, hash=False)
+    stuck: Mapping[ObjectRef, str] = field(default_factory=dict, hash=False)
+    unmigrated: tuple[ObjectRef, ...] = ()
+    migrated: tuple[ObjectRef, ...] = ()
+    evicted: tuple[ObjectRef, ...] = ()
+    quotas: tuple[QuotaKeys, ...] = field(default=(), hash=False)
+    steps: tuple[Step, ...] = ()
+    back: tuple[Step, ...] = ()
+    joint: JointVerdict
+    meanwhile: JointVerdict | None = None
+    objects: tuple[Mapping[str, Any], ...] = field(default=(), repr=False, hash=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """The plan of a cut-over.
+
+    Args:
+        phases: In order; none between the first and the last where there is no way.
+        nodes_at_once: The most nodes that leave the plugin in one phase.
+        refused: Fewer nodes at a time, and why these do not work.
+        reasons: Why the plan does not work, or is not decided, beside the verdicts of its phases.
+        problems: Nodes of both plugin and driver, `device-plugin-beside-dra`.
+        notes: What else the reader must know.
+    """
+
+    phases: tuple[Phase, ...]
+    nodes_at_once: int = 0
+    refused: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> JointAnswer:
+        """The worst of the verdicts of its phases; not decided where something is not known."""
+        found = {each.joint.verdict for each in self.phases} | ({"not-decided"} if self.reasons else set())
+        return next(each for each in _WORST if each in found)
+
+    @property
+    def works(self) -> bool:
+        """True where every phase can end with all pods placed, no rollout may wait for ever, and no node is on both sides."""
+        ends = all(each.joint.works and not each.stuck for each in self.phases)
+        return ends and not self.reasons and not self.problems
+
+
+def make_plan(
+    objects: Sequence[Mapping[str, Any]],
+    migrated: Sequence[Migrated],
+    sides: Sides,
+    *,
+    release: Release,
+    is_late: Callable[[], bool],
+    stops: Callable[[], bool] | None = None,
+    taken: Taken = NOTHING_TAKEN,
+    running: Iterable[Mapping[str, Any]] = (),
+) -> Plan:
+    """Plan the cut-over of a cluster from NVIDIA's device plugin to its DRA driver.
+
+    Args:
+        objects: The manifests as they are.
+        migrated: What becomes of each of them.
+        sides: The nodes.
+        release: Whose scheduler and server.
+        is_late: Asked during searches; once true, what is not known by then is not decided.
+        stops: Asked between phases; once true, no fewer nodes at a time are searched for. None for *is_late*.
+        taken: What is not free of the nodes.
+        running: Pods that run, with their nodes.
+    """
+    estate = Estate.of(objects, migrated, has_driver=sides.has_driver)
+    judge = Judge(estate, sides, release, taken, is_late)
+    search = Search(judge, stops or is_late)
+    size, states = search.find() if sides.offered else (0, [])
+    pods = [each for each in running if asks_plugin(each)]
+    phases = [_prepare(estate, judge)]
+    before = State()
+    for state in states:
+        phases.append(_move(estate, judge, before, state, pods))
+        before = state
+    phases.append(_finish(estate, judge))
+    return Plan(
+        phases=tuple(phases),
+        nodes_at_once=size if states else 0,
+        refused=tuple(map(tell_refused, search.refused)),
+        reasons=tuple(_tell_others(sides, taken)),
+        problems=sides.problems,
+        notes=(*sides.notes, *_tell_classes(sides, release)),
+    )
+
+
+def _prepare(estate: Estate, judge: Judge) -> Phase:
+    steps = prepare([reference_to(each) for each in estate.common if _is_ours(each)])
+    return Phase(
+        kind="prepare", steps=steps, back=back_from_prepare(), **_at(estate, judge, State(), is_over=False)
+    )
+
+
+def _move(
+    estate: Estate, judge: Judge, before: State, state: State, pods: Sequence[Mapping[str, Any]]
+) -> Phase:
+    nodes = tuple(sorted(state.nodes - before.nodes))
+    units = [estate.units[number] for number in sorted(state.units - before.units)]
+    rollouts = judge.rollouts(before, state)
+    resources = sorted({name for node in nodes for name in judge.sides.offered[node]})
+    return Phase(
+        kind="move",
+        nodes=nodes,
+        moves=tuple(each.ref for each in units),
+        rolls={
+            each.ref: rollouts[each.ref].message
+            if each.ref in rollouts
+            else tell_rolling(each.ref, starts=each.before is None)
+            for each in units
+        },
+        stuck={ref: each.hint for ref, each in rollouts.items() if each.lacks_room},
+        evicted=tuple(reference_to(each) for each in pods if value_at(each, "spec", "nodeName") in nodes),
+        steps=move(nodes, resources, _names(units)),
+        back=back_from_move(nodes, resources, _names(units)),
+        meanwhile=judge.verdict(before, without=frozenset(nodes)),
+        **_at(estate, judge, state, is_over=False),
+    )
+
+
+def _finish(estate: Estate, judge: Judge) -> Phase:
+    everything = State(frozenset(judge.sides.offered), frozenset(range(len(estate.units))))
+    found = _at(estate, judge, everything, is_over=True)
+    if estate.stays:
+        reasons = tuple(f"{ref} still asks the plugin: {why}" for ref, why in estate.stays)
+        found["joint"] = JointVerdict(verdict="never", reasons=reasons)
+    quotas = [quota for quota, keys in estate.quotas() if any(each.startswith("requests.") for each in keys)]
+    return Phase(kind="finish", steps=finish(quotas), back=back_from_finish(quotas), **found)
+
+
+def _at(estate: Estate, judge: Judge, state: State, *, is_over: bool) -> dict[str, Any]:
+    """Fields of a phase that hold when it has ended."""
+    unmigrated = [each.ref for number, each in enumerate(estate.units) if number not in state.units]
+    moved = [estate.units[number].ref for number in sorted(state.units)]
+    return {
+        "unmigrated": (*unmigrated, *(ref for ref, _ in estate.stays)),
+        "migrated": (*estate.ready, *moved),
+        "quotas": tuple(QuotaKeys(*each) for each in estate.quotas(is_over=is_over)),
+        "joint": judge.verdict(state, is_over=is_over),
+        "objects": tuple(estate.at(state.units, is_over=is_over)),
+    }
+
+
+def _names(units: Sequence[Unit]) -> list[tuple[ObjectRef, list[ObjectRef]]]:
+    """Each workload with the objects that come with it."""
+    return [
+        (each.ref, [found for found in map(reference_to, each.after) if found != each.ref]) for each in units
+    ]
+
+
+def _is_ours(manifest: Mapping[str, Any]) -> bool:
+    """True for what `migrate` may have changed and makes no pods: quotas, classes, and claims and templates of old DRA."""
+    return manifest.get("kind") == "ResourceQuota" or str(manifest.get("apiVersion")).startswith(
+        "resource.k8s.io/"
+    )
+
+
+def _tell_others(sides: Sides, taken: Taken) -> Iterator[str]:
+    """Pods that run and are not among the manifests: what becomes of them nobody said."""
+    for node in sorted(sides.offered):
+        held = {
+            name: each for name, each in taken.amounts.get(node, {}).items() if is_of_plugin(name) and each
+        }
+        if held:
+            what = ", ".join(f"{each} of {name}" for name, each in sorted(held.items()))
+            yield f"pods that are not among the manifests have {what} on {node}, and it is not known what becomes of them"
+
+
+def _tell_classes(sides: Sides, release: Release) -> Iterator[str]:
+    """Classes that serve the plugin's resources, so that pods which are not migrated find nodes on both sides."""
+    names = [
+        f"{each.metadata.name} serves {each.spec.extended_resource_name}"
+        for each in sides.fleet.classes
+        if is_of_plugin(each.spec.extended_resource_name or "")
+    ]
+    if names and release.enabled("DRAExtendedResource"):
+        yield f"{names[0]} by DRA (DRAExtendedResource), so pods that are not migrated may run on nodes of the driver, too"
+
+
+def show_nodes(nodes: Sequence[str]) -> str:
+    """`gpu-0..3`."""
+    return compress_names(list(nodes), of_nodes=True)

@@ -1,0 +1,245 @@
+"""The search for phases that work: the fewest nodes at a time, and the workloads that move with each group of nodes.
+
+Every phase is judged by the placement engine: all workloads at once, on a fleet of which some nodes have the plugin and the others the
+driver. Groups are of nodes that are alike, or of all that are left; which workloads move with them is tried in a few orders, and in
+every way where there are few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, NamedTuple
+
+from dra_infra.cutover.estate import Estate
+from dra_infra.cutover.rollouts import foresee_rollouts
+from dra_infra.cutover.sides import Sides
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.output.wording import count_of
+from dra_infra.placement.placement import JointVerdict
+from dra_infra.placement.scheduling import place
+from dra_infra.review.rollout import Outlook
+
+MOST_PHASES: Final = 50
+"""Groups of nodes that a plan has at most: more than that nobody carries out by hand."""
+
+_EVERY_WAY: Final = 7
+"""So many workloads that are left are combined in every way."""
+
+
+class State(NamedTuple):
+    """How far a cut-over is: nodes that have left the plugin, and units that have moved."""
+
+    nodes: frozenset[str] = frozenset()
+    units: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Refused:
+    """A number of nodes at a time that does not work.
+
+    Args:
+        nodes: The number.
+        why: The verdict on the first phase that was tried.
+        is_proven: Whether every phase that could be was refused; else orders were passed over, or time was up.
+    """
+
+    nodes: int
+    why: str
+    is_proven: bool
+
+
+class Judge:
+    """Asks the placement engine whether all workloads fit, and remembers.
+
+    Args:
+        estate: The objects.
+        sides: The nodes.
+        release: Whose scheduler.
+        taken: What is not free of the nodes.
+        is_late: Asked during searches; once true, what is not known by then is not decided.
+    """
+
+    def __init__(
+        self, estate: Estate, sides: Sides, release: Release, taken: Taken, is_late: Callable[[], bool]
+    ) -> None:
+        self.estate, self.sides, self.is_late = estate, sides, is_late
+        self.release, self.taken = release, taken
+        self._known: dict[tuple[State, frozenset[str], bool], JointVerdict] = {}
+        self._alone: dict[State, bool] = {}
+        self._rollouts: dict[tuple[State, State], Mapping[ObjectRef, Outlook]] = {}
+
+    def verdict(
+        self, state: State, *, without: frozenset[str] = frozenset(), is_over: bool = False
+    ) -> JointVerdict:
+        """The verdict on all workloads at once."""
+        key = (state, without, is_over)
+        if key not in self._known:
+            self._known[key] = place(
+                self.estate.at(state.units, is_over=is_over),
+                self.sides.at(state.nodes, without=without),
+                taken=self.taken,
+                release=self.release,
+                is_late=self.is_late,
+                bystanders_alone=True,
+            ).joint
+        return self._known[key]
+
+    def works(self, state: State, *, always: bool = False) -> bool:
+        """True where an order is known with which all pods find a node; or where every order is one."""
+        verdict = self.verdict(state)
+        return verdict.verdict == "always" if always else verdict.works is not None
+
+    def holds(self, state: State) -> bool:
+        """True where the nodes of the driver take the workloads that have moved, whatever becomes of the others."""
+        if state not in self._alone:
+            estate = self.estate
+            manifests = [
+                *estate.common,
+                *(each for number in sorted(state.units) for each in estate.units[number].after),
+            ]
+            fleet = self.sides.at(state.nodes, without=frozenset(self.sides.offered) - state.nodes)
+            placement = place(manifests, fleet, taken=self.taken, release=self.release, is_late=self.is_late)
+            self._alone[state] = placement.joint.works is not None
+        return self._alone[state]
+
+    def rollouts(self, before: State, then: State) -> Mapping[ObjectRef, Outlook]:
+        """How workloads that move between two states roll over."""
+        if (before, then) not in self._rollouts:
+            estate = self.estate
+            self._rollouts[before, then] = foresee_rollouts(
+                [estate.units[number] for number in sorted(then.units - before.units)],
+                estate.at(before.units),
+                self.sides.at(then.nodes),
+                release=self.release,
+                taken=self.taken,
+            )
+        return self._rollouts[before, then]
+
+
+class Search:
+    """Finds the states that a cut-over goes through, those first between which every rollout comes to its end.
+
+    Args:
+        judge: Who says whether a phase works.
+        is_late: Asked between phases; once true, no fewer nodes at a time are searched for.
+    """
+
+    def __init__(self, judge: Judge, is_late: Callable[[], bool]) -> None:
+        self._judge, self._is_late = judge, is_late
+        self._alike = judge.sides.alike
+        self._all = State(frozenset(judge.sides.offered), frozenset(range(len(judge.estate.units))))
+        self.refused: list[Refused] = []
+        self._smooth, self._first = True, ""
+
+    def find(self) -> tuple[int, list[State]]:
+        """The fewest nodes at a time that work, and the states after each phase; no states where the last one does not work."""
+        number = len(self._all.nodes)
+        if not self._judge.works(self._all):
+            return number, []
+        # First in a way in which no rollout waits for ever; where there is none, rollouts have to be helped along.
+        for self._smooth in (True, False):
+            self.refused = []
+            if (found := self._find_size(number)) is not None:
+                return found
+        return number, [self._all]
+
+    def _find_size(self, number: int) -> tuple[int, list[State]] | None:
+        most = max(map(len, self._alike), default=0)
+        for size in range(max(1, -(-number // MOST_PHASES)), min(number, most + 1)):
+            for always in (True, False):
+                self._first = ""
+                # Nodes that are alike are not where something runs on some of them.
+                self._passed = bool(self._judge.taken.amounts or self._judge.taken.devices)
+                self._dead: set[State] = set()
+                if (found := self._go_on(State(), size, always=always)) is not None:
+                    return size, found
+            self.refused.append(
+                Refused(nodes=size, why=self._first, is_proven=not (self._passed or self._is_late()))
+            )
+        return (number, [self._all]) if self._is_smooth(State(), self._all) else None
+
+    def _is_smooth(self, before: State, then: State) -> bool:
+        if not self._smooth or not any(
+            each.lacks_room for each in self._judge.rollouts(before, then).values()
+        ):
+            return True
+        self._first = self._first or self._tell_stuck(before, then)
+        self._passed = True  # workloads could move one by one, and be helped along
+        return False
+
+    def _tell_stuck(self, before: State, then: State) -> str:
+        stuck = {ref: each for ref, each in self._judge.rollouts(before, then).items() if each.lacks_room}
+        return next(f"{ref} {each.message}" for ref, each in stuck.items())
+
+    def _go_on(self, state: State, size: int, *, always: bool) -> list[State] | None:
+        if state.nodes == self._all.nodes:
+            return [] if state.units == self._all.units else None
+        if state in self._dead or self._is_late():
+            return None
+        for nodes in self._groups(state, size):
+            for units in self._moves(State(state.nodes | nodes, state.units)):
+                then = State(state.nodes | nodes, units)
+                if not self._judge.works(then, always=always):
+                    refused = self._judge.verdict(then)
+                    self._first = self._first or str(refused)
+                    self._passed = self._passed or refused.verdict == "not-decided"
+                    continue
+                if not self._is_smooth(state, then):
+                    continue
+                if (rest := self._go_on(then, size, always=always)) is not None:
+                    return [then, *rest]
+        self._dead.add(state)
+        return None
+
+    def _groups(self, state: State, size: int) -> Iterator[frozenset[str]]:
+        """The next nodes to leave the plugin: some of those that are alike, by name."""
+        if len(self._alike) > 1:
+            self._passed = True  # groups of nodes that differ are not tried
+        for alike in self._alike:
+            left = [each for each in alike if each not in state.nodes]
+            for number in range(min(size, len(left)), 0, -1):
+                yield frozenset(left[:number])
+
+    def _moves(self, state: State) -> Iterator[frozenset[int]]:
+        """The units that may have moved then, those first with which the most move."""
+        left = [each for each in sorted(self._all.units) if each not in state.units]
+        seen: set[frozenset[int]] = set()
+        for order in (left, sorted(left, key=self._pods, reverse=True), sorted(left, key=self._pods)):
+            found = self._fill(state, order)
+            if found not in seen:
+                seen.add(found)
+                yield found
+        if len(left) > _EVERY_WAY:
+            self._passed = True
+            return
+        for number in range(len(left), -1, -1):
+            for chosen in combinations(left, number):
+                found = state.units | frozenset(chosen)
+                if found not in seen:
+                    seen.add(found)
+                    yield found
+
+    def _fill(self, state: State, order: Sequence[int]) -> frozenset[int]:
+        """The units that the nodes of the driver take, one after the other."""
+        for each in order:
+            then = state._replace(units=state.units | {each})
+            if self._judge.holds(then):
+                state = then
+        return state.units
+
+    def _pods(self, unit: int) -> int:
+        after = self._judge.estate.units[unit].after[-1]
+        found = after.get("spec")
+        replicas = found.get("replicas", found.get("parallelism")) if isinstance(found, dict) else None
+        return replicas if isinstance(replicas, int) else 1
+
+
+def tell_refused(refused: Refused) -> str:
+    """`1 node at a time does not work: ...`."""
+    head = f"{count_of(refused.nodes, 'node')} at a time"
+    says = "does not work" if refused.is_proven else "was not found to work"
+    return f"{head} {says}: {refused.why}"

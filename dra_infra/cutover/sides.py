@@ -1,0 +1,269 @@
+"""The two sides of a cluster in a cut-over: nodes of the device plugin, and nodes of the DRA driver.
+
+On a node of the plugin its resources are in the allocatable, and there are no slices of the GPU driver. On a node of the driver there
+are slices, and the kubelet keeps the plugin's resources with an amount of 0 (kubernetes/kubernetes#133784).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Final
+
+from dra_infra.catalog import load_fleet
+from dra_infra.catalog.machines import INSTANCE_TYPE, node_kinds
+from dra_infra.catalog.records import fleet_kinds
+from dra_infra.errors import FleetError, Problem
+from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
+from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, renamed_slice
+from dra_infra.migration.device_plugin import WHOLE_GPU, DevicePlugin
+
+GPU_DRIVER: Final = "gpu.nvidia.com"
+_DRIVERS: Final = frozenset({GPU_DRIVER, "compute-domain.nvidia.com"})
+"""Drivers of the chart that comes in place of the plugin."""
+
+_PRODUCT: Final = "nvidia.com/gpu.product"
+_COUNT: Final = "nvidia.com/gpu.count"
+_OWN: Final = frozenset({"uuid", "parentUUID"})
+"""Attributes that are different on every node."""
+
+
+def is_of_plugin(resource: str) -> bool:
+    """True for a resource that NVIDIA's device plugin serves."""
+    return resource in (WHOLE_GPU, f"{WHOLE_GPU}.shared") or resource.startswith("nvidia.com/mig-")
+
+
+def given_out_twice(node: str, resource: str, amount: str, devices: int) -> Problem:
+    """The problem of a node whose GPUs both plugin and driver give out: `device-plugin-beside-dra`."""
+    return Problem(
+        path=f"Node {node}",
+        code="device-plugin-beside-dra",
+        message=f"the device plugin gives out {resource}: {amount}, and slices have "
+        f"{devices} devices of the same GPUs: they are given out twice",
+        hint="switch the device plugin off on this node, or the GPUs of the DRA driver",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sides:
+    """The nodes of a cluster, each of which is on one of the two sides.
+
+    Args:
+        fleet: All nodes, with the slices that each of them has once it is on the driver's side.
+        offered: What the plugin gives out, by node; nodes that begin on the driver's side, or have no GPU, are not in it.
+        problems: Nodes of both sides.
+        notes: How it is known what nodes will publish.
+    """
+
+    fleet: Fleet
+    offered: Mapping[str, Mapping[str, str]] = field(hash=False)
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def at(self, on_dra: frozenset[str], *, without: frozenset[str] = frozenset()) -> Fleet:
+        """The fleet while these nodes of the plugin are on the driver's side, and others take no pods."""
+        kept = {name for name in self.offered if name not in on_dra}
+        nodes = [
+            replace(_on_side(each, self.offered.get(each.name, {}), on_dra), unschedulable=True)
+            if each.name in without
+            else _on_side(each, self.offered.get(each.name, {}), on_dra)
+            for each in self.fleet.nodes
+        ]
+        slices = [
+            each
+            for each in self.fleet.slices
+            if each.spec.driver not in _DRIVERS or each.spec.node_name not in kept
+        ]
+        return replace(self.fleet, nodes=tuple(nodes), slices=tuple(slices))
+
+    @property
+    def has_driver(self) -> bool:
+        """True where some node has the driver before any other leaves the plugin."""
+        return any(each.spec.driver == GPU_DRIVER for each in self.at(frozenset()).slices)
+
+    @property
+    def alike(self) -> list[tuple[str, ...]]:
+        """The nodes of the plugin, those together of which pods see no difference."""
+        published: defaultdict[str, list[ResourceSlice]] = defaultdict(list)
+        for each in self.fleet.slices:
+            published[each.spec.node_name or ""].append(each)
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for node in self.fleet.nodes:
+            if node.name in self.offered:
+                devices = [
+                    _describe(each) for slice_ in published[node.name] for each in slice_.spec.devices or ()
+                ]
+                labels = {key: value for key, value in node.labels.items() if value != node.name}
+                taints = [(each.key, each.value, each.effect) for each in node.taints]
+                key = [labels, taints, dict(node.allocatable), dict(self.offered[node.name]), devices]
+                found[json.dumps(key, sort_keys=True)].append(node.name)
+        return [tuple(sorted(each)) for each in found.values()]
+
+
+def _on_side(node: Node, offered: Mapping[str, str], on_dra: frozenset[str]) -> Node:
+    if not offered:
+        return node
+    amounts = dict.fromkeys(offered, "0") if node.name in on_dra else offered
+    return replace(node, allocatable={**node.allocatable, **amounts})
+
+
+def all_on_plugin(fleet: Fleet, plugin: DevicePlugin) -> Sides:
+    """A fleet of which nobody runs anything yet, with all nodes on the plugin's side."""
+    offered: dict[str, Mapping[str, str]] = {}
+    for node in fleet.nodes:
+        devices = [
+            device
+            for each in fleet.slices
+            if each.spec.node_name == node.name and each.spec.driver == GPU_DRIVER
+            for device in each.spec.devices or ()
+        ]
+        if amounts := _amounts(devices, plugin):
+            offered[node.name] = amounts
+    return Sides(fleet=fleet, offered=offered)
+
+
+def as_it_is(
+    fleet: Fleet, hardware: Fleet | None = None, *, load: Callable[[str], Fleet] = load_fleet
+) -> Sides:
+    """A cluster with its nodes on the side where they are.
+
+    Args:
+        fleet: As it was read.
+        hardware: Nodes with slices, of which those with the labels of a node say what it will publish; None for the
+            machines of the catalogue.
+        load: Gives a machine of the catalogue by name, as the driver's release publishes it.
+
+    Raises:
+        FleetError: `hardware-not-known`.
+    """
+    published = Counter[str]()
+    for each in fleet.slices:
+        if each.spec.driver == GPU_DRIVER:
+            published[each.spec.node_name or ""] += len(each.spec.devices or ())
+    offered: dict[str, Mapping[str, str]] = {}
+    twice: list[Problem] = []
+    unknown: list[Problem] = []
+    slices: list[ResourceSlice] = []
+    taken_for: defaultdict[str, list[str]] = defaultdict(list)
+    for node in fleet.nodes:
+        given = {
+            name: amount
+            for name, amount in node.allocatable.items()
+            if is_of_plugin(name) and amount not in ("", "0")
+        }
+        if not given:
+            continue
+        offered[node.name] = given
+        if published[node.name]:
+            twice += [
+                given_out_twice(node.name, name, given[name], published[node.name]) for name in sorted(given)
+            ]
+            continue
+        like = _find_like(node, hardware, load)
+        if like is None:
+            unknown.append(_not_known(node))
+            continue
+        name, made = like
+        slices += made
+        taken_for[name].append(node.name)
+    if unknown:
+        raise FleetError(unknown)
+    whole = replace(fleet, slices=(*fleet.slices, *slices))
+    if hardware is not None:
+        whole = whole.with_classes(hardware.classes)
+    elif taken_for:
+        whole = whole.with_classes(load(next(iter(taken_for))).classes)
+    notes = [
+        f"{len(names)} of the nodes, such as {names[0]}, {'are' if len(names) > 1 else 'is'} taken to publish what {name} does, "
+        f"by the labels {_PRODUCT} and {_COUNT}"
+        for name, names in sorted(taken_for.items())
+    ]
+    return Sides(fleet=whole, offered=offered, problems=tuple(twice), notes=tuple(notes))
+
+
+def _amounts(devices: Sequence[Device], plugin: DevicePlugin) -> dict[str, str]:
+    """The resources of the plugin for the devices that the driver would publish."""
+    whole = [each for each in devices if _text(each, "type") == "gpu"]
+    cards = {_text(each, "uuid") for each in whole}
+    counted = Counter[str]({WHOLE_GPU: len(whole)} if whole else {})
+    for each in devices:
+        # Partitions of a card that is published whole are made on demand, by the driver alone.
+        if (
+            _text(each, "type") == "mig"
+            and not each.consumes_counters
+            and _text(each, "parentUUID") not in cards
+        ):
+            profile = _text(each, "profile").replace("+me", ".me")
+            counted[WHOLE_GPU if plugin.strategy == "single" else f"nvidia.com/mig-{profile}"] += 1
+    found: dict[str, str] = {}
+    for name, number in counted.items():
+        shared = plugin.replicas.get(name)
+        called = f"{name}.shared" if shared is not None and shared.renamed else name
+        found[called] = str(number * (shared.number if shared is not None else 1))
+    return found
+
+
+def _find_like(
+    node: Node, hardware: Fleet | None, load: Callable[[str], Fleet]
+) -> tuple[str, list[ResourceSlice]] | None:
+    """The machine that has a node's labels, and the slices that the node would have."""
+    product = str(node.labels.get(_PRODUCT) or "").removesuffix("-SHARED")
+    count = str(node.labels.get(_COUNT) or "")
+    if not product or not count or "-MIG-" in product or any(map(_is_partitioned, node.allocatable)):
+        return None
+    if hardware is not None:
+        for each in hardware.nodes:
+            if (each.labels.get(_PRODUCT), each.labels.get(_COUNT)) == (product, count):
+                return hardware.name, _slices_as(hardware, each.name, node.name)
+        return None
+    machine = str(node.labels.get(INSTANCE_TYPE) or "")
+    known = _known()
+    for name in (machine, *known) if machine in node_kinds() else known:
+        if known.get(name, _labels_of(name)) == (product, count):
+            found = load(name)
+            return name, _slices_as(found, found.nodes[0].name, node.name)
+    return None
+
+
+def _slices_as(fleet: Fleet, like: str, node: str) -> list[ResourceSlice]:
+    """The slices of one node of a fleet, under the name of another."""
+    return [renamed_slice(each, {like: node}) for each in fleet.slices if each.spec.node_name == like]
+
+
+def _is_partitioned(resource: str) -> bool:
+    return resource.startswith("nvidia.com/mig-")
+
+
+def _not_known(node: Node) -> Problem:
+    return Problem(
+        path=f"Node {node.name}",
+        code="hardware-not-known",
+        message=f"it gives out GPUs by the plugin, and no machine is known with {_PRODUCT} {node.labels.get(_PRODUCT)!r} and "
+        f"{_COUNT} {node.labels.get(_COUNT)!r}, so nobody knows what the driver will publish there",
+        hint="name hardware with these labels by --fleet, such as a file of one node and its slices",
+    )
+
+
+@cache
+def _known() -> Mapping[str, tuple[str, str]]:
+    return {name: labels for name in fleet_kinds() if (labels := _labels_of(name))[0]}
+
+
+@cache
+def _labels_of(name: str) -> tuple[str, str]:
+    labels = load_fleet(name).nodes[0].labels
+    return labels.get(_PRODUCT, ""), labels.get(_COUNT, "")
+
+
+def _text(device: Device, attribute: str) -> str:
+    found = (device.attributes or {}).get(attribute)
+    return str(found.string or "") if found is not None else ""
+
+
+def _describe(device: Device) -> dict[str, Any]:
+    manifest = device.to_manifest()
+    kept = {name: value for name, value in (manifest.get("attributes") or {}).items() if name not in _OWN}
+    return {**manifest, "attributes": kept}

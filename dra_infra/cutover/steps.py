@@ -1,0 +1,171 @@
+"""The steps of each phase and of the way back: what to do, with the commands that do it.
+
+Plugin and driver are kept apart by one label, `nvidia.com/dra-kubelet-plugin`: the driver runs where it is `true`, the plugin where it is
+not. Under the GPU Operator `nvidia.com/gpu.deploy.device-plugin=false` keeps the plugin off a node. Pods go first and the driver
+last, for the driver has to take back what it prepared.
+
+Names come from a cluster or a pull request, and commands are copied into shells: each name is quoted.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.output.wording import join_words
+
+LABEL: Final = "nvidia.com/dra-kubelet-plugin"
+"""The label of nodes on which the driver runs. Source: NVIDIA's guide on the DRA driver under the GPU Operator."""
+
+_OPERATOR: Final = "nvidia.com/gpu.deploy.device-plugin"
+_ANEW: Final = ("Job", "Pod")
+"""Kinds whose pod template never changes, so that they are deleted and created anew."""
+
+Moving = Sequence[tuple[ObjectRef, Sequence[ObjectRef]]]
+"""Workloads, each with the objects that come with it."""
+
+
+class Step(NamedTuple):
+    """One thing to do.
+
+    Args:
+        what: In words.
+        commands: Commands that do it; empty where tools and files of the reader's own do.
+    """
+
+    what: str
+    commands: tuple[str, ...] = ()
+
+
+def tell_rolling(ref: ObjectRef, *, starts: bool) -> str:
+    """Says what happens to the pods of a workload that moves; one that starts had no nodes before."""
+    if starts:
+        return "starts, for it asks by claims and had no nodes before"
+    if ref.kind in _ANEW:
+        return "is deleted and created anew, for its pods cannot change"
+    return "has claims from its next run on" if ref.kind == "CronJob" else "rolls over"
+
+
+def prepare(common: Sequence[ObjectRef]) -> tuple[Step, ...]:
+    """Before any node moves."""
+    objects = (f"apply as migrated: {join_words(common, most=12)}",) if common else ()
+    return (
+        Step("Kubernetes serves resource.k8s.io/v1, and nothing is broken", ("dra-infra doctor",)),
+        Step(
+            f"keep the plugin off nodes with the label {LABEL}=true: a required node affinity of its DaemonSet, NotIn; the "
+            f"GPU Operator needs none, for it reads {_OPERATOR}"
+        ),
+        Step(
+            f'install the DRA driver with its classes, and the nodeSelector {LABEL}: "true" for its kubelet plugin: no node has '
+            "that label yet, so it runs nowhere (dra.DraDriver has plugin_node_selector)"
+        ),
+        *map(Step, objects),
+    )
+
+
+def back_from_prepare() -> tuple[Step, ...]:
+    """Back to a cluster that knows the plugin alone."""
+    return (
+        Step("uninstall the driver, which runs nowhere"),
+        Step("apply quotas as they were"),
+    )
+
+
+def move(nodes: Sequence[str], resources: Sequence[str], moving: Moving) -> tuple[Step, ...]:
+    """A group of nodes leaves the plugin, and workloads move."""
+    names = shlex.join(nodes)
+    return (
+        Step(
+            "cordon and drain the nodes; pods wait where others have no room for them",
+            (f"kubectl cordon {names}", f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data"),
+        ),
+        Step(
+            "exchange the plugin for the driver",
+            (f"kubectl label node {names} {_OPERATOR}=false {LABEL}=true --overwrite",),
+        ),
+        Step(
+            "wait until the plugin gives out nothing there and the driver has its slices",
+            (
+                *_wait(nodes, resources),
+                *map(_slices_of, nodes),
+                "dra-infra doctor",
+            ),
+        ),
+        Step("give the nodes back", (f"kubectl uncordon {names}",)),
+        *_apply(moving, "as migrated"),
+    )
+
+
+def back_from_move(nodes: Sequence[str], resources: Sequence[str], moving: Moving) -> tuple[Step, ...]:
+    """The nodes go back to the plugin, and the workloads to what they were."""
+    names = shlex.join(nodes)
+    return (
+        Step("cordon the nodes", (f"kubectl cordon {names}",)),
+        *_apply(moving, "as it was (--write keeps files with .orig behind their names)"),
+        Step(
+            "drain the nodes while the driver still runs there",
+            (f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data",),
+        ),
+        Step(
+            "exchange the driver for the plugin, and wait until its slices are gone",
+            (
+                f"kubectl label node {names} {_OPERATOR}- {LABEL}-",
+                *map(_slices_of, nodes),
+            ),
+        ),
+        Step(
+            f"give the nodes back once {join_words(resources)} is there again", (f"kubectl uncordon {names}",)
+        ),
+    )
+
+
+def finish(quotas: Sequence[ObjectRef]) -> tuple[Step, ...]:
+    """The plugin goes, and the keys that counted it."""
+    return (
+        Step(
+            "uninstall the plugin, or switch it off in the GPU Operator; it runs on no node with GPUs any more"
+        ),
+        *(
+            [Step(f"take the keys of the plugin's resources away from {join_words(quotas, most=12)}")]
+            if quotas
+            else []
+        ),
+        Step("nothing asks the plugin any more", ("dra-infra migrate PATH --whole-gpus --check",)),
+    )
+
+
+def back_from_finish(quotas: Sequence[ObjectRef]) -> tuple[Step, ...]:
+    """The plugin is there again, on no node yet."""
+    steps = [Step("install the plugin again, kept off nodes with the label as before")]
+    return (*steps, Step("apply quotas with both keys again")) if quotas else tuple(steps)
+
+
+def _slices_of(node: str) -> str:
+    return shlex.join(["kubectl", "get", "resourceslices", "--field-selector", f"spec.nodeName={node}"])
+
+
+def _wait(nodes: Sequence[str], resources: Sequence[str]) -> Iterator[str]:
+    for resource in resources:
+        field = resource.replace(".", r"\.")
+        targets = shlex.join(f"node/{each}" for each in nodes)
+        gone = shlex.quote(f"jsonpath={{.status.allocatable.{field}}}=0")
+        yield f"kubectl wait --for={gone} {targets} --timeout=10m"
+
+
+def _apply(moving: Moving, how: str) -> Iterator[Step]:
+    for ref, others in moving:
+        behind = f", behind {join_words(others, most=12)}" if others and how == "as migrated" else ""
+        where = ["-n", ref.namespace] if ref.namespace else []
+        anew = (
+            (shlex.join(["kubectl", "delete", ref.kind.lower(), ref.name, *where]),)
+            if ref.kind in _ANEW
+            else ()
+        )
+        watch = (
+            (shlex.join(["kubectl", "rollout", "status", f"{ref.kind.lower()}/{ref.name}", *where]),)
+            if ref.kind in ("DaemonSet", "Deployment", "StatefulSet")
+            else ()
+        )
+        yield Step(f"apply {ref} {how}{behind}", (*anew, *watch))

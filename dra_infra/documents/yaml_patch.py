@@ -1,0 +1,353 @@
+"""Changes to YAML texts that leave all else as it is written: comments, order, quotes and blank lines.
+
+A text is changed where its data is to change, by the positions of the parser's events, and read again: what comes out is
+the data that was asked for, or nothing. A library that reads and writes whole texts would keep comments too, but not the
+indentation of lists, folded lines and spaces, so that a change of one field is a change of the whole file in a review.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import yaml
+
+from dra_infra.documents.yaml import write_scalar
+from dra_infra.documents.yaml_events import RefusedYamlError, key_of, read_documents
+
+
+class NotPatchedError(ValueError):
+    """The text has no such change that leaves the rest as it is: anchors, merged keys, or two keys in one place."""
+
+
+@dataclass(slots=True)
+class _Node:
+    """A value as it is written.
+
+    Args:
+        start: Its first character.
+        end: Behind its last one; of a block collection, behind its last value.
+        is_flow: Whether it stands between brackets, or is a scalar.
+        is_text_block: Whether it is a scalar of whole lines, behind `|` or `>`.
+        keys: Of a mapping: where the key stands and its value, by key.
+        items: Of a list: where the item begins, which is its dash in a block, and its value.
+    """
+
+    start: int
+    end: int
+    is_flow: bool = True
+    is_text_block: bool = False
+    keys: dict[str, tuple[int, _Node]] | None = None
+    items: list[tuple[int, _Node]] | None = None
+
+
+class _Edit(NamedTuple):
+    start: int
+    end: int
+    text: str
+
+
+def patch_document(text: str, old: Any, new: Any) -> str:
+    """The text of one document, changed so that its data is *new*.
+
+    Args:
+        text: YAML of one document, with a separator and comments before it or without.
+        old: The data that it says.
+        new: Plain JSON data.
+
+    Raises:
+        NotPatchedError: The document cannot be changed in place.
+    """
+    try:
+        edits = list(_Patch(text).changes(old, new))
+        patched = _apply(text, edits)
+        again = [each.data for each in read_documents(patched)]
+    except (RefusedYamlError, ValueError) as error:
+        raise NotPatchedError(str(error)) from error
+    if not _is_same(again, [new]):
+        raise NotPatchedError("what is written there belongs to another place too")
+    return patched
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if one != other:
+        return False
+    # 1 and True are equal to Python. Where keys have one order, which nearly all have, texts tell it fastest.
+    return repr(one) == repr(other) or json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _apply(text: str, edits: list[_Edit]) -> str:
+    parts: list[str] = []
+    position = 0
+    for start, end, put in sorted(edits, key=lambda each: each[:2]):
+        if start < position:
+            raise NotPatchedError("two changes meet in one line")
+        parts += (text[position:start], put)
+        position = end
+    return "".join((*parts, text[position:]))
+
+
+class _Patch:
+    """The edits of one text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        loader = yaml.CSafeLoader(text)
+        try:
+            self._root = _read_document(loader, text)
+        finally:
+            loader.dispose()
+        self._dash_indent = _dash_indent(self._root, text)
+
+    def changes(self, old: Any, new: Any) -> Iterator[_Edit]:
+        """Yields the edits after which *old*, which the text says, is *new*."""
+        if not (
+            isinstance(old, dict) and isinstance(new, Mapping) and self._root.keys and not self._root.is_flow
+        ):
+            raise NotPatchedError("the document is no block of keys")
+        return self._in_value(self._root, old, new)
+
+    def _in_value(self, node: _Node, old: Any, new: Any) -> Iterator[_Edit]:
+        """Edits inside a value that stays a mapping, a list or a scalar of one line."""
+        if _is_same(old, new):
+            return
+        if node.is_flow:
+            if node.is_text_block:
+                raise NotPatchedError("a text of several lines")
+            yield _Edit(node.start, node.end, _flow(new))
+        elif node.keys is not None:
+            yield from self._in_mapping(node, node.keys, old, new)
+        elif node.items is not None:
+            yield from self._in_list(node.items, old, new)
+
+    def _in_mapping(
+        self, node: _Node, keys: dict[str, tuple[int, _Node]], old: Mapping[str, Any], new: Mapping[str, Any]
+    ) -> Iterator[_Edit]:
+        indent = self._column(node.start)
+        stay = [key for key in keys if key in new]
+        if not stay:
+            raise NotPatchedError("nothing of a mapping stays")
+        for key, (start, value) in keys.items():
+            if key not in new:
+                yield self._removal(keys, key)
+            elif self._stays(value, old[key], new[key]):
+                yield from self._in_value(value, old[key], new[key])
+            else:
+                end = self._line_end(value.end)
+                yield _Edit(start, end, self._entry(key, new[key], indent).rstrip("\n") + self._break(end))
+        # New keys stand behind the one that is before them, several in their order in one edit.
+        added: dict[int, str] = {}
+        before = next(iter(stay))
+        for key, value in new.items():
+            if key in keys:
+                before = key
+            elif key not in old or not _is_same(old[key], value):
+                at = self._line_end(keys[before][1].end)
+                lines = " " * indent + self._entry(key, value, indent)
+                lead = "" if self._text[at - 1 : at] == "\n" else "\n"
+                added[at] = added.get(at, lead) + lines
+        for at, lines in added.items():
+            yield _Edit(at, at, lines)
+
+    def _in_list(self, items: list[tuple[int, _Node]], old: list[Any], new: list[Any]) -> Iterator[_Edit]:
+        indent = self._column(items[0][0])
+        matcher = SequenceMatcher(
+            None, [_identity(each) for each in old], [_identity(each) for each in new], autojunk=False
+        )
+        for tag, from_old, to_old, from_new, to_new in matcher.get_opcodes():
+            both = zip(range(from_old, to_old), range(from_new, to_new), strict=False)
+            pairs = list(takewhile(lambda each: _are_versions(old[each[0]], new[each[1]]), both))
+            for at, to in pairs:
+                start, value = items[at]
+                if self._stays(value, old[at], new[to]):
+                    yield from self._in_value(value, old[at], new[to])
+                else:
+                    end = self._line_end(value.end)
+                    yield _Edit(start, end, self._item(new[to], indent).rstrip("\n") + self._break(end))
+            for at in range(from_old + len(pairs), to_old):
+                if len(new) == 0:
+                    raise NotPatchedError("nothing of a list stays")
+                yield _Edit(self._lead(items, at), self._line_end(items[at][1].end), "")
+            rest = new[from_new + len(pairs) : to_new]
+            if rest and tag != "equal":
+                last = from_old + len(pairs) - 1
+                at = self._line_end(items[last][1].end) if last >= 0 else self._line_start(items[0][0])
+                if last < 0 and self._text[at : items[0][0]].strip():
+                    raise NotPatchedError("the first item stands behind another")
+                lead = "" if at == 0 or self._text[at - 1] == "\n" else "\n"
+                yield _Edit(at, at, lead + "".join(" " * indent + self._item(each, indent) for each in rest))
+
+    def _lead(self, items: list[tuple[int, _Node]], at: int) -> int:
+        """Where the comments begin that stand right above an item: they are of it, and go with it."""
+        start = self._line_start(items[at][0])
+        least = self._line_end(items[at - 1][1].end) if at else 0
+        while start > least:
+            above = self._line_start(start - 1)
+            if above < least or not self._text[above:start].lstrip(" ").startswith("#"):
+                break
+            start = above
+        return start
+
+    def _stays(self, node: _Node, old: Any, new: Any) -> bool:
+        """True where the value is changed inside: what it is stays, and something of it does."""
+        if _is_same(old, new):
+            return True
+        if node.is_text_block:
+            return False
+        if node.is_flow:
+            return not _has_lines(new) or bool(node.keys or node.items)
+        if isinstance(old, dict) and isinstance(new, Mapping):
+            return bool(new) and any(key in new for key in node.keys or ())
+        return isinstance(old, list) and isinstance(new, list) and bool(new) and bool(node.items)
+
+    def _removal(self, keys: dict[str, tuple[int, _Node]], key: str) -> _Edit:
+        start, value = keys[key]
+        line = self._line_start(start)
+        if not self._text[line:start].strip(" "):
+            return _Edit(line, self._line_end(value.end), "")
+        # The first key behind a dash: the next one takes its place.
+        behind = [other for other, (at, _) in keys.items() if at > start]
+        if not behind:
+            raise NotPatchedError("the only key behind a dash")
+        return _Edit(start, keys[behind[0]][0], "")
+
+    def _entry(self, key: str, value: Any, indent: int) -> str:
+        """The lines of a key, of which the first has no indent."""
+        return f"{write_scalar(key)}:{self._after(value, indent)}"
+
+    def _item(self, value: Any, indent: int) -> str:
+        if isinstance(value, Mapping) and value:
+            (first, *rest) = value.items()
+            lines = [
+                self._entry(*first, indent + 2),
+                *(" " * (indent + 2) + self._entry(*each, indent + 2) for each in rest),
+            ]
+            return f"- {''.join(lines)}"
+        return f"- {_flow(value)}\n"
+
+    def _after(self, value: Any, indent: int) -> str:
+        if isinstance(value, Mapping) and value:
+            lines = (" " * (indent + 2) + self._entry(key, each, indent + 2) for key, each in value.items())
+            return "\n" + "".join(lines)
+        if isinstance(value, list) and value:
+            below = indent + self._dash_indent
+            return "\n" + "".join(" " * below + self._item(each, below) for each in value)
+        return f" {_flow(value)}\n"
+
+    def _column(self, at: int) -> int:
+        return at - self._line_start(at)
+
+    def _line_start(self, at: int) -> int:
+        return self._text.rfind("\n", 0, at) + 1
+
+    def _line_end(self, at: int) -> int:
+        """Behind the line of the character before *at*, its comment and its line break."""
+        if at and self._text[at - 1] == "\n":
+            return at
+        found = self._text.find("\n", at)
+        return len(self._text) if found < 0 else found + 1
+
+    def _break(self, end: int) -> str:
+        return "\n" if end and self._text[end - 1] == "\n" else ""
+
+
+def _has_lines(value: Any) -> bool:
+    return isinstance(value, (Mapping, list)) and bool(value)
+
+
+def _identity(item: Any) -> str:
+    """Returns the name of an item of a list, else all of it as a text: items are paired by that."""
+    if isinstance(item, Mapping) and isinstance(item.get("name"), str):
+        return f"name {item['name']}"
+    return f"{item.get('kind')} {name}" if (name := _object_name(item)) else json.dumps(item, sort_keys=True)
+
+
+def _object_name(item: Any) -> str:
+    """The group, namespace and name of an object; empty for what is none. A version or kind may be what changes."""
+    metadata = item.get("metadata") if isinstance(item, Mapping) else None
+    if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str):
+        return ""
+    group = str(item.get("apiVersion")).rpartition("/")[0]
+    return f"{group} {metadata.get('namespace')} {metadata['name']}"
+
+
+def _are_versions(one: Any, other: Any) -> bool:
+    """False for two objects of which none became the other: comments of the first say nothing of the second."""
+    return _object_name(one) == _object_name(other)
+
+
+def _flow(value: Any) -> str:
+    """A value in one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_flow(key)}: {_flow(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    written = write_scalar(value)
+    # Between brackets these signs end a plain text.
+    return (
+        json.dumps(value, ensure_ascii=False)
+        if isinstance(value, str) and set(written) & set(",[]{}\n")
+        else written
+    )
+
+
+def _dash_indent(node: _Node, text: str) -> int:
+    """How far the dashes of lists stand behind the key above them: that of the first list, else 0."""
+    for start, value in (node.keys or {}).values():
+        if value.items and not value.is_flow:
+            dash = value.items[0][0]
+            return max((dash - text.rfind("\n", 0, dash)) - (start - text.rfind("\n", 0, start)), 0)
+        if value.keys and not value.is_flow and (found := _first_list(value)):
+            return _dash_indent(found, text)
+    return 0
+
+
+def _first_list(node: _Node) -> _Node | None:
+    """The mapping nearest to *node* with a list below one of its keys."""
+    if any(value.items and not value.is_flow for _, value in (node.keys or {}).values()):
+        return node
+    for _, value in (node.keys or {}).values():
+        if not value.is_flow and value.keys and (found := _first_list(value)):
+            return found
+    return None
+
+
+def _read_document(loader: yaml.CSafeLoader, text: str) -> _Node:
+    while True:
+        event: Any = loader.get_event()
+        if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent, yaml.AliasEvent)):
+            return _read(loader, event, text)
+        if isinstance(event, yaml.StreamEndEvent):
+            raise NotPatchedError("there is no document")
+
+
+def _read(loader: yaml.CSafeLoader, event: Any, text: str) -> _Node:
+    start, end = event.start_mark.index, event.end_mark.index
+    if isinstance(event, (yaml.ScalarEvent, yaml.AliasEvent)):
+        return _Node(start, end, is_text_block=getattr(event, "style", None) in ("|", ">"))
+    node = _Node(start, end, is_flow=bool(event.flow_style))
+    below: Any = loader.get_event()
+    if isinstance(event, yaml.MappingStartEvent):
+        node.keys = {}
+        while not isinstance(below, yaml.MappingEndEvent):
+            node.keys[key_of(below)] = (below.start_mark.index, _read(loader, loader.get_event(), text))
+            below = loader.get_event()
+        parts = list(node.keys.values())
+    else:
+        node.items = []
+        while not isinstance(below, yaml.SequenceEndEvent):
+            value = _read(loader, below, text)
+            # Events do not say where a dash is: it is the last one before its item.
+            begin = value.start if node.is_flow else text.rfind("-", 0, below.start_mark.index)
+            node.items.append((begin, value))
+            below = loader.get_event()
+        parts = node.items
+    if node.is_flow:
+        node.end = below.end_mark.index
+    elif parts:
+        node.start, node.end = parts[0][0], parts[-1][1].end
+    return node

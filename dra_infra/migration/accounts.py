@@ -1,0 +1,255 @@
+"""Objects that count or watch extended resources, and have to move together with the pods: quotas, limits, autoscalers, queues."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.migration.device_plugin import find_other_form, is_device, read_resource
+from dra_infra.migration.needs import Settings
+from dra_infra.migration.outcomes import Migrated, Remark
+from dra_infra.specs.tenants import quota_keys
+
+_REQUESTS: Final = "requests."
+_WHOLE: Final = re.compile("[0-9]{1,12}", re.ASCII)
+_NAMED: Final = re.compile(
+    r"nvidia\\{0,2}[._]com(?:/|_|~1)(?:gpu|mig[-_][0-9]+g[._][0-9]+gb(?:[._]me)?)(?:[._]shared)?(?![\w./-])"
+)
+"""Resources of the plugin in a text, as metrics and pointers of JSON patches spell them too; labels such as
+nvidia.com/gpu.product are none."""
+
+_ELSEWHERE: Final = frozenset(
+    {
+        *("tolerations", "taints", "nodeSelector", "labels", "matchLabels", "matchExpressions"),
+        *("managedFields", "kubectl.kubernetes.io/last-applied-configuration"),
+    }
+)
+"""Fields with the keys of taints and labels, for the taint of nodes with GPUs is called nvidia.com/gpu, too, and copies of the object."""
+
+
+def migrate_account(manifest: Mapping[str, Any], settings: Settings) -> Migrated | None:
+    """Migrates a ResourceQuota and quotas of Kueue, and remarks on the others; None for an object that is none of them."""
+    kind = str(manifest.get("kind") or "")
+    if kind == "ResourceQuota":
+        return _migrate_quota(manifest, settings)
+    if kind in ("ClusterQueue", "Cohort"):
+        return _migrate_queue(manifest, settings)
+    remarks = tuple(_FOUND[kind](manifest)) if kind in _FOUND else ()
+    return Migrated(manifest=manifest, remarks=remarks) if remarks else None
+
+
+def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> Iterator[Remark]:
+    """Resources of the plugin that stand where nothing here reads them: in texts, settings and fields of other kinds.
+
+    Args:
+        manifest: The object, whose status asks for nothing.
+        read: Paths of fields that were read, with all below them.
+    """
+    for path, found, where in islice(_find_names(manifest, read), 20):
+        hint = "change it by hand, if it asks for devices or counts them"
+        yield Remark(
+            path, "decide", "resource-in-text", f"{found} stands in a {where} that is not read", hint
+        )
+
+
+def _find_names(manifest: Mapping[str, Any], read: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    stack: list[tuple[str, Any, bool]] = [("", {**manifest, "status": None}, False)]
+    while stack:
+        path, value, is_named = stack.pop()
+        if path in read:
+            continue
+        if is_named:
+            yield path, path.rpartition("[")[2].rstrip("]"), "field"
+        elif isinstance(value, str):
+            if found := _NAMED.search(value):
+                yield path, found[0], "text"
+        else:
+            stack += reversed(list(_fields(path, value)))
+
+
+def _fields(path: str, value: Any) -> Iterator[tuple[str, Any, bool]]:
+    """Each field or item with its path, and whether its name is that of a resource."""
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            if _NAMED.fullmatch(str(key).removeprefix(_REQUESTS)):
+                yield f"{path}[{key}]", below, True
+            elif key not in _ELSEWHERE:
+                yield f"{path}.{key}" if path else str(key), below, False
+    elif isinstance(value, list):
+        for number, below in enumerate(value):
+            yield f"{path}[{number}]", below, False
+
+
+def _migrate_quota(manifest: Mapping[str, Any], settings: Settings) -> Migrated | None:
+    hard = mapping(value_at(manifest, "spec", "hard"))
+    added: dict[str, list[Any]] = {}
+    remarks: list[Remark] = []
+    for key, amount in hard.items():
+        resource = key.removeprefix(_REQUESTS)
+        if not key.startswith(_REQUESTS) or not is_device(resource):
+            continue
+        at = f"spec.hard[{key}]"
+        asked = read_resource(resource, settings.plugin)
+        if isinstance(asked, str):
+            if form := find_other_form(resource):
+                remarks.append(
+                    Remark(at, "decide", "other-device-form", f"{resource} is {form.what}", form.hint)
+                )
+            elif resource.startswith("nvidia.com/"):
+                hint = "add --whole-gpus, or --plugin-config FILE, or --snapshot FILE of the cluster"
+                remarks.append(Remark(at, "decide", "plugin-not-known", f"{resource}: {asked}", hint))
+            continue
+        device_key = quota_keys(asked.class_name)[0]
+        added.setdefault(device_key, []).append(amount)
+        if device_key in hard:
+            remarks.append(Remark(at, "kept", "quota-kept", f"{device_key} counts claims already"))
+        elif asked.profile:
+            message = (
+                f"claims of {asked.class_name} are counted together, whatever their profile: {device_key}"
+            )
+            hint = "have a DeviceClass for each profile, if each is to have its own quota"
+            remarks.append(Remark(at, "lost", "quota-of-profile", message, hint))
+        else:
+            message = f"{device_key}: {amount} limits claims as it limits the resource; take {key} away once no pod asks for it"
+            remarks.append(Remark(at, "changed", "quota-for-claims", message))
+    new = {key: _sum(amounts) for key, amounts in added.items() if key not in hard}
+    if not remarks:
+        return None
+    if not new:
+        return Migrated(manifest=manifest, remarks=tuple(remarks))
+    spec = {**mapping(manifest.get("spec")), "hard": {**hard, **new}}
+    return Migrated(manifest={**manifest, "spec": spec}, remarks=tuple(remarks))
+
+
+def _sum(amounts: list[Any]) -> Any:
+    if len(amounts) == 1:
+        return amounts[0]
+    texts = [str(each) for each in amounts]
+    return str(sum(map(int, texts))) if all(map(_WHOLE.fullmatch, texts)) else amounts[0]
+
+
+def _limit_range(manifest: Mapping[str, Any]) -> Iterator[Remark]:
+    for index, each in enumerate(mappings(value_at(manifest, "spec", "limits"))):
+        for part in ("max", "min", "default", "defaultRequest"):
+            for name in mapping(each.get(part)):
+                if is_device(name):
+                    message = f"{name}: a LimitRange says nothing of claims"
+                    hint = "cap the count of claims by dra.GpuGuardrails, and their sum by a quota"
+                    yield Remark(f"spec.limits[{index}].{part}[{name}]", "lost", "limit-range", message, hint)
+
+
+def _autoscaler(manifest: Mapping[str, Any]) -> Iterator[Remark]:
+    hint = "scale by a metric of the devices, such as DCGM_FI_DEV_GPU_UTIL with KUBERNETES_ENABLE_DRA"
+    for index, each in enumerate(mappings(value_at(manifest, "spec", "metrics"))):
+        for kind in ("external", "object", "pods"):
+            metric = mapping(value_at(each, kind, "metric"))
+            selected = mapping(value_at(metric, "selector", "matchLabels")).values()
+            if found := next(
+                filter(None, map(_NAMED.search, map(str, (metric.get("name"), *selected)))), None
+            ):
+                message = f"{found[0]}: a metric that counts the resource has nothing of pods with claims"
+                yield Remark(
+                    f"spec.metrics[{index}].{kind}.metric", "decide", "metric-of-resource", message, hint
+                )
+        for kind in ("resource", "containerResource"):
+            name = value_at(each, kind, "name")
+            if isinstance(name, str) and is_device(name):
+                message = f"{name}: pods with claims have no usage of it"
+                yield Remark(
+                    f"spec.metrics[{index}].{kind}.name", "decide", "metric-of-resource", message, hint
+                )
+
+
+def _migrate_queue(manifest: Mapping[str, Any], settings: Settings) -> Migrated | None:
+    spec = mapping(manifest.get("spec"))
+    groups = spec.get("resourceGroups")
+    remarks: list[Remark] = []
+    made: list[Any] = []
+    # A queue covers a name in one of its groups.
+    taken = {name for group in mappings(groups) for name in _covered(group)}
+    for index, group in enumerate(groups if isinstance(groups, list) else ()):
+        made.append(_migrate_group(f"spec.resourceGroups[{index}]", group, settings, taken, remarks))
+    if not remarks:
+        return None
+    if made == groups:
+        return Migrated(manifest=manifest, remarks=tuple(remarks))
+    return Migrated(manifest={**manifest, "spec": {**spec, "resourceGroups": made}}, remarks=tuple(remarks))
+
+
+def _migrate_group(path: str, group: Any, settings: Settings, taken: set[str], remarks: list[Remark]) -> Any:
+    """A group of resources with what counts claims behind what counts the resources of a plugin."""
+    by_class: dict[str, list[str]] = {}
+    covered = _covered(group)
+    profiles: set[str] = set()
+    for number, name in enumerate(covered):
+        asked = read_resource(name, settings.plugin) if is_device(name) else ""
+        if not isinstance(asked, str):
+            by_class.setdefault(asked.class_name, []).append(name)
+            profiles |= {name} if asked.profile else set()
+        elif asked:
+            remarks.append(_not_counted(f"{path}.coveredResources[{number}]", f"{name}: {asked}"))
+    for class_name, resources in by_class.items():
+        key = quota_keys(class_name)[0]
+        grown = None if key in taken else _with_quota(group, resources, key)
+        for name in resources:
+            at = f"{path}.coveredResources[{covered.index(name)}]"
+            if key in covered:
+                remarks.append(Remark(at, "kept", "queue-for-claims", f"{key} counts claims already"))
+            elif grown is None:
+                remarks.append(
+                    _not_counted(at, f"{name} and {key} have no quota that follows from the other")
+                )
+            elif name in profiles:
+                message = f"claims of {class_name} are counted together, whatever their profile: {key}"
+                hint = "have a DeviceClass and a mapping of Kueue for each profile, if each is to have its own quota"
+                remarks.append(Remark(at, "lost", "quota-of-profile", message, hint))
+            else:
+                message = (
+                    f"{key} counts claims as {name} counts the resource, with a mapping of {class_name} in "
+                    f"deviceClassMappings of Kueue's configuration; take {name} away once no pod asks for it"
+                )
+                remarks.append(Remark(at, "changed", "queue-for-claims", message))
+        if grown is not None:
+            taken.add(key)
+            group = grown
+    return group
+
+
+def _covered(group: Any) -> list[str]:
+    found = mapping(group).get("coveredResources")
+    return [str(each) for each in found] if isinstance(found, list) else []
+
+
+def _with_quota(group: Mapping[str, Any], resources: list[str], key: str) -> Mapping[str, Any] | None:
+    """The group with a quota that each flavour has for these resources together; None where that is no number."""
+    flavors: list[Any] = []
+    for flavor in mappings(group.get("flavors")):
+        held = mappings(flavor.get("resources"))
+        found = [each for each in held if each.get("name") in resources]
+        if len(found) != len(resources) or (len(found) > 1 and not all(map(_can_be_added, found))):
+            return None
+        total = _sum([each.get("nominalQuota") for each in found])
+        flavors.append({**flavor, "resources": [*held, {**found[0], "name": key, "nominalQuota": total}]})
+    if not flavors:
+        return None
+    return {**group, "coveredResources": [*_covered(group), key], "flavors": flavors}
+
+
+def _can_be_added(quota: Mapping[str, Any]) -> bool:
+    return quota.keys() == {"name", "nominalQuota"} and bool(_WHOLE.fullmatch(str(quota["nominalQuota"])))
+
+
+def _not_counted(at: str, reason: str) -> Remark:
+    message = f"{reason}; Kueue counts claims by the names of its deviceClassMappings"
+    hint = "give the queue a resource for the class, as dra.KueueQueue does, and its mapping to Kueue's configuration"
+    return Remark(at, "decide", "queue-of-resource", message, hint)
+
+
+_FOUND: Final[Mapping[str, Callable[[Mapping[str, Any]], Iterator[Remark]]]] = {
+    "LimitRange": _limit_range,
+    "HorizontalPodAutoscaler": _autoscaler,
+}
+"""Functions that find the remarks on an object, by its kind."""

@@ -1,0 +1,199 @@
+"""Migrates values files of charts that serve models: such a file is no object, and each chart has words of its own for GPUs.
+
+Two charts can make the claims themselves: they get the value by which they do. KubeRay's takes claims of a template that has
+to be there, and the others take none; for them the report says how to go on.
+
+Source: the charts ollama 1.77 (otwld/ollama-helm), llm-d-modelservice 0.4.12 (llm-d-incubation), ray-cluster since KubeRay 1.6
+(ray-project/kuberay), vllm-stack (vllm-project/production-stack) and JupyterHub's (jupyterhub/zero-to-jupyterhub-k8s).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.migration.accounts import find_mentions
+from dra_infra.migration.device_plugin import WHOLE_GPU
+from dra_infra.migration.needs import ContainerNeeds, Settings, read_needs
+from dra_infra.migration.outcomes import Migrated, Remark
+
+_CLASS: Final = "gpu.nvidia.com"
+"""The class that both charts ask for unless their values say another."""
+
+_RENDERED: Final = (
+    "migrate what the chart makes: helm template CHART -f FILE | dra-infra migrate -; "
+    "with --to bridge its pods stay as they are"
+)
+
+
+_CHARTS: Final = (
+    ("ollama", "gpu"),
+    ("modelArtifacts",),
+    ("servingEngineSpec",),
+    ("head", "resources"),
+    ("worker", "resources"),
+)
+"""Paths of mappings by which the values of these charts are known."""
+
+
+def is_values(document: Mapping[str, Any]) -> bool:
+    """Checks that a document is no object, and is of a chart that is known or asks for devices."""
+    if document.get("apiVersion") or document.get("kind"):
+        return False
+    is_known = any(isinstance(value_at(document, *path), Mapping) for path in _CHARTS)
+    return is_known or any(find_mentions(document))
+
+
+def migrate_values(document: Mapping[str, Any], settings: Settings) -> Migrated | None:
+    """Migrates a values file; None for an object of Kubernetes, and for a file that asks for no devices.
+
+    Args:
+        document: Plain data of the file.
+        settings: What is known of the cluster.
+    """
+    if document.get("apiVersion") or document.get("kind"):
+        return None
+    manifest, remarks = document, list[Remark]()
+    for migrate in (_migrate_ollama, _migrate_llm_d):
+        manifest, more = migrate(manifest, settings)
+        remarks += more
+    remarks += (*_ray_groups(manifest, settings), *_vllm_models(manifest))
+    told = tuple(each.path for each in remarks)
+    remarks += (
+        each._replace(code="values-without-claims", hint=_RENDERED)
+        for each in find_mentions(manifest)
+        if not each.path.startswith(told)
+    )
+    return Migrated(manifest=manifest, remarks=tuple(remarks)) if remarks else None
+
+
+class _Change(NamedTuple):
+    """A values file after one chart's part of it, with what became of that part."""
+
+    values: Mapping[str, Any]
+    remarks: tuple[Remark, ...] = ()
+
+
+def _migrate_ollama(values: Mapping[str, Any], settings: Settings) -> _Change:
+    gpu = mapping(value_at(values, "ollama", "gpu"))
+    if gpu.get("enabled") is not True or gpu.get("draEnabled") is True:
+        return _Change(values)
+    at = "ollama.gpu"
+    profiles = mapping(value_at(gpu, "mig", "devices")) if value_at(gpu, "mig", "enabled") is True else {}
+    if gpu.get("type", "nvidia") == "amd":
+        limits = {"amd.com/gpu": gpu.get("number", 1)}
+    elif profiles:
+        limits = {f"nvidia.com/mig-{profile}": number for profile, number in profiles.items()}
+    else:
+        limits = {str(gpu.get("nvidiaResource") or WHOLE_GPU): gpu.get("number", 1)}
+    found = _read(at, {"limits": limits}, settings)
+    if found.is_blocked or not found.needs:
+        return _Change(values, tuple(each._replace(path=at) for each in found.remarks))
+    if not _are_whole(found):
+        asked = " and ".join(f"{each.number} of {each.asked.resource}" for each in found.needs)
+        message = f"ollama asks for {asked}, and the claim that the chart makes says no more than a class"
+        hint = f'write {at}.draEnabled: true and draExistingClaimTemplate: "NAME", and make the template NAME beside the release'
+        return _Change(values, (Remark(at, "decide", "values-need-template", message, hint),))
+    message = (
+        f"the chart makes a claim template with {found.needs[0].number} of {_CLASS}, and asks for no resource"
+    )
+    ollama = {**mapping(values["ollama"]), "gpu": {**gpu, "draEnabled": True}}
+    remark = Remark(f"{at}.draEnabled", "changed", "values-to-claims", message)
+    return _Change({**values, "ollama": ollama}, (remark,))
+
+
+def _migrate_llm_d(values: Mapping[str, Any], settings: Settings) -> _Change:
+    roles = {name: mapping(values.get(name)) for name in ("decode", "prefill") if name in values}
+    accelerator = mapping(values.get("accelerator"))
+    kind = accelerator.get("type", "nvidia")
+    is_chart = isinstance(values.get("modelArtifacts"), Mapping) and roles
+    own = any("accelerator" in each for each in roles.values())
+    if not is_chart or accelerator.get("dra") is True or kind != "nvidia" or own:
+        return _Change(values)
+    changed: dict[str, Any] = {}
+    remarks: list[Remark] = []
+    for name, role in roles.items():
+        counted = _devices_of_llm_d(accelerator, role)
+        containers = []
+        for index, each in enumerate(mappings(role.get("containers"))):
+            at = f"{name}.containers[{index}]"
+            found = _read(at, mapping(each.get("resources")), settings)
+            if found.is_blocked:
+                return _Change(values, tuple(found.remarks))
+            if found.needs and (not _are_whole(found) or found.needs[0].number != counted):
+                message = (
+                    f"{found.needs[0].number} of {found.needs[0].asked.resource}, and the claim that the chart makes "
+                    f"is {counted} of {_CLASS}, as parallelism says"
+                )
+                hint = f"write what it is to be into accelerator.resourceClaimTemplates.nvidia, and take the resource out of {at}"
+                return _Change(values, (Remark(at, "decide", "values-need-template", message, hint),))
+            containers.append(_without(each, found.gone))
+        changed[name] = {**role, "containers": containers} if containers else role
+        message = f"{name} takes {counted} of {_CLASS}, by the claim template that the chart makes"
+        remarks.append(Remark(name, "changed", "values-to-claims", message))
+    return _Change({**values, **changed, "accelerator": {**accelerator, "dra": True}}, tuple(remarks))
+
+
+def _devices_of_llm_d(accelerator: Mapping[str, Any], role: Mapping[str, Any]) -> int:
+    """The devices of the chart's claim: what its template says, or tensor times data parallelism on the node."""
+    written = value_at(accelerator, "resourceClaimTemplates", "nvidia", "count")
+    if isinstance(written, int):
+        return written
+    parallelism = mapping(role.get("parallelism"))
+    sizes = (parallelism.get(name, 1) for name in ("tensor", "dataLocal"))
+    tensor, data = (each if isinstance(each, int) and each > 0 else 1 for each in sizes)
+    return tensor * data
+
+
+def _ray_groups(values: Mapping[str, Any], settings: Settings) -> Iterator[Remark]:
+    groups = {name: values.get(name) for name in ("head", "worker")}
+    more = mapping(values.get("additionalWorkerGroups"))
+    groups |= {f"additionalWorkerGroups.{name}": each for name, each in more.items()}
+    for at, group in groups.items():
+        found = _read(at, mapping(value_at(group, "resources")), settings)
+        yield from (each for each in found.remarks if each.outcome != "kept")
+        if found.needs and not found.is_blocked:
+            number = sum(each.number for each in found.needs)
+            message = f"{number} of {found.needs[0].asked.resource}: the chart takes claims of a template that is there"
+            hint = (
+                f"make a template NAME in the namespace of the release, and write in {at}, in the place of the resource, "
+                f"resources.claims: [{{name: gpu}}], resourceClaims: [{{name: gpu, resourceClaimTemplateName: NAME}}] and "
+                f'rayStartParams.num-gpus: "{number}", which Ray reads off the limits otherwise'
+            )
+            yield Remark(f"{at}.resources", "decide", "values-need-template", message, hint)
+
+
+def _vllm_models(values: Mapping[str, Any]) -> Iterator[Remark]:
+    models = value_at(values, "servingEngineSpec", "modelSpec")
+    for index, each in enumerate(mappings(models)):
+        for name in ("requestGPU", "requestGPUMem", "requestGPUMemPercentage", "requestGPUCores"):
+            if each.get(name):
+                message = (
+                    f"{name}: {str(each[name])[:20]} asks for a GPU, and the chart has no value for claims"
+                )
+                at = f"servingEngineSpec.modelSpec[{index}].{name}"
+                yield Remark(at, "decide", "values-without-claims", message, _RENDERED)
+
+
+def _read(at: str, resources: Mapping[str, Any], settings: Settings) -> ContainerNeeds:
+    return read_needs(at, {"resources": resources}, settings)
+
+
+def _are_whole(found: ContainerNeeds) -> bool:
+    """True where the devices are whole GPUs of the class that charts ask for."""
+    return all(each.asked.what == "gpu" and each.asked.class_name == _CLASS for each in found.needs)
+
+
+def _without(container: Mapping[str, Any], names: set[str]) -> Mapping[str, Any]:
+    """The container without some resources."""
+    resources = container.get("resources")
+    if not names or not isinstance(resources, Mapping):
+        return container
+    parts = {
+        part: {name: amount for name, amount in each.items() if name not in names}
+        if isinstance(each, Mapping)
+        else each
+        for part, each in resources.items()
+    }
+    return {**container, "resources": {part: each for part, each in parts.items() if each != {}}}

@@ -1,0 +1,314 @@
+"""Reads what containers ask of device plugins by extended resources, and what NVIDIA's plugin means by them.
+
+The name alone does not say it: `nvidia.com/gpu` is a whole GPU, a MIG device where the plugin's strategy is `single`, or a
+replica where GPUs are shared. The plugin's configuration or the labels of nodes say which.
+
+Source: api/config/v1 and internal/resource of NVIDIA/k8s-device-plugin 0.20.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple
+
+from dra_infra.errors import Problem, ProblemsError
+from dra_infra.kubernetes.api.manifests import mapping, mappings
+
+WHOLE_GPU: Final = "nvidia.com/gpu"
+_MIG: Final = re.compile(r"nvidia\.com/mig-([0-9]+g\.[0-9]+gb(?:\.me)?(?:\.[a-z0-9.]+)?)\Z")
+_SHARED: Final = ".shared"
+_SHARED_PRODUCT: Final = "-SHARED"
+_LABEL: Final = "nvidia.com/"
+
+Strategy = Literal["none", "single", "mixed"]
+"""How the plugin names MIG devices: not at all, as `nvidia.com/gpu`, or by profile."""
+
+STRATEGIES: Final[tuple[Strategy, ...]] = ("none", "single", "mixed")
+
+
+Way = Literal["time-slicing", "mps"]
+"""How containers share a device: one after the other, or through a daemon that divides memory and threads."""
+
+
+class Replicas(NamedTuple):
+    """How the plugin shares each device of a resource.
+
+    Args:
+        way: `time-slicing` or `mps`.
+        number: Containers that share a device.
+        renamed: Whether the name has `.shared` behind it.
+        one_each: Whether a container may have no more than one.
+    """
+
+    way: Way
+    number: int
+    renamed: bool
+    one_each: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevicePlugin:
+    """How NVIDIA's plugin serves the cluster.
+
+    Args:
+        strategy: How it names MIG devices.
+        profiles: With `single`: the MIG profiles that `nvidia.com/gpu` may be.
+        replicas: By resource name as it is without `.shared`.
+        unclear: Why nobody can say what `nvidia.com/gpu` is; empty where it is clear.
+    """
+
+    strategy: Strategy = "none"
+    profiles: tuple[str, ...] = ()
+    replicas: Mapping[str, Replicas] = field(default_factory=dict, hash=False)
+    unclear: str = ""
+
+
+class Asked(NamedTuple):
+    """The devices that one extended resource of a container asks for.
+
+    Args:
+        resource: Its name.
+        what: A whole GPU, a MIG device, or a replica of one of them.
+        class_name: The DeviceClass whose devices these are.
+        profile: Of a MIG device, as its attribute says it.
+        way: Of a replica: how the plugin shares the device; empty for others.
+        attribute: Attribute and value that devices have beyond the class; empty where the class is enough.
+    """
+
+    resource: str
+    what: Literal["gpu", "mig", "replica"]
+    class_name: str = "gpu.nvidia.com"
+    profile: str = ""
+    replicas: Replicas | None = None
+    attribute: tuple[str, str] | None = None
+
+
+_OTHERS: Final[Mapping[str, Asked]] = {
+    "amd.com/gpu": Asked("amd.com/gpu", "gpu", "gpu.amd.com", attribute=("gpu.amd.com/type", "amdgpu")),
+    "gpu.intel.com/i915": Asked(
+        "gpu.intel.com/i915", "gpu", "gpu.intel.com", attribute=("gpu.intel.com/driver", "i915")
+    ),
+    "gpu.intel.com/xe": Asked(
+        "gpu.intel.com/xe", "gpu", "gpu.intel.com", attribute=("gpu.intel.com/driver", "xe")
+    ),
+    "habana.ai/gaudi": Asked("habana.ai/gaudi", "gpu", "gaudi.intel.com"),
+}
+"""Resources of other plugins with a DRA driver. Source: the READMEs of ROCm/k8s-device-plugin, Intel's device plugins for
+Kubernetes and HabanaAI's plugin; the drivers are those of catalog/data/drivers.yaml."""
+
+
+class OtherForm(NamedTuple):
+    """A form of devices that no rename of a resource gives.
+
+    Args:
+        what: The form, in words.
+        hint: What to do.
+    """
+
+    what: str
+    hint: str
+
+
+_OTHER_FORMS: Final[tuple[tuple[re.Pattern[str], OtherForm], ...]] = (
+    (
+        re.compile(r"amd\.com/[sdtqc]px_nps[0-9]+"),
+        OtherForm(
+            "a GPU or a part of one by its partition mode; the driver gpu.amd.com says it by attributes",
+            "ask for gpu.amd.com with a selector on type, amdgpu or amdgpu-partition, and on partitionProfile",
+        ),
+    ),
+    (
+        re.compile(r"gpu\.intel\.com/(?:i915_|xe_)?monitoring"),
+        OtherForm(
+            "access to all GPUs of a node beside those that use them",
+            "write a claim for gpu.intel.com with allocationMode: All and adminAccess: true, in a namespace with the "
+            'label resource.kubernetes.io/admin-access: "true"',
+        ),
+    ),
+    (
+        re.compile(r"nvidia\.com/[A-Z][A-Za-z0-9_-]*-[0-9]+[ABCQ]"),
+        OtherForm(
+            "a vGPU of a virtual machine, and no DRA driver that is known here gives vGPUs",
+            "leave its nodes to the plugin of KubeVirt",
+        ),
+    ),
+    (
+        re.compile(r"nvidia\.com/(?:pgpu|[A-Z][A-Za-z0-9_-]*)"),
+        OtherForm(
+            "a GPU that is passed through to a virtual machine, which has another class than containers",
+            "write a claim for vfio.gpu.nvidia.com, with the driver's gate PassthroughSupport",
+        ),
+    ),
+    (
+        re.compile(
+            r"nvidia\.com/(?:gpumem|gpumem-percentage|gpucores)|volcano\.sh/vgpu-(?:number|memory|cores)"
+        ),
+        OtherForm(
+            "a share of a GPU by HAMi, which its own scheduler counts and its library holds containers to",
+            "use a DRA driver of HAMi, or share GPUs by claims, which limit no memory",
+        ),
+    ),
+)
+"""Sources: the READMEs of ROCm/k8s-device-plugin with the naming strategy mixed, of Intel's device plugins for Kubernetes,
+Kata's sandbox device plugin and KubeVirt's permitted host devices, and of Project-HAMi/HAMi."""
+
+
+def find_other_form(resource: str) -> OtherForm | None:
+    """Finds the form of devices that a resource stands for where no rename gives it; None for the others."""
+    return next((form for pattern, form in _OTHER_FORMS if pattern.fullmatch(resource)), None)
+
+
+_DEVICE_PREFIXES: Final = (
+    *("nvidia.com/", "amd.com/", "gpu.intel.com/", "habana.ai/", "google.com/tpu", "aws.amazon.com/neuron"),
+    *("volcano.sh/vgpu-", "aliyun.com/gpu", "tencent.com/vcuda-", "alpha.kubernetes.io/nvidia-gpu", "rdma/"),
+    *("vpc.amazonaws.com/efa", "rebellions.ai/"),
+)
+"""Names of resources that a device plugin serves, as far as they are known here."""
+
+
+def is_device(resource: str) -> bool:
+    """True for a resource that some device plugin serves."""
+    return resource.startswith(_DEVICE_PREFIXES)
+
+
+def read_resource(resource: str, plugin: DevicePlugin | None) -> Asked | str:
+    """Returns what a resource asks for, or why that cannot be said.
+
+    Args:
+        resource: Its name, of those that `is_device`.
+        plugin: How NVIDIA's plugin serves the cluster; None where nobody said.
+    """
+    if resource in _OTHERS:
+        return _OTHERS[resource]
+    # Kubernetes before 1.10 had this name.
+    name = WHOLE_GPU if resource == "alpha.kubernetes.io/nvidia-gpu" else resource
+    renamed = name.endswith(_SHARED)
+    name = name.removesuffix(_SHARED)
+    found = _MIG.match(name)
+    if name != WHOLE_GPU and not found:
+        return "no DRA driver that is known here serves it"
+    if plugin is None:
+        return "the plugin's configuration decides what it is"
+    replicas = plugin.replicas.get(name)
+    if found:
+        # The plugin writes `.me` for the profile's `+me`, which no name may have.
+        asked = Asked(resource, "mig", "mig.nvidia.com", found[1].replace(".me", "+me"))
+    elif plugin.unclear:
+        return plugin.unclear
+    elif plugin.strategy == "single":
+        if len(plugin.profiles) != 1:
+            return "the plugin's MIG strategy is single, and nothing says which profile it is"
+        asked = Asked(resource, "mig", "mig.nvidia.com", plugin.profiles[0])
+    else:
+        asked = Asked(resource, "gpu")
+    if renamed and (replicas is None or not replicas.renamed):
+        return "the plugin's configuration shares nothing by this name"
+    if replicas is None or (replicas.renamed and not renamed):
+        return asked
+    return asked._replace(what="replica", replicas=replicas)
+
+
+_WAYS: Final[tuple[tuple[str, Way], ...]] = (("timeSlicing", "time-slicing"), ("mps", "mps"))
+_HINT: Final = "give the plugin's configuration, with version: v1 and flags or sharing"
+
+
+def read_plugin_config(document: Any, *, file: str) -> DevicePlugin:
+    """Reads the configuration file of NVIDIA's plugin.
+
+    Args:
+        document: Plain data of the file.
+        file: Its name, for problems.
+
+    Raises:
+        ProblemsError: `plugin-config-malformed`.
+    """
+    if not isinstance(document, Mapping) or document.get("version") != "v1":
+        raise malformed(file, "is no configuration of NVIDIA's device plugin: version is not v1")
+    flags, sharing = mapping(document.get("flags")), mapping(document.get("sharing"))
+    strategy = flags.get("migStrategy", "none")
+    if strategy not in STRATEGIES:
+        raise malformed(
+            f"{file}.flags.migStrategy", f"{str(strategy)[:80]!r} is none of {', '.join(STRATEGIES)}"
+        )
+    replicas: dict[str, Replicas] = {}
+    for key, way in _WAYS:
+        settings = mapping(sharing.get(key))
+        # The default differs: config.go preserves what MPS did before there was the setting.
+        one_each = settings.get("failRequestsGreaterThanOne", way == "mps")
+        for index, each in enumerate(mappings(settings.get("resources"))):
+            name, number = each.get("name"), each.get("replicas")
+            if not isinstance(name, str) or type(number) is not int or number < 1:
+                path = f"{file}.sharing.{key}.resources[{index}]"
+                raise malformed(path, "has no name or no number of replicas")
+            full = name if "/" in name else f"{_LABEL}{name}"
+            if number > 1:
+                replicas[full] = Replicas(
+                    way, number, settings.get("renameByDefault") is True, one_each is True
+                )
+    return DevicePlugin(strategy=strategy, replicas=replicas)
+
+
+def malformed(path: str, message: str, hint: str = _HINT) -> ProblemsError:
+    """The refusal of a file that is no configuration, or of which nobody can say what it means."""
+    return ProblemsError([Problem(path=path, code="plugin-config-malformed", message=message, hint=hint)])
+
+
+def read_node_labels(nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin | None:
+    """How the plugin serves the cluster by the labels that GPU feature discovery gave nodes; None where no node has any.
+
+    Where nodes differ, `nvidia.com/gpu` is one thing on some of them and another on others, and is not clear.
+
+    Args:
+        nodes: The labels of each node.
+
+    Source: internal/lm of NVIDIA/k8s-device-plugin.
+    """
+    ways = {way for labels in nodes if (way := _read_way(labels)) is not None}
+    if not ways:
+        return None
+    is_mixed = any(each.is_mixed for each in ways)
+    served = {(each.profile, each.replicas) for each in ways}
+    if len(served) > 1:
+        told = ", ".join(sorted(tell_device(*each) for each in served))
+        return DevicePlugin(
+            strategy="mixed" if is_mixed else "none", unclear=f"nodes serve it in different ways: {told}"
+        )
+    ((profile, replicas),) = served
+    return DevicePlugin(
+        strategy="single" if profile else "mixed" if is_mixed else "none",
+        profiles=(profile,) if profile else (),
+        replicas={WHOLE_GPU: replicas} if replicas is not None else {},
+    )
+
+
+class _Way(NamedTuple):
+    """How one node serves `nvidia.com/gpu`: as a MIG device of a profile, or as replicas."""
+
+    profile: str
+    replicas: Replicas | None
+    is_mixed: bool
+
+
+def _read_way(labels: Mapping[str, Any]) -> _Way | None:
+    product = str(labels.get(f"{_LABEL}gpu.product") or "")
+    # With this product GPU feature discovery says that the node has no MIG devices of one profile, and serves none.
+    if not product or product.endswith("-MIG-INVALID"):
+        return None
+    strategy = labels.get(f"{_LABEL}mig.strategy")
+    _, _, profile = product.partition("-MIG-")
+    profile = profile.removesuffix(_SHARED_PRODUCT).replace(".me", "+me")
+    way, number = labels.get(f"{_LABEL}gpu.sharing-strategy"), str(labels.get(f"{_LABEL}gpu.replicas") or "")
+    replicas = None
+    if way in ("time-slicing", "mps") and re.fullmatch("[0-9]{1,4}", number, re.ASCII) and int(number) > 1:
+        # A product without -SHARED is that of a resource with another name.
+        renamed = not product.endswith(_SHARED_PRODUCT)
+        replicas = Replicas("mps" if way == "mps" else "time-slicing", int(number), renamed, way == "mps")
+    return _Way(profile, replicas, strategy == "mixed")
+
+
+def tell_device(profile: str, replicas: Replicas | None) -> str:
+    """Words for what a node serves as `nvidia.com/gpu`."""
+    device = f"a MIG device {profile}" if profile else "a whole GPU"
+    return f"one of {replicas.number} replicas of {device}" if replicas else device

@@ -1,0 +1,75 @@
+"""All that is migrated together: objects of folders, charts or a cluster, each with what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dra_infra.migration.accounts import find_mentions, migrate_account
+from dra_infra.migration.chart_values import migrate_values
+from dra_infra.migration.needs import Settings, containers_of
+from dra_infra.migration.old_dra.conversion import migrate_old_dra
+from dra_infra.migration.outcomes import Migrated, Remark
+from dra_infra.migration.workloads import ClaimTemplates, find_kind, migrate_workload
+
+
+def migrate_objects(objects: Sequence[Mapping[str, Any]], settings: Settings) -> list[Migrated]:
+    """Migrates objects to claims of resource.k8s.io/v1; the result has one for each of them, in their order.
+
+    Old DRA comes first, so that a pod has its claims in the form of today before those of device plugins join them.
+
+    An object with nothing to migrate has no remarks, and its manifest is the very one that was given.
+
+    Args:
+        objects: Manifests as plain data. They are not changed.
+        settings: What is known of the cluster.
+    """
+    old = migrate_old_dra(objects)
+    first = [old.get(index, Migrated(manifest=each)) for index, each in enumerate(objects)]
+    templates = ClaimTemplates(
+        [each for done in first for each in (done.manifest, *done.added) if each is not None]
+    )
+    return [_go_on(done, settings, templates) for done in first]
+
+
+def _go_on(done: Migrated, settings: Settings, templates: ClaimTemplates) -> Migrated:
+    """Migrates what became of an object of old DRA, or the object itself where it is none."""
+    if done.manifest is None:
+        return done
+    values = migrate_values(done.manifest, settings)
+    found = (
+        values
+        or migrate_workload(done.manifest, settings, templates)
+        or migrate_account(done.manifest, settings)
+        or Migrated(manifest=done.manifest)
+    )
+    now = found.manifest or done.manifest
+    # Values files are searched for what is left where they are read.
+    left = find_mentions(now, _read_fields(now, found.remarks)) if not values and _may_ask(now) else ()
+    return Migrated(
+        manifest=now,
+        remarks=(*done.remarks, *found.remarks, *left),
+        added=(*done.added, *found.added),
+    )
+
+
+def _read_fields(manifest: Mapping[str, Any], remarks: Sequence[Remark]) -> set[str]:
+    """Paths of what the migration has read: resources of containers in pod specs, and fields on which it remarks.
+
+    A remark on a container as a whole is one on its devices: its variables and arguments were not read for resources.
+    """
+    kind = find_kind(manifest)
+    containers = {
+        f"{path}.{at}"
+        for path, spec in (kind.find_holders(manifest) if kind else ())
+        if isinstance(spec, Mapping)
+        for at, _ in containers_of(spec)
+    }
+    # What a ClusterQueue covers, its flavours have quotas for.
+    told = {each.path.partition(".coveredResources[")[0] for each in remarks}
+    return {f"{each}.resources" for each in containers} | told - {"", *containers}
+
+
+def _may_ask(manifest: Mapping[str, Any]) -> bool:
+    """False for objects that name resources without asking for them: nodes have them, definitions describe them."""
+    return manifest.get("kind") not in ("Node", "ResourceSlice", "CustomResourceDefinition", "DeviceClass")

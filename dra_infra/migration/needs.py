@@ -1,0 +1,204 @@
+"""Devices that containers of a pod ask device plugins for, each with what it means or why that cannot be said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.migration.device_plugin import (
+    Asked,
+    DevicePlugin,
+    Replicas,
+    find_other_form,
+    is_device,
+    read_resource,
+)
+from dra_infra.migration.outcomes import Remark
+
+_MOST_DEVICES: Final = 2**31
+_MOST_MPS: Final = 48
+"""Processes that MPS serves on one GPU (cmd/mps-control-daemon/mps of NVIDIA/k8s-device-plugin)."""
+
+_OF_GPUS: Final = ("nvidia.com/gpu", "nvidia.com/mig-", "alpha.kubernetes.io/nvidia-gpu")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Facts that a migration knows of the cluster.
+
+    Args:
+        plugin: How NVIDIA's plugin serves the cluster; None where nobody said.
+        no_shares: Why claims cannot take shares of a GPU there; empty where they can.
+    """
+
+    plugin: DevicePlugin | None = None
+    no_shares: str = ""
+
+
+class Need(NamedTuple):
+    """Devices that a container asks for by one resource.
+
+    Args:
+        asked: What the resource means.
+        number: How many, from 1 on.
+        path: Where it stands, below the pod spec.
+    """
+
+    asked: Asked
+    number: int
+    path: str
+
+
+@dataclass(slots=True)
+class ContainerNeeds:
+    """The devices that one container asks device plugins for.
+
+    Args:
+        path: The container, below the pod spec.
+        container: As it is written.
+        needs: Devices that a claim can give.
+        gone: Names of resources that the container asks for no longer.
+        remarks: What becomes of each resource.
+        is_blocked: Whether somebody has to decide before the pod can be migrated.
+    """
+
+    path: str
+    container: Mapping[str, Any]
+    needs: list[Need] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    remarks: list[Remark] = field(default_factory=list)
+    is_blocked: bool = False
+
+    @property
+    def ends(self) -> bool:
+        """True for an init container that is no sidecar: it ends before the others start."""
+        return self.path.startswith("initContainers") and self.container.get("restartPolicy") != "Always"
+
+    @property
+    def shape(self) -> list[tuple[Asked, int]]:
+        """The devices, wherever they are written."""
+        return [(need.asked, need.number) for need in self.needs]
+
+    @property
+    def is_nvidia(self) -> bool:
+        """True where one of the devices is of NVIDIA's driver."""
+        return any(need.asked.class_name.endswith(".nvidia.com") for need in self.needs)
+
+
+def containers_of(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The containers of a pod spec with their paths, init containers first."""
+    for kind in ("initContainers", "containers"):
+        items = spec.get(kind)
+        for index, each in enumerate(items if isinstance(items, list) else ()):
+            if isinstance(each, Mapping):
+                yield f"{kind}[{index}]", each
+
+
+def asks_devices(spec: Mapping[str, Any]) -> bool:
+    """True where a container of a pod spec asks a device plugin for something, zero included."""
+    return any(
+        is_device(name)
+        for _, container in containers_of(spec)
+        for part in ("limits", "requests")
+        for name in mapping(value_at(container, "resources", part))
+    )
+
+
+def read_needs(path: str, container: Mapping[str, Any], settings: Settings) -> ContainerNeeds:
+    """Reads what a container asks device plugins for."""
+    found = ContainerNeeds(path, container)
+    resources = mapping(container.get("resources"))
+    limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
+    for name in dict.fromkeys((*limits, *requests)):
+        if not is_device(name):
+            continue
+        part = "limits" if name in limits else "requests"
+        at = f"{path}.resources.{part}[{name}]"
+        count = _read_count(resources[part][name])
+        if count == 0:
+            found.gone.add(name)
+            message = f"{name}: 0 asks for nothing, and is left out"
+            found.remarks.append(Remark(at, "changed", "no-devices", message))
+            continue
+        asked = read_resource(name, settings.plugin)
+        refusal = (
+            _not_a_number(at, name, resources[part][name])
+            if count is None
+            else _not_clear(at, name, asked, settings)
+            if isinstance(asked, str)
+            else _refuse_replicas(at, asked, count, settings)
+        )
+        if refusal is not None:
+            found.remarks.append(refusal)
+            found.is_blocked |= refusal.outcome == "decide"
+        elif count is not None and not isinstance(asked, str):
+            found.gone.add(name)
+            found.needs.append(Need(asked, count, at))
+    return found
+
+
+def _read_count(written: Any) -> int | None:
+    if isinstance(written, bool) or not isinstance(written, (int, float, str)):
+        return None
+    try:
+        amount = Quantity.parse(str(written)).value
+    except ValueError:
+        return None
+    return amount.numerator if amount.denominator == 1 and 0 <= amount < _MOST_DEVICES else None
+
+
+def _not_a_number(at: str, name: str, written: Any) -> Remark:
+    hint = "migrate what a template or a chart makes of it: helm template CHART | dra-infra migrate -"
+    message = f"{name}: {str(written)[:60]!r} is no number of devices, so it stays as it is"
+    return Remark(at, "decide", "quantity-not-a-number", message, hint)
+
+
+def _not_clear(at: str, name: str, reason: str, settings: Settings) -> Remark:
+    if form := find_other_form(name):
+        return Remark(at, "decide", "other-device-form", f"{name} is {form.what}", form.hint)
+    if not name.startswith(_OF_GPUS):
+        return Remark(at, "kept", "resource-not-served", f"{name} stays as it is: {reason}")
+    if settings.plugin is None:
+        may_be = "a MIG device or a replica" if "/mig-" in name else "a whole GPU, a MIG device or a replica"
+        message = f"{name} is {may_be} of one, and nothing here says which"
+        hint = "add --whole-gpus, or --plugin-config FILE, or --snapshot FILE of the cluster"
+        return Remark(at, "decide", "plugin-not-known", message, hint)
+    hint = "say it by --plugin-config FILE, by --mig-profile PROFILE where its strategy is single, or on GKE by labels in nodeSelector"
+    return Remark(at, "decide", "resource-not-clear", f"{name}: {reason}", hint)
+
+
+def _refuse_replicas(at: str, asked: Asked, count: int, settings: Settings) -> Remark | None:
+    """Why a replica cannot become a share of a device; None where it can, and for whole devices."""
+    replicas = asked.replicas
+    if replicas is None:
+        return None
+    if replicas.way == "mps":
+        message = (
+            f"{asked.resource}: {count} is a replica under MPS; claims that take shares of a GPU have no MPS"
+        )
+        return Remark(at, "decide", "mps-replicas", message, _other_sharing(asked, replicas))
+    if count > 1 and not replicas.one_each:
+        message = f"{asked.resource}: {count} is {count} replicas, perhaps of one GPU: more of them is no more of a GPU"
+        return Remark(at, "decide", "several-replicas", message, "ask for one, or for whole GPUs")
+    if settings.no_shares:
+        message = f"{asked.resource}: {count} is one of {replicas.number} replicas by time slicing: {settings.no_shares}"
+        hint = f"use Kubernetes 1.36 with driver 0.5; or {_other_sharing(asked, replicas)}"
+        return Remark(at, "decide", "no-shares", message, hint)
+    return None
+
+
+def _other_sharing(asked: Asked, replicas: Replicas) -> str:
+    """Ways to share a device without shares of a claim, with the limits that the plugin's MPS daemon sets for as many replicas."""
+    if asked.profile:
+        return "use smaller MIG devices, by dra.MigPartition"
+    mig = f"use MIG, by dra.MigPartition with 1/{replicas.number} of the memory"
+    if replicas.number > _MOST_MPS:
+        return mig
+    return (
+        'share a claim by dra.SharedGpu(across="pods", sharing=dra.Mps('
+        f"active_thread_percentage={100 // replicas.number}, pinned_device_memory_limit=...)), 1/{replicas.number} of "
+        f"the memory, whose pods run on one node and which needs the driver's gate MPSSupport; or {mig}"
+    )

@@ -1,0 +1,362 @@
+"""Labels of GPU feature discovery and of clouds that pods select nodes by, as selectors of devices.
+
+A label is of a node, and says one value for all its GPUs; an attribute is of a device. What no attribute says stays a label,
+and needs that GPU feature discovery keeps running, or that the cloud goes on setting it.
+
+Labels of GKE also say what one `nvidia.com/gpu` of a node is: a MIG device, or a share of one that containers have together.
+
+Source: internal/lm of NVIDIA/k8s-device-plugin 0.20, and the documentation of GKE, Karpenter and AKS.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache, reduce
+from operator import and_, or_
+from typing import Any, Final, NamedTuple
+
+from dra_infra.catalog.machines import products_by_label
+from dra_infra.catalog.vocabulary import product_memory, product_names
+from dra_infra.kubernetes.api.manifests import mappings
+from dra_infra.migration.device_plugin import DevicePlugin, Replicas, Way
+from dra_infra.selectors.any_attribute import VersionAttribute
+from dra_infra.selectors.gpu_selectors import gpu
+from dra_infra.selectors.selector import Selector
+
+PREFIX: Final = "nvidia.com/"
+_OF_CLOUDS: Final = (
+    *("cloud.google.com/gke-accelerator", "cloud.google.com/gke-gpu-"),
+    "cloud.google.com/gke-max-shared-clients-per-gpu",
+    *("karpenter.k8s.aws/instance-gpu-", "eks.amazonaws.com/instance-gpu-", "k8s.amazonaws.com/accelerator"),
+    "kubernetes.azure.com/accelerator",
+)
+"""Starts of the labels by which clouds and their autoscalers tell nodes with GPUs apart."""
+
+_PARTITION: Final = "cloud.google.com/gke-gpu-partition-size"
+_SHARING: Final = "cloud.google.com/gke-gpu-sharing-strategy"
+_CLIENTS: Final = "cloud.google.com/gke-max-shared-clients-per-gpu"
+SERVING: Final = (_PARTITION, _SHARING, _CLIENTS)
+"""Labels of GKE that change what one `nvidia.com/gpu` is."""
+
+_CARD_MEMORY: Final = "karpenter.k8s.aws/instance-gpu-memory"
+"""Memory of a whole GPU in MiB, as EC2 calls it: 16384 for a T4, whose driver says 15360."""
+
+_WAYS: Final[Mapping[str, Way]] = {"time-sharing": "time-slicing", "mps": "mps"}
+_FAMILIES: Final = {
+    "kepler": "Kepler",
+    "maxwell": "Maxwell",
+    "pascal": "Pascal",
+    "volta": "Volta",
+    "turing": "Turing",
+    "ampere": "Ampere",
+    "ada-lovelace": "Ada Lovelace",
+    "hopper": "Hopper",
+    "blackwell": "Blackwell",
+}
+"""Families that the label has, with the architecture that the driver publishes."""
+
+_VERSIONS: Final[Mapping[str, tuple[str, VersionAttribute]]] = {
+    "gpu.compute.major": ("compute", gpu.compute_capability),
+    "gpu.compute.minor": ("compute", gpu.compute_capability),
+    "cuda.driver-version.full": ("driver", gpu.driver_version),
+    "cuda.runtime-version.full": ("runtime", gpu.cuda_version),
+    "cuda.driver-version.major": ("driver", gpu.driver_version),
+    "cuda.driver.major": ("driver", gpu.driver_version),
+    "cuda.runtime-version.major": ("runtime", gpu.cuda_version),
+    "cuda.runtime.major": ("runtime", gpu.cuda_version),
+}
+"""Labels with a version or a part of one."""
+
+
+class Requirement(NamedTuple):
+    """One requirement of a node selector, as `matchExpressions` has it.
+
+    Args:
+        key: The label.
+        operator: `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt` or `Lt`.
+        values: What it is compared with.
+    """
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class Meaning(NamedTuple):
+    """The meaning of requirements for devices.
+
+    Args:
+        selector: What devices have to pass; None where that is nothing.
+        profiles: MIG profiles of which one is meant; empty where none is.
+        used: The requirements that the selector stands for.
+    """
+
+    selector: Selector | None
+    profiles: tuple[str, ...]
+    used: frozenset[Requirement]
+
+
+class Serving(NamedTuple):
+    """What labels of nodes say that one `nvidia.com/gpu` is there.
+
+    Args:
+        profile: The MIG profile of the device; empty where they name none.
+        replicas: How containers share the device; None where they do not say so.
+        unclear: Why nobody can say what it is; empty where it is clear.
+    """
+
+    profile: str = ""
+    replicas: Replicas | None = None
+    unclear: str = ""
+
+
+NOTHING_SAID: Final = Serving()
+"""Labels that leave it to the plugin's configuration."""
+
+
+def is_gpu_label(key: str) -> bool:
+    """True for a label of nodes with GPUs."""
+    return key.startswith(PREFIX) or is_of_cloud(key)
+
+
+def is_of_cloud(key: str) -> bool:
+    """True for a label that a cloud gives nodes with GPUs."""
+    return key.startswith(_OF_CLOUDS)
+
+
+def stays(key: str) -> bool:
+    """True for a label that stays when a selector says the same: clouds and their autoscalers choose machines by it."""
+    return is_of_cloud(key) and key not in SERVING
+
+
+def labels_of_cards(plugin: DevicePlugin | None) -> frozenset[str]:
+    """Labels that say of a whole GPU what its MIG devices have less of."""
+    is_single = plugin is not None and plugin.strategy == "single"
+    return frozenset({_CARD_MEMORY} if is_single else {_CARD_MEMORY, f"{PREFIX}gpu.memory"})
+
+
+def is_serving(requirement: Requirement) -> bool:
+    """True where a requirement says what one `nvidia.com/gpu` is; a label that nodes lack changes nothing."""
+    return requirement.key in SERVING and requirement.operator != "DoesNotExist"
+
+
+def read_serving(requirements: Sequence[Requirement]) -> Serving:
+    """Returns what requirements that all hold say of one `nvidia.com/gpu`; each label has to have one value."""
+    said: dict[str, str] = {}
+    for each in filter(is_serving, requirements):
+        if each.operator != "In" or {*each.values} != {said.setdefault(each.key, "".join(each.values[:1]))}:
+            return Serving(unclear=f"{each.key} has no one value in its node selectors")
+    profile, way, clients = (said.get(key, "") for key in SERVING)
+    if profile and not re.fullmatch(r"[0-9]+g\.[0-9]+gb", profile, re.ASCII):
+        return Serving(unclear=f"{_PARTITION} names no MIG profile")
+    if not way and not clients:
+        return Serving(profile)
+    if way not in _WAYS or not _is_number(clients) or int(clients) < 2:
+        return Serving(unclear=f"{_SHARING} and {_CLIENTS} do not both say how containers share a GPU")
+    return Serving(profile, Replicas(_WAYS[way], int(clients), renamed=False, one_each=False))
+
+
+def requirements_of(node_selector: Mapping[str, Any]) -> list[Requirement]:
+    """The requirements of a pod's `nodeSelector`."""
+    return [Requirement(str(key), "In", (str(value),)) for key, value in node_selector.items()]
+
+
+def requirements_in(term: Mapping[str, Any]) -> list[Requirement]:
+    """The requirements of one term of a node affinity; `matchFields` are of no label."""
+    return [
+        Requirement(
+            str(each.get("key")),
+            str(each.get("operator")),
+            tuple(map(str, values)) if isinstance(values := each.get("values"), list) else (),
+        )
+        for each in mappings(term.get("matchExpressions"))
+    ]
+
+
+def read_requirements(requirements: Sequence[Requirement], serving: Serving = NOTHING_SAID) -> Meaning:
+    """Returns the meaning for devices of requirements that all hold; those that no attribute says are not used.
+
+    Args:
+        requirements: Those of one node selector, or of one term of an affinity.
+        serving: What all node selectors of the pod say of one `nvidia.com/gpu`.
+    """
+    selectors: list[Selector] = []
+    profiles: list[str] = [serving.profile] if serving.profile else []
+    used: set[Requirement] = set() if serving.unclear else set(filter(is_serving, requirements))
+    for each in requirements:
+        name = each.key.removeprefix(PREFIX)
+        if not is_gpu_label(each.key):
+            continue
+        if name == "gpu.present" and (each.operator == "Exists" or each == (each.key, "In", ("true",))):
+            used.add(each)
+        elif name == "gpu.product" and each.operator in ("In", "NotIn") and each.values:
+            found, parts = _read_products(each.values)
+            if each.operator == "NotIn":
+                if any(parts):
+                    continue
+                found = ~found
+            profiles += parts
+            selectors.append(found)
+            used.add(each)
+        elif (selector := _read_plain(name, each)) is not None:
+            selectors.append(selector)
+            used.add(each)
+    for group in ("compute", "driver", "runtime"):
+        parts_of = {
+            each.key.removeprefix(PREFIX): each
+            for each in requirements
+            if _VERSIONS.get(each.key.removeprefix(PREFIX), ("",))[0] == group
+        }
+        version = _read_version(parts_of)
+        if version is not None:
+            selectors.append(version)
+            used.update(parts_of.values())
+    return Meaning(
+        reduce(and_, selectors) if selectors else None, tuple(dict.fromkeys(profiles)), frozenset(used)
+    )
+
+
+def any_of(meanings: Sequence[Meaning]) -> Selector | None:
+    """The selector of terms of which one has to hold; None where one of them holds for all devices."""
+    selectors = [each.selector for each in meanings]
+    return None if None in selectors else reduce(or_, selectors)
+
+
+def _read_products(labels: Sequence[str]) -> tuple[Selector, list[str]]:
+    """A test of the product that labels name, and the MIG profiles that they name beside it."""
+    names: list[str] = []
+    patterns: list[str] = []
+    profiles: list[str] = []
+    for label in labels:
+        product, _, profile = label.removesuffix("-SHARED").partition("-MIG-")
+        if profile:
+            profiles.append(profile.replace(".me", "+me"))
+        known = _products_by_label().get(product)
+        if known:
+            names += known
+        else:
+            # The label has a dash for each run of blanks, and for each dash of the name.
+            patterns.append("^" + "[ -]".join(map(re.escape, product.split("-"))) + "$")
+    tests = [_one_of(names)] if names else []
+    tests += [gpu.product.matches(pattern) for pattern in patterns]
+    return reduce(or_, tests), profiles
+
+
+def _one_of(products: Sequence[str]) -> Selector:
+    return gpu.product == products[0] if len(products) == 1 else gpu.product.one_of(*products)
+
+
+def _read_of_cloud(requirement: Requirement) -> Selector | None:
+    """A test of the products that machines of a cloud have under a label; None where the catalogue does not know them.
+
+    Machines without the label have other products, so nothing follows from what a label is not.
+    """
+    known = products_by_label().get(requirement.key, {})
+    operator, values = requirement.operator, requirement.values
+    is_memory = requirement.key == _CARD_MEMORY
+    if operator == "In" and values and all(each in known for each in values):
+        products = sorted({product for each in values for product in known[each]})
+        return reduce(or_, map(gpu.memory.__eq__, _amounts(products))) if is_memory else _one_of(products)
+    if not is_memory or operator not in ("Gt", "Lt") or len(values) != 1 or not _is_number(values[0]):
+        return None
+    # Beyond all that the label leaves out: another GPU of the cloud, which nobody knows here, may lie between.
+    bound, is_above = int(values[0]), operator == "Gt"
+    left_out = [
+        product
+        for value, products in known.items()
+        if not (int(value) > bound if is_above else int(value) < bound)
+        for product in products
+    ]
+    if not left_out:
+        return None
+    amounts = _amounts(left_out)
+    return gpu.memory > amounts[-1] if is_above else gpu.memory < amounts[0]
+
+
+def _amounts(products: Sequence[str]) -> list[str]:
+    """Memory of products as their driver says it, the smallest first."""
+    return [f"{each}Mi" for each in sorted({product_memory()[product] or 0 for product in products})]
+
+
+@cache
+def _products_by_label() -> Mapping[str, tuple[str, ...]]:
+    """Names of products by the label that they have (sanitise in internal/lm/resource.go)."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in product_names():
+        label = "-".join(re.sub(r"[^A-Za-z0-9\-_. ]", "", name).split())
+        found[label] = (*found.get(label, ()), name)
+    return found
+
+
+def _read_plain(name: str, requirement: Requirement) -> Selector | None:
+    if stays(requirement.key):
+        return _read_of_cloud(requirement)
+    operator, values = requirement.operator, requirement.values
+    if (
+        name == "gpu.family"
+        and operator in ("In", "NotIn")
+        and values
+        and all(each in _FAMILIES for each in values)
+    ):
+        selector = gpu.architecture.one_of(*(_FAMILIES[each] for each in values))
+        if len(values) == 1:
+            selector = gpu.architecture == _FAMILIES[values[0]]
+        return selector if operator == "In" else ~selector
+    if name == "gpu.memory" and values and all(map(_is_number, values)):
+        # The label is in MiB, whatever people take it for.
+        amounts = [f"{each}Mi" for each in values]
+        if operator == "Gt":
+            return gpu.memory > amounts[0]
+        if operator == "Lt":
+            return gpu.memory < amounts[0]
+        equal = reduce(or_, [gpu.memory == each for each in amounts])
+        return {"In": equal, "NotIn": ~equal}.get(operator)
+    return None
+
+
+def _read_version(parts: Mapping[str, Requirement]) -> Selector | None:
+    """A test of a version from labels of its parts; None where they say something that no range says."""
+    full = next((each for name, each in parts.items() if name.endswith(".full")), None)
+    if full is not None:
+        if (
+            len(parts) > 1
+            or full.operator != "In"
+            or not all(map(_is_version, full.values))
+            or not full.values
+        ):
+            return None
+        attribute = _VERSIONS[full.key.removeprefix(PREFIX)][1]
+        return reduce(or_, [attribute == _padded(each) for each in full.values])
+    major = next((each for name, each in parts.items() if name.endswith("major")), None)
+    minor = next((each for name, each in parts.items() if name.endswith("minor")), None)
+    if major is None or not major.values or not all(map(_is_number, major.values)):
+        return None
+    attribute = _VERSIONS[major.key.removeprefix(PREFIX)][1]
+    if minor is not None:
+        if (major.operator, minor.operator) != ("In", "In") or len(major.values) != 1 or not minor.values:
+            return None
+        if not all(map(_is_number, minor.values)):
+            return None
+        return reduce(or_, [attribute == f"{int(major.values[0])}.{int(each)}.0" for each in minor.values])
+    numbers = [int(each) for each in major.values]
+    if major.operator == "Gt":
+        return attribute >= f"{numbers[0] + 1}.0.0"
+    if major.operator == "Lt":
+        return attribute < f"{numbers[0]}.0.0"
+    within = reduce(or_, [(attribute >= f"{each}.0.0") & (attribute < f"{each + 1}.0.0") for each in numbers])
+    return {"In": within, "NotIn": ~within}.get(major.operator)
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,12}", text, re.ASCII) is not None
+
+
+def _is_version(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,12}){1,2}", text, re.ASCII) is not None
+
+
+def _padded(text: str) -> str:
+    """Three numbers without leading zeros, as the driver publishes versions."""
+    numbers = [str(int(each)) for each in text.split(".")]
+    return ".".join([*numbers, "0"][:3])

@@ -1,0 +1,186 @@
+"""Node selectors and affinities of a pod: what selectors of its devices can say goes there, the rest stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
+from operator import and_
+from typing import Any, Final, NamedTuple
+
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.migration.node_labels import (
+    SERVING,
+    Meaning,
+    Requirement,
+    Serving,
+    any_of,
+    is_gpu_label,
+    is_of_cloud,
+    is_serving,
+    read_requirements,
+    read_serving,
+    requirements_in,
+    requirements_of,
+    stays,
+)
+from dra_infra.migration.outcomes import Remark
+from dra_infra.selectors.selector import Selector
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_Read = Callable[[Sequence[Requirement]], Meaning]
+
+
+class DeviceSelection(NamedTuple):
+    """The selectors of devices that the node selectors of a pod stand for.
+
+    Args:
+        selectors: Each has to be true for a device.
+        profiles: MIG profiles that the labels name.
+        fields: Fields of the pod spec after the migration, by name; None where a field goes.
+        remarks: What became of each label.
+    """
+
+    selectors: tuple[Selector, ...]
+    profiles: tuple[str, ...]
+    fields: Mapping[str, Any]
+    remarks: tuple[Remark, ...]
+
+    @property
+    def selector(self) -> Selector | None:
+        """All selectors as one."""
+        return reduce(and_, self.selectors) if self.selectors else None
+
+
+def read_pod_serving(spec: Mapping[str, Any]) -> Serving:
+    """What the node selectors of a pod spec say that one `nvidia.com/gpu` is on its nodes."""
+    nodes = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
+    terms = [requirements_in(each) for each in mappings(value_at(nodes, _REQUIRED, "nodeSelectorTerms"))]
+    loose = [requirements_in(mapping(each.get("preference"))) for each in mappings(nodes.get(_PREFERRED))]
+    certain = requirements_of(mapping(spec.get("nodeSelector")))
+    if len(terms) == 1:
+        certain += terms[0]
+    else:
+        loose += terms
+    found = next((each.key for term in loose for each in term if is_serving(each)), "")
+    if found:
+        return Serving(unclear=f"{found} holds on some of the nodes that its affinity allows")
+    return read_serving(certain)
+
+
+def read_node_selection(
+    spec: Mapping[str, Any], serving: Serving, unread: Collection[str] = ()
+) -> DeviceSelection:
+    """Reads `nodeSelector` and the node affinity of a pod spec.
+
+    Args:
+        spec: The pod spec.
+        serving: What they say of one `nvidia.com/gpu`.
+        unread: Labels that say nothing of the devices that the pod gets.
+    """
+
+    def read(requirements: Sequence[Requirement]) -> Meaning:
+        return read_requirements([each for each in requirements if each.key not in unread], serving)
+
+    parts = (_read_selector(spec, read), _read_affinity(spec, read))
+    return DeviceSelection(
+        tuple(each for part in parts for each in part.selectors),
+        tuple(dict.fromkeys(each for part in parts for each in part.profiles)),
+        {key: value for part in parts for key, value in part.fields.items()},
+        tuple(each for part in parts for each in part.remarks),
+    )
+
+
+def _read_selector(spec: Mapping[str, Any], read: _Read) -> DeviceSelection:
+    labels = mapping(spec.get("nodeSelector"))
+    requirements = requirements_of(labels)
+    meaning = read(requirements)
+    gone = {each.key for each in meaning.used if not stays(each.key)}
+    left = {key: value for key, value in labels.items() if key not in gone}
+    return DeviceSelection(
+        () if meaning.selector is None else (meaning.selector,),
+        meaning.profiles,
+        {"nodeSelector": left or None} if gone else {},
+        tuple(
+            _remark(f"nodeSelector[{each.key}]", each, is_used=each in meaning.used)
+            for each in requirements
+            if is_gpu_label(each.key)
+        ),
+    )
+
+
+def _read_affinity(spec: Mapping[str, Any], read: _Read) -> DeviceSelection:
+    affinity = mapping(spec.get("affinity"))
+    nodes = mapping(affinity.get("nodeAffinity"))
+    remarks: list[Remark] = []
+    for number, each in enumerate(mappings(nodes.get(_PREFERRED))):
+        if any(is_gpu_label(found.key) for found in requirements_in(mapping(each.get("preference")))):
+            message = "a preference for labels of GPUs stays, and counts for as long as somebody sets them"
+            remarks.append(
+                Remark(f"affinity.nodeAffinity.{_PREFERRED}[{number}]", "kept", "node-label-kept", message)
+            )
+    terms = mappings(value_at(nodes, _REQUIRED, "nodeSelectorTerms"))
+    required = [requirements_in(each) for each in terms]
+    meanings = [read(each) for each in required]
+    path = f"affinity.nodeAffinity.{_REQUIRED}"
+    profiles = tuple(dict.fromkeys(profile for each in meanings for profile in each.profiles))
+    left = [_left_of(term, meaning.used) for term, meaning in zip(terms, meanings, strict=True)]
+    if len(terms) > 1 and any(left) and any(is_gpu_label(each.key) for term in required for each in term):
+        # Of several terms one has to hold, so no part of one can go alone.
+        message = "its terms name labels of GPUs beside others; they stay, and need that somebody goes on setting them"
+        remarks.append(Remark(path, "kept", "node-label-kept", message))
+        return DeviceSelection((), profiles, {}, tuple(remarks))
+    remarks += [
+        _remark(path, each, is_used=each in meaning.used)
+        for term, meaning in zip(required, meanings, strict=True)
+        for each in term
+        if is_gpu_label(each.key)
+    ]
+    if not any(each.used for each in meanings):
+        return DeviceSelection((), profiles, {}, tuple(remarks))
+    selector = any_of(meanings) if len(terms) > 1 else meanings[0].selector
+    kept = [each for each in left if each]
+    narrowed = {**mapping(nodes.get(_REQUIRED)), "nodeSelectorTerms": kept}
+    changed_nodes = {
+        key: narrowed if key == _REQUIRED else value
+        for key, value in nodes.items()
+        if key != _REQUIRED or kept
+    }
+    changed = {
+        key: changed_nodes if key == "nodeAffinity" else value
+        for key, value in affinity.items()
+        if key != "nodeAffinity" or changed_nodes
+    }
+    return DeviceSelection(
+        () if selector is None else (selector,), profiles, {"affinity": changed or None}, tuple(remarks)
+    )
+
+
+def _left_of(term: Mapping[str, Any], used: frozenset[Requirement]) -> dict[str, Any]:
+    """A term without the requirements that selectors of devices stand for."""
+    expressions = [
+        each
+        for each, read in zip(mappings(term.get("matchExpressions")), requirements_in(term), strict=True)
+        if read not in used or stays(read.key)
+    ]
+    rest = {key: value for key, value in term.items() if key != "matchExpressions" and value}
+    return {**({"matchExpressions": expressions} if expressions else {}), **rest}
+
+
+def _remark(path: str, requirement: Requirement, *, is_used: bool) -> Remark:
+    if is_used and requirement.key in SERVING[1:]:
+        message = f"{requirement.key} of nodes goes: claims take shares of a device, wherever it is"
+        return Remark(path, "changed", "replica-to-share", message)
+    if is_used and stays(requirement.key):
+        message = f"{requirement.key} is a selector of devices too; it stays, for an autoscaler chooses machines by it"
+        return Remark(path, "changed", "node-label-to-selector", message)
+    if is_used:
+        message = f"{requirement.key} of nodes is a selector of devices now"
+        return Remark(path, "changed", "node-label-to-selector", message)
+    needs = (
+        "its cloud goes on setting it"
+        if is_of_cloud(requirement.key)
+        else "GPU feature discovery keeps running"
+    )
+    message = f"{requirement.key} stays: no attribute says it, and it needs that {needs}"
+    return Remark(path, "kept", "node-label-kept", message)

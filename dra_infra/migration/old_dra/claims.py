@@ -1,0 +1,204 @@
+"""Migrates the parts of claims and classes of v1 that speak of drivers before today: selectors, constraints, configs, classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.migration.old_dra.configs import migrate_configs
+from dra_infra.migration.old_dra.invented_parameters import INVENTED, read_invented
+from dra_infra.migration.old_dra.objects import ADMIN_ACCESS, NVIDIA, Item, OldObjects, Remarks
+from dra_infra.migration.old_dra.parameters import MIG_CLASS
+from dra_infra.migration.old_dra.selectors import migrate_attribute_name, migrate_selector
+
+Manifest = Mapping[str, Any]
+
+_IMEX_CLASS: Final = "imex.nvidia.com"
+_UNLABELLED: Final = ("v1alpha3", "v1beta1")
+"""Versions that a server without the label for admin access had as its newest."""
+
+
+def migrate_devices(item: Item, manifest: Manifest, objects: OldObjects) -> Manifest:
+    """An object in the arrangement of v1, with selectors, constraints and configs that the drivers of today know.
+
+    Args:
+        item: The object as it was.
+        manifest: The object in the arrangement of v1.
+        objects: The input, whose namespaces may allow admin access.
+    """
+    kind, spec = item.key.kind, manifest.get("spec")
+    if not isinstance(spec, Mapping):
+        return manifest
+    if kind == "DeviceClass":
+        new = _of_class(spec, item.remarks)
+    elif kind == "ResourceClaim":
+        new = _of_claim(spec, "spec", item, objects)
+    elif kind == "ResourceClaimTemplate":
+        new = {
+            name: _of_claim(value, "spec.spec", item, objects)
+            if name == "spec" and isinstance(value, Mapping)
+            else value
+            for name, value in spec.items()
+        }
+    else:
+        return manifest
+    return {name: new if name == "spec" else value for name, value in manifest.items()}
+
+
+def _of_class(spec: Manifest, remarks: Remarks) -> Manifest:
+    changed = dict(spec)
+    if "selectors" in spec:
+        changed["selectors"] = _selectors(spec["selectors"], "spec.selectors", remarks)
+    if "config" in spec:
+        changed["config"] = migrate_configs(spec["config"], "spec.config", remarks)
+    return changed
+
+
+def _of_claim(spec: Manifest, path: str, item: Item, objects: OldObjects) -> Manifest:
+    devices = spec.get("devices")
+    if not isinstance(devices, Mapping):
+        return spec
+    at, remarks, changed = f"{path}.devices", item.remarks, dict(devices)
+    requests, constraints = devices.get("requests"), devices.get("constraints")
+    before = value_at(item.manifest, *path.split("."), "devices", "requests")
+    if isinstance(requests, list):
+        changed["requests"] = [
+            _request(each, f"{at}.requests[{index}]", _at(before, index), item, objects)
+            if isinstance(each, Mapping)
+            else each
+            for index, each in enumerate(requests)
+        ]
+    if isinstance(constraints, list):
+        changed["constraints"] = [
+            _constraint(each, f"{at}.constraints[{index}]", remarks) if isinstance(each, Mapping) else each
+            for index, each in enumerate(constraints)
+        ]
+    if "config" in devices:
+        changed["config"] = migrate_configs(devices["config"], f"{at}.config", remarks)
+    return {name: changed if name == "devices" else value for name, value in spec.items()}
+
+
+def _request(request: Manifest, path: str, written: Manifest, item: Item, objects: OldObjects) -> Manifest:
+    """A request of v1.
+
+    Args:
+        request: The request in the arrangement of v1.
+        path: Where it is.
+        written: The request as it was, for the paths of remarks.
+        item: The object that it is in.
+        objects: The input.
+    """
+    remarks, changed = item.remarks, dict(request)
+    exactly, alternatives = request.get("exactly"), request.get("firstAvailable")
+    if isinstance(exactly, Mapping):
+        outer = {name: value for name, value in request.items() if name in INVENTED}
+        places = _Places(path, written, "exactly")
+        read = _leaf({**exactly, **outer}, places, remarks)
+        # What stays undecided stays where it is written.
+        changed = {name: value for name, value in changed.items() if name not in outer or name in read}
+        changed["exactly"] = {name: value for name, value in read.items() if name not in outer}
+        if exactly.get("adminAccess") is True:
+            _admin_access(places.of("adminAccess"), item, objects)
+    if isinstance(alternatives, list):
+        before = value_at(written, "firstAvailable")
+        changed["firstAvailable"] = [
+            _leaf(each, _Places(f"{path}.firstAvailable[{index}]", _at(before, index), "exactly"), remarks)
+            if isinstance(each, Mapping)
+            else each
+            for index, each in enumerate(alternatives)
+        ]
+    return changed
+
+
+class _Places(NamedTuple):
+    """Where fields of a request were before they were arranged as in v1.
+
+    Args:
+        path: Where the request is.
+        written: The request as it was.
+        wrapper: The field in which some were.
+    """
+
+    path: str
+    written: Manifest
+    wrapper: str
+
+    def of(self, name: str) -> str:
+        """The path of a field as it was."""
+        return (
+            f"{self.path}.{self.wrapper}.{name}"
+            if name in mapping(self.written.get(self.wrapper))
+            else f"{self.path}.{name}"
+        )
+
+
+def _at(items: Any, index: int) -> Manifest:
+    """The object at a place of a list; an empty one where there is none."""
+    return mapping(items[index]) if isinstance(items, list) and index < len(items) else {}
+
+
+def _admin_access(path: str, item: Item, objects: OldObjects) -> None:
+    version = str(item.manifest.get("apiVersion")).partition("/")[2]
+    if version in _UNLABELLED and not objects.allows_admin_access(item.namespace):
+        item.remarks.decide(
+            path,
+            "admin-access-label",
+            "admin access is refused in a namespace without a label since 1.34",
+            f'label the namespace {ADMIN_ACCESS}: "true", which needs a right of its own',
+        )
+
+
+def _leaf(fields: Manifest, places: _Places, remarks: Remarks) -> dict[str, Any]:
+    """The fields of a request, or of an alternative, that say which devices are meant."""
+    changed = dict(fields)
+    if "selectors" in fields:
+        changed["selectors"] = _selectors(fields["selectors"], places.of("selectors"), remarks)
+    if fields.get("deviceClassName") == _IMEX_CLASS:
+        remarks.decide(
+            places.of("deviceClassName"),
+            "imex-channel",
+            "the class imex.nvidia.com has no successor; channels come with a ComputeDomain",
+            "make a ComputeDomain, and name the claim template that it makes in the pods",
+        )
+    invented = {name: value for name, value in fields.items() if name in INVENTED}
+    if not invented or fields.get("deviceClassName") not in (NVIDIA, MIG_CLASS):
+        return changed
+    found = read_invented(invented, places.of, remarks)
+    if found.is_undecided:
+        return changed
+    kept = {name: value for name, value in changed.items() if name not in invented}
+    if found.is_mig:
+        kept["deviceClassName"] = MIG_CLASS
+    if found.selectors:
+        held = kept.get("selectors")
+        written = [{"cel": {"expression": each}} for each in found.selectors]
+        kept["selectors"] = [*held, *written] if isinstance(held, list) else written
+    return kept
+
+
+def _selectors(selectors: Any, path: str, remarks: Remarks) -> Any:
+    if not isinstance(selectors, list):
+        return selectors
+    return [
+        _selector(each, f"{path}[{index}].cel.expression", remarks) for index, each in enumerate(selectors)
+    ]
+
+
+def _selector(selector: Any, path: str, remarks: Remarks) -> Any:
+    cel = mapping(selector).get("cel")
+    expression = mapping(cel).get("expression")
+    if not isinstance(expression, str):
+        return selector
+    new = migrate_selector(expression, path, remarks)
+    if new == expression:
+        return selector
+    return {**selector, "cel": {**mapping(cel), "expression": new}}
+
+
+def _constraint(constraint: Manifest, path: str, remarks: Remarks) -> Manifest:
+    found = dict(constraint)
+    for name in ("matchAttribute", "distinctAttribute"):
+        if isinstance(constraint.get(name), str):
+            found[name] = migrate_attribute_name(constraint[name], f"{path}.{name}", remarks)
+    return found

@@ -1,0 +1,382 @@
+"""Claims, templates and classes of classic DRA, which name a ResourceClass and a parameters object, as those of v1.
+
+Source of the shapes: pkg/apis/resource/v1alpha2 of Kubernetes 1.30, in v1alpha1 alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.migration.old_dra.configs import config_entry
+from dra_infra.migration.old_dra.objects import (
+    CLASSES,
+    GROUP,
+    NVIDIA,
+    Item,
+    OldObjects,
+    driver_of_today,
+    text,
+)
+from dra_infra.migration.old_dra.parameters import Meant, is_class_parameters, is_parameters, read_parameters
+from dra_infra.migration.old_dra.selectors import from_named_resources
+from dra_infra.migration.old_dra.shapes import NODE_SELECTOR, without, without_old_finalizer
+from dra_infra.selectors.selector import driver
+
+_NO_CONTROLLER: Final = "nothing is to be done: a claim is allocated when its first pod is scheduled"
+
+
+class DeviceRequests(NamedTuple):
+    """The devices that a claim asks for.
+
+    Args:
+        requests: Its requests.
+        config: Its configs.
+    """
+
+    requests: list[dict[str, Any]]
+    config: list[dict[str, Any]]
+
+
+def is_classic(item: Item) -> bool:
+    """Checks that a claim or template names a ResourceClass, in whatever version it is written."""
+    return "resourceClassName" in claim_spec(item)
+
+
+def claim_spec(item: Item) -> Mapping[str, Any]:
+    """The spec of a claim, or of the claims of a template; empty where there is none."""
+    spec = mapping(item.manifest.get("spec"))
+    return mapping(spec.get("spec")) if item.key.kind == "ResourceClaimTemplate" else spec
+
+
+class ClassicClaims:
+    """The claims of an input as those of v1, with what became of their parameters and classes.
+
+    Args:
+        objects: The input.
+    """
+
+    def __init__(self, objects: OldObjects) -> None:
+        self._objects = objects
+        self._meant: dict[int, Meant | None] = {}
+        self._users: dict[int, list[bool]] = {}
+
+    def meaning_of(self, item: Item) -> Meant | None:
+        """Returns the meaning of a parameters object, which is read once."""
+        if item.index not in self._meant:
+            self._meant[item.index] = read_parameters(item)
+        return self._meant[item.index]
+
+    def parameters_of(self, item: Item) -> Item | None:
+        """The parameters object that a claim or template names, where it is in the input."""
+        reference = mapping(claim_spec(item).get("parametersRef"))
+        # Intel's tests wrote the version into the group.
+        group = text(reference.get("apiGroup")).partition("/")[0]
+        return self._objects.find(
+            group, text(reference.get("kind")), text(reference.get("name")), item.namespace
+        )
+
+    def use(self, parameters: Item, *, is_replaced: bool) -> None:
+        """Takes down that a claim names a parameters object, and whether what it says is in the claim now."""
+        self._users.setdefault(parameters.index, []).append(is_replaced)
+
+    def is_replaced(self, parameters: Item) -> bool:
+        """Checks that what a parameters object says is in all claims that name it, and that one does."""
+        used = self._users.get(parameters.index, [])
+        return bool(used) and all(used)
+
+    def is_generated(self, parameters: Item) -> bool:
+        """Checks that a controller wrote a parameters object from another one, whose claims are migrated."""
+        source = mapping(parameters.manifest.get("generatedFrom"))
+        group = text(source.get("apiGroup")).partition("/")[0]
+        own = self._objects.find(
+            group, text(source.get("kind")), text(source.get("name")), parameters.namespace
+        )
+        return own is not None and own is not parameters and self.is_replaced(own)
+
+    def migrate(self, item: Item) -> Mapping[str, Any]:
+        """A claim or template in the form of v1; the very object where nobody can say what it asks for."""
+        spec, remarks = claim_spec(item), item.remarks
+        path = "spec.spec" if item.key.kind == "ResourceClaimTemplate" else "spec"
+        if spec.get("devices") is not None:
+            remarks.decide(
+                path,
+                "two-shapes",
+                "resourceClassName beside devices: no version takes both",
+                "leave out one of both",
+            )
+            return item.manifest
+        asked = self._requests(item, path)
+        if asked is None:
+            return item.manifest
+        if spec.get("allocationMode") == "Immediate":
+            remarks.lost(
+                f"{path}.allocationMode",
+                "old-field-removed",
+                "no claim is allocated before a pod needs it; allocationMode of a request is something else",
+                _NO_CONTROLLER,
+            )
+        devices: dict[str, Any] = {"requests": asked.requests}
+        if asked.config:
+            devices["config"] = asked.config
+        remarks.changed(path, "classic-shape", f"the claim asks for {_say(asked.requests)}")
+        changed: dict[str, Any] = {}
+        for name, value in spec.items():
+            if name in ("resourceClassName", "parametersRef", "allocationMode"):
+                changed.setdefault("devices", devices)
+            else:
+                changed[name] = value
+        manifest = without_old_finalizer(_with_claim_spec(item, changed), remarks)
+        if item.key.kind != "ResourceClaim" or "status" not in manifest:
+            return manifest
+        remarks.changed(
+            "status", "old-field-removed", "the status is of an allocation that no scheduler of today reads"
+        )
+        return {name: value for name, value in manifest.items() if name != "status"}
+
+    def _requests(self, item: Item, path: str) -> DeviceRequests | None:
+        spec, remarks = claim_spec(item), item.remarks
+        reference = spec.get("parametersRef")
+        if not isinstance(reference, Mapping) or not reference:
+            device_class = self._class_of(item, path)
+            return None if device_class is None else _single(Meant(device_class))
+        parameters = self.parameters_of(item)
+        if parameters is None:
+            remarks.decide(
+                f"{path}.parametersRef",
+                "parameters-not-known",
+                f"there is no {text(reference.get('kind')) or 'object'} {text(reference.get('name'))} in the input, and the "
+                "claim may ask for anything",
+                "give the file that has it too",
+            )
+            return None
+        found = self._read(parameters, item, path)
+        self.use(parameters, is_replaced=found is not None)
+        return found
+
+    def _read(self, parameters: Item, item: Item, path: str) -> DeviceRequests | None:
+        at, kind = f"{path}.parametersRef", parameters.key.kind
+        if is_parameters(parameters):
+            meant = self.meaning_of(parameters)
+            if meant is None:
+                item.remarks.decide(
+                    at,
+                    "parameters-not-known",
+                    f"nobody can say what the {kind} means today",
+                    "see its own remarks",
+                )
+            elif meant.on_card is not None:
+                item.remarks.decide(
+                    at,
+                    "mig-parent-not-known",
+                    "a card was asked for to be cut into MIG devices, and no pod of the input does that",
+                    "give the pods too, or write claims for mig.nvidia.com and leave this one out",
+                )
+                return None
+            elif meant.parent:
+                item.remarks.decide(
+                    at,
+                    "mig-parent-not-known",
+                    f"the MIG device was to be on the card of {meant.parent}, and may now be on any",
+                    "ask for all MIG devices of one card in one claim, with matchAttribute gpu.nvidia.com/parentUUID",
+                )
+            return None if meant is None else _single(meant)
+        if parameters.key.group == GROUP and kind == "ResourceClaimParameters":
+            return self._structured(parameters, item, path)
+        generated = self._generated_from(parameters)
+        if generated is not None:
+            found = self._structured(generated, item, path)
+            self.use(generated, is_replaced=found is not None)
+            return found
+        item.remarks.decide(
+            at,
+            "parameters-not-known",
+            f"nobody knows what a {kind} means",
+            "write the requests that it stood for",
+        )
+        return None
+
+    def _generated_from(self, parameters: Item) -> Item | None:
+        key = parameters.key
+        for each in self._objects.of_kind(GROUP, "ResourceClaimParameters"):
+            source = mapping(each.manifest.get("generatedFrom"))
+            if (source.get("kind"), source.get("name")) == (key.kind, key.name):
+                return each
+        return None
+
+    def _structured(self, parameters: Item, item: Item, path: str) -> DeviceRequests | None:
+        """The requests of a ResourceClaimParameters of 1.30, which every driver shared."""
+        device_class = self._class_of(item, path)
+        asked = [
+            (text(each.get("driverName")), each, request)
+            for each in mappings(parameters.manifest.get("driverRequests"))
+            for request in mappings(each.get("requests"))
+        ]
+        if not asked:
+            parameters.remarks.decide(
+                "driverRequests", "parameter-not-known", "there is no request", "write one"
+            )
+            return None
+        if parameters.manifest.get("shareable") is False:
+            parameters.remarks.lost(
+                "shareable",
+                "old-field-removed",
+                "every claim can be shared by pods",
+                "let one pod name the claim",
+            )
+        found = DeviceRequests([], [])
+        for index, (name, group, request) in enumerate(asked):
+            today = driver_of_today(name)
+            own = today if today in CLASSES else device_class
+            selector = mapping(request.get("namedResources")).get("selector")
+            expression = from_named_resources(selector, today) if isinstance(selector, str) else ""
+            if (
+                own is None
+                or expression is None
+                or group.get("vendorParameters")
+                or request.get("vendorParameters")
+            ):
+                parameters.remarks.decide(
+                    "driverRequests",
+                    "parameter-not-known",
+                    f"nobody can say what request {index} means today",
+                    "write the request, with its parameters as an opaque config of the claim",
+                )
+                return None
+            meant = Meant(own, 1, (expression,) if expression not in ("", "true") else ())
+            numbered = meant.name if len(asked) == 1 else f"{meant.name}-{index}"
+            found.requests.append({"name": numbered, "exactly": meant.exactly()})
+        return found
+
+    def _class_of(self, item: Item, path: str) -> str | None:
+        """The DeviceClass in the place of a claim's ResourceClass; None where nobody can say."""
+        name = text(claim_spec(item).get("resourceClassName"))
+        own = self._objects.find(GROUP, "ResourceClass", name, "")
+        if own is not None:
+            today = driver_of_today(class_driver(own))
+            # A class that says no more than the driver's name is the one that the driver ships.
+            if own.manifest.get("parametersRef") is None or self._says_nothing(own):
+                return CLASSES.get(today, name)
+            return name
+        if name in CLASSES:
+            return CLASSES[name]
+        if self._objects.find(GROUP, "DeviceClass", name, "") is not None:
+            return name
+        item.remarks.decide(
+            f"{path}.resourceClassName",
+            "class-not-known",
+            f"the class {name or 'without a name'} is not in the input, and no known driver shipped it",
+            "give the file that has it too, or write the DeviceClass of the driver of today",
+        )
+        return None
+
+    def _says_nothing(self, item: Item) -> bool:
+        parameters = self.class_parameters_of(item)
+        return parameters is not None and is_class_parameters(parameters)
+
+    def class_parameters_of(self, item: Item) -> Item | None:
+        """The parameters object that a ResourceClass names, where it is in the input."""
+        reference = mapping(item.manifest.get("parametersRef"))
+        group = text(reference.get("apiGroup")).partition("/")[0]
+        namespace = text(reference.get("namespace"))
+        return self._objects.find(group, text(reference.get("kind")), text(reference.get("name")), namespace)
+
+    def migrate_class(self, item: Item) -> Mapping[str, Any] | None:
+        """The DeviceClass in the place of a ResourceClass; None where its driver ships one, the object where nobody knows."""
+        remarks, name = item.remarks, class_driver(item)
+        today = driver_of_today(name)
+        fields = {**mapping(item.manifest.get("spec")), **item.manifest}
+        without(fields, "suitableNodes", "", remarks, hint=NODE_SELECTOR)
+        reference = fields.get("parametersRef")
+        parameters = self.class_parameters_of(item) if reference else None
+        if parameters is not None and is_class_parameters(parameters):
+            self.use(parameters, is_replaced=True)
+            reference = None
+        if not name:
+            remarks.decide(
+                "driverName",
+                "class-not-known",
+                "the class names no driver",
+                "write a DeviceClass for its driver",
+            )
+            return item.manifest
+        if not reference and today in CLASSES:
+            device_class = "gpu.nvidia.com and mig.nvidia.com" if today == NVIDIA else today
+            remarks.changed(
+                "driverName", "obsolete-object", f"the driver of today ships the DeviceClass {device_class}"
+            )
+            return None
+        selectors = [driver(today).expression()]
+        if reference:
+            more = None if item.key.name in CLASSES else self._filters(parameters, today)
+            if more is None:
+                remarks.decide(
+                    "parametersRef",
+                    "parameters-not-known",
+                    "nobody can say what the parameters of the class mean today",
+                    "write a DeviceClass with a selector or an opaque config, under a name of its own",
+                )
+                return item.manifest
+            selectors += more
+        if today == name and today not in CLASSES:
+            remarks.decide(
+                "driverName",
+                "driver-not-known",
+                f"nobody knows whether the driver is called {name} today",
+                "look up its name and its DeviceClasses, which it may ship itself",
+            )
+        remarks.changed(
+            "driverName", "classic-shape", "the ResourceClass is a DeviceClass with a selector on the driver"
+        )
+        spec = {"selectors": [{"cel": {"expression": each}} for each in selectors]}
+        manifest = {
+            **{
+                each: item.manifest[each]
+                for each in ("apiVersion", "kind", "metadata")
+                if each in item.manifest
+            },
+            "spec": spec,
+        }
+        return {**manifest, "kind": "DeviceClass"}
+
+    def _filters(self, parameters: Item | None, today: str) -> list[str] | None:
+        if parameters is None or parameters.key[:2] != (GROUP, "ResourceClassParameters"):
+            return None
+        manifest = parameters.manifest
+        found: list[str] = []
+        for each in mappings(manifest.get("filters")):
+            selector = mapping(each.get("namedResources")).get("selector")
+            expression = from_named_resources(selector, today) if isinstance(selector, str) else None
+            if expression is None or driver_of_today(text(each.get("driverName"))) != today:
+                self.use(parameters, is_replaced=False)
+                return None
+            found.append(expression)
+        self.use(parameters, is_replaced=not manifest.get("vendorParameters"))
+        return None if manifest.get("vendorParameters") else found
+
+
+def class_driver(item: Item) -> str:
+    """The driver of a ResourceClass, whose fields some wrote below `spec`."""
+    manifest = item.manifest
+    return text(manifest.get("driverName")) or text(mapping(manifest.get("spec")).get("driverName"))
+
+
+def _single(meant: Meant) -> DeviceRequests:
+    config = [config_entry(meant.config)] if meant.config else []
+    return DeviceRequests([{"name": meant.name, "exactly": meant.exactly()}], config)
+
+
+def _with_claim_spec(item: Item, spec: Mapping[str, Any]) -> dict[str, Any]:
+    outer = spec
+    if item.key.kind == "ResourceClaimTemplate":
+        outer = {
+            name: spec if name == "spec" else value
+            for name, value in mapping(item.manifest.get("spec")).items()
+        }
+    return {name: outer if name == "spec" else value for name, value in item.manifest.items()}
+
+
+def _say(requests: list[dict[str, Any]]) -> str:
+    found = (each["exactly"] for each in requests)
+    return " and ".join(f"{each.get('count', 1)} of {each['deviceClassName']}" for each in found)

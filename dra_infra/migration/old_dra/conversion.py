@@ -1,0 +1,162 @@
+"""Old DRA, of classic controllers and of the versions before v1, as objects of resource.k8s.io/v1.
+
+What counts is the shape of an object and not the version that is written on it: files are often migrated by half. Nothing
+is guessed: where an object could mean several things it stays as it is, with a remark for somebody to decide. Migrating
+what was migrated changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dra_infra.kubernetes.api import v1beta1
+from dra_infra.kubernetes.api.decoding import VERSIONS
+from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.migration.old_dra.claims import migrate_devices
+from dra_infra.migration.old_dra.classic_claims import ClassicClaims, is_classic
+from dra_infra.migration.old_dra.mig_joining import MigJoining
+from dra_infra.migration.old_dra.objects import GROUP, Item, OldObjects, driver_of_today
+from dra_infra.migration.old_dra.parameters import is_class_parameters, is_parameters
+from dra_infra.migration.old_dra.pods import migrate_pods
+from dra_infra.migration.old_dra.shapes import KINDS, is_arranged, to_v1
+from dra_infra.migration.outcomes import Migrated
+
+_OBSOLETE: Final[Mapping[str, str]] = {
+    "PodScheduling": "the scheduler of today allocates without asking a controller",
+    "PodSchedulingContext": "the scheduler of today allocates without asking a controller",
+    "NodeAllocationState": "drivers publish their devices in ResourceSlices",
+}
+_PARAMETERS: Final = ("ResourceClaimParameters", "ResourceClassParameters")
+
+
+def migrate_old_dra(objects: Sequence[Mapping[str, Any]], *, version: str = "v1") -> dict[int, Migrated]:
+    """Migrates each object that has to do with old DRA, by its position in *objects*.
+
+    Objects that are not in the answer are not touched. One that stays as it is, since somebody has to decide, is in it
+    with its own manifest.
+
+    Args:
+        objects: The objects of an input, all together: claims and their parameters find each other by name.
+        version: The version of resource.k8s.io that is written: `v1`, `v1beta2` or `v1beta1`.
+
+    Raises:
+        ValueError: When *version* is none of these.
+    """
+    if version not in VERSIONS:
+        raise ValueError(f"{version!r} is none of {', '.join(VERSIONS)}")
+    return _Migration(objects, version).run()
+
+
+class _Migration:
+    def __init__(self, objects: Sequence[Mapping[str, Any]], version: str) -> None:
+        self._objects = OldObjects(objects)
+        self._version = version
+        self._claims = ClassicClaims(self._objects)
+        self._joining = MigJoining(self._objects, self._claims)
+        self._found: dict[int, Migrated] = {}
+
+    def run(self) -> dict[int, Migrated]:
+        """Pods first, which join claims; then claims and classes, which use parameters; these last."""
+        ours = (GROUP, "")
+        for item in self._objects.items:
+            if item.key.group not in ours and not is_parameters(item):
+                self._workload(item)
+        for item in self._objects.items:
+            if item.key.group == GROUP:
+                self._of_group(item)
+        for item in self._objects.items:
+            self._of_driver(item)
+        return dict(sorted(self._found.items()))
+
+    def _workload(self, item: Item) -> None:
+        flat = migrate_pods(item)
+        manifest, added = self._joining.join(item, flat)
+        self._put(item, manifest, [self._written(each) for each in added])
+
+    def _of_group(self, item: Item) -> None:
+        kind = item.key.kind
+        if kind in ("ResourceClaim", "ResourceClaimTemplate") and is_classic(item):
+            if self._joining.is_joined(item):
+                item.remarks.changed("spec", "mig-joined", "its devices are requests of another template now")
+                self._put(item, None)
+                return
+            manifest = self._claims.migrate(item)
+            self._put(item, manifest if manifest is item.manifest else self._written(manifest))
+        elif kind == "ResourceClass":
+            device_class = self._claims.migrate_class(item)
+            untouched = device_class is None or device_class is item.manifest
+            self._put(item, device_class if untouched else self._written(mapping(device_class)))
+        elif kind == "ResourceSlice" and "driverName" in item.manifest:
+            item.remarks.changed("", "obsolete-object", "drivers publish their ResourceSlices themselves")
+            self._put(item, None)
+        elif kind in KINDS:
+            self._put(item, self._of_version(item))
+
+    def _of_version(self, item: Item) -> Mapping[str, Any]:
+        hub: Mapping[str, Any] = to_v1(item.manifest, item.remarks)
+        if not is_arranged(hub):
+            if not any(each.code == "two-shapes" for each in item.remarks):
+                message = "the exactly of a request is no object, or holds another"
+                item.remarks.decide("spec", "two-shapes", message, "write the request anew")
+            return item.manifest
+        hub = migrate_devices(item, hub, self._objects)
+        written = self._written(hub)
+        if item.manifest.get("apiVersion") != written["apiVersion"]:
+            before = str(item.manifest["apiVersion"]).partition("/")[2]
+            item.remarks.changed("apiVersion", "old-version", f"{before} is {self._version} now")
+        return item.manifest if written == item.manifest else written
+
+    def _written(self, hub: Mapping[str, Any]) -> dict[str, Any]:
+        """An object of v1 in the version that is written."""
+        arranged = v1beta1.from_hub(hub) if self._version == "v1beta1" else hub
+        return {
+            name: f"{GROUP}/{self._version}" if name == "apiVersion" else value
+            for name, value in arranged.items()
+        }
+
+    def _of_driver(self, item: Item) -> None:
+        group, kind, _ = item.key
+        if (kind in _OBSOLETE and group == GROUP) or (
+            kind == "NodeAllocationState" and _is_classic_group(group)
+        ):
+            item.remarks.changed("", "obsolete-object", _OBSOLETE[kind])
+            self._put(item, None)
+        elif is_parameters(item) or is_class_parameters(item) or (group == GROUP and kind in _PARAMETERS):
+            self._parameters(item)
+
+    def _parameters(self, item: Item) -> None:
+        if self._claims.is_replaced(item):
+            item.remarks.changed("", "parameters-written", "what it says is in the objects that named it")
+            self._put(item, None)
+            return
+        if self._claims.is_generated(item):
+            item.remarks.changed(
+                "", "obsolete-object", "a controller of then wrote it, from an object that is migrated"
+            )
+            self._put(item, None)
+            return
+        if is_parameters(item):
+            self._claims.meaning_of(item)
+        if not item.remarks:
+            item.remarks.decide(
+                "",
+                "parameters-not-used",
+                "no claim of the input that could be migrated names it",
+                "give the claims too, or leave it out",
+            )
+        self._put(item, item.manifest)
+
+    def _put(
+        self, item: Item, manifest: Mapping[str, Any] | None, added: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        untouched = manifest is item.manifest and not added
+        # What would have become of fields says nothing where the object stays as it is.
+        remarks = tuple(each for each in item.remarks if not untouched or each.outcome != "changed")
+        if remarks or not untouched:
+            self._found[item.index] = Migrated(manifest=manifest, remarks=remarks, added=tuple(added))
+
+
+def _is_classic_group(group: str) -> bool:
+    own = group.removeprefix("nas.")
+    return driver_of_today(own) != own

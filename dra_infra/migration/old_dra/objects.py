@@ -1,0 +1,163 @@
+"""Objects of the input by what old DRA calls them, and the remarks that are gathered about each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.migration.outcomes import Outcome, Remark
+
+GROUP: Final = "resource.k8s.io"
+ADMIN_ACCESS: Final = "resource.kubernetes.io/admin-access"
+"""The label of a namespace in which claims may ask for admin access; none was needed before 1.33."""
+
+NVIDIA: Final = "gpu.nvidia.com"
+INTEL: Final = "gpu.intel.com"
+EXAMPLE: Final = "gpu.example.com"
+
+DRIVERS: Final[Mapping[str, str]] = {
+    "gpu.resource.nvidia.com": NVIDIA,
+    "gpu.resource.intel.com": INTEL,
+    "gpu.dra.intel.com": INTEL,
+    "gpu.resource.example.com": EXAMPLE,
+}
+"""Names of today of the drivers of classic DRA; their API groups had the same names.
+
+Sources: the chart of NVIDIA/k8s-dra-driver at 77d3dd2a, intel/intel-resource-drivers-for-kubernetes v0.2.0 and v0.3.0, and
+kubernetes-sigs/dra-example-driver at e56da36.
+"""
+
+CLASSES: Final[Mapping[str, str]] = {
+    NVIDIA: NVIDIA,
+    INTEL: INTEL,
+    EXAMPLE: EXAMPLE,
+    "intel-gpu": INTEL,
+    "gpu.resource.nvidia.com": NVIDIA,
+}
+"""The ResourceClasses that these drivers shipped, each with its driver of today, which ships a DeviceClass of its name."""
+
+
+def driver_of_today(name: str) -> str:
+    """Returns the name of today of the driver that was called *name*: *name* where nothing else is known."""
+    return DRIVERS.get(name, name)
+
+
+class Remarks:
+    """The remarks about one object, in the order in which they are made, each once."""
+
+    def __init__(self) -> None:
+        self._found: dict[Remark, None] = {}
+
+    def add(self, outcome: Outcome, path: str, code: str, message: str, hint: str = "") -> None:
+        """Takes down a remark."""
+        self._found[Remark(path, outcome, code, message, hint)] = None
+
+    def changed(self, path: str, code: str, message: str, hint: str = "") -> None:
+        """Takes down what means the same in another form."""
+        self.add("changed", path, code, message, hint)
+
+    def lost(self, path: str, code: str, message: str, hint: str) -> None:
+        """Takes down what has no successor."""
+        self.add("lost", path, code, message, hint)
+
+    def decide(self, path: str, code: str, message: str, hint: str) -> None:
+        """Takes down what only a person can say."""
+        self.add("decide", path, code, message, hint)
+
+    def __iter__(self) -> Iterator[Remark]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+class Key(NamedTuple):
+    """An object's group, kind and name."""
+
+    group: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An object of the input.
+
+    Args:
+        index: Its position.
+        manifest: The object.
+        remarks: What is said of it.
+    """
+
+    index: int
+    manifest: Mapping[str, Any]
+    remarks: Remarks = field(default_factory=Remarks, compare=False)
+
+    @property
+    def key(self) -> Key:
+        """Its group, kind and name; texts that are missing are empty."""
+        group = text(self.manifest.get("apiVersion")).partition("/")[0]
+        metadata = mapping(self.manifest.get("metadata"))
+        return Key(group, text(self.manifest.get("kind")), text(metadata.get("name")))
+
+    @property
+    def namespace(self) -> str:
+        """The namespace as it is written; empty where none is."""
+        return text(mapping(self.manifest.get("metadata")).get("namespace"))
+
+
+class OldObjects:
+    """The objects of the input, and which of them a name means."""
+
+    def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
+        # What a reader of files hands on may be anything.
+        known: list[tuple[int, Any]] = list(enumerate(objects))
+        self.items: Final = [Item(index, each) for index, each in known if isinstance(each, Mapping)]
+        self._by_key: dict[Key, list[Item]] = {}
+        for item in self.items:
+            self._by_key.setdefault(item.key, []).append(item)
+
+    def find(self, group: str, kind: str, name: str, namespace: str) -> Item | None:
+        """The object that *name* means in *namespace*; of several of one name the last, which a cluster would have.
+
+        A file may leave the namespace to whoever applies it: then it means any that has no other of the name.
+        """
+        found = self._by_key.get(Key(group, kind, name), []) if name else []
+        own = [each for each in found if each.namespace == namespace]
+        left_open = [each for each in found if not each.namespace]
+        return next(reversed(own or left_open), None)
+
+    def of_kind(self, group: str, kind: str) -> list[Item]:
+        """All objects of a kind."""
+        return [each for key, found in self._by_key.items() if key[:2] == (group, kind) for each in found]
+
+    def allows_admin_access(self, namespace: str) -> bool:
+        """Checks that a Namespace of the input has the label without which adminAccess is refused."""
+        found = self._by_key.get(Key("v1", "Namespace", namespace), [])
+        return any(_labels(each).get(ADMIN_ACCESS) == "true" for each in found)
+
+
+def _labels(item: Item) -> Mapping[str, Any]:
+    return mapping(mapping(item.manifest.get("metadata")).get("labels"))
+
+
+def text(value: Any) -> str:
+    """*value* where it is a text, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def is_whole(value: Any) -> bool:
+    """True for a number without a fraction, which true and false are not."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def replaced(value: Any, steps: Sequence[str | int], new: Any) -> Any:
+    """*value* with *new* in the place of what is below it at *steps*; only what is on the way is copied."""
+    if not steps:
+        return new
+    step, *rest = steps
+    if isinstance(step, int):
+        return [replaced(each, rest, new) if place == step else each for place, each in enumerate(value)]
+    return {key: replaced(each, rest, new) if key == step else each for key, each in value.items()}

@@ -1,0 +1,140 @@
+"""Configurations of NVIDIA's plugin of which each node has one, as charts and ConfigMaps hold them.
+
+Source: cmd/config-manager and deployments/helm of NVIDIA/k8s-device-plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dra_infra.documents.yaml import read_manifests
+from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.migration.device_plugin import (
+    WHOLE_GPU,
+    DevicePlugin,
+    malformed,
+    read_node_labels,
+    read_plugin_config,
+    tell_device,
+)
+
+_CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
+_NAMED_DEFAULT: Final = "default"
+"""The configuration of nodes without the label where the chart names none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginConfigs:
+    """Configurations of NVIDIA's plugin, of which each node has one.
+
+    Args:
+        file: The file that has them, for problems.
+        by_name: Each by its name; a file that is one itself has no name for it.
+        default: The one of nodes whose label names none; empty where nothing says so.
+    """
+
+    file: str
+    by_name: Mapping[str, DevicePlugin]
+    default: str = ""
+
+    def serve(self, nodes: Iterable[Mapping[str, Any]] = ()) -> DevicePlugin:
+        """How the plugin serves the cluster.
+
+        Where nodes differ, `nvidia.com/gpu` is one thing on some of them and another on others, and is not clear.
+
+        Args:
+            nodes: The labels of each node; without one of them that has GPUs, the default counts.
+
+        Raises:
+            ProblemsError: `plugin-config-malformed`, where it is not clear which configuration counts.
+        """
+        served = dict.fromkeys(
+            _with_profile(self._choose(labels), labels) for labels in nodes if _has_gpus(labels)
+        )
+        first, *others = served or dict.fromkeys([self._choose({})])
+        if not others:
+            return first
+        plugins = (first, *others)
+        ways = {(each.strategy == "single", each.profiles, each.replicas.get(WHOLE_GPU)) for each in plugins}
+        mixed = [each for each in plugins if each.strategy == "mixed"]
+        of_profiles = [
+            {name: how for name, how in each.replicas.items() if name != WHOLE_GPU} for each in mixed
+        ]
+        if any(each != of_profiles[0] for each in of_profiles):
+            message = "nodes have configurations that share MIG devices of one name in different ways"
+            hint = "give a file with one of them, and migrate the workloads of these nodes alone"
+            raise malformed(self.file, message, hint)
+        told = ", ".join(sorted({_tell_plugin(each) for each in plugins}))
+        return replace(
+            first,
+            strategy="mixed" if mixed else first.strategy,
+            replicas={**first.replicas, **(of_profiles[0] if mixed else {})},
+            unclear=f"nodes serve it in different ways: {told}" if len(ways) > 1 else "",
+        )
+
+    def _choose(self, labels: Mapping[str, Any]) -> DevicePlugin:
+        label = str(labels.get(_CONFIG_LABEL) or "")
+        different = list(dict.fromkeys(self.by_name.values()))
+        if len(different) == 1:
+            return different[0]
+        name = label or self.default
+        if name in self.by_name:
+            return self.by_name[name]
+        message = f"holds {len(self.by_name)} configurations" + (
+            f", and none is called {name[:80]!r}" if name else ", and nothing says which of them nodes have"
+        )
+        hint = f"add --snapshot FILE of the cluster, whose nodes name theirs by the label {_CONFIG_LABEL}, or name a default"
+        raise malformed(self.file, message, hint)
+
+
+def read_plugin_configs(document: Any, *, file: str) -> PluginConfigs:
+    """Reads a configuration, or a ConfigMap or the values of a chart with several of them.
+
+    Args:
+        document: Plain data of the file.
+        file: Its name, for problems.
+
+    Raises:
+        ProblemsError: `plugin-config-malformed`, and what YAML inside the file is refused for.
+    """
+    values = mapping(document)
+    # The chart of the plugin, and that of the GPU Operator.
+    config = mapping(values.get("config")) or mapping(value_at(values, "devicePlugin", "config"))
+    is_map = values.get("kind") == "ConfigMap"
+    texts = mapping(values.get("data") if is_map else config.get("map") or config.get("data"))
+    if not texts and not is_map:
+        return PluginConfigs(file=file, by_name={"": read_plugin_config(document, file=file)})
+    if not texts:
+        raise malformed(file, "is a ConfigMap without a configuration")
+    by_name = {
+        str(name): read_plugin_config(
+            next(iter(read_manifests(str(text), file=file)), None),
+            file=file if len(texts) == 1 else f"{file}[{name}]",
+        )
+        for name, text in texts.items()
+    }
+    default = config.get("default") or (_NAMED_DEFAULT if _NAMED_DEFAULT in by_name else "")
+    return PluginConfigs(file=file, by_name=by_name, default=str(default))
+
+
+def _has_gpus(labels: Mapping[str, Any]) -> bool:
+    return any(
+        f"nvidia.com/{name}" in labels for name in ("gpu.product", "gpu.present", "device-plugin.config")
+    )
+
+
+def _with_profile(plugin: DevicePlugin, labels: Mapping[str, Any]) -> DevicePlugin:
+    """The plugin with the profile that the strategy `single` has on a node, by its labels."""
+    seen = read_node_labels([labels]) if plugin.strategy == "single" else None
+    if seen is None:
+        return plugin
+    return replace(plugin, strategy="single" if seen.profiles else "none", profiles=seen.profiles)
+
+
+def _tell_plugin(plugin: DevicePlugin) -> str:
+    profile = ", ".join(plugin.profiles) or (
+        "of a profile that no label says" if plugin.strategy == "single" else ""
+    )
+    return tell_device(profile, plugin.replicas.get(WHOLE_GPU))

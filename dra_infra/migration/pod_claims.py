@@ -1,0 +1,255 @@
+"""Claims for the containers of a pod that ask device plugins for devices.
+
+Each container gets a claim of its own, as a device plugin gives devices to containers. Init containers use devices of the
+containers that start after them, as the kubelet reuses them (pkg/kubelet/cm/devicemanager/manager.go), so that a pod takes no
+more devices of its node than before: as many as its containers together, or as the init container that takes most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dra_infra.kubernetes.api.manifests import mappings
+from dra_infra.migration.device_plugin import Asked
+from dra_infra.migration.needs import ContainerNeeds, Need
+from dra_infra.migration.node_selection import DeviceSelection
+from dra_infra.migration.outcomes import Remark
+from dra_infra.selectors.any_attribute import attribute
+from dra_infra.selectors.gpu_selectors import gpu
+from dra_infra.selectors.selector import Selector
+
+_LONGEST_ENTRY: Final = 63
+"""Characters of the name of an entry of `resourceClaims`, a DNS label."""
+
+NameTemplate = Callable[[str, Mapping[str, Any]], str]
+"""Names a claim template: takes the entry of the pod that uses it and its claim spec."""
+
+
+@dataclass(slots=True)
+class GivenClaims:
+    """The claims that a pod gets.
+
+    Args:
+        entries: For its `resourceClaims`.
+        used: By the path of a container: entries for its `resources.claims`.
+        remarks: What became of what containers asked for.
+    """
+
+    entries: list[Mapping[str, str]] = field(default_factory=list)
+    used: dict[str, list[Mapping[str, str]]] = field(default_factory=dict)
+    remarks: list[Remark] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    """Devices that are one request of a claim; `is_used_alone` where an init container uses them and no others of the claim."""
+
+    asked: Asked
+    number: int
+    is_used_alone: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Claim:
+    """A claim that is made for one container, its owner, which uses all of it."""
+
+    owner: ContainerNeeds
+    requests: list[_Request]
+    entry: str = ""
+
+    def number_of(self, asked: Asked) -> int:
+        """How many devices of a kind it has."""
+        return sum(each.number for each in self.requests if each.asked == asked)
+
+
+_Use = tuple[_Claim, _Request | None]
+"""Part of a claim that a container uses: one request, or all of it. The server takes no more than one entry of a name when it applies."""
+
+
+def give_claims(
+    spec: Mapping[str, Any],
+    served: Sequence[ContainerNeeds],
+    selection: DeviceSelection | None,
+    name_template: NameTemplate,
+) -> GivenClaims:
+    """Gives the containers of a pod claims for what they ask device plugins for.
+
+    Args:
+        spec: The pod spec.
+        served: Its containers that ask for devices, init containers first.
+        selection: Which devices the labels of nodes leave; None where none of NVIDIA's are asked for.
+        name_template: Names the claim templates.
+    """
+    lasting = [each for each in served if not each.ends]
+    claims = [_Claim(each, [_Request(need.asked, need.number) for need in each.needs]) for each in lasting]
+    uses: dict[str, list[_Use]] = {each.owner.path: [(each, None)] for each in claims}
+    told: dict[str, list[Need]] = {each.path: each.needs for each in lasting}
+    done = GivenClaims()
+    for init in (each for each in served if each.ends):
+        uses[init.path], more = _share(init, claims)
+        if lenders := [claim.owner.path for claim, _ in uses[init.path]]:
+            message = f"it uses devices of {' and '.join(lenders)}, with which it does not run at once"
+            done.remarks.append(Remark(init.path, "changed", "init-container-shares", message))
+        if more:
+            own = _Claim(init, more)
+            claims.append(own)
+            uses[init.path].append((own, None))
+            told[init.path] = [] if lenders else init.needs
+            if lasting:
+                done.remarks.append(_takes_more(init, more, served, claims))
+    taken = {str(each.get("name")) for each in mappings(spec.get("resourceClaims"))}
+    for claim in claims:
+        owner = claim.owner
+        name = str(owner.container.get("name") or owner.path)
+        is_only = len(served) == 1 or (len(lasting) == 1 and not owner.ends)
+        word = _word(claim.requests[0])
+        claim.entry = _free(word if is_only else f"{name}-{word}", taken)
+        template = name_template(claim.entry, _claim_spec(claim.requests, selection))
+        done.entries.append({"name": claim.entry, "resourceClaimTemplateName": template})
+        done.remarks += [_claim_remark(need, template) for need in told[owner.path]]
+    done.used = {path: [_as_written(each) for each in used] for path, used in uses.items()}
+    return done
+
+
+def _share(init: ContainerNeeds, claims: Sequence[_Claim]) -> tuple[list[_Use], list[_Request]]:
+    """Uses of claims by an init container whose owners do not run beside it, and the devices that it needs beyond."""
+    free = [each for each in claims if each.owner.ends or not _runs_before(each.owner, init)]
+    for claim in free:
+        if [(each.asked, each.number) for each in claim.requests] == init.shape:
+            return [(claim, None)], []
+    uses: list[_Use] = []
+    more: list[_Request] = []
+    for need in init.needs:
+        left = need.number
+        # One that is large enough first, and of these the smallest.
+        for claim in sorted(
+            free, key=lambda each: (each.number_of(need.asked) < left, each.number_of(need.asked))
+        ):
+            if left and claim not in (each for each, _ in uses) and (use := _take(claim, need.asked, left)):
+                uses.append(use)
+                left -= claim.number_of(need.asked) if use[1] is None else use[1].number
+        if left:
+            more.append(_Request(need.asked, left))
+    return uses, more
+
+
+def _take(claim: _Claim, asked: Asked, number: int) -> _Use | None:
+    """All of a claim or one of its requests, with no more than so many devices; divides a request that has more."""
+    if {each.asked for each in claim.requests} == {asked} and claim.number_of(asked) <= number:
+        return claim, None
+    possible = [
+        each
+        for each in claim.requests
+        if each.asked == asked and (each.number <= number or not each.is_used_alone)
+    ]
+    if not possible:
+        return None
+    found = max(possible, key=lambda each: (min(each.number, number), -each.number))
+    if found.number > number:
+        rest = _Request(asked, found.number - number)
+        found.number = number
+        claim.requests.insert(claim.requests.index(found) + 1, rest)
+    found.is_used_alone = True
+    return claim, found
+
+
+def _runs_before(owner: ContainerNeeds, init: ContainerNeeds) -> bool:
+    """True for a sidecar that runs already when an init container starts."""
+    is_sidecar = owner.path.startswith("initContainers")
+    return is_sidecar and _index(owner) < _index(init)
+
+
+def _index(container: ContainerNeeds) -> int:
+    return int(container.path.partition("[")[2].rstrip("]"))
+
+
+def _takes_more(
+    init: ContainerNeeds, more: Sequence[_Request], served: Sequence[ContainerNeeds], claims: Sequence[_Claim]
+) -> Remark:
+    """Says that an init container has a claim of its own, and what it costs: nothing where the pod was counted with as many before."""
+    number = sum(each.number for each in more)
+    message = f"it has {'a claim' if number == 1 else f'claims of {number} devices'} of its own for as long as the pod runs"
+    if all(
+        sum(claim.number_of(asked) for claim in claims) <= _counted(asked, served)
+        for asked in {each.asked for each in more}
+    ):
+        return Remark(
+            init.path, "changed", "init-container-takes-more", f"{message}, as its node counted it before"
+        )
+    hint = "let it ask for as many as one of the containers, whose claim it then uses"
+    return Remark(init.path, "lost", "init-container-takes-more", message, hint)
+
+
+def _counted(asked: Asked, served: Sequence[ContainerNeeds]) -> int:
+    """The devices that the scheduler counted for the pod (PodRequests in k8s.io/component-helpers/resource)."""
+    sidecars = most = containers = 0
+    for each in served:
+        number = sum(need.number for need in each.needs if need.asked == asked)
+        if not each.path.startswith("initContainers"):
+            containers += number
+        elif each.ends:
+            most = max(most, sidecars + number)
+        else:
+            sidecars += number
+    return max(most, sidecars + containers)
+
+
+def _as_written(use: _Use) -> Mapping[str, str]:
+    """The entry of `resources.claims`."""
+    claim, request = use
+    if request is None or len(claim.requests) == 1:
+        return {"name": claim.entry}
+    return {"name": claim.entry, "request": _names(claim.requests)[claim.requests.index(request)]}
+
+
+def _free(name: str, taken: set[str]) -> str:
+    found, number = name[:_LONGEST_ENTRY].rstrip("-"), 2
+    while found in taken:
+        found, number = f"{name[:55].rstrip('-')}-{number}", number + 1
+    taken.add(found)
+    return found
+
+
+def _word(request: _Request) -> str:
+    return "mig" if request.asked.profile else "gpu"
+
+
+def _names(requests: Sequence[_Request]) -> list[str]:
+    return [
+        _word(each) if number == 1 else f"{_word(each)}-{number}" for number, each in enumerate(requests, 1)
+    ]
+
+
+def _claim_spec(requests: Sequence[_Request], selection: DeviceSelection | None) -> dict[str, Any]:
+    made: list[dict[str, Any]] = []
+    for name, each in zip(_names(requests), requests, strict=True):
+        exactly: dict[str, Any] = {"deviceClassName": each.asked.class_name}
+        if each.number > 1:
+            exactly["count"] = each.number
+        if selectors := list(_selectors(each.asked, selection)):
+            exactly["selectors"] = [{"cel": {"expression": one.expression()}} for one in selectors]
+        made.append({"name": name, "exactly": exactly})
+    return {"devices": {"requests": made}}
+
+
+def _selectors(asked: Asked, selection: DeviceSelection | None) -> Iterator[Selector]:
+    if asked.profile:
+        yield gpu.profile == asked.profile
+    if asked.attribute:
+        name, value = asked.attribute
+        yield attribute(name, "string") == value
+    if selection is not None and selection.selector is not None and asked.class_name.endswith(".nvidia.com"):
+        yield selection.selector
+
+
+def _claim_remark(need: Need, template: str) -> Remark:
+    asked = need.asked
+    if asked.replicas is not None:
+        message = f"{asked.resource} is a share of a {'MIG device' if asked.profile else 'GPU'}, by the claim template {template}"
+        hint = f"give the driver featureGates: {{ConsumableShares: true}} and consumableShares: {asked.replicas.number}"
+        return Remark(need.path, "changed", "replica-to-share", message, hint)
+    devices = f"{need.number} device{'' if need.number == 1 else 's'}{f' of {asked.profile}' if asked.profile else ''}"
+    message = f"{asked.resource}: {need.number} is {devices} of class {asked.class_name}, by the claim template {template}"
+    return Remark(need.path, "changed", "resource-to-claim", message)

@@ -1,0 +1,241 @@
+"""Pods that ask device plugins for GPUs, rewritten to use claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.migration.device_plugin import WHOLE_GPU, DevicePlugin
+from dra_infra.migration.needs import ContainerNeeds, Settings, asks_devices, containers_of, read_needs
+from dra_infra.migration.node_labels import NOTHING_SAID, Serving, labels_of_cards
+from dra_infra.migration.node_selection import DeviceSelection, read_node_selection, read_pod_serving
+from dra_infra.migration.outcomes import Remark
+from dra_infra.migration.pod_claims import NameTemplate, give_claims
+
+NODE_TAINT: Final = "nvidia.com/gpu"
+"""The taint that people and clouds give to nodes with NVIDIA's GPUs, by the name of the resource."""
+
+_HIDES: Final = ("void", "none", "")
+"""Values of NVIDIA_VISIBLE_DEVICES with which the runtime of NVIDIA gives a container no GPU."""
+
+_DEVICE_FILES: Final = ("/dev/nvidia", "/dev/dri", "/dev/kfd")
+_DRIVER_FOLDERS: Final = ("/usr/local/nvidia", "/home/kubernetes/bin/nvidia")
+"""Folders with the driver's libraries, of which the second is that of GKE's nodes."""
+
+
+@dataclass(slots=True)
+class MigratedPod:
+    """A pod spec after the migration.
+
+    Args:
+        spec: The new pod spec.
+        remarks: What became of its fields, with paths below the pod spec.
+        counts: By name of a container: how many devices its limits said, and say no longer.
+    """
+
+    spec: dict[str, Any]
+    remarks: list[Remark] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: NameTemplate) -> MigratedPod:
+    """Rewrites a pod spec; where somebody has to decide first, all of it stays as it is.
+
+    A pod that was migrated in part would take devices from a plugin and from a driver, and run on no node that has one of them.
+
+    Args:
+        spec: Plain data.
+        settings: What is known of the cluster.
+        name_template: Names the claim templates that the pod uses.
+    """
+    serving = read_pod_serving(spec)
+    settings = replace(settings, plugin=_plugin_there(serving, settings.plugin))
+    found = [read_needs(path, container, settings) for path, container in containers_of(spec)]
+    remarks = [remark for each in found for remark in each.remarks]
+    if any(each.is_blocked for each in found):
+        undecided = [each for each in remarks if each.outcome != "changed"]
+        return MigratedPod(dict(spec), [*undecided, *_find_bypasses(spec, set())])
+    served = [each for each in found if each.needs]
+    has_parts = any(need.asked.profile for each in served for need in each.needs)
+    unread = labels_of_cards(settings.plugin) if has_parts else ()
+    is_nvidia = any(each.is_nvidia for each in served)
+    selection = read_node_selection(spec, serving, unread) if is_nvidia else None
+    if selection is not None and (refusal := _refuse_labels(selection, serving, served)):
+        return MigratedPod(dict(spec), [refusal])
+    done = MigratedPod(dict(spec), remarks)
+    given = give_claims(spec, served, selection, name_template)
+    done.remarks += given.remarks
+    if given.entries:
+        held = spec.get("resourceClaims")
+        done.spec["resourceClaims"] = [*(held if isinstance(held, list) else ()), *given.entries]
+    for each in served:
+        done.counts[str(each.container.get("name"))] = sum(need.number for need in each.needs)
+    for kind in ("initContainers", "containers"):
+        if isinstance(spec.get(kind), list):
+            by_path = {each.path: each for each in found}
+            done.spec[kind] = [
+                _strip(each, by_path[path], given.used.get(path, ()))
+                if (path := f"{kind}[{index}]") in by_path
+                else each
+                for index, each in enumerate(spec[kind])
+            ]
+    if selection is not None:
+        done.remarks += selection.remarks
+        for key, value in selection.fields.items():
+            done.spec[key] = value
+            if value is None:
+                del done.spec[key]
+        done.remarks += _finish(spec, served, done.spec)
+    done.remarks += _find_bypasses(spec, set(given.used))
+    return done
+
+
+def _plugin_there(serving: Serving, plugin: DevicePlugin | None) -> DevicePlugin | None:
+    """How a plugin serves the nodes that a pod selects, where their labels say more than the plugin's configuration."""
+    if plugin is None or serving == NOTHING_SAID:
+        return plugin
+    if serving.profile:
+        plugin = replace(plugin, strategy="single", profiles=(serving.profile,))
+    if serving.replicas is not None:
+        plugin = replace(plugin, replicas={**plugin.replicas, WHOLE_GPU: serving.replicas})
+    return replace(plugin, unclear=serving.unclear)
+
+
+def _refuse_labels(
+    selection: DeviceSelection, serving: Serving, served: list[ContainerNeeds]
+) -> Remark | None:
+    """Says that labels of nodes name MIG devices or shares where containers are to get something else."""
+    asked = {need.asked.profile for each in served for need in each.needs}
+    ways = {need.asked.replicas for each in served for need in each.needs}
+    if serving.replicas is not None and ways != {serving.replicas}:
+        message = (
+            "containers share the GPUs of its nodes, by labels of GKE, and it asks for others than these"
+        )
+        return Remark("nodeSelector", "decide", "resource-not-clear", message, "leave the labels out")
+    if not selection.profiles or asked == set(selection.profiles):
+        return None
+    message = f"its nodes have MIG devices of {', '.join(selection.profiles)} for GPUs, by the label of their product"
+    hint = f"say --mig-profile {selection.profiles[0]}, if that is what nvidia.com/gpu is there"
+    return Remark("nodeSelector", "decide", "resource-not-clear", message, hint)
+
+
+def _strip(
+    container: Mapping[str, Any], needs: ContainerNeeds, used: Sequence[Mapping[str, str]]
+) -> Mapping[str, Any]:
+    """A container without the resources that are gone, with the claims of the pod that it uses."""
+    if not needs.gone:
+        return container
+    resources: dict[str, Any] = {}
+    for key, value in mapping(container.get("resources")).items():
+        if key in ("limits", "requests") and isinstance(value, Mapping):
+            left = {name: each for name, each in value.items() if name not in needs.gone}
+            if left or not value:
+                resources[key] = left
+        else:
+            resources[key] = value
+    if used:
+        held = resources.get("claims")
+        resources["claims"] = [*(held if isinstance(held, list) else ()), *used]
+    env = container.get("env")
+    if used and needs.is_nvidia and isinstance(env, list):
+        env = [each for each in env if not _shows_devices(each)]
+    changed = {"resources": resources, "env": env}
+    return {
+        key: changed.get(key, value)
+        for key, value in container.items()
+        if key not in changed or changed[key] or not value
+    }
+
+
+def _shows_devices(entry: Any) -> bool:
+    return (
+        isinstance(entry, Mapping)
+        and entry.get("name") == "NVIDIA_VISIBLE_DEVICES"
+        and str(entry.get("value") or "") not in _HIDES
+    )
+
+
+def _finish(spec: Mapping[str, Any], served: list[ContainerNeeds], new: dict[str, Any]) -> Iterator[Remark]:
+    """Changes what a pod needs, or needs no longer, once claims give it the devices of NVIDIA's driver."""
+    if spec.get("runtimeClassName") == "nvidia":
+        del new["runtimeClassName"]
+        message = "the kubelet gives devices by CDI, without a runtime class"
+        yield Remark("runtimeClassName", "changed", "runtime-class-left-out", message)
+    tolerations = spec.get("tolerations")
+    if not any(map(_tolerates, mappings(tolerations))):
+        added = {"key": NODE_TAINT, "operator": "Exists", "effect": "NoSchedule"}
+        new["tolerations"] = [*(tolerations if isinstance(tolerations, list) else ()), added]
+        message = f"the toleration of {NODE_TAINT} is written: admission adds it for the resource, and not for claims"
+        yield Remark("tolerations", "changed", "toleration-written", message)
+    for each in served:
+        for index, entry in enumerate(mappings(each.container.get("env")) if each.is_nvidia else ()):
+            if _shows_devices(entry):
+                yield _left_out(f"{each.path}.env[{index}]", str(entry["value"]))
+
+
+def _left_out(at: str, value: str) -> Remark:
+    if value == "all":
+        message = "NVIDIA_VISIBLE_DEVICES would show GPUs beside those of the claim, and is left out"
+        return Remark(at, "changed", "visible-devices-left-out", message)
+    message = (
+        f"NVIDIA_VISIBLE_DEVICES chose {value[:80]} of the node, whatever the plugin gave, and is left out"
+    )
+    hint = "select the GPU in the claim, by dra.gpu.uuid, if it has to be this one"
+    return Remark(at, "lost", "visible-devices-left-out", message, hint)
+
+
+def _tolerates(toleration: Mapping[str, Any]) -> bool:
+    key, effect = toleration.get("key"), toleration.get("effect")
+    matches = toleration.get("operator") == "Exists" if not key else key == NODE_TAINT
+    return matches and effect in (None, "", "NoSchedule")
+
+
+def _find_bypasses(spec: Mapping[str, Any], served: set[str]) -> Iterator[Remark]:
+    """Ways by which a pod reaches GPUs that nobody gave it, and settings that claims do not have."""
+    hint = "give it a claim, or leave the GPUs alone"
+    asks = asks_devices(spec)
+    for path, container in containers_of(spec):
+        for index, each in enumerate(mappings(container.get("env")) if path not in served else ()):
+            if _shows_devices(each):
+                message = "NVIDIA_VISIBLE_DEVICES gives GPUs that no plugin and no claim counts"
+                yield Remark(f"{path}.env[{index}]", "decide", "devices-not-counted", message, hint)
+        if asks_devices({"containers": [container]}):
+            yield from _find_own_settings(path, container)
+    for index, volume in enumerate(mappings(spec.get("volumes"))):
+        source = value_at(volume, "hostPath", "path")
+        if isinstance(source, str) and (why := _tell_mount(source.rstrip("/") or "/", asks=asks)):
+            message = f"{source[:80]} of the node is mounted: {why}"
+            yield Remark(f"volumes[{index}].hostPath.path", "decide", "devices-not-counted", message, hint)
+
+
+def _find_own_settings(path: str, container: Mapping[str, Any]) -> Iterator[Remark]:
+    """Settings of a container that asks for devices and reaches others by itself, or shares its own."""
+    if value_at(container, "securityContext", "privileged") is True:
+        message = "a privileged container has all devices of the node, whatever its claim gives"
+        hint = "leave privileged out where a claim gives the devices"
+        at = f"{path}.securityContext.privileged"
+        yield Remark(at, "decide", "devices-not-counted", message, hint)
+    for index, each in enumerate(mappings(container.get("env"))):
+        name = str(each.get("name") or "")
+        if name.startswith("CUDA_MPS_"):
+            message = f"{name[:80]} is of an MPS daemon of the pod or the plugin; a claim has one by its config alone"
+            hint = "leave it out where the plugin's daemon was meant, which dra.SharedGpu(..., sharing=dra.Mps(...)) has for claims"
+            yield Remark(f"{path}.env[{index}]", "decide", "mps-variable", message, hint)
+
+
+def _tell_mount(path: str, *, asks: bool) -> str:
+    """Why a folder or file of the node reaches GPUs; empty where it does not.
+
+    Args:
+        path: Of the node.
+        asks: Whether the pod asks for devices; others have `/dev` for other reasons.
+    """
+    if path.startswith(_DEVICE_FILES):
+        return "a GPU that no plugin and no claim counts"
+    if asks and path in ("/dev", "/"):
+        return "all GPUs of the node, whatever the claim gives"
+    if asks and path.startswith(_DRIVER_FOLDERS):
+        return "the libraries of the driver, which claims bring along"
+    return ""

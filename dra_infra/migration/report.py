@@ -1,0 +1,196 @@
+"""The loss report of a migration, in the forms that people and machines read."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dra_infra.errors import Place, Problem
+from dra_infra.migration.outcomes import OUTCOMES, Outcome, Remark
+from dra_infra.output.escaping import json_text, markdown, markdown_code, one_line
+from dra_infra.output.wording import count_of
+
+_WORDS: Final[Mapping[Outcome, str]] = {
+    "decide": "to decide",
+    "lost": "lost",
+    "changed": "changed",
+    "kept": "kept",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What became of one object.
+
+    Args:
+        name: Kind, namespace and name.
+        place: Where it stands.
+        remarks: What became of its fields.
+        is_changed: Whether anything of it is written in another way.
+        added: Names of the objects that come with it.
+        problems: What an API server refuses of the result.
+    """
+
+    name: str
+    place: Place
+    remarks: Sequence[Remark]
+    is_changed: bool
+    added: Sequence[str] = ()
+    problems: Sequence[Problem] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What became of all objects.
+
+    Args:
+        entries: The objects that have anything to migrate, in their order.
+        others: Number of objects that have not.
+        kubernetes: The minors that the result is checked on.
+        notes: Lines on the whole.
+        plan: The plan of the cut-over as JSON has it; None where none was asked for.
+    """
+
+    entries: Sequence[Entry]
+    others: int
+    kubernetes: Sequence[str]
+    notes: Sequence[str] = field(default_factory=tuple)
+    plan: Mapping[str, Any] | None = None
+
+    def count(self, outcome: Outcome) -> int:
+        """Number of remarks with an outcome."""
+        return sum(each.outcome == outcome for entry in self.entries for each in entry.remarks)
+
+    @property
+    def refused(self) -> int:
+        """Number of problems that an API server would have with the result."""
+        return sum(each.severity == "error" for entry in self.entries for each in entry.problems)
+
+    @property
+    def changed(self) -> int:
+        """Number of objects of which something is written in another way."""
+        return sum(entry.is_changed for entry in self.entries)
+
+    @property
+    def summary(self) -> str:
+        """One line: how many objects, and with which outcomes."""
+        found = ", ".join(f"{self.count(each)} {_WORDS[each]}" for each in OUTCOMES)
+        refused = (
+            f"; {count_of(self.refused, 'error')} on Kubernetes {' and '.join(self.kubernetes)}"
+            if self.refused
+            else ""
+        )
+        return f"{count_of(self.changed, 'object')} migrated ({found}), {count_of(self.others, 'other')} with nothing to migrate{refused}"
+
+
+def write_text(report: Report) -> Iterator[str]:
+    """Lines of the report: an object, below it what became of it, the most important first."""
+    for entry in report.entries:
+        yield f"{one_line(str(entry.place))}: {one_line(entry.name)}"
+        for remark in _sorted(entry.remarks):
+            where = f"{one_line(remark.path)}: " if remark.path else ""
+            yield f"  {_WORDS[remark.outcome]}: {where}{one_line(remark.message)} [{remark.code}]"
+            if remark.hint:
+                yield f"    hint: {one_line(remark.hint)}"
+        for name in entry.added:
+            yield f"  new: {one_line(name)}"
+        for problem in entry.problems:
+            yield f"  {problem.severity}: {one_line(problem.path)}: {one_line(problem.message)} [{problem.code}]"
+    yield from map(one_line, report.notes)
+    yield report.summary
+
+
+def write_markdown(report: Report) -> str:
+    """A table for a pull request: what is to decide and what is lost in full, the rest counted."""
+    lines = ["# Migration to claims", "", markdown(report.summary), ""]
+    if any(entry.remarks for entry in report.entries):
+        lines += ["| Object | Outcome | Field | What |", "| --- | --- | --- | --- |"]
+    for entry in report.entries:
+        for remark in _sorted(entry.remarks):
+            hint = f" *{markdown(remark.hint)}*" if remark.hint else ""
+            where = markdown_code(remark.path) if remark.path else ""
+            lines.append(
+                f"| {markdown(entry.name)} | {_WORDS[remark.outcome]} | {where} | {markdown(remark.message)}{hint} |"
+            )
+        lines += [
+            f"| {markdown(entry.name)} | {each.severity} | {markdown_code(each.path)} | {markdown(each.message)} |"
+            for each in entry.problems
+        ]
+    return "\n".join([*lines, "", *map(markdown, report.notes)]).rstrip() + "\n"
+
+
+def write_json(report: Report) -> str:
+    """JSON of a stable shape; `version` counts its changes."""
+    data = {
+        "version": 1,
+        "kubernetes": list(report.kubernetes),
+        "migrated": report.changed,
+        "others": report.others,
+        "outcomes": {each: report.count(each) for each in OUTCOMES},
+        "errors": report.refused,
+        "notes": list(report.notes),
+        "objects": [_to_data(each) for each in report.entries],
+        **({} if report.plan is None else {"plan": report.plan}),
+    }
+    return json_text(data)
+
+
+def _to_data(entry: Entry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "file": entry.place.file,
+        "line": entry.place.line,
+        "changed": entry.is_changed,
+        "added": list(entry.added),
+        "remarks": [each._asdict() for each in _sorted(entry.remarks)],
+        "problems": [
+            {
+                "path": each.path,
+                "code": each.code,
+                "severity": each.severity,
+                "message": each.message,
+                "hint": each.hint,
+            }
+            for each in entry.problems
+        ],
+    }
+
+
+def write_html(report: Report) -> str:
+    """A page of one table, without scripts."""
+    rows = [
+        "<tr>" + "".join(f"<td>{html.escape(one_line(cell))}</td>" for cell in cells) + "</tr>"
+        for entry in report.entries
+        for cells in _cells(entry)
+    ]
+    head = "".join(
+        f"<th scope=col>{each}</th>" for each in ("Object", "Outcome", "Field", "What", "What to do")
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Migration to claims</title>\n'
+        "<style>body{font:15px/1.5 sans-serif;margin:2em}td,th{border:1px solid #bbb;padding:.3em .6em;text-align:left;"
+        "vertical-align:top}table{border-collapse:collapse}</style>\n"
+        f"<h1>Migration to claims</h1>\n<p>{html.escape(one_line(report.summary))}</p>\n"
+        f"<table><thead><tr>{head}</tr></thead><tbody>\n" + "\n".join(rows) + "\n</tbody></table></html>\n"
+    )
+
+
+def _cells(entry: Entry) -> Iterator[tuple[str, ...]]:
+    for remark in _sorted(entry.remarks):
+        yield entry.name, _WORDS[remark.outcome], remark.path, remark.message, remark.hint
+    for problem in entry.problems:
+        yield entry.name, problem.severity, problem.path, problem.message, problem.hint
+
+
+def _sorted(remarks: Sequence[Remark]) -> list[Remark]:
+    return sorted(remarks, key=lambda each: OUTCOMES.index(each.outcome))
+
+
+RENDERERS: Final[Mapping[str, Callable[[Report], str]]] = {
+    "markdown": write_markdown,
+    "json": write_json,
+    "html": write_html,
+}
+"""The forms that are one text; `write_text` writes the lines of the other."""

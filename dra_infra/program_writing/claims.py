@@ -1,0 +1,327 @@
+"""Reads claims, claim templates and classes as calls of components, where these make the very same object.
+
+A call is tried: it is compiled as the component compiles it, and the result compared with the object, with the defaults
+filled in that a server fills in. Whatever differs stays the object that it is.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dra_infra.catalog.drivers import newest
+from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.kubernetes.api.device_class import API_VERSION
+from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.program_writing.config_calls import read_config
+from dra_infra.program_writing.python_text import Call, Name
+from dra_infra.program_writing.said import CannotSayError, Said, check_fields, listed, make, same, texts_of
+from dra_infra.program_writing.selector_texts import attribute_code, read_selector
+from dra_infra.specs.arguments import check_annotations, check_labels, check_namespace
+from dra_infra.specs.claims import SHORTHAND_REQUEST, compile_claim
+from dra_infra.specs.device_classes import NVIDIA_DRIVER, compile_class
+from dra_infra.specs.mig_partitions import compile_mig_partition
+from dra_infra.specs.mig_profiles import MIG_REQUEST, MigWish
+from dra_infra.specs.object_names import check_object_name
+from dra_infra.specs.requests import (
+    Alternative,
+    DeviceRequest,
+    DistinctAttribute,
+    MatchAttribute,
+    NamedClass,
+    Toleration,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentCall:
+    """A component that makes an object.
+
+    Args:
+        component: Its class: `GpuClaimTemplate`.
+        keywords: Arguments beside its name, but for those of the object's metadata.
+        requests: Names of the requests of a claim, for pods.
+        uses: Names of the classes of the program that it takes.
+        named_class: What claims of the program take from a class.
+    """
+
+    component: str
+    keywords: Mapping[str, Any]
+    requests: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    named_class: NamedClass = field(default_factory=NamedClass)
+
+
+Classes = Mapping[str, tuple[str, NamedClass]]
+"""Classes of the program by their names in the cluster: the variable, and what is known of each."""
+
+
+def read_claim(manifest: Mapping[str, Any], classes: Classes) -> ComponentCall:
+    """The component that makes a ResourceClaim or ResourceClaimTemplate.
+
+    Raises:
+        CannotSayError: When none makes this very object.
+    """
+    is_template = manifest["kind"] == "ResourceClaimTemplate"
+    _check_object(manifest, ("apiVersion", "kind", "metadata", "spec"))
+    spec = mapping(manifest.get("spec"))
+    if is_template:
+        check_fields(spec, ("spec",), "spec")
+        spec = mapping(spec.get("spec"))
+    check_fields(spec, ("devices",), "spec")
+    devices = mapping(spec.get("devices"))
+    check_fields(devices, ("requests", "constraints", "config"), "spec.devices")
+    wanted = _normal(spec)
+    used: list[str] = []
+    requests = [_request(each, classes, used) for each in mappings(devices.get("requests"))]
+    constraints = [_constraint(each) for each in mappings(devices.get("constraints"))]
+    configs = [read_config(each) for each in mappings(devices.get("config"))]
+    names = tuple(each.value.name for each in requests)
+    rest = {"configs": [each.code for each in configs]} if configs else {}
+    if wish := _mig_wish(requests, constraints):
+        try:
+            asked = compile_mig_partition(MigWish(**wish))
+            compiled = compile_claim(*asked, [each.value for each in configs])
+            if _normal(compiled.to_manifest()) == wanted:
+                shared = {} if is_template else {"shared": True}
+                return ComponentCall(
+                    component="MigPartition", keywords={**wish, **shared, **rest}, requests=names
+                )
+        except InvalidSpecError:
+            # As requests it may be said all the same.
+            pass
+    try:
+        compiled = compile_claim(
+            *([each.value for each in said] for said in (requests, constraints, configs)),
+        )
+    except InvalidSpecError as error:
+        raise CannotSayError(_tell(error.problems[0])) from error
+    if _normal(compiled.to_manifest()) != wanted:
+        raise CannotSayError("it has what no argument says")
+    return ComponentCall(
+        component="GpuClaimTemplate" if is_template else "GpuClaim",
+        keywords={
+            **_request_keywords(requests),
+            **({"constraints": [each.code for each in constraints]} if constraints else {}),
+            **rest,
+        },
+        requests=names,
+        uses=tuple(dict.fromkeys(used)),
+    )
+
+
+def read_class(manifest: Mapping[str, Any]) -> ComponentCall:
+    """The component that makes a DeviceClass.
+
+    Raises:
+        CannotSayError: When none makes this very object.
+    """
+    _check_object(manifest, ("apiVersion", "kind", "metadata", "spec"))
+    spec = mapping(manifest.get("spec"))
+    texts = [mapping(each.get("cel")).get("expression") for each in mappings(spec.get("selectors"))]
+    first = _DRIVER.match(texts[0]) if texts and isinstance(texts[0], str) else None
+    if first is None or len(texts) > 2:
+        raise CannotSayError("its first selector is not the one of a driver that a class begins with")
+    driver = first[1]
+    keywords: dict[str, Said] = {}
+    if driver != NVIDIA_DRIVER:
+        keywords["driver"] = same(driver)
+    if len(texts) == 2:
+        keywords["select"] = _selector(texts[1])
+    if configs := [read_config(each) for each in mappings(spec.get("config"))]:
+        keywords["configs"] = listed(configs)
+    if name := spec.get("extendedResourceName"):
+        keywords["extended_resource_name"] = same(name)
+    try:
+        compiled = compile_class(**{key: each.value for key, each in keywords.items()})
+    except InvalidSpecError as error:
+        raise CannotSayError(_tell(error.problems[0])) from error
+    if _without_empty(compiled.to_manifest()) != _without_empty(spec):
+        raise CannotSayError("its selectors are written in another way than a component writes them")
+    named = NamedClass()
+    named.object_name = mapping(manifest.get("metadata")).get("name")
+    named.selects = (driver, "gpu") if driver == NVIDIA_DRIVER else None
+    named.configs = tuple(each.value for each in configs)
+    return ComponentCall(
+        component="GpuDeviceClass",
+        keywords={key: each.code for key, each in keywords.items()},
+        named_class=named,
+    )
+
+
+_DRIVER: Final = re.compile(r'device\.driver == "([a-z0-9.-]+)"')
+_METADATA: Final = ("name", "namespace", "labels", "annotations")
+
+
+def _check_object(manifest: Mapping[str, Any], fields: Sequence[str]) -> None:
+    if manifest.get("apiVersion") != API_VERSION:
+        raise CannotSayError(f"components make {API_VERSION}, and it is of another version")
+    check_fields(manifest, fields, "")
+    metadata = mapping(manifest.get("metadata"))
+    check_fields(metadata, _METADATA, "metadata")
+    problems = [
+        *check_object_name(metadata.get("name"), path="metadata.name"),
+        *check_namespace(metadata.get("namespace")),
+        *check_labels(metadata.get("labels")),
+        *check_annotations(metadata.get("annotations")),
+    ]
+    if problems:
+        raise CannotSayError(_tell(problems[0]))
+
+
+def _tell(problem: Problem) -> str:
+    return f"{problem.path}: {problem.message} [{problem.code}]"
+
+
+def _request(request: Mapping[str, Any], classes: Classes, used: list[str]) -> Said:
+    name = request.get("name")
+    if not isinstance(name, str):
+        raise CannotSayError("a request has no name")
+    alternatives = mappings(request.get("firstAvailable"))
+    if alternatives:
+        made = [
+            make(Alternative, str(each.get("name")), **_leaf(each, classes, used)) for each in alternatives
+        ]
+        return make(DeviceRequest, name, first_available=listed(made))
+    exactly = mapping(request.get("exactly"))
+    keywords = _leaf(exactly, classes, used)
+    if exactly.get("adminAccess"):
+        keywords["admin_access"] = same(exactly["adminAccess"])
+    return make(DeviceRequest, name, **keywords)
+
+
+def _leaf(leaf: Mapping[str, Any], classes: Classes, used: list[str]) -> dict[str, Said]:
+    named = leaf.get("deviceClassName")
+    if not isinstance(named, str):
+        raise CannotSayError("a request names no class")
+    keywords = {"device_class": _class(named, classes)}
+    if named in classes:
+        used.append(named)
+    if leaf.get("allocationMode") == "All":
+        keywords["count"] = same("all")
+    elif type(count := leaf.get("count", 1)) is not int or count != 1:
+        # True is 1 in Python, and no count.
+        keywords["count"] = same(count)
+    selectors = mappings(leaf.get("selectors"))
+    if len(selectors) > 1:
+        raise CannotSayError("a request has several selectors, and select= makes one")
+    for each in selectors:
+        keywords["select"] = _selector(mapping(each.get("cel")).get("expression"))
+    if tolerations := mappings(leaf.get("tolerations")):
+        keywords["tolerations"] = listed([_toleration(each) for each in tolerations])
+    if capacity := mapping(mapping(leaf.get("capacity")).get("requests")):
+        keywords["capacity"] = same(dict(capacity))
+    return keywords
+
+
+def _class(name: str, classes: Classes) -> Said:
+    if name in classes:
+        variable, known = classes[name]
+        return Said(known, Name(variable))
+    if name in newest().classes:
+        return same(name)
+    return Said(name, Call("dra.class_ref", [name]))
+
+
+def _selector(text: object) -> Said:
+    if not isinstance(text, str):
+        raise CannotSayError("a selector is no CEL")
+    found = read_selector(text)
+    return Said(found.selector, found.code)
+
+
+_TOLERATION: Final = {"key": "key", "value": "value", "effect": "effect", "tolerationSeconds": "seconds"}
+
+
+def _toleration(toleration: Mapping[str, Any]) -> Said:
+    given = {ours: toleration[theirs] for theirs, ours in _TOLERATION.items() if toleration.get(theirs)}
+    # The server's default is not that of the component.
+    if (operator := toleration.get("operator", "Equal")) != "Exists":
+        given["operator"] = operator
+    return make(Toleration, **{key: same(value) for key, value in given.items()})
+
+
+def _constraint(constraint: Mapping[str, Any]) -> Said:
+    kind, name = MatchAttribute, constraint.get("matchAttribute")
+    if name is None:
+        kind, name = DistinctAttribute, constraint.get("distinctAttribute")  # type: ignore[assignment]
+    if not isinstance(name, str):
+        raise CannotSayError("a constraint names no attribute")
+    requests = texts_of(constraint.get("requests"))
+    keywords = {"requests": requests} if requests else {}
+    code = Call(f"dra.{kind.__name__}", [attribute_code(name)], keywords)
+    return Said(kind(name, **keywords), code)
+
+
+def _request_keywords(requests: Sequence[Said]) -> Mapping[str, Any]:
+    """The only request as arguments of the component where it has the name that these give it, else all as a list."""
+    if len(requests) == 1 and requests[0].value.name == SHORTHAND_REQUEST:
+        only: Call = requests[0].code
+        return only.keywords
+    return {"requests": [each.code for each in requests]}
+
+
+_MIG_CLASS: Final = "mig.nvidia.com"
+_PROFILE: Final = re.compile(r'dra\.gpu\.profile == "([^"\\]+)"')
+_ONE_GPU: Final = "gpu.nvidia.com/parentUUID"
+
+
+def _mig_wish(requests: Sequence[Said], constraints: Sequence[Said]) -> dict[str, Any]:
+    """The arguments of a MigPartition that may mean these requests; empty where none can."""
+    profiles: dict[str, str] = {}
+    for each in requests:
+        match = _PROFILE.fullmatch(getattr(each.code.keywords.get("select"), "text", ""))
+        if match is None or each.value.device_class != _MIG_CLASS:
+            return {}
+        profiles[each.value.name] = match[1]
+    if not profiles:
+        return {}
+    if list(profiles) == [MIG_REQUEST]:
+        wish: dict[str, Any] = {"profile": profiles[MIG_REQUEST]}
+        if (count := requests[0].value.count) != 1:
+            wish["count"] = count
+    else:
+        wish = {"profiles": profiles}
+    if any(each.value == MatchAttribute(_ONE_GPU) for each in constraints):
+        wish["same_gpu"] = True
+    return wish
+
+
+def with_server_defaults(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An object as it is compared: of a claim, with what a server fills in; of any, without fields that are null."""
+    spec = mapping(manifest.get("spec"))
+    if manifest.get("apiVersion") == API_VERSION and "devices" in spec:
+        return {**_without_null(manifest), "spec": _normal(spec)}
+    if manifest.get("apiVersion") == API_VERSION and isinstance(spec.get("spec"), Mapping):
+        return {**_without_null(manifest), "spec": {**spec, "spec": _normal(spec["spec"])}}
+    result: Mapping[str, Any] = _without_null(manifest)
+    return result
+
+
+def _without_null(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_null(each) for key, each in value.items() if each is not None}
+    return [_without_null(each) for each in value] if isinstance(value, list) else value
+
+
+def _normal(spec: Mapping[str, Any]) -> Any:
+    """The spec of a claim with the defaults that a server fills in, and without what it takes for nothing."""
+    filled = copy.deepcopy(dict(spec))
+    for request in mappings(mapping(filled.get("devices")).get("requests")):
+        for leaf in [request.get("exactly"), *mappings(request.get("firstAvailable"))]:
+            if not isinstance(leaf, dict):
+                continue
+            if leaf.setdefault("allocationMode", "ExactCount") == "ExactCount":
+                leaf.setdefault("count", 1)
+            for each in mappings(leaf.get("tolerations")):
+                each.setdefault("operator", "Equal")  # type: ignore[attr-defined]  # of the copy
+    return _without_empty(filled)
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_empty(each) for key, each in value.items() if each is not None and each != []}
+    return [_without_empty(each) for each in value] if isinstance(value, list) else value

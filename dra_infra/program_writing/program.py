@@ -1,0 +1,384 @@
+"""Writes a program from objects: names, order, and what refers to what."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.names import LABEL_LENGTH
+from dra_infra.migration.outcomes import Remark
+from dra_infra.program_writing.claims import (
+    Classes,
+    ComponentCall,
+    read_claim,
+    read_class,
+)
+from dra_infra.program_writing.kubernetes_classes import TypedData, argument_of, fields_of, find_class
+from dra_infra.program_writing.pods import (
+    ClaimOfProgram,
+    attach_claims,
+    is_pod_spec,
+    uses_claims,
+)
+from dra_infra.program_writing.python_text import Call, Name, depth_of, plain, write
+from dra_infra.program_writing.said import CannotSayError
+
+_CLAIM_FIELDS: Final = {
+    "ResourceClaim": "resourceClaimName",
+    "ResourceClaimTemplate": "resourceClaimTemplateName",
+}
+"""The field of a pod's entry that names an object of a kind."""
+
+_HEAD: Final = '"""Objects of a cluster, as `dra-infra migrate` wrote them."""\n'
+_GROUP: Final = "resource.k8s.io/"
+_CUSTOM_RESOURCE: Final = "k8s.apiextensions.CustomResource"
+_OPTIONS: Final = "pulumi.ResourceOptions"
+_ANY_RESOURCE: Final = "pulumi.CustomResource"
+"""Makes what has fields beside metadata and spec."""
+
+
+class WrittenProgram(NamedTuple):
+    """A program and what is to be said of it.
+
+    Args:
+        text: Source of `__main__.py`.
+        remarks: For each object, in their order: why it, or a part of it, is no component.
+        components: Number of objects that components make.
+    """
+
+    text: str
+    remarks: Sequence[tuple[Remark, ...]]
+    components: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _Statement:
+    """The statements of the program for one object.
+
+    Args:
+        variable: What it is assigned to, where anything refers to it.
+        call: The call that makes it.
+        before: Assignments that come in front of it.
+        uses: Positions of the objects that have to stand before it.
+        is_component: Whether a component makes the object.
+        remarks: Why it, or a part of it, is no component.
+    """
+
+    variable: str
+    call: Call
+    before: list[tuple[str, Any]] = field(default_factory=list)
+    uses: list[int] = field(default_factory=list)
+    is_component: bool = False
+    remarks: tuple[Remark, ...] = ()
+
+
+def write_program(objects: Sequence[Mapping[str, Any]], *, imported: Collection[int] = ()) -> WrittenProgram:
+    """Writes a program that makes *objects*: the same one each time.
+
+    Classes, claims and claim templates are components where these make the very same object; every other object is written
+    as it is. What is used stands before what uses it; beyond that the order is that of the objects.
+
+    Args:
+        objects: Manifests as plain data, each with apiVersion and kind.
+        imported: Positions of objects that a component takes over, for they are in a cluster as they are here.
+    """
+    statements = _Writer(objects, imported).write()
+    used = {index for each in statements for index in each.uses}
+    body = "\n\n".join(_texts(statements, used))
+    calls = [statement.call.function for statement in statements]
+    theirs = {
+        "pulumi": any(
+            each == _ANY_RESOURCE or "opts" in statement.call.keywords
+            for each, statement in zip(calls, statements, strict=True)
+        ),
+        "pulumi_kubernetes as k8s": any(each.startswith("k8s.") for each in calls),
+    }
+    blocks = [
+        [
+            *(["import json"] if "json.loads(" in body else []),
+            *(["from importlib.metadata import version"] if _ANY_RESOURCE in calls else []),
+        ],
+        [f"import {name}" for name, is_used in theirs.items() if is_used],
+        ["import dra_infra as dra"] if any(each.startswith("dra.") for each in calls) else [],
+    ]
+    imports = ["".join(f"{line}\n" for line in block) for block in blocks if block]
+    parts = [_HEAD, *imports, body] if body else [_HEAD.rstrip()]
+    return WrittenProgram(
+        text="\n".join([*parts, ""]),
+        remarks=[each.remarks for each in statements],
+        components=sum(each.is_component for each in statements),
+    )
+
+
+def _texts(statements: Sequence[_Statement], used: set[int]) -> Iterator[str]:
+    for index in _ordered(statements):
+        yield "\n".join(
+            f"{name} = {write(code, used=len(name) + 3)}" if name else write(code)
+            for name, code in _assignments(statements[index], is_used=index in used)
+        )
+
+
+def _assignments(statement: _Statement, *, is_used: bool) -> Iterator[tuple[str, Any]]:
+    yield from statement.before
+    yield (statement.variable if is_used else ""), statement.call
+
+
+def _ordered(statements: Sequence[_Statement]) -> list[int]:
+    """Positions in the order of the program. Nothing uses what uses it."""
+    order: dict[int, None] = {}
+
+    def put(index: int) -> None:
+        for each in statements[index].uses:
+            put(each)
+        order.setdefault(index)
+
+    for index in range(len(statements)):
+        put(index)
+    return list(order)
+
+
+class _Writer:
+    """The names that are taken so far, and what refers to what."""
+
+    def __init__(self, objects: Sequence[Mapping[str, Any]], imported: Collection[int]) -> None:
+        self._objects = objects
+        self._imported = imported
+        self._variables = {
+            "dra",
+            "k8s",
+            "json",
+            "pulumi",
+            "version",
+            *keyword.kwlist,
+            *keyword.softkwlist,
+            *dir(builtins),
+        }
+        self._names: set[tuple[str, str]] = set()
+        self._statements: dict[int, _Statement] = {}
+        self._namespaces: dict[str, int] = {}
+        self._classes: dict[str, int] = {}
+        self._known_classes: dict[str, Any] = {}
+        self._claims: dict[str, dict[tuple[str, str], ClaimOfProgram]] = {}
+        self._claim_indexes: dict[str, int] = {}
+
+    def write(self) -> list[_Statement]:
+        """A statement for each object."""
+        kinds: dict[str, list[int]] = {}
+        for index, each in enumerate(self._objects):
+            version, kind = str(each.get("apiVersion")), str(each.get("kind"))
+            group = "core" if version == "v1" else "dra" if version.startswith(_GROUP) else ""
+            kinds.setdefault(f"{group}/{kind}", []).append(index)
+        for index in kinds.get("core/Namespace", ()):
+            name = str(_metadata(self._objects[index]).get("name"))
+            self._write_object(index, variable=self._variable(name))
+            if self._statements[index].call.function != _ANY_RESOURCE:
+                self._namespaces.setdefault(name, index)
+        for index in kinds.get("dra/DeviceClass", ()):
+            self._write_class(index)
+        for kind in _CLAIM_FIELDS:
+            for index in kinds.get(f"dra/{kind}", ()):
+                self._write_claim(index)
+        for index in range(len(self._objects)):
+            if index not in self._statements:
+                self._write_object(index)
+        return [self._statements[index] for index in range(len(self._objects))]
+
+    def _write_class(self, index: int) -> None:
+        try:
+            found = read_class(self._objects[index])
+        except CannotSayError as error:
+            self._write_object(index, _kept(str(error)))
+            return
+        statement = self._write_component(index, found)
+        name = str(_metadata(self._objects[index])["name"])
+        if name not in self._classes:
+            self._classes[name] = index
+            self._known_classes[name] = (statement.variable, found.named_class)
+
+    def _write_claim(self, index: int) -> None:
+        manifest = self._objects[index]
+        classes: Classes = self._known_classes
+        try:
+            found = read_claim(manifest, classes)
+        except CannotSayError as error:
+            self._write_object(index, _kept(str(error)))
+            return
+        statement = self._write_component(index, found)
+        metadata = _metadata(manifest)
+        key = (_CLAIM_FIELDS[manifest["kind"]], str(metadata["name"]))
+        here = self._claims.setdefault(str(metadata.get("namespace", "")), {})
+        if key not in here:
+            here[key] = ClaimOfProgram(statement.variable, str(statement.call.arguments[0]), found.requests)
+            self._claim_indexes[statement.variable] = index
+
+    def _write_component(self, index: int, found: ComponentCall) -> _Statement:
+        metadata = _metadata(self._objects[index])
+        uses = [self._classes[each] for each in found.uses]
+        name = self._name(index, f"dra.{found.component}", is_label=found.component != "GpuDeviceClass")
+        keywords = dict(found.keywords)
+        if "namespace" in metadata:
+            keywords["namespace"] = self._namespace(metadata["namespace"], uses)
+        if found.component != "GpuDeviceClass" or name != metadata["name"]:
+            keywords["object_name"] = metadata["name"]
+        keywords |= {key: metadata[key] for key in ("labels", "annotations") if metadata.get(key)}
+        if index in self._imported:
+            known = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
+            keywords["opts"] = Call(_OPTIONS, keywords={"import_": known})
+        call = Call(f"dra.{found.component}", [name], keywords)
+        statement = _Statement(variable=self._variable(name), call=call, uses=uses, is_component=True)
+        self._statements[index] = statement
+        return statement
+
+    def _write_object(self, index: int, remarks: tuple[Remark, ...] = (), *, variable: str = "") -> None:
+        """The object as it is, with its claims attached."""
+        manifest = self._objects[index]
+        version, kind = str(manifest["apiVersion"]), str(manifest["kind"])
+        fields = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
+        function, arguments = _function_for(version, kind, fields)
+        name = self._name(index, f"{version}:{kind}")
+        statement = _Statement(variable=variable, call=Call(function), remarks=remarks)
+        self._statements[index] = statement
+        if depth_of(fields) == depth_of(plain(fields)):
+            attaching = _Attaching(self, name, str(_metadata(manifest).get("namespace", "")), statement)
+            fields = {
+                key: attaching.code_of(value, arguments.get(argument_of(key)))
+                for key, value in fields.items()
+            }
+            if "namespace" in _metadata(manifest):
+                namespace = self._namespace(manifest["metadata"]["namespace"], statement.uses)
+                fields["metadata"] = {**fields["metadata"], "namespace": namespace}
+        else:
+            fields = {key: plain(value) for key, value in fields.items()}
+        if function == _ANY_RESOURCE:
+            token = f"kubernetes:{'' if '/' in version else 'core/'}{version}:{kind}"
+            # Of the version of the typed classes, or the engine would start a second provider.
+            opts = Call(_OPTIONS, keywords={"version": Name('version("pulumi-kubernetes")')})
+            held = {"apiVersion": version, "kind": kind, **fields}
+            statement.call = Call(function, [token, name, held], {"opts": opts})
+            return
+        keywords = {argument_of(key): value for key, value in fields.items()}
+        if function == _CUSTOM_RESOURCE:
+            keywords = {"api_version": version, "kind": kind, **keywords}
+        statement.call = Call(function, [name], keywords)
+
+    def _namespace(self, name: Any, uses: list[int]) -> Any:
+        """The namespace, of the program's own Namespace where it has it, so that the engine makes that first."""
+        index = self._namespaces.get(name) if isinstance(name, str) else None
+        if index is None:
+            return name
+        uses.append(index)
+        return Name(f'{self._statements[index].variable}.metadata["name"]')
+
+    def claims_of(self, namespace: str) -> Mapping[tuple[str, str], ClaimOfProgram]:
+        """The claims of the program that pods of a namespace can use."""
+        return self._claims.get(namespace, {})
+
+    def index_of(self, variable: str) -> int:
+        """The position of the claim that a variable holds."""
+        return self._claim_indexes[variable]
+
+    def _name(self, index: int, function: str, *, is_label: bool = False) -> str:
+        """A name of a resource that no other of its type has: the object's, with its namespace where that is not enough."""
+        metadata = _metadata(self._objects[index])
+        name = str(metadata.get("name") or metadata.get("generateName") or self._objects[index]["kind"])
+        stems = [name, f"{metadata.get('namespace', 'object')}-{name}"]
+        if is_label:
+            plain_stems = (re.sub("[^a-z0-9-]", "-", each)[: LABEL_LENGTH - 5].strip("-") for each in stems)
+        else:
+            plain_stems = (re.sub("[^A-Za-z0-9_.-]", "-", each)[:253].strip("-.") for each in stems)
+        first, second = (each or "object" for each in plain_stems)
+        for stem in (first, second, *(f"{second}-{number}" for number in range(2, len(self._objects) + 2))):
+            if (function, stem) not in self._names:
+                self._names.add((function, stem))
+                return stem
+        raise AssertionError(function)
+
+    def _variable(self, name: str) -> str:
+        stem = re.sub("[^a-z0-9]+", "_", name.lower()).strip("_") or "object"
+        stem = f"_{stem}" if stem[0].isdigit() else stem
+        number, found = 1, stem
+        while found in self._variables:
+            number += 1
+            found = f"{stem}_{number}"
+        self._variables.add(found)
+        return found
+
+    def new_variable(self, name: str) -> str:
+        """A variable that nothing else is assigned to."""
+        return self._variable(name)
+
+
+class _Attaching:
+    """Attaches the claims of the program to the pod specs of one object."""
+
+    def __init__(self, writer: _Writer, name: str, namespace: str, statement: _Statement) -> None:
+        self._writer, self._name = writer, name
+        self._claims = writer.claims_of(namespace)
+        self._statement = statement
+
+    def code_of(self, value: Any, data: TypedData | None) -> Any:
+        """The value, with its pod specs as `attach` gives them, and keys as the class of the vendor spells them.
+
+        Args:
+            value: Plain data.
+            data: Its type; None where nothing is known of its fields.
+        """
+        if isinstance(value, list):
+            return [self.code_of(each, data) for each in value]
+        if not isinstance(value, Mapping):
+            return value
+        if not is_pod_spec(value) or not uses_claims(value, self._claims):
+            return self._spelt(value, data)
+        found = attach_claims(value, self._claims)
+        if found is None:
+            self._statement.remarks += _kept("attach would give its pods claims in another order")
+            return self._spelt(value, data)
+        found = found._replace(pod=self._spelt(found.pod, data))
+        self._statement.uses += [self._writer.index_of(variable) for variable, _ in found.calls]
+        if len(found.calls) == 1:
+            return found.inline()
+        name = self._writer.new_variable(f"{self._name}_pod")
+        (_, pod), *calls = found.statements(name)
+        # A type checker takes a dict in a variable for what its annotation says.
+        typed = (
+            f"{name}: k8s.core.v1.{data.name}"
+            if data is not None and data.name == "PodSpecArgsDict"
+            else name
+        )
+        self._statement.before += [(typed, pod), *calls]
+        return Name(name)
+
+    def _spelt(self, value: Mapping[str, Any], data: TypedData | None) -> dict[str, Any]:
+        if data is None or data.is_map:
+            inner = data._replace(is_map=False) if data is not None and data.name else None
+            return {key: self.code_of(each, inner) for key, each in value.items()}
+        fields = fields_of(data)
+        result = {}
+        for key, each in value.items():
+            spelling, kind = fields.get(key, (key, None))
+            result[spelling] = self.code_of(each, kind)
+        return result
+
+
+def _function_for(
+    version: str, kind: str, fields: Mapping[str, Any]
+) -> tuple[str, Mapping[str, TypedData | None]]:
+    """The function that makes an object as it is, the class of its kind or one for any kind, and types of its arguments."""
+    known = find_class(version, kind)
+    if known is not None and {argument_of(each) for each in fields} <= known.arguments.keys():
+        return known.function, known.arguments
+    return _CUSTOM_RESOURCE if set(fields) <= {"metadata", "spec"} else _ANY_RESOURCE, {}
+
+
+def _metadata(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(manifest.get("metadata"))
+
+
+def _kept(why: str) -> tuple[Remark, ...]:
+    message = f"it is written as the object that it is: {why}"
+    return (Remark(path="", outcome="kept", code="kept-as-object", message=message),)

@@ -1,0 +1,19 @@
+"""The API servers of all minors, one at a time, which nobody acts on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from tools.cluster import Api
+from tools.cluster.api_server import api_server
+
+
+@pytest.fixture(scope="module", params=SUPPORTED_MINORS)
+def server(request: pytest.FixtureRequest, binaries: Callable[[str], Path]) -> Iterator[Api]:
+    """The API server of one supported minor after the other, with its default gates and all versions of the group."""
+    with api_server(request.param, binaries=binaries) as plane, plane.api() as api:
+        yield api

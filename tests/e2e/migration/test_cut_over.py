@@ -1,0 +1,155 @@
+"""A plan of a cut-over, carried out on the real scheduler: in each phase pods are placed as its verdict says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dra_infra.catalog import load_fleet
+from dra_infra.cutover.plan import Phase, Plan, make_plan
+from dra_infra.cutover.sides import Sides, all_on_plugin
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.target import ClusterTarget
+from tests.unit.cutover.plans import OLD_KEY, PLUGIN, deployment, migrated, quota
+from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
+
+pytestmark = pytest.mark.e2e
+
+POD, NODE, DEPLOYMENT, QUOTA = "v1/Pod", "v1/Node", "apps/v1/Deployment", "v1/ResourceQuota"
+RELEASE = ClusterTarget(kubernetes="1.37").releases[0]
+OBJECTS = [quota(64), deployment("chat", 2, 4), deployment("train", 2, 4)]
+"""Two workloads that fill four nodes of four GPUs."""
+
+
+def the_sides(*, is_served: bool) -> Sides:
+    """Four nodes on the plugin; the driver's class serves the plugin's resource, or it does not."""
+    fleet = load_fleet("t4 x 4")
+    if not is_served:
+        classes = [
+            each.changed({"spec": each.spec.changed({"extended_resource_name": None})})
+            for each in fleet.classes
+        ]
+        fleet = replace(fleet, classes=tuple(classes))
+    return all_on_plugin(fleet, PLUGIN)
+
+
+def the_plan(sides: Sides) -> Plan:
+    return make_plan(OBJECTS, migrated(OBJECTS), sides, release=RELEASE, is_late=lambda: False)
+
+
+@pytest.fixture
+def api(binaries: Callable[[str], Path]) -> Iterator[Api]:
+    with ControlPlane(binaries=binaries) as plane, NodeStandIn(plane.connection), plane.api() as api:
+        api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml"}})
+        api.wait_until("v1/ServiceAccount", "default", bool, namespace="ml")
+        yield api
+
+
+def leave_plugin(api: Api, sides: Sides, node: str, done: frozenset[str]) -> None:
+    """Drain a node, take the plugin off it, and publish its slices."""
+    api.patch(NODE, node, {"spec": {"unschedulable": True}})
+    for pod in api.list(POD, namespace="ml"):
+        if pod["spec"].get("nodeName") == node:
+            api.delete(POD, pod["metadata"]["name"], namespace="ml", grace_seconds=0, missing_ok=True)
+    after: Fleet = sides.at(done)
+    (found,) = (each for each in after.nodes if each.name == node)
+    gpus = {"nvidia.com/gpu": found.allocatable["nvidia.com/gpu"]}
+    api.patch(NODE, node, {"status": {"allocatable": gpus, "capacity": gpus}}, subresource="status")
+    for each in after.slices:
+        if each.spec.node_name == node:
+            api.create(each.to_manifest())
+    api.patch(NODE, node, {"spec": {"unschedulable": None}})
+
+
+def move(api: Api, phase: Phase) -> None:
+    """Apply the workloads of a phase as they are migrated."""
+    names = {(each.kind, each.name) for each in phase.moves}
+    templates = {name for _, name in names}
+    for each in phase.objects:
+        metadata = each["metadata"]
+        if each["kind"] == "ResourceClaimTemplate" and metadata["name"].removesuffix("-gpu") in templates:
+            api.create(each)
+    for each in phase.objects:
+        if (each["kind"], each["metadata"]["name"]) in names:
+            spec = {"template": {"spec": each["spec"]["template"]["spec"]}}
+            api.patch(DEPLOYMENT, each["metadata"]["name"], {"spec": spec}, namespace="ml")
+
+
+def has_claims(pod: dict[str, Any]) -> bool:
+    return bool(pod["spec"].get("resourceClaims"))
+
+
+def is_unschedulable(pod: dict[str, Any]) -> bool:
+    return any(
+        each["type"] == "PodScheduled" and each.get("reason") == "Unschedulable"
+        for each in pod["status"].get("conditions", [])
+    )
+
+
+def all_are_placed(phase: Phase) -> Callable[[Sequence[dict[str, Any]]], bool]:
+    """True of pods that are all there, each on a node, and in the form that the phase has them in."""
+    moved = {each.name for each in phase.migrated}
+
+    def holds(pods: Sequence[dict[str, Any]]) -> bool:
+        apps = sorted(each["metadata"]["labels"]["app"] for each in pods)
+        return apps == ["chat", "chat", "train", "train"] and all(
+            each["spec"].get("nodeName")
+            and "deletionTimestamp" not in each["metadata"]
+            and has_claims(each) == (each["metadata"]["labels"]["app"] in moved)
+            for each in pods
+        )
+
+    return holds
+
+
+def keys_of_quota(api: Api) -> dict[str, str]:
+    hard = api.get(QUOTA, "gpus", namespace="ml")["spec"]["hard"]
+    return {key: amount for key, amount in hard.items() if key != "pods"}
+
+
+def follow_hints(api: Api, phase: Phase) -> None:
+    """As the plan says, no new pod finds a node beside the old ones; then do what it says about that."""
+    api.wait_for(
+        POD, lambda pods: any(is_unschedulable(each) and has_claims(each) for each in pods), namespace="ml"
+    )
+    assert sorted(ref.name for ref in phase.stuck) == ["chat", "train"]
+    for ref, hint in phase.stuck.items():
+        assert "{maxSurge: 0, maxUnavailable: 1}" in hint
+        strategy = {"strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}
+        api.patch(DEPLOYMENT, ref.name, {"spec": strategy}, namespace="ml")
+
+
+@pytest.mark.parametrize("is_served", [False, True])
+def test_every_phase_of_a_plan_ends_with_all_pods_placed(api: Api, is_served: bool):
+    sides = the_sides(is_served=is_served)
+    plan = the_plan(sides)
+    assert plan.verdict == "always"
+    assert plan.works == (not is_served)
+    assert (plan.nodes_at_once, len(plan.phases)) == ((1, 6) if is_served else (2, 4))
+    create_fleet(api, sides.at(frozenset()).to_manifests())
+    on_dra: frozenset[str] = frozenset()
+    for phase in plan.phases:
+        if phase.kind == "prepare":
+            for each in phase.objects:
+                api.create(each)
+        for number, node in enumerate(phase.nodes, 1):
+            on_dra |= {node}
+            leave_plugin(api, sides, node, on_dra)
+            if number < plan.nodes_at_once and plan.refused:
+                # Fewer nodes at a time do not work, as the plan says: a pod finds no node.
+                api.wait_for(POD, lambda pods: any(map(is_unschedulable, pods)), namespace="ml")
+        move(api, phase)
+        if phase.stuck:
+            follow_hints(api, phase)
+        if phase.kind == "finish":
+            api.patch(QUOTA, "gpus", {"spec": {"hard": {OLD_KEY: None}}}, namespace="ml")
+        pods = api.wait_for(POD, all_are_placed(phase), namespace="ml")
+        for pod in pods:
+            if has_claims(pod) or not is_served:
+                assert (pod["spec"]["nodeName"] in on_dra) == has_claims(pod), pod["metadata"]["name"]
+        (keys,) = (each.keys for each in phase.quotas)
+        assert keys_of_quota(api) == dict(keys)

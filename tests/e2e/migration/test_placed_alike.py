@@ -1,0 +1,110 @@
+"""Pods before and after a migration, on the real scheduler: the same kinds of machines take them.
+
+Each kind of machine is there twice: with a device plugin, as the node's allocatable says, and with a DRA driver, as its slices say.
+A pod asks for one kind at a time, so that the scheduler says of each whether it takes the pod.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dra_infra.catalog import load_fleet
+from tests.unit.migration.device_plugin_cases import Case, case
+from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
+
+pytestmark = pytest.mark.e2e
+
+POD = "v1/Pod"
+TEMPLATE = "resource.k8s.io/v1/ResourceClaimTemplate"
+KINDS = ("hgx-h100", "a100-80gb", "t4")
+KIND, SIDE = "example.com/kind", "example.com/side"
+CASES = (
+    "whole-gpu",
+    "eight-gpus",
+    "product-label",
+    "memory-label",
+    "compute-labels",
+    "family-terms",
+    "count-label",
+    "two-containers",
+)
+
+
+def the_nodes() -> list[dict[str, Any]]:
+    """Every kind of machine on both sides, with the labels of GPU feature discovery on both."""
+    made: list[dict[str, Any]] = []
+    for kind in KINDS:
+        fleet = load_fleet(f"{kind} x 1")
+        gpus = str(len(fleet.slices[0].spec.devices or ()))
+        for each in fleet.to_manifests():
+            if each["kind"] != "Node":
+                made += [each] if each not in made else []
+                continue
+            driver = copy.deepcopy(each)
+            driver["metadata"]["labels"] |= {KIND: kind, SIDE: "driver", "zone": "a"}
+            plugin = copy.deepcopy(driver)
+            plugin["metadata"]["name"] = f"plugin-{kind}"
+            plugin["metadata"]["labels"] |= {SIDE: "plugin", "kubernetes.io/hostname": f"plugin-{kind}"}
+            for part in ("capacity", "allocatable"):
+                plugin["status"].setdefault(part, {})["nvidia.com/gpu"] = gpus
+            made += [driver, plugin]
+    return made
+
+
+@pytest.fixture(scope="module")
+def api(binaries: Callable[[str], Path]) -> Iterator[Api]:
+    with ControlPlane(binaries=binaries) as plane, NodeStandIn(plane.connection), plane.api() as api:
+        create_fleet(api, the_nodes())
+        api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml"}})
+        api.wait_until("v1/ServiceAccount", "default", bool, namespace="ml")
+        yield api
+
+
+def pod_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The pod that an object makes."""
+    spec = manifest["spec"] if manifest["kind"] == "Pod" else manifest["spec"]["template"]["spec"]
+    metadata = {"namespace": "ml"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": copy.deepcopy(spec)}
+
+
+def is_told(pods: list[dict[str, Any]]) -> bool:
+    return all(
+        pod["spec"].get("nodeName")
+        or any(each["type"] == "PodScheduled" for each in pod["status"].get("conditions", []))
+        for pod in pods
+    )
+
+
+def kinds_that_take(api: Api, pod: Mapping[str, Any], side: str) -> set[str]:
+    """The kinds of machines of one side that take a pod."""
+    taken: set[str] = set()
+    for kind in KINDS:
+        one = copy.deepcopy(dict(pod))
+        one["metadata"]["name"] = name = f"{side}-{kind}"
+        one["spec"]["nodeSelector"] = {**one["spec"].get("nodeSelector", {}), KIND: kind, SIDE: side}
+        api.create(one)
+        (seen,) = api.wait_for(POD, is_told, namespace="ml")
+        if seen["spec"].get("nodeName"):
+            taken.add(kind)
+        api.delete(POD, name, namespace="ml")
+        api.wait_for(POD, lambda pods: not pods, namespace="ml")
+    return taken
+
+
+@pytest.mark.parametrize("row", CASES)
+def test_the_kinds_of_machines_that_took_a_pod_take_it_after_its_migration(api: Api, row: str):
+    found: Case = case(row)
+    (was,), (done,) = found.input, found.migrate()
+    assert done.manifest is not None
+    before = kinds_that_take(api, pod_of(was), "plugin")
+    for each in done.added:
+        api.create(dict(each))
+    after = kinds_that_take(api, pod_of(done.manifest), "driver")
+    for each in done.added:
+        api.delete(TEMPLATE, each["metadata"]["name"], namespace="ml")
+    assert after == before != set()

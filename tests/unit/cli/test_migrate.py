@@ -1,0 +1,495 @@
+"""`dra-infra migrate` on files: what it says, what it writes, and what it leaves alone."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dra_infra.catalog import load_fleet
+from dra_infra.documents.yaml import read_manifests
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.process import EXIT_INTERRUPTED
+from tests.contract.documents import ROOT
+from tests.warm_commands import warm
+
+SERVE = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: serve, namespace: ml}
+spec:
+  selector: {matchLabels: {app: serve}}
+  template:
+    metadata: {labels: {app: serve}}
+    spec:
+      containers:
+      # what serves
+      - name: main
+        image: registry.example.com/serve:1  # pinned
+        resources:
+          limits:
+            nvidia.com/gpu: 1
+          requests: {cpu: "4"}
+"""
+OTHER = "# nothing of ours\napiVersion: v1\nkind: Namespace\nmetadata:   {name: ml}\n"
+
+
+def migrate(
+    folder: Path, *arguments: str, stdin: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [warm().command, "migrate", *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        cwd=folder,
+        env={**os.environ, "NO_COLOR": "1", **environment},
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "serve.yaml").write_text(SERVE)
+    (tmp_path / "other.yaml").write_text(OTHER)
+    return tmp_path
+
+
+def test_a_document_that_something_else_than_yaml_follows_is_told_and_stays(folder: Path):
+    broken = f"{SERVE}%YAML 1.1\n  nothing: at all\n"
+    (folder / "serve.yaml").write_text(broken)
+    done = migrate(folder, "--whole-gpus", "--write", "serve.yaml")
+    assert done.returncode != 0
+    assert "serve.yaml:1: document: it stays as it is" in done.stderr
+    assert "document-not-rewritten" in done.stderr
+    assert (folder / "serve.yaml").read_text() == broken
+
+
+@pytest.mark.parametrize("options", [(), ("--check",)])
+def test_a_program_among_manifests_does_not_pass_silently(folder: Path, options: tuple[str, ...]):
+    (folder / "prog").mkdir()
+    (folder / "prog" / "Pulumi.yaml").write_text("name: prog\nruntime: python\n")
+    (folder / "prog" / "__main__.py").write_text("")
+    done = migrate(folder, ".", *options)
+    assert done.returncode == 2
+    assert "prog/Pulumi.yaml:2:1: runtime: " in done.stderr
+    assert "program-not-read" in done.stderr
+
+
+def test_patches_of_a_kustomization_stay_beside_the_base_that_is_written(folder: Path):
+    patch = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: serve, namespace: ml}
+spec: {template: {spec: {containers: [{name: main, resources: {limits: {nvidia.com/gpu: 4}}}]}}}
+"""
+    kustomization = "resources: [serve.yaml]\npatches:\n- path: more.yaml\n- path: ops.yaml\n"
+    operations = "- {op: remove, path: /spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu}\n"
+    files = {"more.yaml": patch, "ops.yaml": operations, "kustomization.yaml": kustomization}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    done = migrate(folder, ".", "--whole-gpus", "--source", "manifests", "--write")
+    assert done.returncode == 1
+    assert done.stderr.count("[patch-not-rewritten]") == 2
+    assert "yaml-not-an-object" not in done.stderr
+    assert {name: (folder / name).read_text() for name in files} == files
+    assert "serve-gpu" in (folder / "serve.yaml").read_text()
+    placed = migrate(folder, ".", "--whole-gpus", "--source", "manifests", "--fleet", "hgx-h100 x 1")
+    assert "1 of 1 workload fits" in placed.stderr
+
+
+def test_no_program_is_written_of_parts_and_settings(folder: Path):
+    (folder / "kustomization.yaml").write_text("resources: [serve.yaml]\n")
+    (folder / "values.yaml").write_text("replicas: 1\n")
+    done = migrate(folder, ".", "--whole-gpus", "--source", "manifests", "--to", "components")
+    assert done.returncode == 0
+    assert "k8s.apps.v1.Deployment(" in done.stdout
+
+
+def test_files_without_any_object_are_no_migration(folder: Path):
+    (folder / "values").mkdir()
+    (folder / "values" / "values.yaml").write_text("replicas: 1\n")
+    done = migrate(folder, "values", "--check")
+    assert done.returncode == 2
+    assert "nothing-checked" in done.stderr
+
+
+def test_the_page_shows_what_is_printed(folder: Path):
+    done = migrate(folder, "serve.yaml", "--whole-gpus", "--diff")
+    shown = "$ dra-infra migrate serve.yaml --whole-gpus --diff\n" + done.stderr + done.stdout
+    page = ROOT / "docs" / "migration.md"
+    before, begin, rest = page.read_text().partition(
+        "<!-- made by: tests/unit/cli/test_migrate.py -->\n\n```console\n"
+    )
+    end = rest.index("```\n")
+    if os.environ.get("DRA_INFRA_UPDATE_GOLDEN") == "1":
+        page.write_text(f"{before}{begin}{shown}{rest[end:]}")
+    assert rest[:end] == shown, "run `make golden`, and read what it wrote"
+    assert done.returncode == 0
+
+
+def test_the_page_shows_a_plan_without_its_details(tmp_path: Path):
+    for name in ("chat", "train"):
+        text = SERVE.replace("serve", name).replace("spec:\n  sel", "spec:\n  replicas: 2\n  sel")
+        (tmp_path / f"{name}.yaml").write_text(text.replace("gpu: 1", "gpu: 8"))
+    command = '. --whole-gpus --fleet "hgx-h100 x 4" --kubernetes 1.34 --plan'
+    done = migrate(tmp_path, *shlex.split(command))
+    lines = done.stderr.splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("Plan"))
+    told = [line for line in lines[start:-1] if not line.startswith("    ")]
+    shown = "\n".join([f"$ dra-infra migrate {command}", "...", *told, ""])
+    page = ROOT / "docs" / "migration.md"
+    # The second block of the page that is made here.
+    before, begin, rest = page.read_text().rpartition(
+        "<!-- made by: tests/unit/cli/test_migrate.py -->\n\n```console\n"
+    )
+    end = rest.index("```\n")
+    if os.environ.get("DRA_INFRA_UPDATE_GOLDEN") == "1":
+        page.write_text(f"{before}{begin}{shown}{rest[end:]}")
+    assert rest[:end] == shown, "run `make golden`, and read what it wrote"
+    assert done.returncode == 0
+
+
+def test_nothing_is_written_unless_asked_for(folder: Path):
+    done = migrate(folder, ".", "--whole-gpus")
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert "nothing was written" in done.stderr
+    assert (folder / "serve.yaml").read_text() == SERVE
+
+
+def test_what_somebody_has_to_decide_ends_with_one(folder: Path):
+    done = migrate(folder, ".", "--json")
+    assert done.returncode == 1
+    (entry,) = json.loads(done.stdout)["objects"]
+    assert [each["code"] for each in entry["remarks"]] == ["plugin-not-known"]
+    assert entry["changed"] is False
+
+
+def test_a_written_file_is_kept_beside_and_migrating_again_changes_nothing(folder: Path):
+    assert migrate(folder, ".", "--whole-gpus", "--write").returncode == 0
+    assert (folder / "serve.yaml.orig").read_text() == SERVE
+    assert (folder / "other.yaml").read_text() == OTHER
+    assert not (folder / "other.yaml.orig").exists()
+    written = (folder / "serve.yaml").read_text()
+    assert "      # what serves\n" in written
+    assert "image: registry.example.com/serve:1  # pinned\n" in written
+    assert [each["kind"] for each in read_manifests(written)] == ["Deployment", "ResourceClaimTemplate"]
+    again = migrate(folder, ".", "--whole-gpus", "--write", "--check")
+    assert again.returncode == 0
+    assert "no objects migrated" in again.stderr
+    assert (folder / "serve.yaml").read_text() == written
+    assert (folder / "serve.yaml.orig").read_text() == SERVE
+
+
+class Stopping(contextlib.AbstractContextManager[Any]):
+    """A stream whose writes are somebody else's."""
+
+    def __init__(self, stream: Any, write: Any) -> None:
+        self._stream, self.write = stream, write
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+
+@pytest.mark.parametrize("step", ["open", "write", "replace"])
+@pytest.mark.parametrize("number", range(4))
+def test_an_interruption_leaves_each_file_whole_and_a_second_run_ends_the_work(
+    folder: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, number: int, step: str
+):
+    (folder / "other.yaml").write_text(SERVE.replace("serve", "chat"))
+    before = {each.name: each.read_text() for each in folder.iterdir()}
+    calls = itertools.count()
+    opened, replaced = os.fdopen, Path.replace
+
+    def open_half(descriptor: int, *arguments: Any) -> Any:
+        if step == "replace" or next(calls) != number:
+            return opened(descriptor, *arguments)
+        if step == "open":
+            os.close(descriptor)
+            raise KeyboardInterrupt
+        stream = opened(descriptor, *arguments)
+        whole = stream.write
+
+        def write_half(content: bytes) -> int:
+            whole(content[: len(content) // 2])
+            raise KeyboardInterrupt
+
+        return Stopping(stream, write_half)
+
+    def replace(file: Path, target: Path) -> Path:
+        if step == "replace" and next(calls) == number:
+            raise KeyboardInterrupt
+        return replaced(file, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dra_infra.cli.printing.os.fdopen", open_half)
+        patched.setattr(Path, "replace", replace)
+        assert command("migrate", ".", "--whole-gpus", "--write", cwd=folder).code == EXIT_INTERRUPTED
+    left = {each.name: each.read_text() for each in folder.iterdir()}
+    assert left.keys() <= {*before, *(f"{name}.orig" for name in before)}
+    assert command("migrate", ".", "--whole-gpus", "--write", cwd=folder).code == 0
+    after = {each.name: each.read_text() for each in folder.iterdir()}
+    assert after.keys() == {*before, *(f"{name}.orig" for name in before)}
+    for name, text in before.items():
+        assert after[f"{name}.orig"] == text
+        assert left[name] in (text, after[name]) != (text, text)
+        assert left.get(f"{name}.orig", text) == text
+    assert [left[name] == after[name] for name in sorted(before)].count(True) == number // 2
+
+
+def test_a_check_fails_where_anything_is_left(folder: Path):
+    assert migrate(folder, ".", "--whole-gpus", "--check").returncode == 1
+    assert migrate(folder, "other.yaml", "--whole-gpus", "--check").returncode == 0
+
+
+def test_another_folder_gets_the_changed_files_and_no_path_leads_out_of_it(folder: Path):
+    below = folder / "a" / "b"
+    below.mkdir(parents=True)
+    done = migrate(below, "../../serve.yaml", str(folder / "other.yaml"), "--whole-gpus", "--output", "new")
+    assert done.returncode == 0
+    assert [each.relative_to(below).as_posix() for each in below.rglob("*") if each.is_file()] == [
+        "new/serve.yaml"
+    ]
+    assert (folder / "serve.yaml").read_text() == SERVE
+
+
+def test_a_link_is_replaced_and_what_it_leads_to_stays(folder: Path):
+    outside = folder / "outside"
+    outside.write_text(SERVE)
+    inside = folder / "inside"
+    inside.mkdir()
+    (inside / "link.yaml").symlink_to(outside)
+    assert migrate(folder, "inside", "--whole-gpus", "--write").returncode == 0
+    assert outside.read_text() == SERVE
+    assert not (inside / "link.yaml").is_symlink()
+
+
+def test_standard_input_comes_out_migrated_and_the_report_beside_it(folder: Path):
+    done = migrate(folder, "-", "--whole-gpus", stdin=OTHER + "---\n" + SERVE)
+    assert done.returncode == 0
+    assert done.stdout.startswith(OTHER)
+    assert [each["kind"] for each in read_manifests(done.stdout)] == [
+        "Namespace",
+        "Deployment",
+        "ResourceClaimTemplate",
+    ]
+    assert "1 object migrated" in done.stderr
+
+
+def test_standard_input_without_devices_comes_out_as_it_is(folder: Path):
+    assert migrate(folder, "-", "--whole-gpus", stdin=OTHER).stdout == OTHER
+
+
+def test_the_bridge_adds_a_class_and_changes_no_pod(folder: Path):
+    done = migrate(folder, "serve.yaml", "--whole-gpus", "--to", "bridge", "--output", "new")
+    assert done.returncode == 0
+    deployment, made = read_manifests((folder / "new" / "serve.yaml").read_text())
+    assert deployment == read_manifests(SERVE)[0]
+    assert (made["kind"], made["spec"]["extendedResourceName"]) == ("DeviceClass", "nvidia.com/gpu")
+
+
+OLD = """\
+# ours
+apiVersion: resource.k8s.io/v1alpha3
+kind: ResourceClaim
+metadata: {name: two}
+spec:
+  devices:
+    requests:
+    - name: gpus
+      deviceClassName: gpu.nvidia.com
+      count: 2
+---
+apiVersion: resource.k8s.io/v1alpha2
+kind: PodSchedulingContext
+metadata: {name: p}
+---
+"""
+
+
+def test_old_dra_is_written_anew_where_it_differs_and_what_is_obsolete_goes(folder: Path):
+    done = migrate(folder, "-", stdin=OLD + OTHER)
+    assert done.returncode == 0
+    assert done.stdout == (
+        OLD.partition("---")[0]
+        .replace("v1alpha3", "v1")
+        .replace("      deviceClassName", "      exactly:\n        deviceClassName")
+        .replace("      count", "        count")
+        + f"---\n{OTHER}"
+    )
+    assert "  changed: the scheduler of today" in done.stderr
+
+
+@pytest.mark.parametrize("minor", SUPPORTED_MINORS)
+def test_old_dra_is_of_v1_on_every_minor_whose_servers_take_it(folder: Path, minor: str):
+    old = "apiVersion: resource.k8s.io/v1beta1\nkind: ResourceClaim\nmetadata: {name: a, namespace: ml}\n"
+    spec = "spec: {devices: {requests: [{name: gpu, deviceClassName: gpu.nvidia.com}]}}\n"
+    done = migrate(folder, "-", "--kubernetes", minor, stdin=old + spec)
+    assert done.returncode == 0
+    (written,) = read_manifests(done.stdout)
+    assert written["apiVersion"] == "resource.k8s.io/v1"
+    assert f"on Kubernetes {minor}" not in done.stderr
+
+
+def test_a_fleet_says_where_the_result_fits_and_fails_where_it_does_not(folder: Path):
+    done = migrate(folder, "serve.yaml", "--whole-gpus", "--fleet", "t4 x 1")
+    assert done.returncode == 0
+    assert "1 workload fits on t4 x 1" in done.stderr
+    (folder / "serve.yaml").write_text(SERVE.replace("nvidia.com/gpu: 1", "nvidia.com/gpu: 8"))
+    refused = migrate(folder, "serve.yaml", "--whole-gpus", "--fleet", "t4 x 1", "--json")
+    assert refused.returncode == 1
+    assert any("0 of 1 workload" in each for each in json.loads(refused.stdout)["notes"])
+
+
+def test_anchors_of_limits_are_no_obstacle(folder: Path):
+    shared = SERVE.replace("limits:\n", "limits: &limits\n").replace(
+        'requests: {cpu: "4"}', "requests: *limits"
+    )
+    (folder / "serve.yaml").write_text(shared)
+    assert migrate(folder, "serve.yaml", "--whole-gpus", "--write").returncode == 0
+    assert "# what serves" in (folder / "serve.yaml").read_text()
+
+
+def test_lines_of_windows_stay_so(folder: Path):
+    (folder / "serve.yaml").write_bytes(SERVE.replace("\n", "\r\n").encode())
+    assert migrate(folder, "serve.yaml", "--whole-gpus", "--write").returncode == 0
+    written = (folder / "serve.yaml").read_bytes()
+    assert written.count(b"\n") == written.count(b"\r\n")
+
+
+def test_a_file_that_is_no_yaml_is_told_and_stays(folder: Path):
+    (folder / "broken.yaml").write_text("{{ if .Values.x }}\n")
+    done = migrate(folder, ".", "--whole-gpus", "--write")
+    assert done.returncode == 1
+    assert "[yaml-syntax]" in done.stderr
+    assert (folder / "broken.yaml").read_text() == "{{ if .Values.x }}\n"
+
+
+def test_a_config_map_holds_the_configuration(folder: Path):
+    (folder / "plugin.yaml").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plugin}\n"
+        "data:\n  config.yaml: |\n    version: v1\n    sharing: {mps: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}\n"
+    )
+    done = migrate(folder, "serve.yaml", "--plugin-config", "plugin.yaml", "--json")
+    assert [each["code"] for each in json.loads(done.stdout)["objects"][0]["remarks"]] == ["mps-replicas"]
+
+
+def test_a_snapshot_says_which_configuration_its_nodes_have(folder: Path):
+    configs = {"a": "version: v1", "b": "version: v1\nflags: {migStrategy: single}"}
+    (folder / "values.yaml").write_text(json.dumps({"config": {"map": configs}}))
+    labels = {
+        "nvidia.com/device-plugin.config": "b",
+        "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb",
+    }
+    status = {"allocatable": {"cpu": "64", "memory": "512Gi", "pods": "110"}}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": labels}, "status": status}
+    (folder / "cluster.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}))
+    arguments = ("serve.yaml", "--plugin-config", "values.yaml", "--json")
+    done = migrate(folder, *arguments, "--snapshot", "cluster.yaml")
+    assert "ResourceClaimTemplate ml/serve-mig" in json.loads(done.stdout)["objects"][0]["added"]
+    refused = migrate(folder, *arguments)
+    assert "[plugin-config-malformed]" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-", "--write"),
+        (".", "--write", "--output", "new"),
+        (".", "--whole-gpus", "--plugin-config", "plugin.yaml"),
+        (".", "--kubernetes", "1.2"),
+        (".", "--driver", "9"),
+    ],
+)
+def test_options_that_exclude_each_other_or_are_none_end_with_two(folder: Path, arguments: tuple[str, ...]):
+    assert migrate(folder, *arguments).returncode == 2
+
+
+def test_a_path_that_is_not_there_ends_with_two(folder: Path):
+    assert migrate(folder, "nowhere.yaml", "--whole-gpus").returncode == 2
+
+
+def test_values_of_a_chart_keep_their_comments_and_migrating_again_changes_nothing(folder: Path):
+    values = folder / "values.yaml"
+    values.write_text("# how we serve\nollama:\n  gpu:\n    enabled: true  # at last\n    number: 2\n")
+    done = migrate(folder, "values.yaml", "--whole-gpus", "--write")
+    assert done.returncode == 0
+    assert "values.yaml:1:1: values of a chart\n" in done.stderr
+    assert "[values-to-claims]" in done.stderr
+    after = (
+        "# how we serve\nollama:\n  gpu:\n    enabled: true  # at last\n    number: 2\n    draEnabled: true\n"
+    )
+    assert values.read_text() == after
+    assert migrate(folder, "values.yaml", "--whole-gpus", "--write", "--check").returncode == 0
+    assert values.read_text() == after
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_names_of_strangers_are_no_marks_of_the_report(folder: Path, form: str):
+    (folder / "serve.yaml").write_text(SERVE.replace("name: serve", 'name: "<b>|x`"'))
+    done = migrate(folder, "serve.yaml", "--format", form)
+    assert "<b>" not in done.stdout
+    assert "plugin-not-known" in done.stdout or "nothing here says which" in done.stdout
+
+
+def test_a_plan_is_behind_the_report_in_every_form(folder: Path):
+    arguments = ("serve.yaml", "--whole-gpus", "--fleet", "t4 x 2", "--kubernetes", "1.34", "--plan")
+    text = migrate(folder, *arguments)
+    assert text.returncode == 0
+    assert "Plan of the cut-over: nodes leave the plugin in 2 groups, at most 1 node at a time" in text.stderr
+    assert "t4-0 leaves the plugin; Deployment ml/serve moves" in text.stderr
+    assert "      $ kubectl cordon t4-0\n" in text.stderr
+    data = json.loads(migrate(folder, *arguments, "--json").stdout)["plan"]
+    assert (data["verdict"], data["works"], data["nodes_at_once"]) == ("always", True, 1)
+    assert [each["kind"] for each in data["phases"]] == ["prepare", "move", "move", "finish"]
+    assert data["phases"][1]["joint"]["verdict"] == "always"
+    shown = migrate(folder, *arguments, "--format", "markdown").stdout
+    assert "### ✓ 1. t4-0 leaves the plugin; Deployment ml/serve moves\n" in shown
+    page = migrate(folder, *arguments, "--format", "html").stdout
+    assert "<pre>Plan of the cut-over: " in page
+    assert page.endswith("</pre>\n</html>\n")
+
+
+def test_a_plan_that_cannot_work_fails(folder: Path):
+    (folder / "serve.yaml").write_text(SERVE.replace("nvidia.com/gpu: 1", "nvidia.com/gpu: 9"))
+    done = migrate(folder, "serve.yaml", "--whole-gpus", "--fleet", "t4 x 1", "--plan")
+    assert done.returncode == 1
+    assert "Plan of the cut-over: nodes leave the plugin in no groups; it does not work" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("--fleet", "t4 x 1", "--to", "bridge")])
+def test_a_plan_needs_nodes_and_claims(folder: Path, arguments: tuple[str, ...]):
+    done = migrate(folder, "serve.yaml", "--whole-gpus", *arguments, "--plan")
+    assert done.returncode == 2
+    assert "--plan" in done.stderr
+
+
+def test_a_snapshot_is_planned_from_where_its_nodes_are(folder: Path):
+    fleet = load_fleet("hgx-h100 x 2")
+    nodes = [each for each in fleet.to_manifests() if each["kind"] == "Node"]
+    for node in nodes:
+        node["status"]["allocatable"]["nvidia.com/gpu"] = "8"
+    snapshot = folder / "cluster.yaml"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+    arguments = ("serve.yaml", "--snapshot", "cluster.yaml", "--kubernetes", "1.34", "--plan")
+    done = migrate(folder, *arguments)
+    assert done.returncode == 0
+    assert "2 of the nodes, such as hgx-h100-0, are taken to publish what hgx-h100 does" in done.stderr
+    nodes += [each for each in fleet.to_manifests() if each["kind"] != "Node"]
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+    twice = migrate(folder, *arguments)
+    assert twice.returncode == 1
+    assert "Node hgx-h100-0: the device plugin gives out nvidia.com/gpu: 8" in twice.stderr
+    assert "device-plugin-beside-dra" in twice.stderr

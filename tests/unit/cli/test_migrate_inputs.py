@@ -1,0 +1,163 @@
+"""`dra-infra migrate` on programs and kustomizations, whose objects stand in no file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dra_infra.documents.yaml import read_manifests
+from dra_infra.program.synth import synth
+from tests.unit.cli.test_migrate import SERVE, migrate
+
+PROGRAM = """\
+import pulumi_kubernetes as k8s
+
+k8s.apps.v1.Deployment(
+    "serve",
+    metadata={"name": "serve", "namespace": "ml"},
+    spec={
+        "selector": {"matchLabels": {"app": "serve"}},
+        "template": {
+            "metadata": {"labels": {"app": "serve"}},
+            "spec": {"containers": [{"name": "main", "image": "x:1", "resources": {"limits": {"nvidia.com/gpu": "2"}}}]},
+        },
+    },
+)
+k8s.core.v1.ConfigMap("settings", metadata={"name": "settings", "namespace": "ml"}, data={"a": "b"})
+"""
+BUILT = """#!/bin/sh
+while IFS= read -r line; do echo "$line"; done < built.txt
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "prog").mkdir()
+    (tmp_path / "prog" / "Pulumi.yaml").write_text("name: prog\nruntime: python\n")
+    (tmp_path / "prog" / "__main__.py").write_text(PROGRAM)
+    (tmp_path / "over").mkdir()
+    (tmp_path / "over" / "kustomization.yaml").write_text("resources: [serve.yaml]\n")
+    (tmp_path / "over" / "serve.yaml").write_text(SERVE)
+    (tmp_path / "over" / "built.txt").write_text(SERVE.replace("serve", "built"))
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "kubectl").write_text(BUILT)
+    (tmp_path / "tools" / "kubectl").chmod(0o755)
+    return tmp_path
+
+
+@pytest.fixture
+def path(folder: Path) -> str:
+    return f"{folder / 'tools'}{os.pathsep}{os.environ['PATH']}"
+
+
+def test_objects_of_a_program_are_named_by_its_lines_and_written_to_another_folder(folder: Path):
+    done = migrate(folder, "prog", "--whole-gpus", "--output", "out")
+    assert done.returncode == 0
+    assert "prog/__main__.py:3: Deployment ml/serve\n" in done.stderr
+    assert "[resource-to-claim]" in done.stderr
+    assert "wrote out/prog/objects.yaml\n" in done.stderr
+    written = read_manifests((folder / "out" / "prog" / "objects.yaml").read_text())
+    assert [each["kind"] for each in written] == ["ConfigMap", "Deployment", "ResourceClaimTemplate"]
+    assert migrate(folder, "out", "--whole-gpus", "--check").returncode == 0
+    assert (folder / "prog" / "__main__.py").read_text() == PROGRAM
+
+
+def test_objects_of_a_program_become_components(folder: Path):
+    done = migrate(folder, "prog", "--whole-gpus", "--to", "components", "--output", "new")
+    assert done.returncode == 0
+    made = [each.manifest["kind"] for each in synth(folder / "new").objects]
+    assert sorted(made) == ["ConfigMap", "Deployment", "ResourceClaimTemplate"]
+
+
+def test_a_program_is_no_gate_that_is_open(folder: Path):
+    assert migrate(folder, "prog", "--whole-gpus", "--check").returncode == 1
+    assert "nothing was written; add --output FOLDER" in migrate(folder, "prog", "--whole-gpus").stderr
+
+
+def test_problems_of_a_program_stand_at_its_lines_and_fail(folder: Path):
+    with (folder / "prog" / "__main__.py").open("a") as program:
+        program.write('import dra_infra as dra\n\ndra.GpuClaimTemplate("wrong", count=-1)\n')
+    done = migrate(folder, "prog", "--whole-gpus")
+    assert done.returncode == 1
+    assert 'prog/__main__.py:17: GpuClaimTemplate("wrong").count: ' in done.stderr
+    assert "count-below-one" in done.stderr
+
+
+def test_a_program_that_fails_is_no_success(folder: Path):
+    (folder / "prog" / "__main__.py").write_text("1 / 0\n")
+    done = migrate(folder, "prog", "--check")
+    assert done.returncode == 2
+    assert "ZeroDivisionError" in done.stderr
+
+
+def test_settings_and_stacks_reach_the_program(folder: Path):
+    read = 'import pulumi\n\nassert pulumi.Config().get("team") == "ml" and pulumi.get_stack() == "prod"\n'
+    (folder / "prog" / "__main__.py").write_text(read + PROGRAM)
+    assert migrate(folder, "prog", "--whole-gpus").returncode == 2
+    done = migrate(folder, "prog", "--whole-gpus", "--stack", "prod", "--config", "team=ml")
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("name", ["prog", "over"])
+def test_what_is_made_cannot_be_changed_in_place(folder: Path, name: str):
+    done = migrate(folder, "over/serve.yaml", name, "--whole-gpus", "--write")
+    assert done.returncode == 2
+    assert f"what {name} makes stands in no file that could be changed; take --output FOLDER" in done.stderr
+    assert ("--source manifests" in done.stderr) == (name == "over")
+    assert (folder / "over" / "serve.yaml").read_text() == SERVE
+
+
+def test_a_kustomization_is_migrated_as_it_is_built(folder: Path, path: str):
+    done = migrate(folder, "over", "--whole-gpus", "--diff", PATH=path)
+    assert done.returncode == 0
+    assert "over: Deployment ml/built\n" in done.stderr
+    assert "--- a/over/objects.yaml\n" in done.stdout
+    assert "resourceClaimTemplateName: built-gpu\n" in done.stdout
+
+
+def test_files_of_a_kustomization_are_changed_where_the_user_says_manifests(folder: Path, path: str):
+    done = migrate(folder, "over", "--whole-gpus", "--source", "manifests", "--write", PATH=path)
+    assert done.returncode == 0
+    assert "serve-gpu" in (folder / "over" / "serve.yaml").read_text()
+
+
+def test_a_chart_is_to_be_rendered_first(folder: Path):
+    (folder / "chart").mkdir()
+    (folder / "chart" / "Chart.yaml").write_text("name: chart\n")
+    done = migrate(folder, "chart")
+    assert done.returncode == 2
+    assert "no-project" in done.stderr
+    assert "helm template" in done.stderr
+
+
+def test_a_folder_of_manifests_below_a_program_is_read_as_manifests(folder: Path):
+    (folder / "prog" / "manifests" / "team").mkdir(parents=True)
+    (folder / "prog" / "manifests" / "team" / "serve.yaml").write_text(SERVE)
+    done = migrate(folder, "prog/manifests", "--whole-gpus", "--write")
+    assert done.returncode == 0
+    assert "wrote prog/manifests/team/serve.yaml\n" in done.stderr
+
+
+def test_a_list_of_a_cluster_comes_out_as_its_owners_alone(folder: Path):
+    def item(kind: str, name: str, owner: str) -> str:
+        lines = SERVE.replace("kind: Deployment", f"kind: {kind}").replace("name: serve,", f"name: {name},")
+        metadata = f"namespace: ml, uid: u-{name}, resourceVersion: '7'{owner}}}"
+        lines = lines.replace("namespace: ml}", metadata, 1)
+        return "- " + "\n  ".join(lines.splitlines()) + "\n"
+
+    owner = ", ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: serve, uid: u-serve, controller: true}]"
+    cluster = "apiVersion: v1\nkind: List\nitems:\n" + item("ReplicaSet", "serve-1", owner)
+    cluster += item("Deployment", "serve", "")
+    done = migrate(folder, "-", "--whole-gpus", stdin=cluster)
+    assert done.returncode == 0
+    assert done.stderr.count("[owned-object]") == 1
+    written = read_manifests(done.stdout)
+    assert [each["kind"] for each in written] == ["Deployment", "ResourceClaimTemplate"]
+    assert written[0]["metadata"] == {"name": "serve", "namespace": "ml"}
+    plan = ("--fleet", "hgx-h100 x 2", "--plan", "--kubernetes", "1.34")
+    assert (
+        "ReplicaSet"
+        not in migrate(folder, "-", "--whole-gpus", *plan, stdin=cluster).stderr.partition("Plan of")[2]
+    )

@@ -1,0 +1,179 @@
+"""`dra-infra migrate --to components`: the folder that it writes, what it prints, and when it writes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dra_infra.documents.yaml import read_manifests
+from dra_infra.program.synth import synth
+from tests.contract.documents import ROOT
+from tests.unit.cli.test_migrate import OTHER, SERVE, migrate
+from tests.unit.program_writing.program_cases import sorted_objects
+
+PLAIN = ("--whole-gpus", "serve.yaml", "other.yaml")
+PROGRAM = (*PLAIN, "--to", "components", "--output", "infra")
+FILES = {"Pulumi.yaml", "requirements.txt", ".gitignore", "__main__.py"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "serve.yaml").write_text(SERVE)
+    (tmp_path / "other.yaml").write_text(OTHER)
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {each.name: each.read_bytes() for each in folder.iterdir()}
+
+
+def test_the_project_makes_what_the_plain_migration_writes(folder: Path):
+    done = migrate(folder, *PROGRAM)
+    assert done.returncode == 0
+    assert "the program makes 1 component, and 2 objects as they are\n" in done.stderr
+    assert "wrote infra/__main__.py\n" in done.stderr
+    assert contents(folder / "infra").keys() == FILES
+    assert migrate(folder, *PLAIN, "--output", "claims").returncode == 0
+    written = [*read_manifests((folder / "claims" / "serve.yaml").read_text()), *read_manifests(OTHER)]
+    made = [each.manifest for each in synth(folder / "infra").objects]
+    assert sorted_objects(made) == sorted_objects(written)
+    assert len(made) == 3
+
+
+def test_what_the_program_makes_as_yaml_is_the_same_program_again(folder: Path):
+    from dra_infra.documents import yaml
+
+    assert migrate(folder, *PROGRAM).returncode == 0
+    made = [each.manifest for each in synth(folder / "infra").objects]
+    (folder / "back.yaml").write_text(yaml.write_manifests(made))
+    assert migrate(folder, "back.yaml", "--to", "components", "--output", "again").returncode == 0
+    assert sorted_objects([each.manifest for each in synth(folder / "again").objects]) == sorted_objects(made)
+
+
+def test_a_file_that_is_no_object_is_told_and_not_in_the_program(folder: Path):
+    (folder / "values.yaml").write_text("ollama: {gpu: {enabled: true}}\n")
+    done = migrate(folder, *PROGRAM, "values.yaml")
+    assert done.returncode == 0
+    assert "1 document without apiVersion and kind is not in it\n" in done.stderr
+    assert len(synth(folder / "infra").objects) == 3
+
+
+def test_a_second_run_changes_nothing(folder: Path):
+    assert migrate(folder, *PROGRAM).returncode == 0
+    first = contents(folder / "infra")
+    done = migrate(folder, *PROGRAM)
+    assert done.returncode == 0
+    assert "all of it is there already; nothing was written\n" in done.stderr
+    assert contents(folder / "infra") == first
+
+
+def test_a_file_that_somebody_changed_is_never_replaced(folder: Path):
+    (folder / "infra").mkdir()
+    (folder / "infra" / "Pulumi.yaml").write_text("name: mine\n")
+    done = migrate(folder, *PROGRAM)
+    assert done.returncode == 2
+    assert "files-differ" in done.stderr
+    assert "--force" not in done.stderr
+    assert contents(folder / "infra") == {"Pulumi.yaml": b"name: mine\n"}
+
+
+def test_what_cannot_be_read_leaves_no_folder_behind(folder: Path):
+    (folder / "other.yaml").write_text("a: [\n")
+    done = migrate(folder, *PROGRAM)
+    assert done.returncode != 0
+    assert "no program was written, for it would lack objects\n" in done.stderr
+    assert not (folder / "infra").exists()
+
+
+def test_what_pulumi_would_change_leaves_no_folder_behind(folder: Path):
+    (folder / "other.yaml").write_text(
+        f"apiVersion: example.com/v1\nkind: Big\nmetadata: {{name: b}}\nspec: {{n: {2**53 + 1}}}\n"
+    )
+    done = migrate(folder, *PROGRAM)
+    assert done.returncode == 1
+    assert "Big b: Pulumi would make another object of it [not-in-program]\n" in done.stderr
+    assert not (folder / "infra").exists()
+
+
+@pytest.mark.parametrize("option", ["--write", "--diff"])
+def test_a_program_goes_to_a_folder_only(folder: Path, option: str):
+    done = migrate(folder, "--whole-gpus", "serve.yaml", "--to", "components", option)
+    assert done.returncode == 2
+    assert "a program is new, and goes to a folder" in done.stderr
+
+
+def test_what_stays_an_object_is_told_in_every_form(folder: Path):
+    (folder / "class.yaml").write_text(
+        "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: all}\nspec: {}\n"
+    )
+    done = migrate(folder, "class.yaml", "--to", "components", "--format", "json")
+    (row,) = json.loads(done.stdout)["objects"]
+    assert [(each["code"], each["outcome"]) for each in row["remarks"]] == [("kept-as-object", "kept")]
+    assert done.returncode == 0
+
+
+def test_the_page_shows_what_is_printed(folder: Path):
+    done = migrate(folder, "serve.yaml", "--whole-gpus", "--to", "components")
+    shown = "$ dra-infra migrate serve.yaml --whole-gpus --to components\n" + done.stdout
+    page = ROOT / "docs" / "migration.md"
+    before, begin, rest = page.read_text().partition(
+        "<!-- made by: tests/unit/cli/test_migrate_program.py -->\n\n```console\n"
+    )
+    end = rest.index("```\n")
+    if os.environ.get("DRA_INFRA_UPDATE_GOLDEN") == "1":
+        page.write_text(f"{before}{begin}{shown}{rest[end:]}")
+    assert rest[:end] == shown, "run `make golden`, and read what it wrote"
+
+
+def test_what_has_no_kind_is_told_and_no_program_is_written(folder: Path):
+    (folder / "serve.yaml").write_text("apiVersion: v1\nmetadata: {name: odd}\n")
+    done = migrate(folder, *PROGRAM)
+    assert done.returncode == 1
+    assert "not-in-program" in done.stderr
+    assert not (folder / "infra").exists()
+
+
+THERE = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: large, uid: u1}
+spec:
+  selectors:
+    - cel:
+        expression: device.driver == "gpu.nvidia.com" && has(device.attributes["gpu.nvidia.com"].type)
+          && device.attributes["gpu.nvidia.com"].type == "gpu"
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: serve-gpu, namespace: ml, uid: u2}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, allocationMode: ExactCount, count: 1}}]}}}
+"""
+
+
+def program_beside(folder: Path, there: str) -> subprocess.CompletedProcess[str]:
+    (folder / "cluster.yaml").write_text(there)
+    (folder / "other.yaml").write_text(THERE.partition("---")[0].replace(", uid: u1", ""))
+    return migrate(folder, *PLAIN, "--to", "components", "--snapshot", "cluster.yaml", "--output", "infra")
+
+
+def test_components_take_over_what_the_cluster_has_as_it_is(folder: Path):
+    done = program_beside(folder, THERE)
+    assert done.returncode == 0
+    text = (folder / "infra" / "__main__.py").read_text()
+    assert "import pulumi\n" in text
+    assert 'opts=pulumi.ResourceOptions(import_="ml/serve-gpu")' in text
+    assert 'opts=pulumi.ResourceOptions(import_="large")' in text
+    assert "with another spec" not in done.stderr
+
+
+@pytest.mark.parametrize("was", ["count: 1", "name: serve-gpu"])
+def test_what_the_cluster_has_not_as_it_is_is_not_taken_over(folder: Path, was: str):
+    done = program_beside(folder, THERE.replace(was, f"{was}2").replace("large", "small"))
+    assert done.returncode == 0
+    assert "pulumi.ResourceOptions" not in (folder / "infra" / "__main__.py").read_text()
+    told = "ResourceClaimTemplate ml/serve-gpu is in the cluster with another spec"
+    assert (told in done.stderr) == (was == "count: 1")

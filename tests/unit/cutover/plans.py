@@ -1,0 +1,90 @@
+"""Small clusters and workloads for plans of a cut-over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dra_infra.catalog import load_fleet
+from dra_infra.cutover.plan import Phase, Plan, make_plan
+from dra_infra.cutover.sides import Sides, all_on_plugin
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.migration.device_plugin import DevicePlugin
+from dra_infra.migration.estate import migrate_objects
+from dra_infra.migration.needs import Settings
+from dra_infra.migration.outcomes import Migrated
+from dra_infra.target import ClusterTarget
+
+PLUGIN = DevicePlugin()
+DEVICES = "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"
+OLD_KEY = "requests.nvidia.com/gpu"
+
+
+def deployment(name: str, pods: int, gpus: int, *, namespace: str = "ml", **spec: Any) -> dict[str, Any]:
+    resources = {"limits": {"nvidia.com/gpu": gpus}}
+    container = {"name": "main", "image": "registry.example.com/main:1", "resources": resources}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "replicas": pods,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [container], **spec},
+            },
+        },
+    }
+
+
+def job(name: str, pods: int, gpus: int) -> dict[str, Any]:
+    spec = deployment(name, pods, gpus)["spec"]["template"]["spec"]
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "ml"},
+        "spec": {
+            "parallelism": pods,
+            "completions": pods,
+            "template": {"spec": {**spec, "restartPolicy": "Never"}},
+        },
+    }
+
+
+def quota(number: int) -> dict[str, Any]:
+    hard = {OLD_KEY: str(number), "pods": "100"}
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "gpus", "namespace": "ml"},
+        "spec": {"hard": hard},
+    }
+
+
+def migrated(objects: Sequence[Mapping[str, Any]]) -> list[Migrated]:
+    return migrate_objects(objects, Settings(plugin=PLUGIN, no_shares="there are none"))
+
+
+def plan(
+    objects: Sequence[Mapping[str, Any]], fleet: str | Fleet | Sides, kubernetes: str = "1.34", **more: Any
+) -> Plan:
+    found = load_fleet(fleet, kubernetes=kubernetes) if isinstance(fleet, str) else fleet
+    sides = all_on_plugin(found, PLUGIN) if isinstance(found, Fleet) else found
+    return make_plan(
+        objects,
+        migrated(objects),
+        sides,
+        release=ClusterTarget(kubernetes=kubernetes).releases[-1],
+        is_late=lambda: False,
+        **more,
+    )
+
+
+def moves(found: Plan) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The nodes and workloads of each phase between the first and the last."""
+    return [(each.nodes, tuple(map(str, each.moves))) for each in found.phases if each.kind == "move"]
+
+
+def last(found: Plan) -> Phase:
+    return found.phases[-1]

@@ -1,0 +1,252 @@
+"""Plans of a cut-over on clusters made by hand: which nodes go at once, which workloads with them, and what never works."""
+
+from __future__ import annotations
+
+import itertools
+from random import Random
+from typing import Any
+
+import pytest
+
+from dra_infra.advice.objects import reference_to
+from dra_infra.catalog import load_fleet
+from dra_infra.cutover.estate import asks_plugin
+from dra_infra.cutover.plan import Plan, make_plan
+from dra_infra.cutover.sides import all_on_plugin
+from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.target import ClusterTarget
+from tests.unit.cutover.plans import (
+    DEVICES,
+    OLD_KEY,
+    PLUGIN,
+    deployment,
+    job,
+    last,
+    migrated,
+    moves,
+    plan,
+    quota,
+)
+
+
+def test_a_cluster_with_a_free_node_moves_node_by_node():
+    found = plan([deployment("a", 1, 8), deployment("b", 1, 8)], "hgx-h100 x 3")
+    assert moves(found) == [
+        (("hgx-h100-0",), ("Deployment ml/a",)),
+        (("hgx-h100-1",), ("Deployment ml/b",)),
+        (("hgx-h100-2",), ()),
+    ]
+    assert found.verdict == "always"
+    assert found.works
+    assert found.refused == ()
+
+
+def test_a_workload_on_two_full_nodes_moves_with_two_nodes_at_once():
+    found = plan([deployment("a", 2, 8), deployment("b", 2, 8)], "hgx-h100 x 4")
+    assert moves(found) == [
+        (("hgx-h100-0", "hgx-h100-1"), ("Deployment ml/a",)),
+        (("hgx-h100-2", "hgx-h100-3"), ("Deployment ml/b",)),
+    ]
+    assert found.nodes_at_once == 2
+    (refused,) = found.refused
+    assert refused.startswith("1 node at a time does not work: never fit at once: 32 nvidia.com/gpu asked")
+
+
+def test_a_workload_on_all_nodes_moves_with_all_of_them():
+    found = plan([deployment("a", 3, 8)], "hgx-h100 x 3")
+    assert moves(found) == [(("hgx-h100-0", "hgx-h100-1", "hgx-h100-2"), ("Deployment ml/a",))]
+    assert len(found.refused) == 2
+    assert all("Deployment ml/a" in each for each in found.refused)
+
+
+def test_what_does_not_fit_in_the_end_has_no_phases_and_names_the_workload():
+    found = plan([deployment("a", 1, 8), deployment("wide", 1, 9)], "hgx-h100 x 2")
+    assert moves(found) == []
+    assert [each.joint.verdict for each in found.phases] == ["never", "never"]
+    assert "Deployment ml/wide" in str(last(found).joint)
+    assert found.verdict == "never"
+    assert not found.works
+
+
+def test_a_workload_that_is_not_migrated_keeps_the_plugin_for_ever():
+    texts = deployment("texts", 1, 1)
+    texts["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = "${GPUS}"
+    found = plan([deployment("a", 1, 8), texts], "hgx-h100 x 2")
+    assert last(found).joint.verdict == "never"
+    assert last(found).joint.reasons[0].startswith("Deployment ml/texts still asks the plugin: ")
+    assert "Deployment ml/texts" in map(str, last(found).unmigrated)
+    assert not found.works
+
+
+def test_a_workload_that_no_node_lets_in_never_fits_in_the_end():
+    nowhere = deployment("nowhere", 1, 1, nodeSelector={"pool": "there-is-none"})
+    found = plan([deployment("a", 1, 8), nowhere], "hgx-h100 x 2")
+    assert last(found).joint.verdict == "never"
+    assert "Deployment ml/nowhere" in str(last(found).joint)
+    assert not found.works
+
+
+def test_pods_wait_while_their_nodes_are_away():
+    found = plan([deployment("a", 1, 8), deployment("b", 1, 8)], "hgx-h100 x 2")
+    first = found.phases[1]
+    assert first.meanwhile is not None
+    assert first.meanwhile.verdict == "never"
+    free = plan([deployment("a", 1, 8)], "hgx-h100 x 3").phases[1].meanwhile
+    assert free is not None
+    assert free.verdict == "always"
+
+
+def test_a_class_that_serves_the_resource_lets_nodes_go_before_workloads():
+    found = plan([deployment("a", 2, 8), deployment("b", 2, 8)], "hgx-h100 x 4", kubernetes="1.37")
+    assert [nodes for nodes, _ in moves(found)] == [(f"hgx-h100-{number}",) for number in range(4)]
+    assert moves(found)[-1][1] == ("Deployment ml/a", "Deployment ml/b")
+    assert found.verdict == "always"
+    assert found.notes[0].startswith("gpu.nvidia.com serves nvidia.com/gpu by DRA")
+
+
+def test_a_rollout_that_waits_for_ever_on_a_full_cluster_is_told_with_what_to_do():
+    full = plan([deployment("a", 2, 8), deployment("b", 2, 8)], "hgx-h100 x 4", kubernetes="1.37")
+    phase = full.phases[-2]
+    assert sorted(map(str, phase.stuck)) == ["Deployment ml/a", "Deployment ml/b"]
+    assert all("{maxSurge: 0, maxUnavailable: 1}" in hint for hint in phase.stuck.values())
+    assert not full.works
+
+
+def test_workloads_move_when_their_rollouts_have_room():
+    found = plan([deployment("a", 2, 8), deployment("b", 2, 8)], "hgx-h100 x 5", kubernetes="1.37")
+    assert moves(found)[-1] == (("hgx-h100-4",), ("Deployment ml/a", "Deployment ml/b"))
+    assert all(not each.stuck for each in found.phases)
+    assert found.works
+
+
+def test_a_rollout_without_surge_needs_no_room():
+    objects = [deployment("a", 2, 8), deployment("b", 2, 8)]
+    for each in objects:
+        each["spec"]["strategy"] = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+    found = plan(objects, "hgx-h100 x 4", kubernetes="1.37")
+    assert all(not each.stuck for each in found.phases)
+    assert found.works
+
+
+def test_nodes_of_two_kinds_go_in_groups_of_their_own():
+    h100 = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
+    objects = [
+        deployment("a", 1, 8, nodeSelector=h100),
+        deployment("t", 1, 1, nodeSelector={"nvidia.com/gpu.product": "Tesla-T4"}),
+    ]
+    found = plan(objects, "hgx-h100 x 1, t4 x 1")
+    assert moves(found) == [
+        (("hgx-h100-0",), ("Deployment ml/a",)),
+        (("t4-0",), ("Deployment ml/t",)),
+    ]
+
+
+def test_quotas_have_both_keys_until_the_plugin_goes():
+    found = plan([quota(16), deployment("a", 1, 8)], "hgx-h100 x 2")
+    keys = [dict(each.keys) for phase in found.phases for each in phase.quotas]
+    assert keys == [*[{OLD_KEY: "16", DEVICES: "16"}] * (len(found.phases) - 1), {DEVICES: "16"}]
+    assert any("ResourceQuota ml/gpus" in each.what for each in last(found).steps)
+
+
+def test_a_quota_that_is_too_small_shows_in_the_first_phase():
+    found = plan([quota(4), deployment("a", 1, 8)], "hgx-h100 x 2")
+    assert found.phases[0].joint.verdict == "never"
+    assert "ResourceQuota ml/gpus" in str(found.phases[0].joint)
+    assert not found.works
+
+
+def test_a_job_is_created_anew_and_a_deployment_rolls_over():
+    found = plan([deployment("a", 1, 8), job("t", 1, 8)], "hgx-h100 x 2")
+    told = {str(ref): how for phase in found.phases for ref, how in phase.rolls.items()}
+    assert told["Deployment ml/a"].startswith("rolls over and needs more devices for 1 surge pod")
+    assert told["Job ml/t"].startswith("is deleted and created anew")
+    commands = [command for phase in found.phases for step in phase.steps for command in step.commands]
+    assert "kubectl delete job t -n ml" in commands
+    assert "kubectl rollout status deployment/a -n ml" in commands
+
+
+def test_a_workload_with_claims_starts_when_there_are_nodes_for_it():
+    (done,) = migrated([deployment("ready", 1, 8)])
+    assert done.manifest is not None
+    found = plan([*done.added, done.manifest, deployment("a", 1, 8)], "hgx-h100 x 2")
+    assert found.works
+    told = {
+        str(ref): (number, how) for number, each in enumerate(found.phases) for ref, how in each.rolls.items()
+    }
+    assert told["Deployment ml/ready"] == (2, "starts, for it asks by claims and had no nodes before")
+
+
+def test_running_pods_of_leaving_nodes_are_named():
+    spec = deployment("a", 1, 8)["spec"]["template"]["spec"]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a-1", "namespace": "ml"},
+        "spec": {**spec, "nodeName": "hgx-h100-1"},
+    }
+    found = plan([deployment("a", 1, 8)], "hgx-h100 x 2", running=[pod])
+    assert [[str(ref) for ref in each.evicted] for each in found.phases[1:-1]] == [[], ["Pod ml/a-1"]]
+
+
+def test_pods_of_others_with_devices_of_the_plugin_leave_the_plan_open():
+    taken = Taken(amounts={"hgx-h100-1": {"nvidia.com/gpu": 4, "cpu": 4}})
+    found = plan([deployment("a", 1, 8)], "hgx-h100 x 2", taken=taken)
+    (reason,) = found.reasons
+    assert reason.startswith("pods that are not among the manifests have 4 of nvidia.com/gpu on hgx-h100-1")
+    assert found.verdict == "not-decided"
+    assert not found.works
+
+
+def test_a_search_without_time_says_that_fewer_nodes_were_not_ruled_out():
+    objects = [deployment("a", 1, 8), deployment("b", 1, 8)]
+    found = make_plan(
+        objects,
+        migrated(objects),
+        all_on_plugin(load_fleet("hgx-h100 x 2"), PLUGIN),
+        release=ClusterTarget(kubernetes="1.34").releases[-1],
+        is_late=lambda: True,
+    )
+    assert all("was not found to work" in each for each in found.refused)
+
+
+def shape(seed: int) -> tuple[list[dict[str, Any]], str]:
+    random = Random(seed)  # noqa: S311
+    objects: list[dict[str, Any]] = [quota(random.choice((16, 64)))]
+    for number in range(random.randint(1, 4)):
+        make = random.choice((deployment, job))
+        objects.append(make(f"w{number}", random.randint(1, 3), random.choice((1, 2, 4, 8))))
+    return objects, f"hgx-h100 x {random.randint(1, 4)}"
+
+
+def check_worlds(found: Plan, objects: list[dict[str, Any]]) -> None:
+    workloads = {reference_to(each) for each in objects if each["kind"] != "ResourceQuota"}
+    moved: set[Any] = set()
+    nodes: list[str] = []
+    for phase in found.phases:
+        assert sorted((*phase.unmigrated, *phase.migrated)) == sorted(workloads)
+        assert moved <= set(phase.migrated)
+        moved = set(phase.migrated)
+        nodes += phase.nodes
+        in_force = {reference_to(each): each for each in phase.objects}
+        assert {each for each in workloads if asks_plugin(in_force[each])} == set(phase.unmigrated)
+        for each in phase.quotas:
+            assert DEVICES in each.keys
+            assert phase.kind == "finish" or OLD_KEY in each.keys
+            assert phase.kind != "finish" or OLD_KEY not in each.keys
+    assert len(nodes) == len(set(nodes))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_workload_is_in_one_world_and_the_end_is_what_migrate_writes(seed: int):
+    objects, fleet = shape(seed)
+    found = plan(objects, fleet, kubernetes=("1.34", "1.37")[seed % 2])
+    check_worlds(found, objects)
+    if moves(found):
+        done = migrated(objects)
+        wanted = [each for entry in done for each in (*entry.added, entry.manifest) if each is not None]
+        before_the_end = found.phases[-2]
+        assert sorted(map(str, before_the_end.objects)) == sorted(map(str, wanted))
+        assert all(each.joint.works for each in found.phases[1:-1])
+        assert set(itertools.chain(*(each.nodes for each in found.phases))) == {
+            node.name for node in load_fleet(fleet).nodes
+        }

@@ -1,0 +1,136 @@
+"""Nodes with the plugin and nodes with the driver: what each has, and nodes of which that is not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from dra_infra.catalog import load_fleet
+from dra_infra.cutover.sides import all_on_plugin, as_it_is
+from dra_infra.errors import FleetError
+from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
+from dra_infra.migration.device_plugin import DevicePlugin, Replicas
+from tests.unit.cutover.plans import PLUGIN, deployment, plan
+
+
+def on_plugin(fleet: Fleet, names: frozenset[str], gpus: str = "8") -> Fleet:
+    """The fleet as a cluster that was read, with the plugin on some nodes."""
+    nodes = [
+        replace(each, allocatable={**each.allocatable, "nvidia.com/gpu": gpus})
+        if each.name in names
+        else each
+        for each in fleet.nodes
+    ]
+    slices = [each for each in fleet.slices if each.spec.node_name not in names]
+    return replace(fleet, nodes=tuple(nodes), slices=tuple(slices))
+
+
+def allocatable(fleet: Fleet, node: str) -> dict[str, str]:
+    (found,) = (each for each in fleet.nodes if each.name == node)
+    return {name: amount for name, amount in found.allocatable.items() if name.startswith("nvidia.com/")}
+
+
+@pytest.mark.parametrize(
+    ("fleet", "plugin", "wanted"),
+    [
+        ("hgx-h100 x 1", PLUGIN, {"nvidia.com/gpu": "8"}),
+        ("a100-80gb x 1 mig=1g.10gb*7", DevicePlugin(strategy="mixed"), {"nvidia.com/mig-1g.10gb": "56"}),
+        ("a100-80gb x 1 mig=1g.10gb*7", DevicePlugin(strategy="single"), {"nvidia.com/gpu": "56"}),
+        (
+            "t4 x 1",
+            DevicePlugin(replicas={"nvidia.com/gpu": Replicas("time-slicing", 4, False, False)}),
+            {"nvidia.com/gpu": "16"},
+        ),
+        (
+            "t4 x 1",
+            DevicePlugin(replicas={"nvidia.com/gpu": Replicas("time-slicing", 4, True, False)}),
+            {"nvidia.com/gpu.shared": "16"},
+        ),
+    ],
+)
+def test_the_plugin_gives_out_what_the_driver_would_publish(
+    fleet: str, plugin: DevicePlugin, wanted: dict[str, str]
+):
+    (found,) = all_on_plugin(load_fleet(fleet), plugin).offered.values()
+    assert found == wanted
+
+
+def test_a_node_is_on_one_side_at_a_time():
+    sides = all_on_plugin(load_fleet("hgx-h100 x 2"), PLUGIN)
+    found = sides.at(frozenset({"hgx-h100-0"}))
+    assert allocatable(found, "hgx-h100-0") == {"nvidia.com/gpu": "0"}
+    assert allocatable(found, "hgx-h100-1") == {"nvidia.com/gpu": "8"}
+    assert {each.spec.node_name for each in found.slices} == {"hgx-h100-0"}
+
+
+def test_nodes_without_gpus_are_on_no_side():
+    fleet = load_fleet("t4 x 1")
+    fleet = replace(fleet, nodes=(*fleet.nodes, Node(name="cpu-0", allocatable={"cpu": "8"})))
+    assert set(all_on_plugin(fleet, PLUGIN).offered) == {"t4-0"}
+
+
+def test_a_cluster_that_was_read_has_the_slices_of_a_machine_with_the_same_labels():
+    whole = load_fleet("hgx-h100 x 3")
+    sides = as_it_is(on_plugin(whole, frozenset({"hgx-h100-0", "hgx-h100-1"})))
+    assert set(sides.offered) == {"hgx-h100-0", "hgx-h100-1"}
+    assert {each.spec.node_name for each in sides.fleet.slices} == {each.name for each in whole.nodes}
+    assert len({each.metadata.name for each in sides.fleet.slices}) == len(sides.fleet.slices)
+    assert "hgx-h100" in sides.notes[0]
+    assert sides.problems == ()
+    found = plan([deployment("a", 2, 8)], sides)
+    assert found.works
+    assert [each.nodes for each in found.phases if each.kind == "move"] == [("hgx-h100-0",), ("hgx-h100-1",)]
+
+
+def test_machines_of_the_catalogue_publish_as_the_release_of_the_driver_does():
+    fleet = on_plugin(load_fleet("hgx-h100 x 1"), frozenset({"hgx-h100-0"}))
+    bare = replace(fleet, classes=())
+    found = as_it_is(bare, load=partial(load_fleet, driver="25.8"))
+    assert "gpu.nvidia.com" in {each.metadata.name for each in found.fleet.classes}
+    assert {each.spec.extended_resource_name for each in found.fleet.classes} == {None}
+    newest = {each.spec.extended_resource_name for each in as_it_is(bare).fleet.classes}
+    assert "nvidia.com/gpu" in newest
+
+
+def test_a_node_that_no_machine_is_like_is_a_problem():
+    fleet = on_plugin(load_fleet("hgx-h100 x 1"), frozenset({"hgx-h100-0"}))
+    labels = {**fleet.nodes[0].labels, "nvidia.com/gpu.product": "NVIDIA-Z900"}
+    strange = replace(fleet, nodes=(replace(fleet.nodes[0], labels=labels),))
+    with pytest.raises(FleetError) as raised:
+        as_it_is(strange)
+    assert [(each.code, each.path) for each in raised.value.problems] == [
+        ("hardware-not-known", "Node hgx-h100-0")
+    ]
+
+
+def test_hardware_that_is_named_says_what_a_node_will_publish():
+    fleet = on_plugin(load_fleet("hgx-h100 x 1"), frozenset({"hgx-h100-0"}))
+    labels = {**fleet.nodes[0].labels, "nvidia.com/gpu.product": "NVIDIA-Z900"}
+    strange = replace(fleet, nodes=(replace(fleet.nodes[0], name="z-7", labels=labels),))
+    named = load_fleet("hgx-h100 x 1")
+    named = replace(named, nodes=(replace(named.nodes[0], labels=labels),))
+    sides = as_it_is(strange, named)
+    assert [each.spec.node_name for each in sides.fleet.slices] == ["z-7"]
+    assert len(sides.fleet.slices[0].spec.devices or ()) == 8
+
+
+def test_a_node_with_mig_devices_of_the_plugin_is_not_guessed():
+    fleet = load_fleet("a100-80gb x 1")
+    node = replace(fleet.nodes[0], allocatable={**fleet.nodes[0].allocatable, "nvidia.com/mig-1g.10gb": "56"})
+    with pytest.raises(FleetError) as raised:
+        as_it_is(replace(fleet, nodes=(node,), slices=()))
+    assert {each.code for each in raised.value.problems} == {"hardware-not-known"}
+
+
+def test_a_node_of_both_sides_is_told_and_the_plan_does_not_work():
+    fleet = load_fleet("hgx-h100 x 2")
+    twice = replace(fleet.nodes[0], allocatable={**fleet.nodes[0].allocatable, "nvidia.com/gpu": "8"})
+    sides = as_it_is(replace(fleet, nodes=(twice, fleet.nodes[1])))
+    assert [(each.code, each.path) for each in sides.problems] == [
+        ("device-plugin-beside-dra", "Node hgx-h100-0")
+    ]
+    found = plan([deployment("a", 1, 8)], sides)
+    assert found.problems == sides.problems
+    assert not found.works

@@ -1,0 +1,255 @@
+"""Patches of YAML texts: the data that was asked for, and every other line as it was."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dra_infra.documents.yaml_events import read_documents
+from dra_infra.documents.yaml_patch import NotPatchedError, patch_document
+
+TEXT = """\
+---
+# A deployment
+kind: Deployment
+metadata:
+  name: train   # its name
+  labels: {app: "train", tier: gpu}
+spec:
+    replicas: 2
+
+    template:
+      containers:
+        # the first
+        - image: "x:1"   # pinned
+          name: main
+          resources:
+            limits:
+              cpu: 4
+
+              nvidia.com/gpu: 1   # one
+        - name: side
+          args:
+          - --a
+          - "--b"
+          script: |
+            line one
+
+            line two
+      empty: {}
+# the end
+"""
+
+
+def data(text: str = TEXT) -> Any:
+    (found,) = [each.data for each in read_documents(text)]
+    return found
+
+
+def patch(text: str, new: Any) -> str:
+    return patch_document(text, data(text), new)
+
+
+def lines_gone_and_new(before: str, after: str) -> tuple[list[str], list[str]]:
+    old, new = before.splitlines(), after.splitlines()
+    return [each for each in old if each not in new], [each for each in new if each not in old]
+
+
+def test_a_scalar_changes_where_it_stands_and_keeps_the_comment_behind_it():
+    new = data()
+    new["metadata"]["name"] = "serve"
+    assert patch(TEXT, new) == TEXT.replace("name: train ", "name: serve ")
+
+
+def test_a_key_goes_with_its_line_alone():
+    new = data()
+    del new["spec"]["template"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"]
+    assert patch(TEXT, new) == TEXT.replace("              nvidia.com/gpu: 1   # one\n", "")
+
+
+def test_a_mapping_of_which_nothing_stays_is_replaced_as_a_whole():
+    new = data()
+    new["spec"]["template"]["containers"][0]["resources"] = {"claims": [{"name": "gpu"}]}
+    gone, came = lines_gone_and_new(TEXT, patch(TEXT, new))
+    assert gone == ["            limits:", "              cpu: 4", "              nvidia.com/gpu: 1   # one"]
+    assert came == ["            claims:", "              - name: gpu"]
+
+
+def test_a_new_key_stands_behind_the_one_before_it_with_the_indentation_of_the_file():
+    new = data()
+    template = new["spec"]["template"]
+    new["spec"]["template"] = {
+        **template,
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}],
+    }
+    patched = patch(TEXT, new)
+    behind = patched[patched.index("      empty: {}\n") :]
+    assert behind == (
+        "      empty: {}\n"
+        "      resourceClaims:\n"
+        "        - name: gpu\n"
+        "          resourceClaimTemplateName: t\n"
+        "# the end\n"
+    )
+
+
+def test_the_first_key_behind_a_dash_goes_and_the_next_takes_its_place():
+    new = data()
+    del new["spec"]["template"]["containers"][0]["image"]
+    assert "        - name: main\n          resources:" in patch(TEXT, new)
+
+
+def test_an_item_goes_and_another_comes():
+    new = data()
+    containers = new["spec"]["template"]["containers"]
+    new["spec"]["template"]["containers"] = [containers[0], {"name": "third", "tty": True}]
+    patched = patch(TEXT, new)
+    assert data(patched) == new
+    assert patched.startswith(TEXT[: TEXT.index("        - name: side")])
+
+
+LIST = """\
+kind: List
+items:
+# what serves
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: serve, namespace: ml}
+  spec: {nodeName: a}  # of serve
+# what trains
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: train, namespace: ml}
+  spec: {nodeName: b}  # of train
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: train, namespace: other}
+  spec: {nodeName: c}  # of the other
+"""
+
+
+def test_objects_of_a_list_are_known_by_their_names_and_keep_their_comments():
+    new = data(LIST)
+    del new["items"][0]
+    new["items"][0]["spec"]["nodeName"] = "m"
+    new["items"].insert(1, {"kind": "Claim", "metadata": {"name": "train", "namespace": "ml"}})
+    new["items"][2] |= {"apiVersion": "v2", "spec": {"nodeName": "o"}}
+    patched = patch(LIST, new)
+    assert "  spec: {nodeName: m}  # of train\n" in patched
+    assert "- apiVersion: v2\n" in patched
+    assert "  spec: {nodeName: o}  # of the other\n" in patched
+    assert "serves" not in patched
+    assert "# what trains\n- apiVersion: v1\n" in patched
+
+
+def test_an_object_in_the_place_of_another_has_none_of_its_comments():
+    new = data(LIST)
+    new["items"][1] = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new", "namespace": "ml"}}
+    patched = patch(LIST, new)
+    assert "of train" not in patched
+    assert "what trains" not in patched
+    assert "# what serves" in patched
+    assert patched.endswith("{nodeName: c}  # of the other\n")
+
+
+def test_a_flow_mapping_stays_one():
+    new = data()
+    new["metadata"]["labels"]["more"] = "yes"
+    assert 'labels: {app: train, tier: gpu, more: "yes"}\n' in patch(TEXT, new).replace("'", '"')
+
+
+def test_an_empty_mapping_becomes_a_block():
+    new = data()
+    new["spec"]["template"]["empty"] = {"a": [1, 2]}
+    assert patch(TEXT, new) == TEXT.replace(
+        "empty: {}\n", "empty:\n        a:\n          - 1\n          - 2\n"
+    )
+
+
+def test_a_text_of_lines_is_replaced():
+    new = data()
+    new["spec"]["template"]["containers"][1]["script"] = "one"
+    gone, came = lines_gone_and_new(TEXT, patch(TEXT, new))
+    assert gone == ["          script: |", "            line one", "            line two"]
+    assert came == ["          script: one"]
+
+
+def test_the_last_line_without_a_break_gets_none_but_between():
+    assert patch("a: 1\nb: 2", {"a": 1, "b": 2, "c": [3]}) == "a: 1\nb: 2\nc:\n- 3\n"
+    assert patch("a: 1\nb: 2", {"a": 1, "b": 3}) == "a: 1\nb: 3"
+
+
+def test_what_an_anchor_gives_elsewhere_too_is_not_patched():
+    text = "a: &x {size: 1}\nb: *x\n"
+    with pytest.raises(NotPatchedError):
+        patch(text, {"a": {"size": 2}, "b": {"size": 1}})
+
+
+def test_a_value_behind_an_alias_is_written_out():
+    text = "a: &x {size: 1}\nb: *x\nc: 3  # three\n"
+    assert (
+        patch(text, {"a": {"size": 1}, "b": {"size": 2}, "c": 3})
+        == "a: &x {size: 1}\nb:\n  size: 2\nc: 3  # three\n"
+    )
+
+
+def test_merged_keys_cannot_go():
+    text = "base: &b {x: 1, y: 2}\na:\n  <<: *b\n  z: 3\n"
+    with pytest.raises(NotPatchedError):
+        patch(text, {"base": {"x": 1, "y": 2}, "a": {"x": 1, "z": 3}})
+
+
+def test_a_document_that_is_no_mapping_is_not_patched():
+    with pytest.raises(NotPatchedError):
+        patch("[1, 2]\n", [1])
+
+
+_KEYS = st.sampled_from(["a", "b", "name", "c.d/e", "yes", "1", "x y"])
+_SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**6), 10**6),
+    st.text(max_size=12),
+    st.sampled_from(["", "no", "1e3", "#x", "a: b", "- a", "{{ x }}", "a\nb\n", "é", "[", "nvidia.com/gpu"]),
+)
+_VALUES = st.recursive(
+    _SCALARS,
+    lambda below: st.one_of(st.lists(below, max_size=4), st.dictionaries(_KEYS, below, max_size=4)),
+    max_leaves=12,
+)
+_DOCUMENTS = st.dictionaries(_KEYS, _VALUES, min_size=1, max_size=4)
+
+
+@st.composite
+def _changed(draw: st.DrawFn, value: Any) -> Any:
+    """The same value with something else in a few places."""
+    if draw(st.integers(0, 9)) == 0:
+        return draw(_VALUES)
+    if isinstance(value, dict):
+        kept = {key: draw(_changed(each)) for key, each in value.items() if draw(st.integers(0, 5))}
+        return {**kept, **draw(st.dictionaries(_KEYS, _VALUES, max_size=1))}
+    if isinstance(value, list):
+        return [draw(_changed(each)) for each in value if draw(st.integers(0, 5))] + draw(
+            st.lists(_VALUES, max_size=1)
+        )
+    return value
+
+
+@given(st.data(), _DOCUMENTS, st.sampled_from([None, False]), st.integers(2, 5))
+def test_whatever_changes_the_data_is_what_was_asked_for(
+    draw: st.DataObject, old: Any, flow: Any, indent: int
+):
+    text = yaml.safe_dump(old, sort_keys=False, default_flow_style=flow, indent=indent, allow_unicode=True)
+    was = data(text)
+    new = draw.draw(_changed(copy.deepcopy(was)))
+    try:
+        patched = patch(text, new)
+    except NotPatchedError:
+        return
+    assert data(patched) == new
+    assert patch(text, was) == text

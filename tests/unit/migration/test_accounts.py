@@ -1,0 +1,158 @@
+"""Quotas, limits, autoscalers, queues, and resources that stand where nothing reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dra_infra.migration.accounts import find_mentions, migrate_account
+from dra_infra.migration.device_plugin import DevicePlugin
+from dra_infra.migration.needs import Settings
+
+WHOLE = Settings(plugin=DevicePlugin(strategy="mixed"))
+KEY = "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"
+
+
+def quota(**hard: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard}}
+
+
+def test_a_quota_that_counts_claims_already_keeps_its_number():
+    was = quota(**{"requests.nvidia.com/gpu": "8", KEY: "4"})
+    found = migrate_account(was, WHOLE)
+    assert found is not None
+    assert found.manifest is was
+    assert [(each.outcome, each.code) for each in found.remarks] == [("kept", "quota-kept")]
+
+
+def test_keys_of_profiles_are_one_number():
+    was = quota(**{"requests.nvidia.com/mig-1g.10gb": "8", "requests.nvidia.com/mig-2g.20gb": 2})
+    found = migrate_account(was, WHOLE)
+    assert found is not None
+    assert found.manifest is not None
+    assert found.manifest["spec"]["hard"]["mig.nvidia.com.deviceclass.resource.k8s.io/devices"] == "10"
+
+
+def test_a_quota_without_devices_has_nothing_to_migrate():
+    assert migrate_account(quota(pods="10", **{"requests.cpu": "4"}), WHOLE) is None
+
+
+def test_the_taint_and_labels_of_nodes_are_no_resources():
+    spec = {
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
+        "nodeSelector": {"nvidia.com/gpu": "true"},
+        "note": "nodes with nvidia.com/gpu.product",
+    }
+    assert list(find_mentions({"spec": spec})) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'sum(kube_pod_container_resource_requests{resource="nvidia_com_gpu"})',
+        "/spec/containers/0/resources/limits/nvidia.com~1gpu",
+        "/spec/containers/0/resources/limits/nvidia.com~1mig-1g.10gb",
+        "resource=nvidia_com_mig_1g_10gb",
+        "--set=resources.limits.nvidia\\.com/gpu=1",
+        "nvidia.com/mig-1g.10gb.me",
+    ],
+)
+def test_other_spellings_of_the_resource_are_found(text: str):
+    assert [each.path for each in find_mentions({"spec": {"text": text}})] == ["spec.text"]
+
+
+def test_labels_in_other_spellings_are_no_resources():
+    assert list(find_mentions({"data": {"query": "nvidia_com_gpu_product and nvidia_com_gpu_count"}})) == []
+
+
+@pytest.mark.parametrize("kind", ["external", "object", "pods"])
+def test_a_metric_that_counts_the_resource_is_told(kind: str):
+    selector = {"matchLabels": {"resource": "nvidia_com_gpu"}}
+    metric = {"name": "kube_pod_container_resource_requests", "selector": selector}
+    spec = {"metrics": [{"type": kind.title(), kind: {"metric": metric}}]}
+    found = migrate_account(
+        {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "spec": spec}, WHOLE
+    )
+    assert found is not None
+    assert [(each.path, each.code) for each in found.remarks] == [
+        (f"spec.metrics[0].{kind}.metric", "metric-of-resource")
+    ]
+
+
+def test_a_quota_for_devices_of_another_form_says_so():
+    found = migrate_account(quota(**{"requests.nvidia.com/pgpu": 2}), WHOLE)
+    assert found is not None
+    assert [(each.path, each.code) for each in found.remarks] == [
+        ("spec.hard[requests.nvidia.com/pgpu]", "other-device-form")
+    ]
+
+
+def test_no_more_than_twenty_places_are_told():
+    texts = {f"k{number}": "nvidia.com/gpu: 1" for number in range(100)}
+    assert len(list(find_mentions({"data": texts}))) == 20
+
+
+def queue(*groups: dict[str, Any], kind: str = "ClusterQueue") -> dict[str, Any]:
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": kind,
+        "metadata": {"name": "q"},
+        "spec": {"resourceGroups": list(groups)},
+    }
+
+
+def group(**quotas: Any) -> dict[str, Any]:
+    resources = [each if isinstance(each, dict) else {"nominalQuota": each} for each in quotas.values()]
+    held = [{"name": name, **each} for name, each in zip(quotas, resources, strict=True)]
+    return {
+        "coveredResources": list(quotas),
+        "flavors": [{"name": "a", "resources": held}, {"name": "b", "resources": held}],
+    }
+
+
+def outcomes(manifest: dict[str, Any]) -> list[str]:
+    found = migrate_account(manifest, WHOLE)
+    assert found is not None
+    return [f"{each.code} {each.outcome}" for each in found.remarks]
+
+
+def test_a_cohort_counts_claims_in_every_flavour():
+    found = migrate_account(queue(group(**{"nvidia.com/gpu": 8}), kind="Cohort"), WHOLE)
+    assert found is not None
+    assert found.manifest is not None
+    [made] = found.manifest["spec"]["resourceGroups"]
+    assert made["coveredResources"] == ["nvidia.com/gpu", KEY]
+    assert [each["resources"][-1] for each in made["flavors"]] == [{"name": KEY, "nominalQuota": 8}] * 2
+
+
+def test_a_queue_that_counts_claims_already_stays():
+    was = queue(group(**{"nvidia.com/gpu": 8, KEY: 4}))
+    assert outcomes(was) == ["queue-for-claims kept"]
+    found = migrate_account(was, WHOLE)
+    assert found is not None
+    assert found.manifest is was
+
+
+def test_profiles_whose_quotas_cannot_be_added_are_to_decide():
+    small, large = "nvidia.com/mig-1g.10gb", "nvidia.com/mig-2g.20gb"
+    lent = {"nominalQuota": 4, "lendingLimit": 2}
+    assert outcomes(queue(group(**{small: lent, large: 2}))) == ["queue-of-resource decide"] * 2
+    assert outcomes(queue(group(**{small: "4k", large: 2}))) == ["queue-of-resource decide"] * 2
+    assert outcomes(queue(group(**{small: 4}), group(**{large: 2}))) == [
+        "quota-of-profile lost",
+        "queue-of-resource decide",
+    ]
+
+
+@pytest.mark.parametrize(
+    "spec", [None, {"resourceGroups": "all"}, {"resourceGroups": [None, {"coveredResources": 1}]}]
+)
+def test_a_queue_of_another_shape_has_nothing_to_migrate(spec: Any):
+    assert migrate_account({"kind": "ClusterQueue", "spec": spec}, WHOLE) is None
+
+
+def test_a_queue_without_flavours_of_the_resource_is_to_decide():
+    bare = {"coveredResources": ["nvidia.com/gpu"]}
+    assert outcomes(queue(bare)) == ["queue-of-resource decide"]
+    assert outcomes(queue(bare | {"flavors": [{"name": "a"}]})) == ["queue-of-resource decide"]

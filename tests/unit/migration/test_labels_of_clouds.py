@@ -1,0 +1,314 @@
+"""Labels of clouds in the node selectors of pods: which of them say what one nvidia.com/gpu is, and which choose nodes."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from dra_infra.catalog import load_fleet
+from dra_infra.catalog.machines import machines, products_by_label
+from dra_infra.catalog.records import fleet_kinds
+from dra_infra.kubernetes.api.label_selectors import matches_node_selector
+from dra_infra.kubernetes.cel.device_view import DeviceView
+from dra_infra.kubernetes.cel.evaluate import MATCH, NO_MATCH, compile_expression
+from dra_infra.migration.bridge import bridge_classes
+from dra_infra.migration.device_plugin import DevicePlugin
+from dra_infra.migration.estate import migrate_objects
+from dra_infra.migration.needs import Settings
+from dra_infra.migration.node_labels import Requirement, read_requirements
+from dra_infra.migration.outcomes import Migrated
+
+GKE = "cloud.google.com/gke-"
+PARTITION, SHARING = f"{GKE}gpu-partition-size", f"{GKE}gpu-sharing-strategy"
+CLIENTS = f"{GKE}max-shared-clients-per-gpu"
+SAID = Settings(plugin=DevicePlugin())
+LIMIT = "spec.containers[0].resources.limits[{}]"
+KARPENTER = "karpenter.k8s.aws/instance-gpu-"
+AFFINITY = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
+    return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
+
+
+def required(*terms: list[dict[str, Any]]) -> dict[str, Any]:
+    found = {"nodeSelectorTerms": [{"matchExpressions": each} for each in terms]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": found}}
+
+
+def preferred(*expressions: dict[str, Any]) -> dict[str, Any]:
+    preference = {"weight": 1, "preference": {"matchExpressions": list(expressions)}}
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preference]}}
+
+
+def pod(
+    labels: Mapping[str, str] | None = None,
+    affinity: Mapping[str, Any] | None = None,
+    *,
+    resource: str = "nvidia.com/gpu",
+) -> dict[str, Any]:
+    containers = [
+        {"name": "main", "image": "registry.example.com/a:1", "resources": {"limits": {resource: 1}}}
+    ]
+    spec = {"containers": containers, "nodeSelector": dict(labels or {}), "affinity": affinity or {}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ml"}, "spec": spec}
+
+
+def migrated(manifest: Mapping[str, Any], settings: Settings = SAID) -> Migrated:
+    (found,) = migrate_objects([manifest], settings)
+    return found
+
+
+def said(found: Migrated) -> dict[str, str]:
+    return {each.path: f"{each.code} {each.outcome}" for each in found.remarks}
+
+
+def request_of(found: Migrated) -> Mapping[str, Any]:
+    exactly: Mapping[str, Any] = found.added[0]["spec"]["spec"]["devices"]["requests"][0]["exactly"]
+    return exactly
+
+
+@pytest.mark.parametrize(
+    ("labels", "affinity"),
+    [
+        ({PARTITION: "2g.10gb"}, None),
+        (None, required([expression(PARTITION, "In", "2g.10gb")])),
+        ({PARTITION: "2g.10gb"}, required([expression(PARTITION, "In", "2g.10gb")])),
+    ],
+)
+def test_a_partition_is_a_mig_device_of_its_profile_and_the_label_goes(labels, affinity):
+    found = migrated(pod(labels, affinity))
+    assert request_of(found)["deviceClassName"] == "mig.nvidia.com"
+    assert '.profile == "2g.10gb"' in request_of(found)["selectors"][0]["cel"]["expression"]
+    assert found.manifest is not None
+    assert PARTITION not in str(found.manifest)
+
+
+def test_a_share_may_be_said_in_two_places():
+    shared = pod({SHARING: "time-sharing"}, required([expression(CLIENTS, "In", "4")]))
+    found = migrated(shared)
+    assert said(found)[LIMIT.format("nvidia.com/gpu")] == "replica-to-share changed"
+    assert said(found)[f"spec.nodeSelector[{SHARING}]"] == "replica-to-share changed"
+    assert said(found)[AFFINITY] == "replica-to-share changed"
+    assert "gke" not in str(found.manifest)
+
+
+def test_a_share_of_a_partition_is_a_share_of_a_mig_device():
+    found = migrated(pod({PARTITION: "1g.5gb", SHARING: "time-sharing", CLIENTS: "3"}))
+    assert request_of(found)["deviceClassName"] == "mig.nvidia.com"
+    assert said(found)[LIMIT.format("nvidia.com/gpu")] == "replica-to-share changed"
+
+
+def test_a_share_under_mps_is_to_decide():
+    found = migrated(pod({SHARING: "mps", CLIENTS: "4"}))
+    assert said(found) == {LIMIT.format("nvidia.com/gpu"): "mps-replicas decide"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "affinity"),
+    [
+        ({SHARING: "time-sharing"}, None),
+        ({CLIENTS: "4"}, None),
+        ({SHARING: "turns", CLIENTS: "4"}, None),
+        ({SHARING: "time-sharing", CLIENTS: "1"}, None),
+        ({SHARING: "time-sharing", CLIENTS: "many"}, None),
+        ({PARTITION: "half"}, None),
+        ({PARTITION: "1g.5gb"}, required([expression(PARTITION, "In", "2g.10gb")])),
+        (None, required([expression(PARTITION, "In", "1g.5gb", "2g.10gb")])),
+        (None, required([expression(PARTITION, "In")])),
+        (None, required([expression(PARTITION, "Exists")])),
+        (None, required([expression(PARTITION, "NotIn", "1g.5gb")])),
+        (None, required([expression(PARTITION, "In", "1g.5gb")], [expression("zone", "In", "a")])),
+        (None, preferred(expression(PARTITION, "In", "1g.5gb"))),
+    ],
+)
+def test_labels_that_leave_it_open_are_to_decide(labels, affinity):
+    asked = pod(labels, affinity)
+    found = migrated(asked)
+    assert said(found) == {LIMIT.format("nvidia.com/gpu"): "resource-not-clear decide"}
+    assert found.manifest is asked
+
+
+def test_nodes_without_a_partition_have_whole_gpus():
+    found = migrated(pod(None, required([expression(PARTITION, "DoesNotExist")])))
+    assert request_of(found) == {"deviceClassName": "gpu.nvidia.com"}
+    assert said(found)[AFFINITY] == "node-label-kept kept"
+
+
+def test_labels_of_a_share_beside_a_resource_that_is_none_are_to_decide():
+    found = migrated(pod({SHARING: "time-sharing", CLIENTS: "4"}, resource="nvidia.com/mig-1g.5gb"))
+    assert said(found) == {"spec.nodeSelector": "resource-not-clear decide"}
+
+
+def test_nothing_is_guessed_where_nobody_said_how_the_plugin_serves():
+    found = migrated(pod({PARTITION: "1g.5gb"}), Settings())
+    assert said(found) == {LIMIT.format("nvidia.com/gpu"): "plugin-not-known decide"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "code"),
+    [
+        ({PARTITION: "1g.5gb"}, "resource-not-clear"),
+        ({PARTITION: "half"}, "resource-not-clear"),
+        ({SHARING: "time-sharing", CLIENTS: "4"}, "resource-not-clear"),
+        ({f"{GKE}accelerator": "nvidia-l4"}, "resource-bridged"),
+    ],
+)
+def test_one_class_does_not_serve_pods_whose_nodes_have_something_else(labels: dict[str, str], code: str):
+    (found,) = bridge_classes([pod(labels)], SAID)
+    assert [each.code for each in found.remarks] == [code]
+    assert bool(found.added) == (code == "resource-bridged")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        f"{GKE}accelerator",
+        f"{GKE}accelerator-count",
+        f"{GKE}gpu-driver-version",
+        "k8s.amazonaws.com/accelerator",
+        "karpenter.k8s.aws/instance-gpu-count",
+        "karpenter.k8s.aws/instance-gpu-manufacturer",
+        "eks.amazonaws.com/instance-gpu-name",
+        "kubernetes.azure.com/accelerator",
+    ],
+)
+def test_labels_that_choose_nodes_stay_and_are_told(key: str):
+    found = migrated(pod({key: "some"}))
+    assert said(found)[f"spec.nodeSelector[{key}]"] == "node-label-kept kept"
+    assert found.manifest is not None
+    assert found.manifest["spec"]["nodeSelector"] == {key: "some"}
+    assert "GPU feature discovery" not in str(found.remarks)
+    assert "selectors" not in request_of(found)
+
+
+@functools.cache
+def cloud_machines() -> tuple[tuple[str, Mapping[str, str], DeviceView], ...]:
+    """Every machine of a cloud with the labels that it has where an autoscaler made it, and one of its GPUs."""
+    found = []
+    for name, (cloud, machine) in machines().items():
+        fleet = load_fleet(name)
+        (device, *_) = fleet.slices[0].spec.devices or ()
+        view = DeviceView("gpu.nvidia.com", device.attributes, device.capacity)
+        found.append((name, {**fleet.nodes[0].labels, **cloud.autoscaler.get(machine.like, {})}, view))
+    return tuple(found)
+
+
+def chosen_by_label(requirement: Requirement) -> set[str]:
+    values = {"values": list(requirement.values)} if requirement.values else {}
+    terms = [{"matchExpressions": [{"key": requirement.key, "operator": requirement.operator, **values}]}]
+    return {
+        name
+        for name, labels, _ in cloud_machines()
+        if matches_node_selector({"nodeSelectorTerms": terms}, labels, name)
+    }
+
+
+def chosen_by_selector(requirement: Requirement) -> set[str]:
+    """The machines of the clouds that have the label, by the selector that stands for the requirement."""
+    read = read_requirements([requirement])
+    assert read.used == {requirement}
+    assert read.selector is not None
+    program = compile_expression(read.selector.expression())
+    verdicts = {
+        name: program.evaluate(view) for name, labels, view in cloud_machines() if requirement.key in labels
+    }
+    assert set(verdicts.values()) <= {MATCH, NO_MATCH}
+    return {name for name, verdict in verdicts.items() if verdict == MATCH}
+
+
+def products(names: set[str]) -> set[str]:
+    return {fleet_kinds()[machines()[name].machine.like].gpu for name in names}
+
+
+def of_clouds() -> list[Requirement]:
+    """Each value of each label, pairs of them, and each bound at, below and above a memory."""
+    found = []
+    for key in (f"{GKE}accelerator", f"{KARPENTER}name", f"{KARPENTER}memory"):
+        known = sorted(products_by_label()[key])
+        found += [Requirement(key, "In", (each,)) for each in known]
+        found += [Requirement(key, "In", pair) for pair in itertools.pairwise(known)]
+    bounds = sorted(
+        {int(each) + by for each in products_by_label()[f"{KARPENTER}memory"] for by in (-1, 0, 1)}
+    )
+    for operator, some in (("Gt", bounds[1:-2]), ("Lt", bounds[2:-1])):
+        found += [Requirement(f"{KARPENTER}memory", operator, (str(each),)) for each in some]
+    return found
+
+
+@pytest.mark.parametrize(
+    "requirement", of_clouds(), ids=lambda each: f"{each.key}-{each.operator}-{each.values}"
+)
+def test_the_machines_that_a_label_chose_have_the_gpus_that_its_selector_chooses(requirement: Requirement):
+    by_label, by_selector = chosen_by_label(requirement), chosen_by_selector(requirement)
+    assert by_label <= by_selector
+    assert products(by_label) == products(by_selector)
+    if requirement.key.startswith(KARPENTER):
+        # GKE's label tells a3-megagpu from a3-highgpu, whose GPUs are the same.
+        assert by_label == by_selector
+
+
+def test_a_memory_of_karpenter_is_not_that_of_the_driver():
+    found = migrated(pod({f"{KARPENTER}memory": "16384"}))
+    written = request_of(found)["selectors"][0]["cel"]["expression"]
+    assert "15360Mi" in written  # a T4
+    assert "16384Mi" in written  # a V100 with 16 GB
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        Requirement(f"{KARPENTER}name", "In", ("t4g",)),
+        Requirement(f"{KARPENTER}name", "In", ("l4", "t4g")),
+        Requirement(f"{KARPENTER}name", "NotIn", ("l4",)),
+        Requirement(f"{KARPENTER}name", "Exists"),
+        Requirement(f"{KARPENTER}name", "In"),
+        Requirement(f"{KARPENTER}name", "Gt", ("1",)),
+        Requirement(f"{KARPENTER}memory", "In", ("2861",)),
+        Requirement(f"{KARPENTER}memory", "Gt", ("16000",)),
+        Requirement(f"{KARPENTER}memory", "Lt", ("300000",)),
+        Requirement(f"{KARPENTER}memory", "Gt", ("much",)),
+        Requirement(f"{KARPENTER}memory", "Gt"),
+        Requirement(f"{GKE}accelerator", "In", ("nvidia-tesla-p100",)),
+    ],
+)
+def test_what_the_catalogue_does_not_know_is_no_selector(requirement: Requirement):
+    assert read_requirements([requirement]).selector is None
+    assert read_requirements([requirement]).used == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("key", "settings"),
+    [
+        (f"{KARPENTER}memory", SAID),
+        ("nvidia.com/gpu.memory", Settings(plugin=DevicePlugin(strategy="mixed"))),
+    ],
+)
+def test_the_memory_of_a_whole_gpu_is_not_asked_of_its_mig_devices(key: str, settings: Settings):
+    found = migrated(pod({key: "81920"}, resource="nvidia.com/mig-1g.10gb"), settings)
+    assert said(found)[f"spec.nodeSelector[{key}]"] == "node-label-kept kept"
+    assert "memory" not in str(request_of(found))
+
+
+def test_the_memory_of_mig_devices_is_asked_of_them_where_it_is_the_label():
+    single = Settings(plugin=DevicePlugin(strategy="single", profiles=("1g.10gb",)))
+    found = migrated(pod({"nvidia.com/gpu.memory": "9728"}), single)
+    assert "9728Mi" in str(request_of(found))
+
+
+def test_a_label_that_became_a_selector_stays_for_the_autoscaler():
+    labels = {f"{KARPENTER}name": "l4"}
+    found = migrated(pod(labels, required([expression(f"{GKE}accelerator", "In", "nvidia-l4")])))
+    assert found.manifest is not None
+    assert found.manifest["spec"]["nodeSelector"] == labels
+    assert f"{GKE}accelerator" in str(found.manifest["spec"]["affinity"])
+    assert said(found)[AFFINITY] == "node-label-to-selector changed"
+
+
+def test_a_preference_for_machines_of_a_cloud_stays():
+    found = migrated(pod(None, preferred(expression(f"{GKE}accelerator", "In", "nvidia-l4"))))
+    assert "node-label-kept kept" in said(found).values()

@@ -1,0 +1,179 @@
+"""Requests that are left over in an object of which other parts are migrated, and other ways to its devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dra_infra.migration.device_plugin import DevicePlugin
+from dra_infra.migration.estate import migrate_objects
+from dra_infra.migration.needs import Settings
+from dra_infra.migration.outcomes import Migrated
+
+GPU = {"limits": {"nvidia.com/gpu": 1}}
+WHOLE = DevicePlugin()
+IN_TEXT = "resources: {limits: {nvidia.com/gpu: 1}}"
+
+
+def migrate(manifest: dict[str, Any], plugin: DevicePlugin | None = WHOLE) -> Migrated:
+    (done,) = migrate_objects([manifest], Settings(plugin=plugin))
+    return done
+
+
+def left(manifest: dict[str, Any], plugin: DevicePlugin | None = WHOLE) -> list[str]:
+    return [each.path for each in migrate(manifest, plugin).remarks if each.code == "resource-in-text"]
+
+
+def container(**more: Any) -> dict[str, Any]:
+    return {"name": "main", "image": "registry.example.com/a:1", "resources": GPU, **more}
+
+
+def pod(**more: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"containers": [container()], **more},
+    }
+
+
+def inference_service(**predictor: Any) -> dict[str, Any]:
+    metadata = {"name": "llm", "namespace": "ml"}
+    spec = {"predictor": {"containers": [container()], **predictor}}
+    return {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def test_workers_and_the_model_of_a_migrated_predictor_are_told():
+    service = inference_service(workerSpec={"containers": [container()]}, model={"resources": GPU})
+    done = migrate(service)
+    assert done.manifest is not None
+    assert "resourceClaims" in done.manifest["spec"]["predictor"]
+    assert left(service) == [
+        "spec.predictor.workerSpec.containers[0].resources.limits[nvidia.com/gpu]",
+        "spec.predictor.model.resources.limits[nvidia.com/gpu]",
+    ]
+
+
+def test_texts_of_a_workflow_with_a_container_that_is_told_are_told_too():
+    templates = [
+        {"name": "train", "container": container(), "podSpecPatch": IN_TEXT},
+        {"name": "apply", "resource": {"action": "create", "manifest": IN_TEXT}},
+    ]
+    metadata = {"name": "w", "namespace": "ml"}
+    workflow = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Workflow",
+        "metadata": metadata,
+        "spec": {"templates": templates},
+    }
+    assert [(each.path, each.code) for each in migrate(workflow).remarks] == [
+        ("spec.templates[0].container.resources", "kind-not-rewritten"),
+        ("spec.templates[0].podSpecPatch", "resource-in-text"),
+        ("spec.templates[1].resource.manifest", "resource-in-text"),
+    ]
+
+
+def test_arguments_of_a_migrated_container_are_told():
+    was = pod(containers=[container(args=["--resource=nvidia.com/gpu"])])
+    assert left(was) == ["spec.containers[0].args[0]"]
+    assert left(was, plugin=None) == ["spec.containers[0].args[0]"]
+
+
+def test_an_init_container_that_shares_a_claim_has_its_arguments_told():
+    assert left(pod(initContainers=[container(name="first", args=["nvidia.com/gpu"])])) == [
+        "spec.initContainers[0].args[0]"
+    ]
+
+
+def test_containers_that_were_read_are_not_told_twice():
+    selects_profile = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb"}
+    assert left(pod()) == []
+    assert left(pod(), plugin=None) == []
+    assert left(pod(nodeSelector=selects_profile)) == []
+
+
+def test_taints_status_and_copies_of_an_object_ask_for_nothing():
+    was = pod(
+        affinity={"nodeAffinity": {"matchExpressions": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}}
+    )
+    was["metadata"]["annotations"] = {"kubectl.kubernetes.io/last-applied-configuration": IN_TEXT}
+    was["status"] = {"containerStatuses": [{"allocatedResources": {"nvidia.com/gpu": "1"}}]}
+    assert left(was) == []
+
+
+def test_a_queue_and_a_quota_are_told_once():
+    flavors = [{"name": "f", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": 8}]}]
+    groups = [{"coveredResources": ["nvidia.com/gpu"], "flavors": flavors}]
+    queue = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "q"},
+        "spec": {"resourceGroups": groups},
+    }
+    hard = {"requests.nvidia.com/gpu": 8}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard}}
+    assert [each.code for each in migrate(queue).remarks] == ["queue-for-claims"]
+    assert [each.code for each in migrate(quota).remarks] == ["quota-for-claims"]
+
+
+def decided(manifest: dict[str, Any], plugin: DevicePlugin | None = WHOLE) -> list[tuple[str, str]]:
+    remarks = migrate(manifest, plugin).remarks
+    return [
+        (each.path, each.code)
+        for each in remarks
+        if each.outcome == "decide" and each.code != "plugin-not-known"
+    ]
+
+
+def mounts(path: str, **more: Any) -> dict[str, Any]:
+    return pod(volumes=[{"name": "v", "hostPath": {"path": path}}], **more)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/dev/nvidia0",
+        "/dev/dri",
+        "/dev/kfd",
+        "/dev",
+        "/dev/",
+        "/",
+        "/usr/local/nvidia/lib64",
+        "/home/kubernetes/bin/nvidia",
+    ],
+)
+def test_mounts_of_devices_and_of_the_driver_are_told(path: str):
+    told = [("spec.volumes[0].hostPath.path", "devices-not-counted")]
+    assert decided(mounts(path)) == told
+    assert decided(mounts(path), plugin=None) == told
+
+
+@pytest.mark.parametrize("path", ["/dev", "/usr/local/nvidia"])
+def test_pods_that_ask_for_no_devices_may_mount_folders(path: str):
+    assert decided(mounts(path, containers=[{"name": "main", "image": "registry.example.com/a:1"}])) == []
+
+
+def test_other_mounts_are_none_of_gpus():
+    assert decided(mounts("/dev/shm")) == []
+
+
+def test_privileged_containers_are_told_where_they_ask_for_devices():
+    free = {"securityContext": {"privileged": True}}
+    plain = {"name": "init", "image": "registry.example.com/a:1", **free}
+    assert decided(pod(containers=[container(**free), plain])) == [
+        ("spec.containers[0].securityContext.privileged", "devices-not-counted")
+    ]
+
+
+def test_variables_of_mps_are_told_where_a_container_asks_for_devices():
+    env = [{"name": "A", "value": "b"}, {"name": "CUDA_MPS_PIPE_DIRECTORY", "value": "/tmp/mps"}]
+    plain = {"name": "other", "image": "registry.example.com/a:1", "env": env}
+    assert decided(pod(containers=[container(env=env), plain])) == [
+        ("spec.containers[0].env[1]", "mps-variable")
+    ]

@@ -1,0 +1,85 @@
+"""Objects with anything in any place: a migration answers, or leaves them, and never raises."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dra_infra.migration.old_dra.conversion import migrate_old_dra
+from tests.unit.migration.old_dra_cases import cases, objects_after
+
+WORDS = (
+    "exactly", "basic", "spec", "devices", "requests", "selectors", "source", "metadata", "name", "kind", "GpuClaimParameters",
+    "resource.k8s.io/v1", "resource.k8s.io/v1alpha2", "gpu.resource.nvidia.com", "gpu.nvidia.com", "resourceClassName",
+    "parametersRef", "card", "40Gi", "1g.5gb", "MPS", "[secret]", "[unknown]", "\0", "\ud800", "a" * 300,
+)  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(WORDS),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=6) | st.sampled_from(WORDS), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The place of every value in *value*."""
+    yield at
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield from places(each, (*at, key))
+
+
+def put(value: Any, at: tuple[Any, ...], new: Any) -> Any:
+    """*value* with something else at a place."""
+    if not at:
+        return new
+    changed = copy.copy(value)
+    changed[at[0]] = put(value[at[0]], at[1:], new)
+    return changed
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> list[Any]:
+    """The objects of a row, or of two, with anything in one place or two."""
+    objects: Any = [
+        each
+        for case in draw(st.lists(st.sampled_from(cases()), min_size=1, max_size=2))
+        for each in case.input
+    ]
+    for _ in range(draw(st.integers(1, 2))):
+        found = list(places(objects))[1:]
+        objects = put(objects, draw(st.sampled_from(found)), draw(JSON))
+    return list(objects)
+
+
+def same(one: Any, other: Any) -> bool:
+    # Not a number is no value that JSON has, and differs from itself.
+    return repr(one) == repr(other)
+
+
+@given(damaged())
+def test_anything_in_any_place_is_answered_and_stays_so(objects):
+    found = migrate_old_dra(objects)
+    assert set(found) <= set(range(len(objects)))
+    for index, each in found.items():
+        assert each.remarks or each.added or each.manifest is not objects[index]
+    once = objects_after(objects, found)
+    assert same(objects_after(once, migrate_old_dra(once)), once)
+
+
+@given(damaged(), st.sampled_from(["v1beta1", "v1beta2"]))
+def test_anything_is_answered_in_older_versions_too(objects, version):
+    once = objects_after(objects, migrate_old_dra(objects, version=version))
+    assert same(objects_after(once, migrate_old_dra(once, version=version)), once)
+
+
+@given(st.lists(JSON, max_size=3))
+def test_what_is_no_object_at_all_is_left(objects):
+    found = migrate_old_dra(objects)
+    assert all(isinstance(objects[index], dict) for index in found)

@@ -1,0 +1,280 @@
+"""What the plugin's configuration and the labels of nodes say of its resources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dra_infra.errors import ProblemsError
+from dra_infra.migration.device_plugin import (
+    Asked,
+    DevicePlugin,
+    Replicas,
+    find_other_form,
+    read_node_labels,
+    read_plugin_config,
+    read_resource,
+)
+from dra_infra.migration.needs import Settings, read_needs
+from dra_infra.migration.plugin_configs import read_plugin_configs
+
+
+def config(**parts: Any) -> DevicePlugin:
+    return read_plugin_config({"version": "v1", **parts}, file="plugin.yaml")
+
+
+def test_an_empty_configuration_gives_whole_gpus():
+    assert config() == DevicePlugin()
+    assert read_resource("nvidia.com/gpu", config()) == Asked("nvidia.com/gpu", "gpu")
+
+
+@pytest.mark.parametrize(
+    ("key", "way", "one_each"), [("timeSlicing", "time-slicing", False), ("mps", "mps", True)]
+)
+def test_what_is_not_said_of_large_requests_differs_by_the_way_of_sharing(key: str, way: str, one_each: bool):
+    found = config(sharing={key: {"resources": [{"name": "gpu", "replicas": 4}]}})
+    assert found.replicas["nvidia.com/gpu"] == Replicas(way, 4, renamed=False, one_each=one_each)  # type: ignore[arg-type]  # one of two
+
+
+def test_one_replica_is_the_device_itself():
+    assert (
+        config(sharing={"timeSlicing": {"resources": [{"name": "nvidia.com/gpu", "replicas": 1}]}}).replicas
+        == {}
+    )
+
+
+def test_a_renamed_resource_is_a_replica_and_the_plain_one_a_device():
+    shared = {"renameByDefault": True, "resources": [{"name": "nvidia.com/gpu", "replicas": 2}]}
+    found = config(sharing={"timeSlicing": shared})
+    assert read_resource("nvidia.com/gpu", found) == Asked("nvidia.com/gpu", "gpu")
+    renamed = read_resource("nvidia.com/gpu.shared", found)
+    assert isinstance(renamed, Asked)
+    assert renamed.what == "replica"
+
+
+def test_a_renamed_resource_that_the_configuration_does_not_share_is_not_clear():
+    assert isinstance(read_resource("nvidia.com/gpu.shared", config()), str)
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        (None, "plugin.yaml"),
+        ({"version": "v2"}, "plugin.yaml"),
+        ({"version": "v1", "flags": {"migStrategy": "both"}}, "plugin.yaml.flags.migStrategy"),
+        (
+            {"version": "v1", "sharing": {"mps": {"resources": [{"name": "nvidia.com/gpu"}]}}},
+            "plugin.yaml.sharing.mps.resources[0]",
+        ),
+        (
+            {"version": "v1", "sharing": {"timeSlicing": {"resources": [{"name": 1, "replicas": 2}]}}},
+            "plugin.yaml.sharing.timeSlicing.resources[0]",
+        ),
+    ],
+)
+def test_what_is_no_configuration_is_told_where_it_is_wrong(document: Any, path: str):
+    with pytest.raises(ProblemsError) as caught:
+        read_plugin_config(document, file="plugin.yaml")
+    assert [(each.path, each.code) for each in caught.value.problems] == [(path, "plugin-config-malformed")]
+
+
+def labels(product: str, **more: str) -> dict[str, str]:
+    return {"nvidia.com/gpu.product": product} | {f"nvidia.com/{key}": value for key, value in more.items()}
+
+
+def test_nodes_without_labels_of_gpus_say_nothing():
+    assert read_node_labels([{}, {"kubernetes.io/hostname": "a"}]) is None
+
+
+def test_labels_say_the_strategy_and_the_profile():
+    nodes = [labels("NVIDIA-A100-SXM4-80GB-MIG-1g.10gb") | {"nvidia.com/mig.strategy": "single"}]
+    assert read_node_labels(nodes) == DevicePlugin(strategy="single", profiles=("1g.10gb",))
+
+
+def test_whole_gpus_under_the_strategy_single_are_whole():
+    nodes = [labels("Tesla-T4") | {"nvidia.com/mig.strategy": "single"}]
+    assert read_node_labels(nodes) == DevicePlugin()
+
+
+def test_nodes_that_serve_in_different_ways_leave_it_open():
+    shared = {"nvidia.com/gpu.sharing-strategy": "time-slicing", "nvidia.com/gpu.replicas": "4"}
+    found = read_node_labels([labels("Tesla-T4-SHARED") | shared, labels("Tesla-T4")])
+    assert found is not None
+    said = read_resource("nvidia.com/gpu", found)
+    assert said == "nodes serve it in different ways: a whole GPU, one of 4 replicas of a whole GPU"
+
+
+def test_nodes_whose_mig_devices_the_strategy_single_refuses_say_nothing():
+    single = {"nvidia.com/mig.strategy": "single"}
+    of_profile = labels("NVIDIA-A100-SXM4-80GB-MIG-1g.10gb") | single
+    assert read_node_labels(
+        [of_profile, labels("NVIDIA-A100-SXM4-80GB-MIG-INVALID") | single]
+    ) == DevicePlugin(strategy="single", profiles=("1g.10gb",))
+
+
+def test_nodes_of_different_products_that_serve_alike_are_clear():
+    assert read_node_labels([labels("Tesla-T4"), labels("NVIDIA-L4")]) == DevicePlugin()
+
+
+def test_labels_say_the_replicas():
+    shared = {"nvidia.com/gpu.sharing-strategy": "time-slicing", "nvidia.com/gpu.replicas": "4"}
+    found = read_node_labels([labels("Tesla-T4-SHARED") | shared])
+    assert found is not None
+    assert found.replicas == {"nvidia.com/gpu": Replicas("time-slicing", 4, renamed=False, one_each=False)}
+
+
+@pytest.mark.parametrize(
+    ("resource", "word"),
+    [
+        ("amd.com/cpx_nps4", "partition mode"),
+        ("amd.com/spx_nps1", "partition mode"),
+        ("gpu.intel.com/monitoring", "all GPUs of a node"),
+        ("gpu.intel.com/i915_monitoring", "all GPUs of a node"),
+        ("gpu.intel.com/xe_monitoring", "all GPUs of a node"),
+        ("nvidia.com/pgpu", "passed through"),
+        ("nvidia.com/GP102GL_Tesla_P40", "passed through"),
+        ("nvidia.com/GRID_T4-1Q", "a vGPU"),
+        ("nvidia.com/gpumem-percentage", "HAMi"),
+        ("volcano.sh/vgpu-memory", "HAMi"),
+    ],
+)
+def test_names_of_other_forms_of_devices_are_told_as_what_they_are(resource: str, word: str):
+    form = find_other_form(resource)
+    assert form is not None
+    assert word in form.what
+
+
+@pytest.mark.parametrize(
+    "resource",
+    ["amd.com/gpu", "gpu.intel.com/i915", "nvidia.com/gpu", "nvidia.com/mig-1g.10gb", "google.com/tpu"],
+)
+def test_other_names_are_no_other_form(resource: str):
+    assert find_other_form(resource) is None
+
+
+WHOLE = "version: v1"
+SINGLE = "version: v1\nflags: {migStrategy: single}"
+MIXED = "version: v1\nflags: {migStrategy: mixed}"
+SHARED = "version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}"
+IN_FOUR = DevicePlugin(
+    replicas={"nvidia.com/gpu": Replicas("time-slicing", 4, renamed=False, one_each=False)}
+)
+ONE_G = labels("NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", **{"mig.strategy": "single"})
+TWO_G = labels("NVIDIA-A100-SXM4-80GB-MIG-2g.20gb", **{"mig.strategy": "single"})
+
+
+def served(document: dict[str, Any], *nodes: dict[str, str]) -> DevicePlugin:
+    return read_plugin_configs(document, file="plugin.yaml").serve(nodes)
+
+
+def config_map(**texts: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "plugin"}, "data": texts}
+
+
+def chosen(name: str) -> dict[str, str]:
+    return labels("Tesla-T4", **{"device-plugin.config": name})
+
+
+def refusal(document: dict[str, Any], *nodes: dict[str, str]) -> tuple[str, str, str]:
+    with pytest.raises(ProblemsError) as caught:
+        served(document, *nodes)
+    [problem] = caught.value.problems
+    return problem.path, problem.code, problem.message
+
+
+def test_labels_say_the_profile_of_a_configuration_with_the_strategy_single():
+    single = {"version": "v1", "flags": {"migStrategy": "single"}}
+    assert served(single) == DevicePlugin(strategy="single")
+    assert served(single, ONE_G, {}) == DevicePlugin(strategy="single", profiles=("1g.10gb",))
+    assert served(single, labels("Tesla-T4")) == DevicePlugin()
+
+
+def test_profiles_that_differ_from_node_to_node_are_not_clear():
+    found = served({"version": "v1", "flags": {"migStrategy": "single"}}, ONE_G, TWO_G)
+    told = "a MIG device 1g.10gb, a MIG device 2g.20gb"
+    assert read_resource("nvidia.com/gpu", found) == f"nodes serve it in different ways: {told}"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        config_map(whole=WHOLE, shared=SHARED),
+        {"config": {"map": {"whole": WHOLE, "shared": SHARED}}},
+        {"devicePlugin": {"config": {"data": {"whole": WHOLE, "shared": SHARED}}}},
+    ],
+)
+def test_the_label_of_nodes_chooses_among_configurations(document: dict[str, Any]):
+    assert served(document, chosen("shared"), chosen("shared"), {"nodes": "without GPUs"}) == IN_FOUR
+    assert served(document, chosen("whole")) == DevicePlugin()
+
+
+def test_nodes_without_the_label_have_the_default():
+    texts = {"default": WHOLE, "shared": SHARED}
+    named = {"config": {"map": texts, "default": "shared"}}
+    assert served(named) == served(named, labels("Tesla-T4")) == IN_FOUR
+    assert served({"config": {"map": texts}}, labels("Tesla-T4")) == DevicePlugin()
+    assert served(config_map(**texts)) == DevicePlugin()
+    assert served(named, chosen("default")) == DevicePlugin()
+
+
+def test_configurations_that_say_the_same_need_no_choice():
+    assert served(config_map(a=SHARED, b=SHARED)) == IN_FOUR
+
+
+def test_nodes_with_different_configurations_leave_it_open():
+    found = served(config_map(a=WHOLE, b=SHARED), chosen("a"), chosen("b"))
+    told = "a whole GPU, one of 4 replicas of a whole GPU"
+    assert read_resource("nvidia.com/gpu", found) == f"nodes serve it in different ways: {told}"
+
+
+def test_nodes_that_serve_profiles_beside_others_are_clear():
+    profile = "version: v1\nflags: {migStrategy: mixed}\nsharing: {timeSlicing: {resources: [{name: nvidia.com/mig-1g.10gb, replicas: 2}]}}"
+    found = served(config_map(a=WHOLE, b=profile), chosen("a"), chosen("b"))
+    assert found.strategy == "mixed"
+    assert read_resource("nvidia.com/gpu", found) == Asked("nvidia.com/gpu", "gpu")
+    of_profile = read_resource("nvidia.com/mig-1g.10gb", found)
+    assert isinstance(of_profile, Asked)
+    assert of_profile.what == "replica"
+    assert refusal(config_map(a=MIXED, b=profile), chosen("a"), chosen("b"))[1] == "plugin-config-malformed"
+
+
+def test_a_configuration_that_nobody_chose_is_told():
+    texts = config_map(a=WHOLE, b=SHARED)
+    nobody = "holds 2 configurations, and nothing says which of them nodes have"
+    assert refusal(texts) == ("plugin.yaml", "plugin-config-malformed", nobody)
+    assert refusal(texts, labels("Tesla-T4"))[2] == nobody
+    assert refusal(texts, chosen("c"))[2] == "holds 2 configurations, and none is called 'c'"
+    assert refusal(config_map())[:2] == ("plugin.yaml", "plugin-config-malformed")
+    assert refusal(config_map(a=WHOLE, b="version: v2"))[0] == "plugin.yaml[b]"
+
+
+@pytest.mark.parametrize(
+    ("way", "replicas", "mps", "mig"),
+    [
+        ("time-slicing", 4, "active_thread_percentage=25", "1/4"),
+        ("mps", 10, "active_thread_percentage=10", "1/10"),
+        ("time-slicing", 49, "", "1/49"),
+    ],
+)
+def test_replicas_that_claims_cannot_share_are_told_with_mps_and_mig(
+    way: Any, replicas: int, mps: str, mig: str
+):
+    plugin = DevicePlugin(replicas={"nvidia.com/gpu": Replicas(way, replicas, renamed=False, one_each=True)})
+    asked = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+    [remark] = read_needs("containers[0]", asked, Settings(plugin=plugin, no_shares="no gate")).remarks
+    assert (remark.outcome, remark.code) == ("decide", "mps-replicas" if way == "mps" else "no-shares")
+    assert ("dra.Mps" in remark.hint) == bool(mps)
+    assert mps in remark.hint
+    assert f"dra.MigPartition with {mig} of the memory" in remark.hint
+
+
+def test_replicas_of_mig_devices_are_told_with_smaller_ones():
+    plugin = DevicePlugin(
+        replicas={"nvidia.com/mig-3g.40gb": Replicas("time-slicing", 2, renamed=False, one_each=True)}
+    )
+    asked = {"resources": {"limits": {"nvidia.com/mig-3g.40gb": 1}}}
+    [remark] = read_needs("containers[0]", asked, Settings(plugin=plugin, no_shares="no gate")).remarks
+    assert remark.code == "no-shares"
+    assert "smaller MIG devices" in remark.hint
+    assert "dra.Mps" not in remark.hint

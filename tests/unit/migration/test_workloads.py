@@ -1,0 +1,183 @@
+"""Names of claim templates, each of one claim spec alone, and settings of controllers that counted limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dra_infra.migration.device_plugin import DevicePlugin
+from dra_infra.migration.estate import migrate_objects
+from dra_infra.migration.needs import Settings
+
+WHOLE = Settings(plugin=DevicePlugin())
+
+
+def pod_spec(*counts: int) -> dict[str, Any]:
+    containers = [
+        {
+            "name": f"c{number}",
+            "image": "registry.example.com/a:1",
+            "resources": {"limits": {"nvidia.com/gpu": each}},
+        }
+        for number, each in enumerate(counts)
+    ]
+    return {"containers": containers}
+
+
+def workload(kind: str, name: str, *counts: int, namespace: str = "ml") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": namespace}
+    spec = {"template": {"spec": pod_spec(*counts)}}
+    group = "batch/v1" if kind == "Job" else "apps/v1"
+    return {"apiVersion": group, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def job_set(*counts: int) -> dict[str, Any]:
+    jobs = [
+        {"name": f"j{number}", "template": {"spec": {"template": {"spec": pod_spec(each)}}}}
+        for number, each in enumerate(counts)
+    ]
+    metadata = {"name": "set", "namespace": "ml"}
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": metadata,
+        "spec": {"replicatedJobs": jobs},
+    }
+
+
+def made(*objects: dict[str, Any]) -> list[dict[str, int]]:
+    """By object: the number of devices of each new template, by its name."""
+    return [
+        {
+            each["metadata"]["name"]: each["spec"]["spec"]["devices"]["requests"][0]["exactly"].get(
+                "count", 1
+            )
+            for each in done.added
+        }
+        for done in migrate_objects(objects, WHOLE)
+    ]
+
+
+def test_parts_of_an_object_with_other_numbers_have_templates_of_their_own():
+    assert made(job_set(8, 4, 8)) == [{"set-gpu": 8, "set-gpu-2": 4}]
+
+
+def test_each_part_names_the_template_with_its_number():
+    (done,) = migrate_objects([job_set(8, 4, 8)], WHOLE)
+    assert done.manifest is not None
+    names = [
+        each["template"]["spec"]["template"]["spec"]["resourceClaims"][0]["resourceClaimTemplateName"]
+        for each in done.manifest["spec"]["replicatedJobs"]
+    ]
+    assert names == ["set-gpu", "set-gpu-2", "set-gpu"]
+
+
+def test_containers_with_other_numbers_have_templates_by_their_names():
+    assert made(workload("Deployment", "serve", 1, 2)) == [{"serve-gpu": 1, "serve-c1-gpu": 2}]
+
+
+def test_owners_of_one_name_have_templates_by_their_kinds():
+    assert made(workload("Deployment", "train", 1), workload("Job", "train", 8)) == [
+        {"train-gpu": 1},
+        {"train-job-gpu": 8},
+    ]
+
+
+def test_an_owner_that_is_there_twice_has_one_name_in_both():
+    assert made(workload("Job", "train", 1), workload("Job", "train", 8)) == [
+        {"train-gpu": 1},
+        {"train-gpu": 8},
+    ]
+
+
+def test_owners_in_other_namespaces_do_not_meet():
+    assert made(workload("Job", "a", 1), workload("Deployment", "a", 2, namespace="other")) == [
+        {"a-gpu": 1},
+        {"a-gpu": 2},
+    ]
+
+
+def test_a_template_that_is_there_is_used_where_it_says_the_same_and_else_left_alone():
+    (first,) = migrate_objects([workload("Job", "train", 1)], WHOLE)
+    (template,) = first.added
+    again = migrate_objects([dict(template), workload("Job", "train", 1)], WHOLE)
+    assert [each.added for each in again] == [(), ()]
+    assert made(dict(template), workload("Job", "train", 2)) == [{}, {"train-job-gpu": 2}]
+
+
+def test_pods_without_a_name_have_a_template_called_after_what_it_is():
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "run-"}, "spec": pod_spec(1)}
+    nameless = {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": pod_spec(2)}
+    assert made(pod, nameless) == [{"run-gpu": 1}, {"gpu": 2}]
+
+
+def runtime(policy: dict[str, Any], *counts: int) -> dict[str, Any]:
+    held = job_set(*counts)
+    spec = {"mlPolicy": policy, "template": {"spec": held["spec"]}}
+    metadata = {"name": "r", "namespace": "ml"}
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainingRuntime",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize(
+    ("policy", "written"),
+    [
+        ({"mpi": {"numProcPerNode": 1}}, {"mpi": {"numProcPerNode": 4}}),
+        ({"mpi": {}}, {"mpi": {"numProcPerNode": 4}}),
+        ({"mpi": {"numProcPerNode": 2}}, {"mpi": {"numProcPerNode": 2}}),
+        ({"torch": {}}, {"torch": {"numProcPerNode": 4}}),
+        ({"torch": {"numProcPerNode": "cpu"}}, {"torch": {"numProcPerNode": "cpu"}}),
+        ({"numNodes": 2}, {"numNodes": 2}),
+    ],
+)
+def test_a_runtime_has_the_number_that_its_controller_read_off_limits(
+    policy: dict[str, Any], written: dict[str, Any]
+):
+    (done,) = migrate_objects([runtime(policy, 4)], WHOLE)
+    assert done.manifest is not None
+    assert done.manifest["spec"]["mlPolicy"] == written
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [("0.9.0-gpu", "kind-not-rewritten"), ("0.9.0", "resource-in-text")]
+)
+def test_a_version_of_kserve_that_needs_a_limit_is_told(version: str, code: str):
+    served = {"runtimeVersion": version, "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    metadata = {"name": "s", "namespace": "ml"}
+    spec = {"predictor": {"pytorch": served}}
+    (done,) = migrate_objects(
+        [
+            {
+                "apiVersion": "serving.kserve.io/v1beta1",
+                "kind": "InferenceService",
+                "metadata": metadata,
+                "spec": spec,
+            }
+        ],
+        WHOLE,
+    )
+    assert [each.code for each in done.remarks] == [code]
+
+
+def test_settings_of_spark_for_devices_of_no_plugin_are_left_alone():
+    conf = {"spark.executor.resource.gpu.amount": "1", "spark.driver.resource.fpga.vendor": "example.com"}
+    spark = {
+        "apiVersion": "sparkoperator.k8s.io/v1beta2",
+        "kind": "SparkApplication",
+        "metadata": {"name": "s"},
+        "spec": {"sparkConf": conf},
+    }
+    (done,) = migrate_objects([spark], WHOLE)
+    assert done.remarks == ()
+
+
+def test_a_runtime_of_no_namespace_is_told_for_its_claims_are_of_one():
+    cluster = runtime({"torch": {}}, 4) | {"kind": "ClusterTrainingRuntime"}
+    (done,) = migrate_objects([cluster], WHOLE)
+    assert done.manifest is cluster
+    assert [each.code for each in done.remarks] == ["resource-in-text"]

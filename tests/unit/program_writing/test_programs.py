@@ -1,0 +1,250 @@
+"""Written programs: they make the very objects that the plain migration gives, and read as a person would write them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dra_infra.documents.yaml import read_manifests, write_manifests
+from dra_infra.program_writing.checking import check_program_text
+from dra_infra.program_writing.program import write_program
+from tests.contract.documents import ROOT
+from tests.unit.program_writing.program_cases import made_by, rows, sorted_objects
+
+ROWS = rows()
+
+
+def objects(text: str) -> list[Any]:
+    return list(yaml.safe_load_all(text))
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_program_of_what_a_row_became_makes_the_same_objects(row: str):
+    program = write_program(ROWS[row])
+    assert made_by(program.text) == sorted_objects(ROWS[row])
+    assert check_program_text(program.text, ROWS[row]) == []
+
+
+@pytest.mark.parametrize(
+    "example", sorted(path.parent.name for path in ROOT.glob("examples/*/expected.yaml"))
+)
+def test_what_an_example_makes_goes_to_components_and_back(example: str):
+    found = read_manifests((ROOT / "examples" / example / "expected.yaml").read_text())
+    back = read_manifests(write_manifests(made_by(write_program(found).text)))
+    assert sorted_objects(back) == sorted_objects(found)
+
+
+def test_programs_are_laid_out_as_a_formatter_lays_them_out(tmp_path: Path):
+    for index, each in enumerate(ROWS.values()):
+        (tmp_path / f"p{index}.py").write_text(write_program(each).text)
+    ruff = [sys.executable, "-m", "ruff"]
+    for arguments in (["format", "--check", "--line-length", "100"], ["check"]):
+        done = subprocess.run(
+            [*ruff, *arguments, "--isolated", str(tmp_path)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout
+
+
+def test_the_same_objects_give_the_same_program():
+    every = [each for row in ROWS.values() for each in row if each["kind"] != "Namespace"]
+    assert write_program(every).text == write_program(every).text
+
+
+SERVE = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: ml}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: serve, namespace: ml}
+spec:
+  selector: {matchLabels: {app: serve}}
+  template:
+    metadata: {labels: {app: serve}}
+    spec:
+      containers: [{name: main, image: "serve:1", resources: {claims: [{name: gpu}]}}]
+      resourceClaims: [{name: gpu, resourceClaimTemplateName: serve}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: serve, namespace: ml, labels: {team: a}}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: h100, count: 2}}]}}}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: h100}
+spec:
+  selectors:
+  - cel: {expression: 'device.driver == "gpu.nvidia.com" && has(device.attributes["gpu.nvidia.com"].type) && device.attributes["gpu.nvidia.com"].type == "gpu"'}
+  - cel: {expression: 'has(device.capacity["gpu.nvidia.com"].memory) && device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("79Gi")) >= 0'}
+"""
+
+
+def test_what_is_used_stands_first_and_is_named():
+    assert (
+        write_program(objects(SERVE)).text
+        == '''\
+"""Objects of a cluster, as `dra-infra migrate` wrote them."""
+
+import pulumi_kubernetes as k8s
+
+import dra_infra as dra
+
+ml = k8s.core.v1.Namespace("ml", metadata={"name": "ml"})
+
+h100 = dra.GpuDeviceClass("h100", select=dra.gpu.memory >= "79Gi")
+
+serve = dra.GpuClaimTemplate(
+    "serve",
+    device_class=h100,
+    count=2,
+    namespace=ml.metadata["name"],
+    object_name="serve",
+    labels={"team": "a"},
+)
+
+k8s.apps.v1.Deployment(
+    "serve",
+    metadata={"name": "serve", "namespace": ml.metadata["name"]},
+    spec={
+        "selector": {"match_labels": {"app": "serve"}},
+        "template": {
+            "metadata": {"labels": {"app": "serve"}},
+            "spec": serve.attach(
+                {"containers": [{"name": "main", "image": "serve:1"}]},
+                entry="gpu",
+            ),
+        },
+    },
+)
+'''
+    )
+
+
+def test_a_claim_that_several_containers_use_by_request_is_attached_once_for_each():
+    found = objects("""
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: pair}
+spec:
+  devices:
+    requests:
+    - {name: big, exactly: {deviceClassName: gpu.nvidia.com}}
+    - {name: small, firstAvailable: [{name: a, deviceClassName: mine}, {name: b, deviceClassName: gpu.nvidia.com, allocationMode: All}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: work}
+spec:
+  initContainers: [{name: fetch, image: i, resources: {claims: [{name: pair, request: small}]}}]
+  containers:
+  - {name: a, image: i, resources: {claims: [{name: pair, request: big}]}}
+  - {name: b, image: i, resources: {claims: [{name: pair, request: small}], limits: {cpu: 1}}}
+  resourceClaims: [{name: pair, resourceClaimName: pair}]
+""")
+    text = write_program(found).text
+    assert "work_pod: k8s.core.v1.PodSpecArgsDict = {\n" in text
+    assert 'work_pod = pair.attach(work_pod, containers=["fetch", "b"], request="small")\n' in text
+    assert 'work_pod = pair.attach(work_pod, containers="a", request="big")\n' in text
+    assert 'dra.Alternative("a", device_class=dra.class_ref("mine")),' in text
+    assert made_by(text) == sorted_objects(found)
+
+
+def test_what_attach_would_put_in_another_order_stays_and_says_so():
+    found = objects(
+        SERVE.replace(
+            "resourceClaims: [", "resourceClaims: [{name: other, resourceClaimName: elsewhere}, "
+        ).replace("claims: [{name: gpu}]", "claims: [{name: gpu}, {name: other}]")
+    )
+    program = write_program(found)
+    assert [each.code for each in program.remarks[1]] == ["kept-as-object"]
+    assert ".attach(" not in program.text
+    assert made_by(program.text) == sorted_objects(found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("spec: {spec:", "spec: {metadata: {labels: {a: b}}, spec:", "no argument says spec.metadata"),
+        ("labels: {team: a}", "finalizers: [a/b]", "no argument says metadata.finalizers"),
+        ("resource.k8s.io/v1\nkind: ResourceClaimTemplate", "resource.k8s.io/v1beta2\nkind: ResourceClaimTemplate", "version"),
+        ("count: 2", "count: 2, nothing: known", "it has what no argument says"),
+        ("count: 2", "selectors: [{cel: {expression: 'true'}}, {cel: {expression: 'true'}}]", "several selectors"),
+    ],
+)  # fmt: skip
+def test_what_no_component_says_is_written_as_the_object_that_it_is(old: str, new: str, why: str):
+    found = objects(SERVE.replace(old, new))
+    program = write_program(found)
+    (remark,) = program.remarks[2]
+    assert (remark.code, remark.outcome) == ("kept-as-object", "kept")
+    assert why in remark.message
+    assert "dra.GpuClaimTemplate" not in program.text
+    assert made_by(program.text) == sorted_objects(found)
+
+
+def test_a_class_that_begins_with_another_selector_is_written_as_the_object_that_it_is():
+    found = objects(SERVE.replace(' == "gpu"\'', ' != "gpu"\''))
+    program = write_program(found)
+    assert [each.code for each in program.remarks[3]] == ["kept-as-object"]
+    assert 'device_class=dra.class_ref("h100")' in program.text
+    assert made_by(program.text) == sorted_objects(found)
+
+
+def test_fields_of_typed_resources_are_spelt_as_the_vendor_spells_them_and_keys_of_users_stay():
+    found = objects("""
+apiVersion: v1
+kind: Service
+metadata: {name: a, labels: {clusterIP: no-field}}
+spec: {clusterIP: None, clusterIPs: [None], externalTrafficPolicy: Local, clusterIp: not-known, selector: {matchLabels: a}}
+""")
+    text = write_program(found).text
+    for part in (
+        '"cluster_ip": "None"',
+        '"cluster_ips": [',
+        '"external_traffic_policy": "Local"',
+        '"clusterIp": ',
+        '{"clusterIP": "no-field"}',
+        '{"matchLabels": "a"}',
+    ):
+        assert part in text
+    assert made_by(text) == sorted_objects(found)
+
+
+def test_objects_of_one_name_get_names_of_their_own():
+    found = objects(SERVE)
+    other = objects(
+        SERVE.replace("ml", "other").replace("name: serve, namespace: other", "name: serve, namespace: other")
+    )
+    both = [*found[:3], *other]
+    text = write_program(both).text
+    assert 'other_serve = dra.GpuClaimTemplate(\n    "other-serve",' in text
+    assert made_by(text) == sorted_objects(both)
+
+
+def test_a_number_that_pulumi_rounds_is_told():
+    found = objects("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    big = {"apiVersion": "example.com/v1", "kind": "Big", "metadata": {"name": "b"}, "spec": {"n": 2**53 + 1}}
+    (problem,) = check_program_text(write_program([*found, big]).text, [*found, big])
+    assert (problem.code, problem.path) == ("not-in-program", "Big b")
+
+
+def test_an_object_that_a_program_lacks_is_told():
+    found = objects(SERVE)
+    problems = check_program_text(write_program(found[:2]).text, found)
+    assert [each.path for each in problems] == ["ResourceClaimTemplate ml/serve", "DeviceClass h100"]
+
+
+def test_what_lies_too_deep_for_pythons_parser_is_read_from_a_text():
+    deep: Any = "end"
+    for _ in range(150):
+        deep = {"in": deep}
+    found = [{"apiVersion": "example.com/v1", "kind": "Deep", "metadata": {"name": "d"}, "spec": deep}]
+    text = write_program(found).text
+    assert "import json\n" in text
+    assert made_by(text) == found

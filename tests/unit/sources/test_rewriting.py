@@ -1,0 +1,111 @@
+"""Files with objects changed, taken away and added."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from dra_infra.documents.yaml import read_manifests
+from dra_infra.sources.files import SourceObject, read_sources
+from dra_infra.sources.rewriting import Replacement, rewrite
+
+ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one   # the first\n"
+TWO = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n"
+NEW = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}}
+
+
+def sources(folder: Path, text: str, name: str = "file.yaml") -> list[SourceObject]:
+    file = folder / name
+    file.write_text(text)
+    return [each for each in read_sources([str(file)], io.BytesIO()) if isinstance(each, SourceObject)]
+
+
+def renamed(source: SourceObject, name: str) -> Replacement:
+    return Replacement(source, {**source.manifest, "metadata": {"name": name}})
+
+
+def same(source: SourceObject) -> Replacement:
+    return Replacement(source, source.manifest)
+
+
+def names(text: str) -> list[Any]:
+    return [each["metadata"]["name"] for each in read_manifests(text)]
+
+
+def test_one_document_changes_and_the_others_stay_as_they_are(tmp_path: Path):
+    text = f"# head\n{ONE}---\n{TWO}"
+    first, second = sources(tmp_path, text)
+    assert rewrite(text, [same(first), renamed(second, "three")]).text == text.replace(
+        "name: two", "name: three"
+    )
+
+
+def test_a_new_object_stands_behind_its_own(tmp_path: Path):
+    text = f"{ONE}---\n{TWO}"
+    first, second = sources(tmp_path, text)
+    found = rewrite(text, [Replacement(first, first.manifest, [NEW]), same(second)]).text
+    assert names(found) == ["one", "new", "two"]
+    assert found.startswith(ONE)
+
+
+def test_an_object_goes_with_its_document(tmp_path: Path):
+    text = f"{ONE}---\n{TWO}"
+    first, second = sources(tmp_path, text)
+    assert names(rewrite(text, [Replacement(first, None), same(second)]).text) == ["two"]
+    assert names(rewrite(text, [same(first), Replacement(second, None)]).text) == ["one"]
+
+
+def test_the_last_line_without_a_break_gets_one_before_what_is_new(tmp_path: Path):
+    text = TWO.rstrip("\n")
+    (only,) = sources(tmp_path, text)
+    assert names(rewrite(text, [Replacement(only, only.manifest, [NEW])]).text) == ["two", "new"]
+
+
+def test_items_of_a_list_change_go_and_come(tmp_path: Path):
+    items = "".join(f"- {{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}}}\n" for name in "abc")
+    text = f"apiVersion: v1\nkind: List\nitems:\n{items}"
+    first, second, third = sources(tmp_path, text)
+    changed = [renamed(first, "x"), Replacement(second, None), Replacement(third, third.manifest, [NEW])]
+    assert names(rewrite(text, changed).text) == ["x", "c", "new"]
+
+
+def test_items_of_a_typed_list_go_on_not_to_say_what_they_are(tmp_path: Path):
+    text = "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: a}\n"
+    (only,) = sources(tmp_path, text)
+    changed = Replacement(only, {**only.manifest, "immutable": True})
+    assert rewrite(text, [changed]).text == f"{text}  immutable: true\n"
+
+
+def test_json_stays_json_with_its_indentation(tmp_path: Path):
+    text = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}, indent=4) + "\n"
+    (only,) = sources(tmp_path, text, "file.json")
+    assert rewrite(text, [renamed(only, "b")]).text == text.replace('"a"', '"b"')
+
+
+def test_a_document_that_cannot_be_patched_is_written_anew_and_named(tmp_path: Path):
+    text = f"{TWO}---\napiVersion: v1\nkind: ConfigMap\nmetadata: &m {{name: one}}\ndata: *m\n"
+    first, second = sources(tmp_path, text)
+    found = rewrite(text, [same(first), renamed(second, "new")])
+    assert found.anew == (3,)
+    assert read_manifests(found.text)[1] == {**second.manifest, "metadata": {"name": "new"}}
+    assert found.text.startswith(TWO)
+
+
+def test_a_document_that_something_else_than_yaml_follows_stays_as_it_is(tmp_path: Path):
+    text = f"{ONE}%YAML 1.1\n  nothing: at all\n---\n{TWO}"
+    first, second = sources(tmp_path, text)
+    found = rewrite(text, [renamed(first, "three"), renamed(second, "four")])
+    assert found.text == text.replace("name: two", "name: four")
+    assert found.kept == (0,)
+
+
+def test_half_of_a_surrogate_pair_stays_an_escape_in_what_is_no_object(tmp_path: Path):
+    text = json.dumps(
+        {"apiVersion": "v1", "kind": "List", "items": [NEW, {"kind": ["\ud800", "\U0001f600"]}]}
+    )
+    (first,) = sources(tmp_path, text, "file.json")
+    changed = rewrite(text, [renamed(first, "three")]).text
+    assert '["\\ud800", "\U0001f600"]' in changed
+    assert changed.encode()
