@@ -114,10 +114,12 @@ COMMANDS: Final = {
     "comment": Listed("pull_requests", "Post a review on a pull request."),
     "pull-request": Listed("pull_requests", "Ask GitHub which pull request a commit is of."),
     "validate": Listed("validate", "Check manifests as the API server does."),
+    "migrate": Listed("migrate", "Turn device-plugin requests and old DRA into claims."),
     "catalog": Listed("programs", "Print what is known of GPUs, drivers and fleets."),
     "snapshot": Listed("cluster", "Read a live cluster into one file."),
     "status": Listed("cluster", "Show the claims of a live cluster."),
     "doctor": Listed("cluster", "Look for what is wrong with devices in a cluster."),
+    "drain": Listed("cluster", "Empty devices for service: see whose pods go, then evict them."),
 }
 """All commands by name, in the order of the help."""
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import click
+
 from dra_infra import __version__
 from dra_infra.cli.printing import (
     print_problems,
@@ -21,7 +23,9 @@ from dra_infra.cli.printing import (
     write_output,
     write_screen,
 )
-from dra_infra.client.kinds import CLAIMS, EVENTS, PODS, SLICES, Kind
+from dra_infra.cli.settings import read_snapshot
+from dra_infra.client.kinds import CLAIMS, EVENTS, NAMESPACES, PODS, SLICES, Kind
+from dra_infra.client.objects import is_object, namespace_of, text
 from dra_infra.client.refusals import nothing_seen
 from dra_infra.cluster.capture import capture
 from dra_infra.cluster.doctor import Diagnosis, diagnose
@@ -37,9 +41,12 @@ from dra_infra.cluster.status import (
     find_graph,
     find_status,
 )
+from dra_infra.cluster.teams import describe_teams, find_teams, to_prometheus
 from dra_infra.cluster.watching import Watch
 from dra_infra.documents.json_texts import are_lines
 from dra_infra.errors import ClusterError, Problem
+from dra_infra.kubernetes.api.decoding import can_decode
+from dra_infra.kubernetes.api.versions import convert
 from dra_infra.output.escaping import escape_json, json_text, one_line
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
@@ -102,8 +109,10 @@ def write_private(file: Path, text: str) -> None:
             partial.unlink(missing_ok=True)
 
 
-FORMS: Final = ("text", "json", "graph", "dot", "mermaid")
+FORMS: Final = ("text", "json", "graph", "dot", "mermaid", "prometheus")
+_OF_TEAMS: Final = ("text", "json", "prometheus")
 _KINDS: Final = (CLAIMS, PODS, SLICES, EVENTS)
+_Items = Mapping[Kind, Sequence[Mapping[str, Any]]]
 _WARNINGS: Final[Mapping[Kind, str]] = {EVENTS: "type=Warning"}
 _TICK: Final = 1.0
 """Seconds after which a waiting main thread looks for signals."""
@@ -114,37 +123,105 @@ def status(
     *,
     context: str | None,
     namespaces: Sequence[str],
+    snapshot: Path | None,
+    by_team: bool,
+    team_label: str,
     graph: bool,
     output: str,
     watch: bool,
     as_json: bool,
 ) -> int:
-    """Print the claims of a cluster; with *watch*, again after each change until Ctrl-C.
+    """Print the claims of a cluster, or what each team has; with *watch*, again after each change until Ctrl-C.
 
     Raises:
         ClusterError: When nothing can be read.
+        FleetError: When the snapshot cannot be read.
+        click.BadParameter: When options do not go together.
     """
     form = "json" if as_json else "graph" if graph else output
+    by_team = by_team or bool(team_label)
+    _check_form(form, by_team=by_team)
+    shown = Shown(form=form, by_team=by_team, team_label=team_label, sees_all=not namespaces)
+    if snapshot is not None:
+        _check_snapshot(kubeconfig or context, watch=watch)
+        write_lines(_form(_read_snapshot(snapshot, namespaces), shown))
+        return 0
+    kinds = (*_KINDS, NAMESPACES) if team_label else _KINDS
     with progress() as tell:
         reader = open_reader(kubeconfig, context, namespaces=namespaces, tell=tell)
-        listings = [reader.list(kind, field_selector=_WARNINGS.get(kind, "")) for kind in _KINDS]
+        listings = [reader.list(kind, field_selector=_WARNINGS.get(kind, "")) for kind in kinds]
     problems = [problem for each in listings for problem in each.problems]
     if not listings[0].is_seen and not listings[1].is_seen:
         raise nothing_seen(problems)
+    if listings[0].problems:
+        shown = dataclasses.replace(shown, sees_all=False)
     if not watch:
         print_problems(problems, with_count=False)
         found = {each.kind: each.items for each in listings}
-        write_lines(_form(_seen(found), form))
+        write_lines(_form(found, shown))
         return 0
     try:
-        _watch(reader, listings, form)
+        _watch(reader, listings, shown)
     except KeyboardInterrupt:
         # That is how a watch ends.
         return 0
     return 0
 
 
-def _watch(reader: Reader, listings: Sequence[Listing], form: str) -> None:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shown:
+    """How a status is shown.
+
+    Args:
+        form: One of `FORMS`.
+        by_team: By team, else by claim.
+        team_label: Label of namespaces that names teams; empty where each namespace is one.
+        sees_all: Whether the claims of all namespaces are seen.
+    """
+
+    form: str
+    by_team: bool = False
+    team_label: str = ""
+    sees_all: bool = True
+
+
+def _check_form(form: str, *, by_team: bool) -> None:
+    if by_team and form not in _OF_TEAMS:
+        refusal = f"teams are shown as {', '.join(_OF_TEAMS)}"
+        raise click.BadParameter(refusal, param_hint="--by-team")
+    if form == "prometheus" and not by_team:
+        refusal = "numbers are those of teams; add --by-team"
+        raise click.BadParameter(refusal, param_hint="--format")
+
+
+def _check_snapshot(live: object, *, watch: bool) -> None:
+    if live:
+        refusal = "a snapshot is read or a cluster, not both"
+        raise click.BadParameter(refusal, param_hint="--snapshot")
+    if watch:
+        raise click.BadParameter("a snapshot does not change", param_hint="--watch")
+
+
+def _read_snapshot(file: Path, namespaces: Sequence[str]) -> _Items:
+    """The objects of a snapshot by kind, in the best version; of the namespaces that are named alone."""
+    taken = read_snapshot(file)
+    by_name = {kind.name: kind for kind in (*_KINDS, NAMESPACES)}
+    found: dict[Kind, list[Mapping[str, Any]]] = {kind: [] for kind in by_name.values()}
+    found[SLICES] += [each.to_manifest() for each in taken.fleet.slices]
+    for each in taken.objects:
+        kind = by_name.get(text(each.get("kind")))
+        if kind is None or not is_object(each):
+            continue
+        if kind.namespaced and namespaces and namespace_of(each) not in namespaces:
+            continue
+        # Of kubectl it may be an older version; what no server sends is shown as it is.
+        found[kind].append(convert(each, "v1").manifest if can_decode(each) else each)
+    return found
+
+
+def _watch(reader: Reader, listings: Sequence[Listing], shown_as: Shown) -> None:
+    form = shown_as.form
+    kinds = [each.kind for each in listings]
     unseen = [problem for each in listings for problem in each.problems]
     is_terminal = sys.stdout.isatty() and form != "json"
     last: list[str] = []
@@ -155,7 +232,7 @@ def _watch(reader: Reader, listings: Sequence[Listing], form: str) -> None:
             if count != changes:
                 changes = count
                 said = [f"! {problem.message}" for problem in (*unseen, *following.problems)]
-                shown = _form(_seen({kind: following.items(kind) for kind in _KINDS}), form)
+                shown = _form({kind: following.items(kind) for kind in kinds}, shown_as)
                 if form != "json":
                     shown = [*said, *shown]
                 if shown != last:
@@ -175,12 +252,18 @@ def _fit(shown: Sequence[str]) -> list[str]:
     return [*lines[: rows - 2], f"... {count_of(more, 'more line')}"] if more > 0 else lines
 
 
-def _seen(items: Mapping[Kind, Sequence[Mapping[str, Any]]]) -> Seen:
+def _seen(items: _Items) -> Seen:
     return Seen(claims=items[CLAIMS], pods=items[PODS], slices=items[SLICES], events=items[EVENTS])
 
 
-def _form(seen: Seen, form: str) -> list[str]:
+def _form(items: _Items, shown: Shown) -> list[str]:
+    seen, form = _seen(items), shown.form
     found = find_status(seen)
+    if shown.by_team:
+        teams = find_teams(found, items.get(NAMESPACES, ()), label=shown.team_label, sees_all=shown.sees_all)
+        if form == "json":
+            return [json_text(dataclasses.asdict(teams), indent=None, sort_keys=True)]
+        return list(to_prometheus(teams) if form == "prometheus" else describe_teams(teams))
     if form == "json":
         # On one line, so that a watch prints one line for each state.
         return [json_text(dataclasses.asdict(found), indent=None, sort_keys=True)]

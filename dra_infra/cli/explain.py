@@ -9,7 +9,7 @@ import difflib
 import re
 import textwrap
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -17,13 +17,14 @@ from typing import Final
 
 import click
 
-from dra_infra.cli.explain_questions import read_live, read_offline
+from dra_infra.cli.explain_questions import Found, read_live, read_offline
 from dra_infra.cli.explain_report import Report, describe, to_json
 from dra_infra.cli.printing import print_problems, progress, write_json, write_lines
 from dra_infra.codes import CODES
-from dra_infra.errors import ProblemsError
-from dra_infra.explanation import explain
+from dra_infra.errors import Problem, ProblemsError
+from dra_infra.explanation import Explanation, explain
 from dra_infra.explanation.causes import find_causes
+from dra_infra.explanation.slips import find_slip_problems
 
 _COLUMNS: Final = 100
 _CODE: Final = "    "
@@ -86,16 +87,7 @@ def run(
             )
         tell("explaining")
         end = time.monotonic() + timeout
-        question = found.asking.question
-        answer = None
-        causes = list(found.asking.causes)
-        if question is not None:
-            causes += find_causes(question)
-            if question.claims:
-                answer = explain(question, is_late=lambda: time.monotonic() > end, is_deep=is_deep)
-    if answer is not None and found.undecided:
-        # The allocator answered without what is not known.
-        answer = replace(answer, verdict="not-decided", error=None)
+        answer, causes = _answer(found, is_late=lambda: time.monotonic() > end, is_deep=is_deep)
     asking = found.asking
     if answer is not None and answer.verdict == "does-not-fit" and found.fits:
         # Here each pod takes the first node that it can; placement tries more orders.
@@ -114,6 +106,24 @@ def run(
     else:
         write_lines(describe(report))
     return 0 if report.fits else 1
+
+
+def _answer(
+    found: Found, *, is_late: Callable[[], bool], is_deep: bool
+) -> tuple[Explanation | None, list[Problem]]:
+    """Returns what the allocator says, None where it is not asked, and what is wrong around."""
+    question, answer = found.asking.question, None
+    causes = list(found.asking.causes)
+    if question is not None:
+        causes += find_causes(question)
+        if question.claims or not question.eligible:
+            answer = explain(question, is_late=is_late, is_deep=is_deep)
+        if answer is not None and answer.verdict != "fits":
+            causes += find_slip_problems(question)
+    if answer is not None and found.undecided:
+        # The allocator answered without what is not known.
+        answer = replace(answer, verdict="not-decided", error=None)
+    return answer, causes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -41,6 +41,7 @@ from dra_infra.errors import FleetError, Problem, ProgramError
 from dra_infra.explanation.asking import Asking, ClusterContext, find_subject, read_classes, ref_of
 from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.metadata import name_kind
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
 from dra_infra.placement.demand import Undecided
@@ -105,7 +106,9 @@ def read_offline(
     release = release_of(program.kubernetes, gates)
     running = cluster.objects if cluster else ()
     known = load_workload_kinds(kinds) if kinds else workload_kinds()
-    subject, manifest = find_subject(name, namespace, manifests, [kind for _, kind in known.kinds])
+    subject, manifest = find_subject(
+        name, namespace, manifests, [name_kind(kind, group) for group, kind in known.kinds]
+    )
     own = {key_of(ref_of(each)) for each in manifests}
     by_key = {key_of(ref_of(each)): each for each in running}
     scene = _scene(
@@ -122,7 +125,7 @@ def read_offline(
         placed=find_placed(scene, cluster.fleet.nodes, cluster.objects) if cluster else None,
     )
     taken = Running.of(cluster, program).taken
-    objects = ProgramObjects(manifests, chosen.classes, release, taken.policies, known)
+    objects = ProgramObjects(manifests, chosen.classes, release, taken, known)
     asking = ask_program(manifest, around, manifests, running, part=subject.part, kinds=known)
     workload = find_workload(objects, subject)
     asked = plan_claim(objects, subject) if subject.kind in CLAIM_KINDS else workload

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final
 
 from dra_infra.errors import Problem
 from dra_infra.explanation import Explanation, RequestTree, Step, Suggestion
 from dra_infra.explanation.asking import Asking
 from dra_infra.explanation.records import FitVerdict
-from dra_infra.output.wording import compress_names, count_of
+from dra_infra.output.wording import compress_names, count_of, join_words
 from dra_infra.placement.placement import JointVerdict, Reason
 
 _NODES: Final = 6
@@ -86,7 +87,7 @@ def _describe_subject(report: Report) -> Iterator[str]:
     if report.undecided:
         told = {each.code for each in report.causes}
         yield from (f"  not known: {each.message}" for each in report.undecided if each.code not in told)
-        yield from _suggestions(answer.suggestions if answer else ())
+        yield from _suggestions(answer.suggestions if answer else (), report)
         return
     if answer is None:
         yield from _refused_nodes(report)
@@ -94,12 +95,14 @@ def _describe_subject(report: Report) -> Iterator[str]:
     if answer.verdict == "fits":
         yield f"  on {answer.node}: {_devices(answer.devices)}"
         return
-    yield from _answer(answer)
+    if not answer.requests:
+        yield from _refused_nodes(report)
+    yield from _answer(answer, report)
     if report.asking.unmodelled:
         yield f"  not taken into account: {', '.join(report.asking.unmodelled)}"
 
 
-def _answer(answer: Explanation) -> Iterator[str]:
+def _answer(answer: Explanation, report: Report) -> Iterator[str]:
     yield from _error(answer)
     for tree in answer.requests:
         yield from _tree(tree)
@@ -108,9 +111,17 @@ def _answer(answer: Explanation) -> Iterator[str]:
         yield f"  nearest is node {answer.node}: {answer.nearest}"
     if answer.proof:
         yield f"  it cannot fit even with all devices free: {answer.proof}"
+    if answer.beyond and answer.beyond != answer.proof:
+        yield f"  with all of that out of the way: {answer.beyond}"
+    question = report.asking.question
+    if answer.outranked and question is not None:
+        yield (
+            f"  its priority {question.priority} does not help: the scheduler preempts no pod for its devices, and these "
+            f"keep theirs: {join_words(answer.outranked)}"
+        )
     for quirk in answer.quirks:
         yield f"  a bug of Kubernetes {answer.kubernetes} decides: {quirk}"
-    yield from _suggestions(answer.suggestions)
+    yield from _suggestions(answer.suggestions, report)
     if not answer.suggestions and not answer.unknown:
         yield "  no single small change fits; --deep tries two at once"
     yield from (f"  not known: {each}" for each in answer.unknown)
@@ -129,6 +140,9 @@ def _verdict(report: Report) -> str:
     nodes = count_of(answer.nodes, "node")
     of = f"{answer.placed} of {answer.pods} pods fit" if answer.pods > 1 else ""
     where = f"{report.where}, Kubernetes {answer.kubernetes}"
+    if answer.verdict == "fits" and not report.fits:
+        pods = f"{answer.placed} of {answer.pods} pods" if answer.pods > 1 else "it"
+        return f"✗ {asking.subject} does not fit: devices are there for {pods}, and something else is in the way ({where})"
     if answer.verdict == "fits":
         return f"✓ {asking.subject}{f': {of}' if of else ' fits'} ({where})"
     if answer.verdict == "not-decided":
@@ -142,7 +156,8 @@ def _refused_nodes(report: Report) -> Iterator[str]:
         return
     texts: dict[str, list[str]] = {}
     for node in question.nodes:
-        texts.setdefault(question.refusals.get(node.name, "may take it"), []).append(node.name)
+        text = "; ".join(question.refusals.get(node.name, ["may take it"]))
+        texts.setdefault(text, []).append(node.name)
     for text, names in sorted(texts.items(), key=lambda each: -len(each[1]))[:_NODES]:
         yield f"  {compress_names(names)}: {text}"
 
@@ -166,6 +181,7 @@ def _tree(tree: RequestTree) -> Iterator[str]:
     for step in tree.steps:
         if step.removed:
             yield f"    - {step.removed:>{width},} {_step(step)}"
+            yield from (f"        {each.removed:,} of them also {_step(each)}" for each in step.also)
     most = f", {tree.most} of them on {tree.node}" if tree.most and tree.left != tree.most else ""
     most = f", all on {tree.node}" if tree.most and tree.left == tree.most else most
     yield f"    = {tree.left:>{width},} left{most}"
@@ -182,7 +198,7 @@ def _step(step: Step) -> str:
         "place": step.text,
         "gate": step.text,
         "taint": f"tainted {step.text}",
-        "capacity": f"too small: {step.text}",
+        "capacity": f"cannot give the share: {step.text}",
         "counter": f"take more than counter set {step.text} has",
         "in-use": f"in use ({step.text})" if step.text != "device" else "in use",
     }
@@ -194,14 +210,17 @@ def _step(step: Step) -> str:
     return told
 
 
-def _suggestions(found: Sequence[Suggestion]) -> Iterator[str]:
+def _suggestions(found: Sequence[Suggestion], report: Report) -> Iterator[str]:
     if found:
-        yield "  it fits with one of these, each tried out:"
+        # What was changed was tried on nodes and devices, and the quota is not asked again.
+        is_refused = any(each.code == "quota-refuses" for each in report.causes)
+        beside = "where the quota lets it be made, " if is_refused else ""
+        yield f"  {beside}it fits with one of these, each tried out:"
     for number, each in enumerate(found, 1):
         yield f"    {number}. {each.text} (then on {each.node})"
-        for where, line in zip(each.where.split("; "), each.line.split("; "), strict=False):
+        for where, changes in groupby(each.changes, key=lambda change: change.where):
             yield f"         {where}"
-            yield f"           {line}"
+            yield from (f"           {change.line}" for change in changes)
 
 
 def _devices(names: Sequence[str]) -> str:

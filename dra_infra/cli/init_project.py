@@ -166,11 +166,11 @@ def files_of(project: NewProject) -> dict[Path, str]:
     """Every file by its whole path; that of the CI is in the root of the git repository that is there already."""
     repository = _repository_of(project.root)
     ci_place = _CI_PLACES.get(project.ci, "")
-    major, minor, _ = __version__.split(".")
     values = {
         "name": project.name,
+        "description": "GPUs for a service, by Dynamic Resource Allocation",
         "kubernetes": project.kubernetes,
-        "requirement": _requirement(f">={major}.{minor},<{major}.{int(minor) + 1}"),
+        "requirement": _requirement(_versions()),
         "tag": f"v{__version__}",
         "folder": project.root.relative_to(repository).as_posix(),
         "ci_file": ci_place,
@@ -188,6 +188,21 @@ def files_of(project: NewProject) -> dict[Path, str]:
     if ci_place:
         files[repository / ci_place] = templates.get_template(f"{project.ci}.yml.j2").render(values)
     return files
+
+
+def files_of_program(root: Path, *, name: str, description: str, program: str) -> dict[Path, str]:
+    """The files of a project around a program that is there already, by their whole paths."""
+    templates = _templates()
+    values = {"name": name, "description": description, "requirement": _requirement(_versions())}
+    places = ("Pulumi.yaml", "requirements.txt", ".gitignore")
+    files = {root / place: templates.get_template(f"{_PLACES[place]}.j2").render(values) for place in places}
+    return {**files, root / "__main__.py": program}
+
+
+def _versions() -> str:
+    """The releases that a project of this one goes on with."""
+    major, minor, _ = __version__.split(".")
+    return f">={major}.{minor},<{major}.{int(minor) + 1}"
 
 
 def _requirement(versions: str) -> str:

@@ -175,6 +175,11 @@ config = click.option(
     callback=settings,
     help="Setting over the stack file's; may be repeated.",
 )
+provider = click.option(
+    "--provider",
+    metavar="NAME",
+    help="Only what this provider of the program deploys: one of its clusters; default for what names none.",
+)
 timeout = click.option(
     "--timeout",
     metavar="SECONDS",

@@ -276,7 +276,8 @@ def put_in_place(file: Path, content: bytes) -> None:
         with os.fdopen(os.open(partial, flags, 0o666), "wb") as stream:
             stream.write(content)
         partial.replace(file)
-    except OSError:
+    except BaseException:
+        # An interruption leaves nothing behind either.
         with contextlib.suppress(OSError):
             partial.unlink()
         raise

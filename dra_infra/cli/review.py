@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -132,6 +132,7 @@ def run(
     values: Sequence[Path],
     stack: str | None,
     config: Mapping[str, str],
+    provider: str | None,
     timeout: float,
     charts: bool,
     allow: Sequence[str],
@@ -160,11 +161,14 @@ def run(
         raise click.BadParameter("needs --head", param_hint="--head-commit")
     if base is not None and base_path is not None:
         raise click.BadParameter("give --base or --base-path, not both", param_hint="--base-path")
+    if provider is not None and engine:
+        raise click.BadParameter("the engine previews all clusters", param_hint="--provider")
     asked = Asked(
         base="HEAD" if base is None and base_path is None else base,
         base_path=base_path,
         stack=stack,
         config=config,
+        provider=provider,
         timeout=timeout,
         charts=charts,
         values=values,
@@ -301,8 +305,9 @@ def compare(
         engine: The engine's preview of the head.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
-    head = replace(head, problems=_check(head, fleet, locate))
     running = Running.of(snapshot, base, head) if snapshot else NOTHING_RUNS
+    beside = (*running.taken.policies, *running.taken.templates)
+    head = replace(head, problems=_check(head, fleet, locate, beside))
     placed: tuple[Placement, Placement] | tuple[None, None] = (None, None)
     if fleet is not None and (fleet.nodes or fleet.pools):
         placed = place_sides(base, head, fleet, running.taken, kinds)
@@ -320,11 +325,13 @@ def compare(
     )
 
 
-def _check(program: Program, fleet: Fleet | None, locate: Locate | None) -> tuple[Problem, ...]:
+def _check(
+    program: Program, fleet: Fleet | None, locate: Locate | None, beside: Sequence[Mapping[str, Any]]
+) -> tuple[Problem, ...]:
     if fleet is not None and (fleet.nodes or fleet.pools):
-        return check_program(program, fleet=fleet.at_limits, locate=locate)
+        return check_program(program, fleet=fleet.at_limits, locate=locate, beside=beside)
     classes = fleet.classes if fleet else ()
-    found = check_program(program, classes=classes, locate=locate)
+    found = check_program(program, classes=classes, locate=locate, beside=beside)
     if fleet is None or classes:
         return found
     # Which classes this cluster has was not read, so none can be said to be missing from it.

@@ -122,14 +122,28 @@ def _bare_names(project: Project, config: Mapping[str, str]) -> Iterator[Problem
 
 
 def read_program(
-    path: Path, *, stack: str | None, config: Mapping[str, str], timeout: float = DEFAULT_TIMEOUT
+    path: Path,
+    *,
+    stack: str | None,
+    config: Mapping[str, str],
+    timeout: float = DEFAULT_TIMEOUT,
+    kind: str | None = None,
 ) -> tuple[Project | None, Program]:
     """The objects of a Pulumi program with its project, or of a folder or file of manifests, which have none.
+
+    Args:
+        path: The folder or file.
+        stack: Stack of the program.
+        config: Settings over those of the stack file.
+        timeout: Seconds that the program may run.
+        kind: What the user says that it is; None reads it off the path.
 
     Raises:
         ProgramError: When there is nothing to read, for a chart, and what `synth` raises.
     """
-    source = _find_source(path, stack, config)
+    source = (
+        find_source(path, kind, stack=stack, config=config) if kind else _find_source(path, stack, config)
+    )
     if source.kind == "chart":
         problem = Problem(
             path=str(path),

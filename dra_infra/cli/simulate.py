@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from dra_infra.advice.clusters import find_several_clusters, of_provider
 from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.workload_kinds import load_workload_kinds
@@ -64,6 +65,7 @@ def run(
     scale: Mapping[str, int],
     stack: str | None,
     config: Mapping[str, str],
+    provider: str | None,
     timeout: float,
     kinds: Path | None,
     brief: bool,
@@ -75,7 +77,7 @@ def run(
 
     Raises:
         FleetError: When no fleet is named or it cannot be read, or it has not what should change.
-        ProgramError: When there is no program, or it fails.
+        ProgramError: When there is no program, it fails, or it has no such provider.
         InvalidSpecError: For a minor, gate or workload that there is not.
     """
     if kubernetes and (mistaken := check_target(ClusterTarget(kubernetes=kubernetes))):
@@ -85,6 +87,7 @@ def run(
     with progress() as tell:
         tell("reading")
         project, program = read_program(path, stack=stack, config=config, timeout=timeout)
+        program = of_provider(program, provider) if provider is not None else program
         cluster = read_snapshot(snapshot) if snapshot else None
         if cluster is not None and project is not None:
             check_settings(project, stack, config)
@@ -106,9 +109,11 @@ def run(
             chosen = what_if.change_fleet(chosen, changes, release)
         chosen = set_prices(chosen, prices).with_classes(program.stand_in_classes)
         manifests, notes = what_if.scale([each.manifest for each in program.objects], scale)
-        problems = (*program.problems, *check_program(program, fleet=chosen.at_limits))
         running = Running.of(cluster, program) if cluster else NOTHING_RUNS
-        print_not_seen([*program.not_seen, *running.not_counted])
+        beside = (*running.taken.policies, *running.taken.templates)
+        found = check_program(program, fleet=chosen.at_limits, beside=beside)
+        problems = (*program.problems, *found)
+        print_not_seen([*program.not_seen, *find_several_clusters(program), *running.not_counted])
         print_problems(in_reading_order(dict.fromkeys(problems)))
         if any(problem.severity == "error" for problem in problems):
             return 1

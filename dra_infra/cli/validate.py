@@ -9,13 +9,15 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import click
 
 from dra_infra.advice.objects import check_objects, is_checked, reference_to
+from dra_infra.advice.policies import PolicySet, ask_policies, check_policies
 from dra_infra.cli.printing import EXIT_NO_ANSWER, print_problems, progress, say, write_commands, write_output
 from dra_infra.errors import InvalidSpecError, Place, Problem
+from dra_infra.kubernetes.apiserver import policies as admission
 from dra_infra.output.escaping import json_text, one_line, workflow_command
 from dra_infra.output.finding_formats import Finding, TestCase, write_junit, write_sarif
 from dra_infra.output.secret_detector import report_mask
@@ -35,6 +37,7 @@ class ValidationReport:
         objects: Returns (place, name) of each of them; called by the formats that need it, for it takes its time.
         passed: Number of objects of other kinds.
         kubernetes: The minors that were checked.
+        policies: Number of admission policies that were asked; None where none was to be.
     """
 
     problems: Sequence[Problem]
@@ -42,6 +45,7 @@ class ValidationReport:
     objects: Callable[[], Sequence[tuple[Place, str]]]
     passed: int
     kubernetes: Sequence[str]
+    policies: int | None = None
 
     @property
     def errors(self) -> int:
@@ -51,10 +55,11 @@ class ValidationReport:
     @property
     def summary(self) -> str:
         """One line: what was checked and what was found."""
+        asked = "" if self.policies is None else f" by {_count(self.policies, 'policy')}"
         others = f", {_count(self.passed, 'other')} passed through" if self.passed else ""
         warnings = len(self.problems) - self.errors
         return (
-            f"checked {_count(self.checked, 'object')} on Kubernetes {' and '.join(self.kubernetes)}{others}: "
+            f"checked {_count(self.checked, 'object')} on Kubernetes {' and '.join(self.kubernetes)}{asked}{others}: "
             f"{_count(self.errors, 'error')}, {_count(warnings, 'warning')}"
         )
 
@@ -77,6 +82,7 @@ def render_json(report: ValidationReport) -> str:
         "kubernetes": list(report.kubernetes),
         "checked": report.checked,
         "passed": report.passed,
+        **({} if report.policies is None else {"policies": report.policies}),
         "errors": report.errors,
         "warnings": len(report.problems) - report.errors,
         "problems": problems,
@@ -159,8 +165,12 @@ def _place(place: Place | None) -> dict[str, Any]:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"
 
+
+Asker: TypeAlias = tuple[str | None, Sequence[str]]
+"""A user, None where nobody says, with groups."""
 
 _TOLD: Final = 5_000
 """Objects between two updates of the line of progress: a second or less."""
@@ -173,6 +183,9 @@ def run(
     gates: Mapping[str, bool],
     serves: Sequence[str],
     driver: str,
+    policies: Sequence[str] = (),
+    user: str | None = None,
+    groups: Sequence[str] = (),
     strict: bool,
     output: str,
     as_json: bool = False,
@@ -180,15 +193,18 @@ def run(
     """Check every object in *paths*; 1 when there is a problem (with *strict*: any advice), 2 without an answer.
 
     Raises:
-        click.BadParameter: When the target or the driver release is not one.
+        click.BadParameter: When the target or the driver release is not one, or groups have no user.
     """
+    if groups and user is None:
+        raise click.BadParameter("groups are those of a user; name one with --as", param_hint="--as-group")
     # Looking for plugins of pydantic takes a tenth of the time; no code of a user, who may want them, runs here.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
     output = "json" if as_json else output
     try:
         target = ClusterTarget(kubernetes=kubernetes, gates=gates, serves=frozenset({"v1", *serves}))
         with progress() as tell, collector_paused():
-            report = _without_secrets(check(paths, target, driver=driver, tell=tell))
+            report = check(paths, target, driver=driver, policies=policies, asker=(user, groups), tell=tell)
+            report = _without_secrets(report)
     except InvalidSpecError as error:
         raise click.BadParameter("\n".join(map(str, error.problems))) from error
     if output == "text":
@@ -208,11 +224,35 @@ def check(
     target: ClusterTarget,
     *,
     driver: str,
+    policies: Sequence[str] = (),
+    asker: Asker = (None, ()),
     tell: Callable[[str], None] = lambda _text: None,
 ) -> ValidationReport:
     """Read and check; the releases of *target* are resolved first, so that a wrong one reads nothing."""
     releases = target.releases
     problems: list[Problem] = []
+    sources = _read(paths, problems, tell)
+    if not sources and not problems:
+        problems.append(_nothing(paths))
+    manifests = [source.manifest for source in sources]
+    tell(f"checking {len(sources):,} objects")
+    for index, problem in check_objects(manifests, target, driver=driver):
+        place = sources[index].place(problem.path)
+        problems.append(problem.below(str(reference_to(manifests[index]))).at(place))
+    asked = _ask(sources, policies, target, asker, problems, tell) if policies else None
+    ours = [source for source in sources if is_checked(source.manifest)]
+    return ValidationReport(
+        problems=sorted(problems, key=_by_place),
+        checked=len(ours),
+        objects=lambda: [(source.start, str(reference_to(source.manifest))) for source in ours],
+        passed=len(sources) - len(ours),
+        kubernetes=[release.minor for release in releases],
+        policies=asked,
+    )
+
+
+def _read(paths: Sequence[str], problems: list[Problem], tell: Callable[[str], None]) -> list[SourceObject]:
+    """The objects of *paths*; what cannot be read is added to the problems."""
     sources: list[SourceObject] = []
     for found in read_sources(paths, sys.stdin.buffer):
         if isinstance(found, Problem):
@@ -221,21 +261,33 @@ def check(
         if len(sources) % _TOLD == 0:
             tell(f"reading {found.file} ({len(sources):,} objects)")
         sources.append(found)
-    if not sources and not problems:
-        problems.append(_nothing(paths))
-    manifests = [source.manifest for source in sources]
-    tell(f"checking {len(sources):,} objects")
-    for index, problem in check_objects(manifests, target, driver=driver):
-        place = sources[index].place(problem.path)
-        problems.append(problem.below(str(reference_to(manifests[index]))).at(place))
-    ours = [source for source in sources if is_checked(source.manifest)]
-    return ValidationReport(
-        problems=sorted(problems, key=_by_place),
-        checked=len(ours),
-        objects=lambda: [(source.start, str(reference_to(source.manifest))) for source in ours],
-        passed=len(sources) - len(ours),
-        kubernetes=[release.minor for release in releases],
-    )
+    return sources
+
+
+def _ask(
+    sources: Sequence[SourceObject],
+    paths: Sequence[str],
+    target: ClusterTarget,
+    asker: Asker,
+    problems: list[Problem],
+    tell: Callable[[str], None],
+) -> int:
+    """Ask the policies of *paths* and of the input about each object; returns how many there are."""
+    given = _read([path for path in paths if path != "-"], problems, tell)
+    found = PolicySet.gather(source.manifest for source in (*given, *sources))
+    if not found.policies:
+        problems.append(_nothing(paths, "ValidatingAdmissionPolicy there or in the input"))
+    by_manifest = {id(source.manifest): source for source in (*given, *sources)}
+    tell(f"asking {len(found.policies):,} policies about {len(sources):,} objects")
+    name, groups = asker
+    user = None if name is None else admission.User(name=name, groups=groups)
+    asked = ask_policies([source.manifest for source in sources], found, target, user=user)
+    about = [(sources[index], problem) for index, problem in asked]
+    about += [(by_manifest[id(manifest)], problem) for manifest, problem in check_policies(found, target)]
+    for source, problem in about:
+        place = source.place(problem.path)
+        problems.append(problem.below(str(reference_to(source.manifest))).at(place))
+    return len(found.policies)
 
 
 def _without_secrets(report: ValidationReport) -> ValidationReport:
@@ -252,11 +304,11 @@ def _by_place(problem: Problem) -> tuple[Place, Problem]:
     return problem.place or Place(file=""), problem
 
 
-def _nothing(paths: Sequence[str]) -> Problem:
+def _nothing(paths: Sequence[str], what: str = "object in the input") -> Problem:
     return Problem(
         path="document",
         code=NOTHING_CHECKED,
-        message="there is no object in the input",
+        message=f"there is no {what}",
         hint="name a file that holds one",
         place=Place(file=paths[0]),
     )

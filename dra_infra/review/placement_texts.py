@@ -58,7 +58,7 @@ def describe_placement(workload: WorkloadPlacement, names: DeviceNames, *, room:
         return f"does not fit: {_first_reason(workload)}"
     if not workload.nodes:
         return "fits"
-    pods = f"{workload.replicas:,} pods, each " if workload.replicas > 1 else ""
+    pods = "" if workload.replicas == 1 else f"{workload.replicas:,} pods, each "
     more = f"; {count_of(workload.more_pods, 'more pod')} would fit" if room else ""
     return f"{pods}{_what_and_where(workload.nodes, names)}{more}"
 

@@ -137,11 +137,14 @@ def find_no_order(before: Placement | None, after: Placement | None) -> Iterator
     if after is None or after.joint.works is not None or after.fits_count < len(after.workloads):
         return
     if after.joint.verdict == "never" and (before is None or before.joint.verdict != "never"):
+        # No object of a workload has capital letters in its name.
+        is_quota = not after.joint.shortages and "ResourceQuota " in after.joint.reasons[0]
+        way = "raise the quota" if is_quota else "add nodes"
         yield Problem(
             path="all workloads",
             code="never-fit-at-once",
             message=f"each fits {after.fleet.name}, all at once never do: {after.joint.reasons[0]}",
-            hint="ask for fewer pods or devices, or add nodes: no order of arrival places all pods",
+            hint=f"ask for fewer pods or devices, or {way}: no order of arrival places all pods",
         )
     if after.joint.verdict == "not-decided" and (before is None or before.joint.works is not None):
         yield Problem(

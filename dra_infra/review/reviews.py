@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from dra_infra.advice.clusters import find_several_clusters
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
@@ -27,6 +28,7 @@ from dra_infra.review.changes import ACTIONS, Action, Change, compare_programs, 
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.dangers import Danger
 from dra_infra.review.dangers.claims import find_claim_dangers
+from dra_infra.review.dangers.evictions import find_rules_that_evict
 from dra_infra.review.dangers.quotas import find_passed_quotas, find_uncounted
 from dra_infra.review.dangers.releases import find_release_dangers
 from dra_infra.review.dangers.removals import find_removals, is_told_as_danger
@@ -43,6 +45,7 @@ from dra_infra.review.placements import (
     find_unplaced,
     find_unplaced_resources,
 )
+from dra_infra.review.policies import find_denied
 from dra_infra.review.running import NOTHING_RUNS, Running
 
 Grade = Literal["failed", "danger", "undecided", "ok"]
@@ -255,6 +258,7 @@ def review(
     problems = {
         *(problem for problem in head.problems if not is_told_as_danger(problem)),
         *find_refused(changes, head, locate),
+        *find_denied(changes, base, head, locate, running),
         *find_unplaced(workloads, after.fleet.name if after else ""),
         *find_no_order(before, after),
         *joined.problems,
@@ -311,6 +315,7 @@ def find_dangers(compared: Comparison) -> tuple[Danger, ...]:
         *find_removals(compared),
         *find_widened_rights(compared),
         *find_passed_quotas(compared),
+        *find_rules_that_evict(compared),
         *find_release_dangers(compared),
     ]
     return tuple(sorted(_with_place(each, compared) for each in dict.fromkeys(found)))
@@ -330,6 +335,7 @@ def _find_not_known(
     opaque: frozenset[str] | None,
 ) -> Iterator[NotSeen]:
     yield from sorted({*head.not_seen, *base.not_seen})
+    yield from find_several_clusters(head)
     yield from find_undecided(changes)
     for marker, what, reason in (
         (

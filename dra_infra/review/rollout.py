@@ -21,12 +21,18 @@ from dra_infra.review.comparison import Comparison, ProgramIndex
 
 _STOP_FIRST: Final = "{} stops an old pod first"
 _MAKE_ROOM: Final = "{} stops all old pods first; else make room before, by fewer replicas or more nodes"
+_STOP_FIRST_ON_NODES: Final = "{} stops the old pod of a node first"
+_MORE_NODES: Final = "make room before, by fewer replicas or more nodes"
 _ONE_BY_ONE: Final = "delete the pods one by one, or write {}"
 _WRITTEN: Final = {
     # As a program writes it, and as a manifest does.
     _STOP_FIRST: (
         'strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}',
         "strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}",
+    ),
+    _STOP_FIRST_ON_NODES: (
+        'updateStrategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}',
+        "updateStrategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}",
     ),
     _MAKE_ROOM: ('strategy={"type": "Recreate"}', "strategy: {type: Recreate}"),
     _ONE_BY_ONE: ('updateStrategy={"type": "RollingUpdate"}', "updateStrategy: {type: RollingUpdate}"),
@@ -78,6 +84,9 @@ class Outlook:
     hint: str = ""
     lacks_room: bool = False
     ends: bool = False
+
+
+_ONE_STOPS: Final = "its pod stops before the new one starts"
 
 
 def count_surge(deployment: Mapping[str, Any], replicas: int | None) -> int:
@@ -138,20 +147,25 @@ def _foresee(
             message="is paused, and rolls over once it is resumed", hint="kubectl rollout resume, when it may"
         )
     if replicas is None or manifest.get("kind") == "DaemonSet":
-        surge = get_field(manifest, "spec.updateStrategy.rollingUpdate.maxSurge")
-        if surge not in (None, 0, "0%"):
+        if _has_surge(manifest):
+            surge = get_field(manifest, "spec.updateStrategy.rollingUpdate.maxSurge")
             more = "more devices" if each is None else count_of(each, "more device")
-            return Outlook(
-                message=f"rolls over with old and new pod side by side on up to {surge} nodes at a time: {more} on each"
+            nodes = f"{surge} of the nodes" if isinstance(surge, str) else count_of(int(surge), "node")
+            message = (
+                f"rolls over with old and new pod side by side on up to {nodes} at a time: {more} on each"
             )
-        return Outlook(message="rolls over node by node, its pods need no more devices meanwhile")
+            return _or_stuck(Outlook(message=message), progress, fleet, hint=_STOP_FIRST_ON_NODES)
+        message = "rolls over node by node, its pods need no more devices meanwhile"
+        return _or_stuck(Outlook(message=message), progress, fleet, hint=_MORE_NODES)
     if manifest.get("kind") == "StatefulSet":
-        message = f"rolls over, its {count_of(replicas, 'pod')} stop one after the other, from the last"
-        return _or_stuck(Outlook(message=message), progress, fleet)
+        many = f"its {count_of(replicas, 'pod')} stop one after the other, from the last"
+        message = f"rolls over, {_ONE_STOPS if replicas == 1 else many}"
+        return _or_stuck(Outlook(message=message), progress, fleet, hint=_MORE_NODES)
     rollout = Rollout.of(manifest, replicas)
     if rollout.stops_first:
-        message = f"rolls over, its {count_of(replicas, 'pod')} all stop before new ones start"
-        return _or_stuck(Outlook(message=message), progress, fleet)
+        many = f"its {count_of(replicas, 'pod')} all stop before new ones start"
+        message = f"rolls over, {_ONE_STOPS if replicas == 1 else many}"
+        return _or_stuck(Outlook(message=message), progress, fleet, hint=_MORE_NODES)
     if rollout.surge == 0:
         stopped = count_of(rollout.unavailable, "pod")
         message = f"rolls over, {stopped} at a time; no more devices are needed meanwhile"
@@ -184,7 +198,7 @@ def _foresee_surge(
     )
 
 
-def _or_stuck(outlook: Outlook, progress: Progress | None, fleet: str) -> Outlook:
+def _or_stuck(outlook: Outlook, progress: Progress | None, fleet: str, hint: str = _MAKE_ROOM) -> Outlook:
     """The same, or what is said of a rollout that stops half way."""
     if progress is None or progress.ends:
         return outlook
@@ -194,7 +208,7 @@ def _or_stuck(outlook: Outlook, progress: Progress | None, fleet: str) -> Outloo
             f"{outlook.message}, but only {progress.started:,} of {count_of(progress.wanted, 'new pod')} {finds} room on "
             f"{fleet} beside the old ones and the other workloads: the rollout may wait without end{_where(progress)}"
         ),
-        hint=_MAKE_ROOM,
+        hint=hint,
         lacks_room=True,
     )
 
@@ -204,6 +218,11 @@ def _where(progress: Progress | None) -> str:
     if progress is None or progress.nearest is None:
         return ""
     return f", at new pod {progress.started + 1:,} of {progress.wanted:,}; {progress.nearest}"
+
+
+def _has_surge(daemon_set: Mapping[str, Any]) -> bool:
+    """Whether new pods of a DaemonSet start beside the old ones of their nodes."""
+    return get_field(daemon_set, "spec.updateStrategy.rollingUpdate.maxSurge") not in (None, 0, "0%")
 
 
 def _resolve(value: Any, replicas: int, *, round_up: bool) -> int:
@@ -244,10 +263,9 @@ def find_room(compared: Comparison) -> Room:
         for each in rolling
         if each.ref.kind == "Deployment"
     }
-    stepping = [each.ref for each in rolling if each.ref.kind != "DaemonSet"]
     return Room(
         surge=_find_surge_room(compared, {owner: surge for owner, surge in surges.items() if surge}, fleet),
-        progress=_find_progress(compared, stepping, fleet),
+        progress=_find_progress(compared, [each.ref for each in rolling], fleet),
     )
 
 
@@ -289,7 +307,7 @@ def _find_progress(
 
     Args:
         compared: What runs, and what is rolled out.
-        rolling: Deployments and StatefulSets of both sides whose pods are exchanged.
+        rolling: Deployments, StatefulSets and DaemonSets of both sides whose pods are exchanged.
         fleet: Where to.
 
     Returns:
@@ -302,7 +320,7 @@ def _find_progress(
             rollovers[ref] = rollover
     if not rollovers:
         return {}
-    replicas = {ref: each.replicas for ref, each in rollovers.items()}
+    replicas = {ref: None if each.on_each else each.replicas for ref, each in rollovers.items()}
     manifests, owners = _both_generations(compared.base, compared.head, replicas)
     progress = step_rollovers(
         manifests,
@@ -317,13 +335,22 @@ def _find_progress(
 
 def _find_rollover(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Rollover | None:
     manifest, replicas, before = new.objects[ref].manifest, new.pods[ref].replicas, old.pods[ref].replicas
-    waits = get_field(manifest, "spec.paused") is True
-    if replicas is None or before is None or waits:
+    waits = (
+        get_field(manifest, "spec.paused") is True
+        or get_field(manifest, "spec.updateStrategy.type") == "OnDelete"
+    )
+    if waits:
+        return None
+    renamed = replace(ref, name=f"{ref.name}{NEW}")
+    if ref.kind == "DaemonSet":
+        surge = int(_has_surge(manifest))
+        return Rollover(
+            old=ref, new=renamed, replicas=0, running=0, surge=surge, unavailable=1 - surge, on_each=True
+        )
+    if replicas is None or before is None:
         return None
     kept = 0
     if ref.kind == "StatefulSet":
-        if get_field(manifest, "spec.updateStrategy.type") == "OnDelete":
-            return None
         partition = get_field(manifest, "spec.updateStrategy.rollingUpdate.partition")
         kept = min(int(partition), replicas) if isinstance(partition, (int, float)) else 0
         rollout, running = Rollout(surge=0, unavailable=1), min(before, replicas)
@@ -332,7 +359,7 @@ def _find_rollover(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Roll
         rollout, running = Rollout.of(manifest, replicas), replicas
     return Rollover(
         old=ref,
-        new=replace(ref, name=f"{ref.name}{NEW}"),
+        new=renamed,
         replicas=replicas,
         running=running,
         surge=rollout.surge,
@@ -342,14 +369,14 @@ def _find_rollover(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Roll
 
 
 def _both_generations(
-    base: Program, head: Program, pods: Mapping[ObjectRef, int]
+    base: Program, head: Program, pods: Mapping[ObjectRef, int | None]
 ) -> tuple[list[Mapping[str, Any]], dict[ObjectRef, ObjectRef]]:
     """The objects of the base, and under other names the head's workloads with the claims and classes that they need.
 
     Args:
         base: What runs.
         head: What is rolled out.
-        pods: How many pods each of these workloads of the head gets.
+        pods: How many pods each of these workloads of the head gets; None for one per node.
 
     Returns:
         The objects, and what each renamed workload is called.
@@ -369,7 +396,8 @@ def _both_generations(
                 continue
             manifest["metadata"]["name"] = f"{item.ref.name}{NEW}"
             if item.ref in pods:
-                manifest["spec"]["replicas"] = pods[item.ref]
+                if pods[item.ref] is not None:
+                    manifest["spec"]["replicas"] = pods[item.ref]
                 owners[replace(item.ref, name=f"{item.ref.name}{NEW}")] = item.ref
             _rename(manifest, renamed)
             manifests.append(manifest)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.manifests import mappings
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.apiserver.admission import Use, count_claim, count_extended_claim, count_pod
@@ -29,6 +29,8 @@ _DONE: Final = ("Failed", "Succeeded")
 _DEPTH: Final = 8
 """Most owners above a pod that are followed: a CronJob's Job's pod has two."""
 _POLICIES: Final = ("DeviceTaintRule", "LimitRange", "Namespace", "ResourceQuota", "RuntimeClass")
+"""What adds to pods, bounds them, taints devices or describes namespaces."""
+_TEMPLATES: Final = ("ResourceClaimTemplate",)
 
 
 def key_of(ref: ObjectRef) -> Key:
@@ -109,6 +111,11 @@ class Running:
         """The objects of a kind, in order."""
         return (self.objects[key] for key in sorted(self.objects) if key[0] == kind)
 
+    def others_than(self, *programs: Program) -> tuple[Mapping[str, Any], ...]:
+        """The objects that none of some programs has."""
+        own = _own_keys(programs)
+        return tuple(each for key, each in self.objects.items() if key not in own)
+
 
 NOTHING_RUNS: Final = Running.of(None)
 """Stands for what runs where no snapshot was read: nothing is known of it."""
@@ -135,7 +142,8 @@ def _with_taken(running: Running, snapshot: Snapshot, programs: Sequence[Program
         shares=shares,
         amounts=amounts,
         pods=tuple(pods) if any(running.of_kind("Pod")) else None,
-        policies=_find_policies(running, own),
+        policies=_find_others(running, own, _POLICIES),
+        templates=_find_others(running, own, _TEMPLATES),
         made=_find_made(running, own, snapshot, programs),
     )
     left_out = _find_left_out(snapshot, running, programs, unreadable=unreadable)
@@ -162,9 +170,9 @@ def _read_shape(pod: Mapping[str, Any]) -> PodShape:
     )
 
 
-def _find_policies(running: Running, own: set[Key]) -> tuple[Mapping[str, Any], ...]:
-    """Running objects that add to pods, bound them, taint devices or describe namespaces, and are not the programs' own."""
-    return tuple(each for kind in _POLICIES for each in running.of_kind(kind) if _key(each) not in own)
+def _find_others(running: Running, own: set[Key], kinds: Iterable[str]) -> tuple[Mapping[str, Any], ...]:
+    """Running objects of some kinds that are not the programs' own."""
+    return tuple(each for kind in kinds for each in running.of_kind(kind) if _key(each) not in own)
 
 
 def _find_made(
@@ -259,7 +267,7 @@ def owners_of(key: Key, objects: Mapping[Key, Mapping[str, Any]]) -> Iterator[Ke
         controller = next((each for each in references if each.get("controller")), None)
         if controller is None:
             return
-        above = (str(controller.get("kind")), key[1], str(controller.get("name")))
+        above = (kind_of(controller), key[1], str(controller.get("name")))
         if above[0] == "ReplicaSet" and above not in objects:
             # A Deployment names its ReplicaSets after itself, with the hash that their pods carry as a label.
             yield above
@@ -275,7 +283,7 @@ def _key(manifest: Mapping[str, Any]) -> Key:
     metadata = manifest.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     return (
-        str(manifest.get("kind", "")),
+        kind_of(manifest),
         str(metadata.get("namespace") or "default"),
         str(metadata.get("name")),
     )

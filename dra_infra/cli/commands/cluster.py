@@ -1,4 +1,4 @@
-"""Options and help of the commands that read a live cluster: snapshot, status and doctor."""
+"""Options and help of the commands on a live cluster: snapshot, status, doctor and drain."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def snapshot() -> None:
       dra-infra snapshot
       dra-infra snapshot --context prod -o prod.yaml
       dra-infra snapshot --namespace ml --namespace serving -o - > part.yaml
-    \b
+
     Exits with 0 when the file is there, 2 when it is not.
     """  # noqa: D301  (click reads the character)
 
@@ -38,19 +38,28 @@ def snapshot() -> None:
 @options.kubeconfig
 @options.cluster_context
 @options.namespaces
+@options.snapshot
+@click.option("--by-team", is_flag=True, help="Show what each namespace has, and what is free.")
+@click.option(
+    "--team-label",
+    metavar="KEY",
+    default="",
+    show_default="the namespace",
+    help="Label of namespaces whose value is the team; means --by-team.",
+)
 @click.option("--graph", is_flag=True, help="Draw how pods, claims, classes and devices are connected.")
 @click.option(
     "--format",
     "output",
     metavar="FORM",
-    type=options.OneOf(["text", "json", "graph", "dot", "mermaid"]),
+    type=options.OneOf(["text", "json", "graph", "dot", "mermaid", "prometheus"]),
     default="text",
-    help="text, json, graph, dot or mermaid.",
+    help="text, json, graph, dot or mermaid; of teams text, json or prometheus.",
 )
 @click.option("--watch", "-w", is_flag=True, help="Print again after each change, until Ctrl-C.")
 @options.as_json
 def status() -> None:
-    """Show the claims of a live cluster with their devices, nodes and consumers, and why some wait.
+    """Show the claims of a live cluster with their devices, nodes and consumers, and why some wait; or what each team has.
 
     \b
     Examples:
@@ -58,6 +67,9 @@ def status() -> None:
       dra-infra status --namespace ml --watch
       dra-infra status --graph
       dra-infra status --format mermaid > claims.mmd
+      dra-infra status --by-team
+      dra-infra status --team-label team --format prometheus
+      dra-infra status --by-team --snapshot cluster.yaml --json
     """  # noqa: D301  (click reads the character)
 
 
@@ -79,6 +91,49 @@ def doctor() -> None:
     Examples:
       dra-infra doctor
       dra-infra doctor --context prod --driver gpu.nvidia.com --json
-    \b
+
     Exits with 0 when nothing is broken, 1 on errors, 2 when there is no answer.
+    """  # noqa: D301  (click reads the character)
+
+
+@options.command("dra_infra.cli.drain:drain")
+@click.argument("target", help="A node, a pool, POOL/DEVICE or the UUID of a device.")
+@options.kubeconfig
+@options.cluster_context
+@click.option(
+    "--driver",
+    metavar="NAME",
+    default="",
+    show_default="all",
+    help="Drain devices of this DRA driver only, as gpu.nvidia.com.",
+)
+@click.option("--yes", is_flag=True, help="Write the rules and evict; else nothing is written.")
+@click.option(
+    "--undo", is_flag=True, help="Delete the rules of a drain, so that the devices are given out again."
+)
+@click.option("--reason", metavar="TEXT", default="", help="What whoever finds the rules is told.")
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=1),
+    default=600.0,
+    help="How long the pods may take to be gone.",
+)
+@options.as_json
+def drain() -> None:
+    """Empty devices for service: show whose pods would be evicted, then evict them and keep others away.
+
+    TARGET is a node, a pool, POOL/DEVICE or the UUID of a device; a GPU takes its MIG devices along. With --yes a
+    DeviceTaintRule is written with the effect None first, and NoExecute when the eviction controller counts the same pods.
+    PodDisruptionBudgets do not count. Kubernetes 1.35 and newer, where DRADeviceTaintRules is on.
+
+    \b
+    Examples:
+      dra-infra drain node-7/gpu-3
+      dra-infra drain node-7/gpu-3 --yes --reason INC-1234
+      dra-infra drain GPU-4d8b2f0e-1a2b-3c4d-5e6f-708192a3b4c5 --yes
+      dra-infra drain node-7/gpu-3 --undo
+
+    Exits with 0 when it is shown, drained or given back, 1 when pods are left or the cluster counts others, 2 when there
+    is no answer.
     """  # noqa: D301  (click reads the character)

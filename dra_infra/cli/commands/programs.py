@@ -140,6 +140,7 @@ def _numbers(
 )
 @options.stack
 @options.config
+@options.provider
 @click.option(
     "--timeout",
     metavar="SECONDS",
@@ -220,7 +221,7 @@ def explain() -> None:
       dra-infra explain count-below-one
     \b
     Of a live cluster: dra-infra explain pod/train-0 -n ml --context prod
-    \b
+
     Exits with 0 when it fits or a code is told, 1 when it does not fit, 2 when there is no answer.
     """  # noqa: D205, D301  (help in one paragraph; click reads the character)
 
@@ -259,6 +260,6 @@ def catalog() -> None:
       dra-infra catalog drivers 0.5
       dra-infra catalog machines p5.48xlarge
       dra-infra catalog charts gpu-operator=26.7.0 --json
-    \b
+
     Exits with 2 on a name that is not known.
     """  # noqa: D301  (click reads the character)

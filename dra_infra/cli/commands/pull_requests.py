@@ -50,7 +50,7 @@ def comment() -> None:
       dra-infra comment review.md
       dra-infra comment review.md --repository team/infra --number 42 --dry-run
       dra-infra comment review.md --forge gitlab --api https://git.example.com/api/v4 -r team/infra -n 7
-    \b
+
     Exits with 0 when the comment is there, 2 when it is not.
     """  # noqa: D301  (click reads the character)
 
@@ -90,6 +90,6 @@ def pull_request() -> None:
     Examples:
       dra-infra pull-request --commit "$HEAD_SHA" >> "$GITHUB_OUTPUT"
       dra-infra pull-request --commit "$HEAD_SHA" --verdict closed
-    \b
+
     Exits with 0 when it is found or shown, 2 when it is not.
     """  # noqa: D301  (click reads the character)

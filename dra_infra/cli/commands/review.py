@@ -34,6 +34,7 @@ from dra_infra.cli import options
 @options.values
 @options.stack
 @options.config
+@options.provider
 @options.timeout
 @options.charts
 @options.allow
@@ -91,7 +92,7 @@ def review() -> None:
       dra-infra review rendered/ --base-path rendered-main/
       dra-infra review --base origin/main --html review.html --fail-on danger
       dra-infra review infra/ --base origin/main --head head.json
-    \b
+
     Exits with 0 when the gate is open, 1 when it is closed (--fail-on), 2 when there is no answer.
     """  # noqa: D301  (click reads the character)
 
@@ -119,6 +120,6 @@ def compile() -> None:  # noqa: A001  (the name of the command)
       dra-infra compile infra/ --output head.json
       dra-infra compile manifests/
       dra-infra compile charts/inference --values prod.yaml
-    \b
+
     Exits with 0 when the file holds the objects, 2 when it holds why there are none.
     """  # noqa: D301  (click reads the character)

@@ -26,6 +26,16 @@ from dra_infra.cli import options
     help="NVIDIA's driver: 25.3, 25.8, 25.12, 0.4, 0.5 or newest.",
     shell_complete=options.completer(options.complete_drivers),
 )
+@click.option(
+    "--policies",
+    metavar="PATH",
+    multiple=True,
+    help="Ask the admission policies of a file or folder, and those of the input; - for the latter alone; may be repeated.",
+)
+@click.option("--as", "user", metavar="USER", help="Who creates the objects, for policies that ask.")
+@click.option(
+    "--as-group", "groups", metavar="GROUP", multiple=True, help="A group of that user; may be repeated."
+)
 @click.option("--strict", is_flag=True, help="Fail on advice too.")
 @click.option(
     "--format",
@@ -45,8 +55,9 @@ def validate() -> None:
     Examples:
       dra-infra validate manifests/
       dra-infra validate claim.yaml --kubernetes 1.34 --strict
+      dra-infra validate manifests/ --policies guardrails.yaml --as alice --as-group platform
       helm template chart | dra-infra validate - --gate DRAConsumableCapacity=true
       dra-infra validate . --format sarif > findings.sarif
-    \b
+
     Exits with 0 when all is clean, 1 on problems, 2 on wrong usage or where there is no answer.
     """  # noqa: D301  (click reads the character)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, Use, count_claim, is_extended_key, read_hard
+from dra_infra.kubernetes.apiserver.admission import (
+    CLAIMS_KEY,
+    Use,
+    count_claim,
+    describe_refusal,
+    is_extended_key,
+    read_hard,
+)
 from dra_infra.kubernetes.scheduler.extended_resources import GATE
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.output.wording import join_words
@@ -19,35 +26,72 @@ from dra_infra.program_objects import NotSeen, get_field
 from dra_infra.review.comparison import Comparison, ProgramIndex
 from dra_infra.review.dangers import Danger
 from dra_infra.review.rollout import count_surge
+from dra_infra.review.running import Key, key_of
+
+
+class _Passed(NamedTuple):
+    """How a key of a quota is passed; keys that count the same devices are passed alike.
+
+    Args:
+        limit: What the quota allows.
+        was: What it allowed before, where that was more.
+        own: What the program needs.
+        foreign: What others use.
+        holders: What needs it, with how much, the most first: the program's own before what runs of others.
+        rolling: Objects that need it only while they roll over.
+    """
+
+    limit: int
+    was: int | None
+    own: int
+    foreign: int
+    holders: tuple[tuple[ObjectRef, int], ...] = ()
+    rolling: tuple[ObjectRef, ...] = ()
 
 
 def find_passed_quotas(compared: Comparison) -> Iterator[Danger]:
-    """`quota-passed`, once for each quota and key, for good or while pods roll over."""
+    """`quota-passed`, for good or while pods roll over: once for each quota and the keys of it that are passed alike."""
     quotas = _find_quotas(compared)
     if not quotas:
         return
     bridged = compared.head.release.enabled(GATE)
-    counted = QuotaUse(extended=_find_extended_names(compared), bridged=bridged)
-    before, after = (
-        counted.of_program(use, _count_daemons(placement))
-        for use, placement in (
-            (compared.base_index, compared.base_placement),
-            (compared.head_index, compared.head_placement),
-        )
+    counted = QuotaUse(
+        extended=_find_extended_names(compared), bridged=bridged, running=compared.running.objects
     )
-    others = _count_others(compared, counted)
+    before = _add_up(counted.by_object(compared.base_index, _count_daemons(compared.base_placement)))
+    by_object = counted.by_object(compared.head_index, _count_daemons(compared.head_placement))
+    after = _add_up(by_object)
+    made_by = _count_others(compared, counted)
+    others = {where: sum(held.values(), Counter[str]()) for where, held in made_by.items()}
     rolling = _count_rolling(compared, counted)
     for ref, (old, new) in sorted(quotas.items()):
         where = ref.namespace or "default"
+        foreign, own = others.get(where, Counter()), after.get(where, Counter())
+        sides = before.get(where, Counter()), own
+        passed: dict[_Passed, list[str]] = {}
         for key, limit in sorted(new.items()):
-            foreign = others.get(where, Counter())[key]
-            was, now = (side.get(where, Counter())[key] + foreign for side in (before, after))
-            peak = now + sum(each.get(key, 0) for owner, each in rolling.items() if _in(owner, where))
-            if now > limit and (now > was or limit < old.get(key, limit)):
-                yield _describe(ref, key, limit, now - foreign, foreign)
-            elif peak > limit >= now:
-                owners = [owner for owner, each in rolling.items() if _in(owner, where) and each.get(key)]
-                yield _describe(ref, key, limit, peak - foreign, foreign, owners)
+            use, was = own[key], sides[0][key]
+            rolls = {
+                owner: each[key] for owner, each in rolling.items() if _in(owner, where) and each.get(key)
+            }
+            before_it = old[key] if limit < old.get(key, limit) else None
+            if use + foreign[key] > limit and (use > was or before_it is not None):
+                holders = [
+                    (owner, each[key]) for owner, each in by_object.items() if _in(owner, where) and each[key]
+                ]
+                holders.sort(key=lambda held: (-held[1], held[0]))
+                running = [(owner, each[key]) for owner, each in made_by.get(where, {}).items() if each[key]]
+                running.sort(key=lambda held: (-held[1], held[0]))
+                found = _Passed(limit, before_it, use, foreign[key], (*holders, *running))
+            elif use + foreign[key] + sum(rolls.values()) > limit >= use + foreign[key]:
+                peak = use + sum(rolls.values())
+                found = _Passed(limit, None, peak, foreign[key], rolling=tuple(sorted(rolls)))
+            else:
+                continue
+            passed.setdefault(found, []).append(key)
+        answer = _find_answer(compared, counted, ref, new, sides, foreign)
+        for found, keys in passed.items():
+            yield _describe(ref, keys, found, answer)
 
 
 def find_uncounted(compared: Comparison) -> Iterator[NotSeen]:
@@ -60,21 +104,64 @@ def find_uncounted(compared: Comparison) -> Iterator[NotSeen]:
             yield NotSeen(what="quota for", name=str(pods.owner), reason=reason)
 
 
-def _describe(
-    quota: ObjectRef, key: str, limit: int, own: int, foreign: int, rolling: list[ObjectRef] | None = None
-) -> Danger:
-    beside = f" beside {foreign:,} of others" if foreign else ""
-    meanwhile = (
-        f" while {join_words(sorted(rolling))} {'rolls' if len(rolling) == 1 else 'roll'} over"
-        if rolling
-        else ""
+def _describe(quota: ObjectRef, keys: Sequence[str], passed: _Passed, answer: str) -> Danger:
+    meanwhile = ""
+    if passed.rolling:
+        meanwhile = (
+            f" while {join_words(passed.rolling)} {'rolls' if len(passed.rolling) == 1 else 'roll'} over"
+        )
+    of_keys = f"{join_words(keys)} {'is' if len(keys) == 1 else 'are'} {passed.limit:,}"
+    needed = f"and the program needs {passed.own:,}" + (
+        f" beside {passed.foreign:,} of others" if passed.foreign else ""
     )
+    enough = f"{passed.own + passed.foreign:,}"
+    raised = join_words([f'hard["{key}"]' for key in keys])
+    if passed.was is not None:
+        held = join_words([f"{owner} ({use:,})" for owner, use in passed.holders])
+        return Danger(
+            who=quota,
+            code="quota-passed",
+            message=f"is lowered from {passed.was:,} below what is needed: {of_keys}, {needed}"
+            + (f": {held}" if held else ""),
+            hint=f"leave {raised} at {enough} or more, or lower what is needed first: what runs stays, and what is made "
+            "again is refused until the rest fits",
+        )
     return Danger(
         who=quota,
         code="quota-passed",
-        message=f"is passed{meanwhile}: {key} is {limit:,}, and the program needs {own:,}{beside}",
-        hint=f'raise hard["{key}"] to {own + foreign:,}, or ask for less: what passes it is refused, and its pods wait',
+        message=f"is passed{meanwhile}: {of_keys}, {needed}",
+        hint=f"raise {raised} to {enough}, or ask for less: "
+        + (answer if answer and not meanwhile else "what passes it is refused, and its pods wait"),
     )
+
+
+def _find_answer(
+    compared: Comparison,
+    counted: QuotaUse,
+    quota: ObjectRef,
+    limits: Mapping[str, int],
+    sides: tuple[Use, Use],
+    foreign: Use,
+) -> str:
+    """The server's answer to the one claim by which the use of a quota grows; empty where there is no such claim.
+
+    Of several objects that are new it depends on their order which one is refused, and what is in use by then.
+    """
+    before, after = sides
+    new = [
+        each.object
+        for each in compared.changes
+        if each.action == "created"
+        and each.ref.kind == "ResourceClaim"
+        and _in(each.ref, quota.namespace or "default")
+    ]
+    if len(new) != 1 or any(each.ref == quota for each in compared.changes):
+        return ""
+    requested = counted.of_claim(new[0].manifest.get("spec"))
+    if any(after[key] - before[key] != amount for key, amount in requested.items()):
+        return ""
+    refusal = describe_refusal(quota.name, limits, requested, before + foreign)
+    return f"the API server answers {new[0].ref} with: {refusal}" if refusal else ""
 
 
 def _in(owner: ObjectRef, namespace: str) -> bool:
@@ -119,27 +206,26 @@ def _count_daemons(placement: Placement | None) -> Mapping[ObjectRef, int]:
     return {each.owner: each.replicas for each in workloads if each.owner.kind == "DaemonSet"}
 
 
-def _count_others(compared: Comparison, counted: QuotaUse) -> dict[str, Use]:
-    """The use of quota by running objects that are not the program's own, by namespace."""
+def _count_others(compared: Comparison, counted: QuotaUse) -> dict[str, dict[ObjectRef, Use]]:
+    """The use of quota by running objects that are not the program's own, by namespace and by what made them."""
     running = compared.running
-    use: dict[str, Use] = {}
+    use: dict[str, dict[ObjectRef, Use]] = {}
     for key, manifest in running.objects.items():
-        if key[0] not in ("ResourceClaim", "Pod") or not compared.own.isdisjoint(running.owners_of(key)):
+        if key[0] not in ("ResourceClaim", "Pod"):
             continue
-        total = use.setdefault(key[1], Counter())
+        owners = running.owners_of(key)
+        if not compared.own.isdisjoint(owners):
+            continue
+        kind, where, name = owners[-1]
+        made_by = ObjectRef(kind=kind, name=name, namespace=where)
+        total = use.setdefault(where, {}).setdefault(made_by, Counter())
         if key[0] == "ResourceClaim":
             total += counted.of_claim(manifest.get("spec"))
         elif get_field(manifest, "status.phase") not in ("Succeeded", "Failed"):
             for pods in find_pod_templates(manifest):
                 # Claims of a pod that runs are objects of their own.
-                one = counted.of_pod(pods, _NO_TEMPLATES)
-                total += Counter(
-                    {name: amount for name, amount in one.items() if name.startswith("requests.")}
-                )
+                total += counted.of_requests(pods)
     return use
-
-
-_NO_TEMPLATES = ProgramIndex(objects={}, pods={}, needs={}, users={})
 
 
 def _count_rolling(compared: Comparison, counted: QuotaUse) -> dict[ObjectRef, Use]:
@@ -167,10 +253,12 @@ class QuotaUse:
     Args:
         extended: The extended resource name of each class that has one.
         bridged: Whether devices of claims count for extended resources too (gate DRAExtendedResource).
+        running: Objects of the cluster, whose claim templates pods may name too.
     """
 
     extended: Mapping[str, str] = field(default_factory=dict)
     bridged: bool = True
+    running: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
     def of_claim(self, spec: Any) -> Use:
         """The use of quota by one claim."""
@@ -183,39 +271,50 @@ class QuotaUse:
             ref = ObjectRef(
                 kind="ResourceClaimTemplate", name=str(entry.template_name), namespace=pods.owner.namespace
             )
-            template = templates.objects.get(ref) if entry.template_name else None
             if entry.template_name:
+                own = templates.objects.get(ref)
+                template = own.manifest if own else self.running.get(key_of(ref))
                 use += (
-                    self.of_claim(get_field(template.manifest, "spec.spec"))
-                    if template
-                    else Counter({CLAIMS_KEY: 1})
+                    self.of_claim(get_field(template, "spec.spec")) if template else Counter({CLAIMS_KEY: 1})
                 )
+        return use + self.of_requests(pods)
+
+    def of_requests(self, pods: PodTemplate) -> Use:
+        """The use of quota by the extended resources that one pod asks for."""
+        use: Use = Counter()
         try:
             requests = pod_requests(pods.spec)
         except ValueError:
-            requests = {}
+            return use
         for name, amount in requests.items():
             if is_extended_key(name):
                 use[f"requests.{name}"] += amount
         return use
 
-    def of_program(self, program: ProgramIndex, daemons: Mapping[ObjectRef, int]) -> dict[str, Use]:
-        """The use of quota by all claims and pods, by namespace.
+    def by_object(self, program: ProgramIndex, daemons: Mapping[ObjectRef, int]) -> dict[ObjectRef, Use]:
+        """The use of quota by each claim, and by the pods of each object.
 
         Args:
             program: The objects.
             daemons: Pods of DaemonSets, as far as their number is known; others count for none.
         """
-        total: defaultdict[str, Use] = defaultdict(Counter)
-        for ref, item in program.objects.items():
-            if ref.kind == "ResourceClaim":
-                total[ref.namespace or "default"] += self.of_claim(item.manifest.get("spec"))
+        found: dict[ObjectRef, Use] = {
+            ref: self.of_claim(item.manifest.get("spec"))
+            for ref, item in program.objects.items()
+            if ref.kind == "ResourceClaim"
+        }
         for owner, pods in program.pods.items():
             # A PodTemplate makes no pods by itself.
             if owner.kind != "PodTemplate":
                 number = daemons.get(owner, 0) if pods.replicas is None else pods.replicas
                 one = self.of_pod(pods, program) if number > 0 else Counter()
-                total[owner.namespace or "default"] += Counter(
-                    {key: each * number for key, each in one.items()}
-                )
-        return dict(total)
+                found[owner] = Counter({key: each * number for key, each in one.items()})
+        return found
+
+
+def _add_up(by_object: Mapping[ObjectRef, Use]) -> dict[str, Use]:
+    """The use of quota by namespace."""
+    total: defaultdict[str, Use] = defaultdict(Counter)
+    for owner, use in by_object.items():
+        total[owner.namespace or "default"] += use
+    return dict(total)

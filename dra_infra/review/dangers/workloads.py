@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.metadata import ObjectRef
@@ -57,21 +58,25 @@ def _by_object(index: ProgramIndex) -> defaultdict[ObjectRef, list[PodTemplate]]
     return found
 
 
+_CHANGED_PODS: Final = "changes its pods; what its controller does with those that run is not known here"
+
+
 def _find_changed_pods(
     change: Change, compared: Comparison, old: list[PodTemplate], new: list[PodTemplate]
 ) -> Iterator[Danger]:
     """`pods-changed`: what the controller of another project does when the pods of its object change."""
     kind = (compared.kinds or workload_kinds()).find(change.object.manifest)
     asks = any(each.claims for each in (*old, *new))
-    if kind is None or not kind.on_change or not asks:
+    if kind is None or not asks:
         return
     specs = [{each.owner.part: each.spec for each in side} for side in (old, new)]
     if specs[0] != specs[1]:
         yield Danger(
             who=change.ref,
             code="pods-changed",
-            message=kind.on_change,
+            message=kind.on_change or _CHANGED_PODS,
             hint="make the change while it runs nothing, or under another name",
+            level="danger" if kind.on_change else "note",
         )
 
 
@@ -111,19 +116,45 @@ def _find_renamed_by_hand(old: PodTemplate, new: PodTemplate) -> str:
 
 
 def _find_crowded_out(before: Placement | None, after: Placement | None) -> Iterator[Danger]:
-    """Workloads whose pods some order of arrival leaves pending, where none did before: `crowded-out`."""
-    if after is None or after.joint.fails is None or after.joint.verdict != "depends-on-order":
+    """Workloads whose pods some order of arrival leaves pending, or every one where that was so before: `crowded-out`.
+
+    Where pods were left pending before, only workloads that are new or have more pods: who waits then is no news of the others.
+    """
+    if after is None:
         return
-    if before is not None and before.joint.verdict in ("depends-on-order", "never"):
-        return
-    for owner, number in after.joint.fails.pending:
-        pods = f"{number:,} of its pods {'is' if number == 1 else 'are'}"
-        yield Danger(
-            who=owner,
-            code="crowded-out",
-            message=f"fits alone, and {pods} left pending if others come first",
-            hint=f"an order of arrival that does it: {after.joint.fails}",
-        )
+    joint = after.joint
+    was_short = before is not None and before.joint.verdict in ("depends-on-order", "never")
+    known = {each.owner: _most(each) for each in before.workloads} if before is not None and was_short else {}
+    more = {
+        each.owner
+        for each in after.workloads
+        if each.verdict == "fits" and _most(each) > known.get(each.owner, 0)
+    }
+    if joint.verdict == "depends-on-order" and joint.fails is not None:
+        for owner, number in joint.fails.pending:
+            pods = f"{number:,} of its pods {'is' if number == 1 else 'are'}"
+            if owner in more or not was_short:
+                yield Danger(
+                    who=owner,
+                    code="crowded-out",
+                    message=f"fits alone, and {pods} left pending if others come first",
+                    hint=f"an order of arrival that does it: {joint.fails}",
+                )
+    elif joint.verdict == "never" and before is not None and before.joint.verdict == "never":
+        for owner in sorted(more, key=str):
+            # Where somebody else's pods fit nowhere, nobody is crowded out by it.
+            short = [str(each) for each in joint.shortages if str(owner) in dict(each.by)]
+            if short:
+                yield Danger(
+                    who=owner,
+                    code="crowded-out",
+                    message="fits alone, and adds to what all workloads at once had too little of",
+                    hint=", ".join(short),
+                )
+
+
+def _most(workload: WorkloadPlacement) -> int:
+    return workload.most or workload.replicas
 
 
 def _find_replaced(change: Change, compared: Comparison, cause: str) -> Iterator[Danger]:

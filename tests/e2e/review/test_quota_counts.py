@@ -146,3 +146,18 @@ def test_a_quota_with_scopes_bounds_no_claim(api: Api, namespace: str) -> None:
     quota = api.get(QUOTA, "team", namespace=namespace)
     assert read_hard(quota) == {}
     assert quota["status"]["used"][KEYS[1]] == "0"
+
+
+def test_claims_count_under_the_implicit_name_of_a_class_without_another_one(
+    api: Api, namespace: str
+) -> None:
+    key = f"requests.deviceclass.resource.kubernetes.io/{OTHER}"
+    spec = create_claim(api, namespace, FORMS["counts"])
+    # Made after the claim, the quota is counted as a whole before it has a status.
+    metadata = {"name": "team", "namespace": namespace}
+    hard = {"hard": {key: "4", "pods": "50"}}
+    api.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": hard})
+    quota = api.wait_until(
+        QUOTA, "team", lambda each: bool(each.get("status", {}).get("used")), namespace=namespace
+    )
+    assert int(quota["status"]["used"][key]) == QuotaUse(extended={CLASS: EXTENDED}).of_claim(spec)[key] == 2

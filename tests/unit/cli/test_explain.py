@@ -86,6 +86,35 @@ def test_a_pod_that_fits_is_told_with_its_devices(command, tmp_path):
     ]
 
 
+def test_a_pod_that_a_quota_refuses_is_not_said_to_fit(command, tmp_path):
+    hard = {"h100.deviceclass.resource.k8s.io/devices": "1"}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "team", "namespace": "ml"},
+        "spec": {"hard": hard},
+    }
+    write(tmp_path, a_class(), a_template(count=2), a_pod(), quota)
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert said.code == 1
+    head, why, *_ = said.out.splitlines()
+    assert head == (
+        "✗ Pod ml/train does not fit: devices are there for it, and something else is in the way "
+        "(hgx-h100 x 1, Kubernetes 1.37)"
+    )
+    assert why.endswith("[quota-refuses]")
+
+
+def test_a_change_beside_a_quota_that_refuses_is_not_said_to_be_enough(command, tmp_path):
+    hard = {"h100.deviceclass.resource.k8s.io/devices": "1"}
+    metadata = {"name": "team", "namespace": "ml"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}}
+    write(tmp_path, a_class(), a_template(count=12), a_pod(), quota)
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100 x 2", cwd=tmp_path)
+    assert "[quota-refuses]" in said.out
+    assert "\n  where the quota lets it be made, it fits with one of these, each tried out:\n" in said.out
+
+
 def test_a_pod_that_does_not_fit_is_told_with_counts_and_the_line_to_write(command, tmp_path):
     write(tmp_path, a_class(), a_template(count=9), a_pod())
     said = command("explain", "pod/train", ".", "--fleet", "hgx-h100 x 2, a100-40gb", cwd=tmp_path)
@@ -117,8 +146,8 @@ def test_the_json_has_every_key_also_where_it_is_empty(command, tmp_path):
         "where",
     ]
     assert sorted(found["answer"]) == [
-        "devices", "error", "kubernetes", "nearest", "node", "nodes", "placed", "pods", "proof", "quirks",
-        "refusals", "requests", "suggestions", "unknown", "verdict",
+        "beyond", "devices", "error", "kubernetes", "nearest", "node", "nodes", "outranked", "placed", "pods", "proof",
+        "quirks", "refusals", "requests", "suggestions", "unknown", "verdict",
     ]  # fmt: skip
     (tree,) = found["answer"]["requests"]
     assert (tree["candidates"], tree["left"], tree["count"]) == (8, 8, 9)

@@ -152,7 +152,7 @@ def test_all_workloads_at_once_never_fit_though_each_does(tmp_path):
     (proof,) = found["joint"]["reasons"]
     assert proof == (
         "17 devices asked (8 devices by Deployment ml/eight, 9 devices by Deployment ml/one); "
-        "2 nodes can serve pods that ask for 16 devices at once"
+        "2 nodes (hgx-h100-0..1) can serve pods that ask for 16 devices at once"
     )
     assert (
         "✗ All at once: never fit at once: 17 devices asked"

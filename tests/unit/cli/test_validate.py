@@ -68,7 +68,7 @@ def sources_of(folder: Path, text: str) -> list[files.SourceObject | Problem]:
 def test_objects_of_one_line_take_the_memory_of_their_text(tmp_path: Path):
     text = '{"kind": "A", "apiVersion": "b"} ' * 100
     found = sources_of(tmp_path, f"{{}}\n{text}")
-    assert sum(len(each._text.text) for each in found) < len(text)
+    assert sum(len(each.document.text) for each in found) < len(text)
     assert found[-1].place("apiVersion") == Place(file=found[0].file, line=2, column=99 * 33 + 15)
 
 
@@ -522,3 +522,53 @@ def test_a_template_of_a_chart_is_told_to_be_reviewed_as_a_chart(tmp_path: Path)
 def test_a_gate_without_a_value_is_told_how_gates_are_written(broken: Path):
     done = validate(broken, "--gate", "DRAConsumableCapacity")
     assert (done.returncode, "NAME=true or NAME=false" in " ".join(done.stderr.split())) == (2, True)
+
+
+PAGE = ROOT / "tests/contract/pages/validate-policies"
+
+
+def test_policies_of_a_file_are_asked_and_found_at_the_lines_of_the_objects():
+    found = problems(PAGE / "claims.yaml", "--policies", PAGE / "guardrails.yaml")
+    assert found == [(5, 1, "policy-not-decided"), (15, 1, "policy-denies")]
+
+
+def test_policies_of_the_input_are_asked_where_that_is_wanted(tmp_path: Path):
+    for name in ("claims.yaml", "guardrails.yaml"):
+        (tmp_path / name).write_text((PAGE / name).read_text())
+    assert problems(tmp_path) == []
+    assert [code for _, _, code in problems(tmp_path, "--policies", "-")] == [
+        "policy-not-decided",
+        "policy-denies",
+    ]
+
+
+def test_a_user_and_groups_decide_what_policies_ask_for():
+    asked = (PAGE / "claims.yaml", "--policies", PAGE / "guardrails.yaml", "--as", "alice")
+    assert problems(*asked) == [(5, 1, "policy-denies"), (15, 1, "policy-denies")]
+    assert problems(*asked, "--as-group", "platform") == [(15, 1, "policy-denies")]
+
+
+def test_groups_without_a_user_are_a_wrong_usage():
+    done = validate(PAGE / "claims.yaml", "--policies", "-", "--as-group", "platform")
+    assert done.returncode == 2
+    assert "--as-group" in done.stderr
+
+
+def test_what_is_not_decided_passes_and_fails_when_strict(tmp_path: Path):
+    claim = tmp_path / "classes.yaml"
+    claim.write_text((PAGE / "claims.yaml").read_text().partition("---")[0])
+    asked = (claim, "--policies", PAGE / "guardrails.yaml")
+    assert validate(*asked).returncode == 0
+    assert validate(*asked, "--strict").returncode == 1
+
+
+def test_no_policy_to_ask_is_no_answer(tmp_path: Path):
+    done = validate(PAGE / "claims.yaml", "--policies", PAGE / "claims.yaml")
+    assert done.returncode == 2
+    assert "nothing-checked" in done.stderr
+
+
+def test_json_says_how_many_policies_were_asked_only_where_some_were():
+    done = validate(PAGE / "claims.yaml", "--policies", PAGE / "guardrails.yaml", "--json")
+    assert json.loads(done.stdout)["policies"] == 2
+    assert "policies" not in json.loads(validate(PAGE / "claims.yaml", "--json").stdout)

@@ -60,6 +60,30 @@ def shared(make, name, count, **rest):
     ]
 
 
+def a_pod_with_a_device():
+    """A pod on a node, and its claim."""
+    uid, name = "7d7c8d4e", {"name": "train-0", "namespace": "ml"}
+    device = {"request": "gpu", "driver": "gpu.nvidia.com", "pool": "n0", "device": "gpu-0"}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {**name, "uid": uid},
+            "spec": {"nodeName": "n0", "resourceClaims": [{"name": "gpu", "resourceClaimName": "train-0"}]},
+        },
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": name,
+            "spec": {},
+            "status": {
+                "allocation": {"devices": {"results": [device]}},
+                "reservedFor": [{"resource": "pods", "name": "train-0", "uid": uid}],
+            },
+        },
+    ]
+
+
 def a_job_set(make, image):
     job = {"spec": {"template": {"spec": make.pod_spec(template="trainer-1", image=image)}}}
     spec = {"replicatedJobs": [{"name": "workers", "replicas": 2, "template": job}]}
@@ -85,6 +109,16 @@ def a_sides(make, code):
     binding.manifest.update(
         roleRef={"kind": "ClusterRole", "name": "edit"},
         subjects=[{"kind": "ServiceAccount", "name": "bot", "namespace": "ml"}],
+    )
+    taint = make.object(
+        "DeviceTaintRule",
+        "service",
+        {
+            "deviceSelector": {"pool": "n0", "device": "gpu-0"},
+            "taint": {"key": "example.com/service", "effect": "NoExecute"},
+        },
+        api_version="resource.k8s.io/v1",
+        namespace="",
     )
     watching = make.template("watch", "watch-1")
     watching.manifest["spec"]["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"] = True
@@ -128,6 +162,7 @@ def a_sides(make, code):
         "definition-deleted": (program(crd, domain), program(domain)),
         "rights-widened": (program(), program(binding)),
         "admin-access-added": (program(), program(watching)),
+        "rule-evicts": (program(), program(taint), a_pod_with_a_device()),
         "quota-passed": (program(template, quota), program(*served(make, 3), quota)),
         "field-dropped": (program(template), program(template, problems=(warning,))),
         "field-ignored": (program(template), program(template, problems=(warning,))),

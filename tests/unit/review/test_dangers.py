@@ -96,6 +96,14 @@ def test_a_recreated_deployment_stops_all_pods_first(make):
 
 
 @pytest.mark.parametrize(
+    ("kind", "spec"), [("StatefulSet", {}), ("Deployment", {"strategy": {"type": "Recreate"}})]
+)
+def test_the_only_pod_stops_before_the_new_one_starts(make, kind, spec):
+    (danger,) = rolled(make, kind, replicas=1, **spec)
+    assert danger.message == "rolls over, its pod stops before the new one starts"
+
+
+@pytest.mark.parametrize(
     ("kind", "how"), [("StatefulSet", "one after the other"), ("DaemonSet", "node by node")]
 )
 def test_other_kinds_roll_over_without_surge(make, kind, how):
@@ -288,6 +296,44 @@ def test_pods_of_another_projects_object_that_change_are_a_danger_where_they_use
     assert dangers(make, [template, a_job_set(make)], [template, a_job_set(make, replicas=3)]) == ()
     plain = [[a_job_set(make, template="", image=image)] for image in "ab"]
     assert dangers(make, *plain) == ()
+
+
+def test_of_a_kind_whose_changes_are_not_known_a_note_says_so(make):
+    template = make.template("trainer", "trainer-1")
+    sides = [
+        make.object(
+            "PyTorchJob",
+            "train",
+            {
+                "pytorchReplicaSpecs": {
+                    "Worker": {"template": {"spec": make.pod_spec(template="trainer-1", image=image)}}
+                }
+            },
+            api_version="kubeflow.org/v1",
+        )
+        for image in "ab"
+    ]
+    (note,) = dangers(make, *([template, each] for each in sides))
+    assert (str(note.who), note.code, note.level) == ("PyTorchJob ml/train", "pods-changed", "note")
+    assert note.message.endswith("what its controller does with those that run is not known here")
+    assert dangers(make, *([template, sides[0]] for _ in "ab")) == ()
+
+
+def test_the_webhook_of_volcano_refuses_pods_that_change(make):
+    template = make.template("trainer", "trainer-1")
+
+    def a_job(image):
+        task = {
+            "name": "w",
+            "replicas": 1,
+            "template": {"spec": make.pod_spec(template="trainer-1", image=image)},
+        }
+        return make.object("Job", "train", {"tasks": [task]}, api_version="batch.volcano.sh/v1alpha1")
+
+    (danger,) = dangers(make, [template, a_job("a")], [template, a_job("b")])
+    assert (danger.code, danger.level) == ("pods-changed", "danger")
+    assert "the webhook of Volcano refuses" in danger.message
+    assert str(danger.who) == "Job.batch.volcano.sh ml/train"
 
 
 def test_another_projects_object_that_is_deleted_takes_its_pods_with_it(make):

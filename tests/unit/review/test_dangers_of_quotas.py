@@ -94,8 +94,38 @@ def test_a_job_runs_no_more_pods_than_it_completes(make):
 
 
 def test_a_quota_that_shrinks_below_what_runs_is_passed(make):
-    before, after = (a_side(make, 4, a_quota(make, {H100: hard})) for hard in ("8", "4"))
-    assert len(passed(make, before, after)) == 1
+    pair = make.claim("pair", "pair")
+    before, after = (a_side(make, 4, a_quota(make, {H100: hard}), pair) for hard in ("16", "4"))
+    (danger,) = passed(make, before, after)
+    assert str(danger) == (
+        f"ResourceQuota ml/team is lowered from 16 below what is needed: {H100} is 4, and the program needs 9: "
+        "Job ml/work (8) and ResourceClaim ml/pair (1)"
+    )
+    assert danger.hint.startswith(f'leave hard["{H100}"] at 9 or more')
+
+
+def test_who_runs_beyond_a_quota_that_shrinks_is_named_with_what_made_it(make):
+    before, after = ([a_quota(make, {H100: hard})] for hard in ("16", "4"))
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "train-a",
+            "namespace": "ml",
+            "ownerReferences": [{"kind": "Job", "name": "train", "controller": True}],
+        },
+        "spec": {"containers": []},
+    }
+    running = pod, a_claim("train-a-gpu", 4, owner=("Pod", "train-a")), a_claim("small", 1)
+    (danger,) = passed(make, before, after, *running)
+    assert danger.message.endswith(
+        "and the program needs 0 beside 5 of others: Job ml/train (4) and ResourceClaim ml/small (1)"
+    )
+
+
+def test_a_quota_that_shrinks_and_still_holds_what_runs_is_not_passed(make):
+    before, after = (a_side(make, 4, a_quota(make, {H100: hard})) for hard in ("16", "8"))
+    assert passed(make, before, after) == []
 
 
 def test_what_was_passed_before_and_did_not_grow_is_not_said(make):
@@ -121,11 +151,9 @@ def test_extended_resources_count_by_both_names(make):
     pods = make.pod_spec()
     pods["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1", implicit: 1}}
     job = make.workload("Job", "plugin", pods)
-    found = passed(make, [class_], a_side(make, 1, quota, class_, job))
-    assert [danger.message.removeprefix("is passed: ").split(" is ")[0] for danger in found] == [
-        f"requests.{implicit}",
-        "requests.nvidia.com/gpu",
-    ]
+    (danger,) = passed(make, [class_], a_side(make, 1, quota, class_, job))
+    keys = f"requests.{implicit} and requests.nvidia.com/gpu"
+    assert danger.message == f"is passed: {keys} are 2, and the program needs 3"
 
 
 def test_claims_of_a_class_that_a_file_stands_in_for_count_by_its_extended_resource_too(make):
@@ -193,3 +221,58 @@ def test_pods_of_a_daemon_set_are_said_to_be_uncounted_without_a_fleet(make):
     assert [str(each) for each in result.not_known] == [
         "quota for DaemonSet ml/work: on how many nodes it runs is not known without a fleet"
     ]
+
+
+ANSWER = "the API server answers ResourceClaim ml/big with: exceeded quota: team, requested: {0}=7, used: {0}={1}, limited: {0}=8"
+
+
+def test_the_one_claim_that_is_new_is_told_what_the_server_answers(make):
+    quota, big = a_quota(make, {H100: "8", CLAIMS: "100"}), make.claim("big", "big", count=7)
+    (danger,) = passed(make, a_side(make, 1, quota), a_side(make, 1, quota, big))
+    assert danger.hint.endswith(ANSWER.format(H100, 2))
+    # What others have is in use as well, and names are no different in the quota of a snapshot.
+    running = a_claim("other", 3), {**quota.manifest, "apiVersion": "v1"}
+    (danger,) = passed(make, [], [big], *running)
+    assert danger.hint.endswith(ANSWER.format(H100, 3))
+
+
+@pytest.mark.parametrize("more", ["another claim", "more pods", "a lower quota"])
+def test_of_several_changes_nobody_knows_which_one_the_server_refuses(make, more):
+    quota, big = a_quota(make, {H100: "8"}), make.claim("big", "big", count=7)
+    before, after = a_side(make, 1, quota), a_side(make, 1, quota, big)
+    if more == "another claim":
+        after.append(make.claim("small", "small", count=1))
+    elif more == "more pods":
+        after = a_side(make, 2, quota, big)
+    else:
+        after = a_side(make, 1, a_quota(make, {H100: "7"}), big)
+    (danger,) = passed(make, before, after)
+    assert "answers" not in danger.hint
+
+
+def test_claims_of_a_template_that_the_cluster_has_count_by_what_it_asks_for(make):
+    quota, template = a_quota(make, {H100: "8"}), make.template("t", "t-4", count=4)
+    running = {**quota.manifest, "apiVersion": "v1"}, template.manifest
+    pods = [make.workload("Job", "work", make.pod_spec(template="t-4"), replicas=3)]
+    (danger,) = passed(make, [], pods, *running)
+    assert danger.message == f"is passed: {H100} is 8, and the program needs 12"
+
+
+def test_the_claim_of_a_pod_that_runs_counts_once_under_every_key(make):
+    implicit = "requests.deviceclass.resource.kubernetes.io/h100"
+    quota = a_quota(make, {H100: "8", implicit: "8"})
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "other", "namespace": "ml"},
+        "spec": make.pod_spec(template="t-4"),
+    }
+    claim = a_claim("other-gpu-x", 4, owner=("Pod", "other"))
+    running = quota.manifest, make.template("t", "t-4", count=4).manifest, pod, claim
+    (danger,) = passed(make, [], [make.claim("big", "big", count=5)], *running)
+    answer = f"requested: {H100}=5,{implicit}=5, used: {H100}=4,{implicit}=4, limited: {H100}=8,{implicit}=8"
+    assert danger.hint.endswith(answer)
+    assert (
+        danger.message
+        == f"is passed: {H100} and {implicit} are 8, and the program needs 5 beside 4 of others"
+    )

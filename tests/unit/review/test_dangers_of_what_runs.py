@@ -267,6 +267,7 @@ def test_a_stateful_set_stops_a_pod_first_and_may_wait_too(make):
     rolls, crowded = sorted(dangers(make, *sides, fleet=small), key=lambda each: each.code, reverse=True)
     assert (rolls.code, crowded.code) == ("workload-rolls", "crowded-out")
     assert "but only 0 of 1 new pod finds room on small" in rolls.message
+    assert "Recreate" not in rolls.hint
     assert rolls.message.endswith(
         "it asks for 8 devices, and n0, the only node that could take it, has 4 free: 4 are missing"
     )
@@ -317,6 +318,46 @@ def test_a_rollout_that_ends_does_not_close_the_gate_for_dangers(make):
     assert ends.is_blocked("change")
     assert (len(hangs.dangers), hangs.rollouts, hangs.grade) == (1, (), "danger")
     assert hangs.is_blocked("danger")
+
+
+def a_larger_probe(make, count, **strategy):
+    """A DaemonSet whose pod on each node asks for so many devices."""
+    name = f"probe-{count}"
+    pods = make.pod_spec(template=name)
+    rolling = {"updateStrategy": {"rollingUpdate": strategy}} if strategy else {}
+    return [
+        make.device_class(),
+        make.template(name, name, count=count),
+        make.workload("DaemonSet", "probe", pods, **rolling),
+    ]
+
+
+def test_a_daemon_set_with_a_surge_hangs_where_a_node_has_no_room_for_both_pods(make):
+    fleet = make.fleet(make.node("n0"), make.node("n1", gpus=5), name="small")
+    surge = {"maxSurge": 1, "maxUnavailable": 0}
+    (ends,) = dangers(make, *(a_larger_probe(make, count, **surge) for count in (2, 3)), fleet=fleet)
+    assert (ends.level, ends.hint) == ("note", "")
+    assert ends.message.endswith("played through on small, all 2 new pods find a place")
+    (hangs,) = dangers(make, *(a_larger_probe(make, count, **surge) for count in (2, 4)), fleet=fleet)
+    assert (hangs.level, hangs.code) == ("danger", "workload-rolls")
+    assert (
+        "on up to 1 node at a time: 4 more devices on each, but only 1 of 2 new pods finds room"
+        in hangs.message
+    )
+    assert hangs.message.endswith(
+        "at new pod 2 of 2; it asks for 4 devices, and n1, the only node that could take it, has 3 free: 1 is missing"
+    )
+    assert '"maxSurge": 0' in hangs.hint
+
+
+def test_a_daemon_set_without_a_surge_stops_the_pod_of_a_node_first(make):
+    fleet = make.fleet(make.node("n0"), make.node("n1", gpus=5), name="small")
+    (danger,) = dangers(make, *(a_larger_probe(make, count) for count in (2, 5)), fleet=fleet)
+    assert danger.level == "note"
+    assert danger.message == (
+        "rolls over node by node, its pods need no more devices meanwhile; "
+        "played through on small, all 2 new pods find a place"
+    )
 
 
 def test_a_recreated_deployment_always_comes_to_its_end(make):

@@ -35,6 +35,12 @@ def test_several_pods_are_counted_each(make, fleet):
     )
 
 
+def test_a_workload_without_pods_says_so_beside_what_one_would_get(make, fleet):
+    assert summary(make.place(fleet, ("Deployment", "serve", 0, 1, H100))).startswith(
+        f"0 pods, each 1 {TIMES} H100"
+    )
+
+
 def test_the_only_node_is_named_as_such(make):
     fleet = make.fleet(make.node("n0"))
     assert (

@@ -8,7 +8,7 @@ import pytest
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.placement.placement import Order
+from dra_infra.placement.placement import JointVerdict, Order, Shortage
 from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen
 from dra_infra.review import render_html, render_json, render_markdown, render_text, review
 from dra_infra.review.placements import place_sides
@@ -178,6 +178,42 @@ def test_an_order_that_leaves_pods_pending_is_a_danger_once(make, fleet):
     assert first.dangers[0].message == "fits alone, and 2 of its pods are left pending if others come first"
     assert not first.is_blocked()
     assert review_jointly(make, fleet, "depends-on-order", before="depends-on-order").dangers == ()
+
+
+def test_a_quota_that_refuses_pods_is_to_be_raised_and_no_node_added(make, fleet):
+    jobs = ("Job", "a", 2, 8, H100), ("Job", "b", 2, 8, H100)
+    placed = make.place(fleet, *jobs, joint="never")
+    refusal = "Job ml/b gets 0 of 2 pods beside the others: ResourceQuota ml/team allows 2 of pods"
+    after = replace(placed, joint=JointVerdict(verdict="never", reasons=(refusal,)))
+    (problem,) = review(make.program(), make.program(), base_label="main", after=after).problems
+    assert problem.code == "never-fit-at-once"
+    assert "raise the quota" in problem.hint
+    (problem,) = review(make.program(), make.program(), base_label="main", after=placed).problems
+    assert "add nodes" in problem.hint
+
+
+def told_of_more(make, fleet, joint, **verdict):
+    """Dangers where the second of two Jobs is new, and not all found room before."""
+    a, b = ("Job", "a", 2, 8, H100), ("Job", "b", 2, 8, H100)
+    before, after = make.place(fleet, a, joint=joint), make.place(fleet, a, b, joint=joint)
+    after = replace(after, joint=replace(after.joint, **verdict))
+    found = review(make.program(), make.program(), base_label="main", before=before, after=after)
+    assert not found.is_blocked()
+    again = review(make.program(), make.program(), base_label="main", before=after, after=after)
+    assert again.dangers == ()
+    return [(each.code, str(each.who)) for each in found.dangers]
+
+
+SHORT = Shortage(what="devices", asked=32, there=16, nodes=2, by=(("Job ml/a", 16), ("Job ml/b", 16)))
+
+
+def test_who_asks_for_more_where_pods_were_left_pending_before_is_told(make, fleet):
+    assert told_of_more(make, fleet, "depends-on-order") == [("crowded-out", "Job ml/b")]
+    assert told_of_more(make, fleet, "never", shortages=(SHORT,)) == [("crowded-out", "Job ml/b")]
+
+
+def test_who_asks_for_more_beside_one_whose_pods_fit_nowhere_is_not_told(make, fleet):
+    assert told_of_more(make, fleet, "never", reasons=("no node takes a pod of Job ml/a",)) == []
 
 
 def test_no_known_order_for_all_fails_a_review_unless_there_was_none_before(make, fleet):

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.cli.review import compare
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.placement.scheduling import place
@@ -279,3 +280,50 @@ def test_a_claim_for_extended_resources_counts_once_with_its_pod(make):
     taken = Running.of(dataclasses.replace(snapshot, fleet=fleet), make.program()).taken
     assert taken.made["ml"]["requests.nvidia.com/gpu"] == 1
     assert taken.made["ml"]["h100.deviceclass.resource.k8s.io/devices"] == 1
+
+
+def a_claim_template(name, count, *, namespace="ml", **more):
+    request = {"name": "gpu", "exactly": {"deviceClassName": "h100", "count": count, **more}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"spec": {"devices": {"requests": [request]}}},
+    }
+
+
+def a_pod_that_names(make, template, *more):
+    pods = make.workload("Deployment", "serve", make.pod_spec(template=template))
+    return make.program(make.device_class(), pods, *more)
+
+
+def test_a_pod_may_name_a_claim_template_of_the_cluster(make):
+    snapshot = a_snapshot(make, a_claim_template("trainer", 3), a_claim_template("trainer", 9, namespace="x"))
+    program = a_pod_that_names(make, "trainer")
+    answer = placed(make, snapshot, program)
+    assert (answer.verdict, len(answer.nodes[0].devices)) == ("fits", 3)
+    reviewed = compare(program, program, base_label="main", fleet=snapshot.fleet, snapshot=snapshot)
+    assert reviewed.problems == ()
+    (unknown,) = compare(program, program, base_label="main", fleet=snapshot.fleet).problems
+    assert unknown.code == "claim-not-known"
+
+
+def test_a_claim_template_of_the_program_goes_before_that_of_the_cluster(make):
+    snapshot = a_snapshot(make, a_claim_template("t-1", 3))
+    answer = placed(make, snapshot, a_pod_that_names(make, "t-1", make.template("t", "t-1", count=2)))
+    assert len(answer.nodes[0].devices) == 2
+
+
+@pytest.mark.parametrize(
+    ("labels", "codes"),
+    [({"resource.kubernetes.io/admin-access": "true"}, []), ({}, ["admin-access-namespace"])],
+)
+def test_the_label_for_admin_access_is_that_of_the_namespace_in_the_cluster(make, labels, codes):
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml", "labels": labels}}
+    claim = make.claim("look", "look")
+    claim.manifest["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"] = True
+    snapshot, program = a_snapshot(make, space), make.program(make.device_class(), claim)
+    reviewed = compare(make.program(), program, base_label="main", fleet=snapshot.fleet, snapshot=snapshot)
+    assert [each.code for each in reviewed.problems] == codes
+    told = "admin access to devices requires the `resource.kubernetes.io/admin-access: true` label on the containing namespace"
+    assert all(told in each.message for each in reviewed.problems)

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.review import review
+from dra_infra.review.running import Running
+from dra_infra.target import ClusterTarget
+
+GROUP = "admissionregistration.k8s.io/v1"
+
+
+def guardrails(make, expression: str, resource: str, **rest: Any) -> list[Any]:
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": [resource]}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": expression, "message": "no"}],
+    }
+    bound = {"policyName": "p", "validationActions": ["Deny"]}
+    return [
+        make.object("ValidatingAdmissionPolicy", "p", spec, api_version=GROUP, namespace="", **rest),
+        make.object("ValidatingAdmissionPolicyBinding", "p", bound, api_version=GROUP, namespace="", **rest),
+    ]
+
+
+FEW = "object.spec.devices.requests.all(r, r.exactly.count < 2)"
+LITTLE = "object.spec.containers.all(c, c.image != 'other')"
+
+
+def told(
+    make, before: list[Any], after: list[Any], cluster: list[Any] | None = None
+) -> list[tuple[str, str]]:
+    base, head = make.program(*before), make.program(*after)
+    objects = tuple(each.manifest for each in cluster or ())
+    running = Running.of(Snapshot(fleet=make.fleet(), objects=objects), base, head)
+    found = review(base, head, base_label="main", running=running)
+    return [(each.code, each.path) for each in found.problems if each.code.startswith("policy-")]
+
+
+def test_a_new_object_that_a_policy_of_the_head_refuses_is_told_with_the_servers_text(make):
+    policies = guardrails(make, FEW, "resourceclaims")
+    head = make.program(*policies, make.claim("c", "c", count=2))
+    (problem,) = review(make.program(*policies), head, base_label="main").problems
+    assert (problem.code, problem.path, problem.severity) == (
+        "policy-denies",
+        "ResourceClaim ml/c.spec",
+        "error",
+    )
+    assert problem.message == "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no"
+
+
+def test_what_is_there_already_stays(make):
+    claim = make.claim("c", "c", count=2)
+    assert told(make, [claim], [*guardrails(make, FEW, "resourceclaims"), claim]) == []
+
+
+def test_the_new_pods_of_a_workload_that_changes_are_asked_about_and_it_is_not(make):
+    policies = [*guardrails(make, LITTLE, "pods")]
+    before = make.workload("Deployment", "a", make.pod_spec())
+    after = make.workload("Deployment", "a", make.pod_spec(image="other"))
+    assert told(make, [*policies, before], [*policies, after]) == [
+        ("policy-denies", "Deployment ml/a.spec.template.spec")
+    ]
+    never = guardrails(make, "false", "deployments")
+    assert told(make, [*never, before], [*never, after]) == []
+    assert told(make, never, [*never, after]) == [("policy-denies", "Deployment ml/a.spec")]
+
+
+def test_policies_hold_in_their_own_cluster(make):
+    elsewhere = ClusterTarget(kubernetes="1.36")
+    policies = guardrails(make, FEW, "resourceclaims")
+    claim = make.claim("c", "c", count=2)
+    assert told(make, policies, [*policies, replace(claim, target=elsewhere)]) == []
+    there = [replace(each, target=elsewhere) for each in policies]
+    assert told(make, there, [*there, replace(claim, target=elsewhere)]) == [
+        ("policy-denies", "ResourceClaim ml/c.spec")
+    ]
+
+
+def test_policies_of_the_cluster_are_asked_as_those_of_the_head_are(make):
+    policies = guardrails(make, FEW, "resourceclaims")
+    few, many = make.claim("c", "c", count=1), make.claim("c", "c", count=2)
+    assert told(make, [], [many], policies) == [("policy-denies", "ResourceClaim ml/c.spec")]
+    assert told(make, [], [few], policies) == []
+    assert told(make, [many], [many], policies) == []
+
+
+def test_a_policy_of_the_cluster_that_the_programs_have_counts_as_the_head_has_it(make):
+    strict, loose = guardrails(make, "false", "resourceclaims"), guardrails(make, FEW, "resourceclaims")
+    few, many = make.claim("c", "c", count=1), make.claim("c", "c", count=2)
+    assert told(make, strict, [*loose, few], strict) == []
+    assert told(make, loose, [*strict, few], loose) == [("policy-denies", "ResourceClaim ml/c.spec")]
+    assert told(make, strict, [many], strict) == []
+
+
+def test_policies_of_the_cluster_do_not_hold_in_another(make):
+    claim = make.claim("c", "c", count=2)
+    elsewhere = replace(make.claim("d", "d", count=2), target=ClusterTarget(kubernetes="1.36"))
+    assert told(make, [], [claim, elsewhere], guardrails(make, FEW, "resourceclaims")) == [
+        ("policy-denies", "ResourceClaim ml/c.spec")
+    ]
