@@ -11,6 +11,7 @@ STAMP := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 IMAGE ?=
 PROVIDER ?= stand-in
+HOST ?= stand-in
 # One more than cores: a test on real parts waits for a third of its time, and some of the fast ones for a pause or an end.
 E2E_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 TEST_WORKERS ?= $(E2E_WORKERS)
@@ -79,8 +80,8 @@ cluster: $(STAMP) ## Run a control plane on loopback until Ctrl-C (needs: make t
 image: $(STAMP) ## Build the image of the node plugin, without a registry (needs apt); IMAGE=file copies the archive there
 	@$(BIN)/python -m tools.image $(if $(IMAGE),--output $(IMAGE))
 
-e2e: $(STAMP) ## Real engine, API server and scheduler (needs: make tools); PROVIDER=vendor uses an installed provider
-	@DRA_INFRA_PROVIDER=$(PROVIDER) $(BIN)/pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/e2e --ignore tests/e2e/node
+e2e: $(STAMP) ## Real engine, API server and scheduler (needs: make tools); PROVIDER=vendor and HOST=vendor use an installed provider and Python host
+	@DRA_INFRA_PROVIDER=$(PROVIDER) DRA_INFRA_HOST=$(HOST) $(BIN)/pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/e2e --ignore tests/e2e/node
 	@$(MAKE) --no-print-directory e2e-node
 
 # What nodes leave on the machine can be seen only while there is no other one. Else each module has a node of its own.

@@ -28,14 +28,20 @@ if TYPE_CHECKING:
     from dra_infra.components.claims import GpuClaim as GpuClaim
     from dra_infra.components.claims import GpuClaimTemplate as GpuClaimTemplate
     from dra_infra.components.device_classes import GpuDeviceClass as GpuDeviceClass
+    from dra_infra.components.device_taints import DeviceTaint as DeviceTaint
+    from dra_infra.components.guardrails import GpuGuardrails as GpuGuardrails
     from dra_infra.components.mig_partitions import MigPartition as MigPartition
+    from dra_infra.components.monitoring import GpuMonitoring as GpuMonitoring
     from dra_infra.components.node_plugin import NodePlugin as NodePlugin
     from dra_infra.components.nvlink_groups import NvlinkGroup as NvlinkGroup
     from dra_infra.components.platform import GpuPlatform as GpuPlatform
     from dra_infra.components.platform_drivers import DraDriver as DraDriver
     from dra_infra.components.platform_drivers import ExampleDriver as ExampleDriver
     from dra_infra.components.platform_drivers import GpuOperator as GpuOperator
+    from dra_infra.components.queues import KueueQueue as KueueQueue
+    from dra_infra.components.roles import GpuRoles as GpuRoles
     from dra_infra.components.shared_gpus import SharedGpu as SharedGpu
+    from dra_infra.components.tenants import GpuTenant as GpuTenant
     from dra_infra.errors import Problem as Problem
     from dra_infra.selectors.any_attribute import attribute as attribute
     from dra_infra.selectors.any_attribute import capacity as capacity
@@ -75,6 +81,7 @@ _HOMES = {
     "ComputeDomainChannelConfig": "dra_infra.specs.device_configs",
     "DeviceConfig": "dra_infra.specs.device_configs",
     "DeviceRequest": "dra_infra.specs.requests",
+    "DeviceTaint": "dra_infra.components.device_taints",
     "DistinctAttribute": "dra_infra.specs.requests",
     "DraDriver": "dra_infra.components.platform_drivers",
     "ExampleDriver": "dra_infra.components.platform_drivers",
@@ -83,8 +90,13 @@ _HOMES = {
     "GpuClaimTemplate": "dra_infra.components.claims",
     "GpuConfig": "dra_infra.specs.device_configs",
     "GpuDeviceClass": "dra_infra.components.device_classes",
+    "GpuGuardrails": "dra_infra.components.guardrails",
+    "GpuMonitoring": "dra_infra.components.monitoring",
     "GpuOperator": "dra_infra.components.platform_drivers",
     "GpuPlatform": "dra_infra.components.platform",
+    "GpuRoles": "dra_infra.components.roles",
+    "GpuTenant": "dra_infra.components.tenants",
+    "KueueQueue": "dra_infra.components.queues",
     "MatchAttribute": "dra_infra.specs.requests",
     "MigDeviceConfig": "dra_infra.specs.device_configs",
     "MigPartition": "dra_infra.components.mig_partitions",

@@ -65,7 +65,8 @@ def binary(name: str, *, toolset: str | None = None) -> Path:
     if built is None:
         message = f"{name} is not built (toolset {candidates[0].name} {candidates[0].version})"
         if has_go():
-            raise ToolError(message, hint="run `make tools`")
+            by_name = f"python -m tools.build --only {candidates[0].name}"
+            raise ToolError(message, hint=f"run `{by_name if candidates[0].optional else 'make tools'}`")
         raise ToolError(f"{message}, and {_NO_GO}", hint=f"{_INSTALL_GO}, and run `make tools`")
     return built.folder / name
 

@@ -162,10 +162,15 @@ def _sources(root: Path) -> dict[str, Path]:
 
 
 def _recipe(folder: Path) -> str:
-    """What an example says, with its program and the objects of it."""
+    """What an example says, with its program and the objects of it; or its programs, each in a folder of its own."""
     text = (folder / "README.md").read_text()
-    program, objects = ((folder / name).read_text() for name in ("__main__.py", "expected.yaml"))
-    return f"{text}\n## The program\n\n```python\n{program}```\n\n## Its objects\n\n```yaml\n{objects}```\n"
+    for program in sorted(folder.rglob("*.py")):
+        whose = "" if program.parent == folder else f" of {program.parent.name}"
+        text += f"\n## The program{whose}\n\n```python\n{program.read_text()}```\n"
+        objects = program.parent / "expected.yaml"
+        if objects.exists():
+            text += f"\n## {f'The objects{whose}' if whose else 'Its objects'}\n\n```yaml\n{objects.read_text()}```\n"
+    return text
 
 
 def _overview(root: Path) -> str:

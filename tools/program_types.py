@@ -41,7 +41,7 @@ def write_programs(root: Path, folder: Path) -> None:
     """Write the programs into *folder*, below the names that they have in *root*."""
     readme = (root / "README.md").read_text(encoding="utf-8")
     (folder / "README.py").write_text("\n".join(_PYTHON.findall(readme)), encoding="utf-8")
-    for file in [*root.glob("examples/*/__main__.py"), *root.glob("tests/typing/*.py")]:
+    for file in [*root.glob("examples/*/**/*.py"), *root.glob("tests/typing/*.py")]:
         copy = folder / file.relative_to(root)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
@@ -58,6 +58,8 @@ def settings() -> Mapping[str, object]:
     environment = Path(sys.prefix)
     return {
         "include": ["."],
+        # The stacks of a company find its package installed.
+        "extraPaths": ["examples/20-company/acme-gpus"],
         "typeCheckingMode": "strict",
         "pythonVersion": "3.11",
         "venvPath": str(environment.parent),

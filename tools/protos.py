@@ -16,7 +16,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDERS: Final = (Path("dra_infra/plugin/protocol"), Path("tests/unit/plugin/protocol"))
-"""What the plugin speaks, and the older versions of it, which tests speak: the plugin answers them with the messages of the newer."""
+"""What the plugin speaks, and what only tests speak: older versions of it, answered with the messages of the newer, and device plugins."""
 
 _COMMON_POOL: Final = "_descriptor_pool.Default()"
 _VERSION_CHECK: Final = re.compile(

@@ -15,9 +15,13 @@ from pathlib import Path
 from typing import Final
 
 from tools import build
+from tools.errors import ToolError
 
 PROVIDER_VARIABLE: Final = "DRA_INFRA_PROVIDER"
 """Environment variable: `vendor` uses the vendor's Kubernetes provider, which must then be on PATH."""
+
+HOST_VARIABLE: Final = "DRA_INFRA_HOST"
+"""Environment variable: `vendor` uses the vendor's `pulumi-language-python`, which must then be on PATH."""
 
 VENDOR: Final = "vendor"
 STAND_IN: Final = "stand-in"
@@ -68,12 +72,14 @@ class PulumiHome:
         directory: Holds everything else.
         pulumi: The CLI; its folder comes first on PATH, so hosts beside it cause no warning.
         provider: Folder for `plugins.providers[].path` of a `Pulumi.yaml`; None with the vendor's provider.
+        host: Whose Python language host runs programs: `stand-in` or `vendor`.
         environment: The whole environment of a run.
     """
 
     directory: Path
     pulumi: Path
     provider: Path | None
+    host: str
     environment: Mapping[str, str]
 
     @property
@@ -90,9 +96,22 @@ def choose_provider(environment: Mapping[str, str]) -> str:
     Raises:
         ValueError: It asks for something else.
     """
-    chosen = environment.get(PROVIDER_VARIABLE) or STAND_IN
+    return _choose(environment, PROVIDER_VARIABLE)
+
+
+def choose_host(environment: Mapping[str, str]) -> str:
+    """Return which Python language host *environment* asks for: `stand-in` or `vendor`.
+
+    Raises:
+        ValueError: It asks for something else.
+    """
+    return _choose(environment, HOST_VARIABLE)
+
+
+def _choose(environment: Mapping[str, str], variable: str) -> str:
+    chosen = environment.get(variable) or STAND_IN
     if chosen not in {STAND_IN, VENDOR}:
-        raise ValueError(f"{PROVIDER_VARIABLE}: {chosen!r} is neither {STAND_IN!r} nor {VENDOR!r}")
+        raise ValueError(f"{variable}: {chosen!r} is neither {STAND_IN!r} nor {VENDOR!r}")
     return chosen
 
 
@@ -103,6 +122,7 @@ def assemble(
     warm: Path | None = None,
     binaries: Callable[[str], Path] = build.binary,
     provider: str = STAND_IN,
+    host: str = STAND_IN,
 ) -> PulumiHome:
     """Make *directory* a Pulumi home; harmless when repeated.
 
@@ -113,19 +133,27 @@ def assemble(
         warm: Command of `warm_python`, which runs hosts and programs in that interpreter's place.
         binaries: Finds the CLI, the YAML host and helm; the default takes what `make tools` built.
         provider: `stand-in`, or `vendor` for a plugin that the caller's PATH or Pulumi cache has.
+        host: `stand-in`, or `vendor` for the `pulumi-language-python` that the caller's PATH has.
 
     Raises:
-        ToolError: From *binaries*, when one is missing.
+        ToolError: From *binaries*, when one is missing; and for a vendor's host that is not on PATH.
     """
+    if host == VENDOR and shutil.which(LANGUAGE_HOST.name) is None:
+        raise ToolError(
+            f"{LANGUAGE_HOST.name}: not on PATH",
+            hint=f"put the folder of an installed Pulumi on PATH, or leave {HOST_VARIABLE} out",
+        )
     interpreter = python or Path(sys.executable)
     executables, plugins, state, user = (directory / name for name in ("bin", "plugins", "state", "user"))
     for folder in (executables, plugins, state, user):
         folder.mkdir(parents=True, exist_ok=True)
     for name in CLI_BINARIES:
         _place(binaries(name), executables / name)
-    _write_launcher(executables / LANGUAGE_HOST.name, warm or interpreter, LANGUAGE_HOST)
+    if host == STAND_IN:
+        # The CLI takes the host beside it; without one it looks on PATH.
+        _write_launcher(executables / LANGUAGE_HOST.name, warm or interpreter, LANGUAGE_HOST)
     _write_launcher(plugins / PROVIDER.name, warm or interpreter, PROVIDER)
-    path = [str(executables), str(interpreter.parent), *_system_path(provider)]
+    path = [str(executables), str(interpreter.parent), *_system_path(provider, host)]
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {
         **SETTINGS,
         "HOME": str(user),
@@ -139,6 +167,7 @@ def assemble(
         directory=directory,
         pulumi=executables / "pulumi",
         provider=plugins if provider == STAND_IN else None,
+        host=host,
         environment=environment,
     )
 
@@ -158,8 +187,8 @@ def _write_launcher(target: Path, interpreter: Path, script: Path) -> None:
     target.chmod(0o755)
 
 
-def _system_path(provider: str) -> list[str]:
-    if provider == VENDOR:
+def _system_path(provider: str, host: str) -> list[str]:
+    if VENDOR in {provider, host}:
         return [os.environ.get("PATH", os.defpath)]
     return ["/usr/local/bin", "/usr/bin", "/bin"]
 

@@ -139,6 +139,7 @@ PROBLEMS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
             "duplicate-claim",
             'dra.GpuClaim("c", device_class="h100").attach({"containers": [{"name": "a"}], "resourceClaims": [{"name": "c", "resourceClaimName": "other"}]})',
         ),
+        ("invalid-name", f'dra.GpuClaim("c", device_class="h100").attach({POD}, "a", entry="My entry")'),
         ("wrong-type", 'dra.GpuClaim("c", device_class="h100").attach(["a"])'),
         (
             "missing-argument",
@@ -308,7 +309,68 @@ PROBLEMS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
             'dra.NodePlugin("n", back_end="sim", namespace_labels={"pod-security.kubernetes.io/enforce": "baseline"})',
         ),
         ("unknown-argument", 'dra.NodePlugin("n", back_end="sim", node_selectr={})'),
+        (
+            "invalid-label",
+            'dra.NodePlugin("n", back_end="sim", tolerations=[{"key": "a b", "operator": "Exists"}])',
+        ),
         ("wrong-type", 'dra.NodePlugin("n", back_end="sim", metrics_port="8080")'),
+    ],
+    "GpuRoles": [
+        ("unsupported-value", 'dra.GpuRoles("r", members={"oncall": ["group:sre"]})'),
+        ("invalid-name", 'dra.GpuRoles("r", members={"on-call": ["sre"]})'),
+        ("wrong-type", 'dra.GpuRoles("r", members={"on-call": "group:sre"})'),
+    ],
+    "GpuGuardrails": [
+        ("missing-argument", 'dra.GpuGuardrails("g")'),
+        ("wrong-type", 'dra.GpuGuardrails("g", classes=["h100"])'),
+        ("invalid-name", 'dra.GpuGuardrails("g", admin_access=["Monitoring"])'),
+        ("count-below-one", 'dra.GpuGuardrails("g", most_devices=0)'),
+        ("too-many-devices", 'dra.GpuGuardrails("g", most_devices=33)'),
+    ],
+    "KueueQueue": [
+        ("missing-argument", 'dra.KueueQueue("q", namespaces=["ml"])'),
+        ("missing-argument", 'dra.KueueQueue("q", quota={"h100": 8})'),
+        ("wrong-type", 'dra.KueueQueue("q", quota={"h100": 8}, namespaces="ml")'),
+        ("invalid-name", 'dra.KueueQueue("q", quota={"h100": 8}, namespaces=["ml"], cohort="A")'),
+        (
+            "invalid-label",
+            'dra.KueueQueue("q", quota={"h100": 8}, namespaces=["ml"], node_labels={"a b": "c"})',
+        ),
+        ("value-set-twice", 'dra.KueueQueue("q", quota={"h100": 8}, namespaces=["ml", "ml"])'),
+        ("unsupported-value", 'dra.KueueQueue("q", quota={"h100": 8}, namespaces=["ml"], strategy="FIFO")'),
+        (
+            "too-many-items",
+            'dra.KueueQueue("q", quota={f"c{n}": 1 for n in range(17)}, namespaces=["ml"])',
+        ),
+    ],
+    "DeviceTaint": [
+        ("missing-argument", 'dra.DeviceTaint("t", key="example.com/service")'),
+        ("wrong-type", 'dra.DeviceTaint("t", key="example.com/service", pool="node-7", device=3)'),
+        ("invalid-name", 'dra.DeviceTaint("Rule", key="example.com/service", pool="node-7")'),
+        ("invalid-label", 'dra.DeviceTaint("t", key="a b", pool="node-7")'),
+        (
+            "unsupported-value",
+            'dra.DeviceTaint("t", key="example.com/service", pool="node-7", effect="Evict")',
+        ),
+    ],
+    "GpuMonitoring": [
+        ("wrong-type", 'dra.GpuMonitoring("m", thresholds={"KubeDRAPrepareSlow": "30s"})'),
+        ("unsupported-value", 'dra.GpuMonitoring("m", severities={"KubeDRAPrepareSlow": "page"})'),
+        ("invalid-name", 'dra.GpuMonitoring("m", plugin_namespaces=["Plugins"])'),
+        ("invalid-label", 'dra.GpuMonitoring("m", selected_by={"release": "a b"})'),
+    ],
+    "GpuTenant": [
+        ("missing-argument", 'dra.GpuTenant("t", members={"developer": ["group:vision"]})'),
+        ("invalid-name", 'dra.GpuTenant("Team")'),
+        ("wrong-type", 'dra.GpuTenant("t", quota={"h100": -1})'),
+        (
+            "value-set-twice",
+            'dra.GpuTenant("t", quota={"h100": 8}, hard={"h100.deviceclass.resource.k8s.io/devices": "9"})',
+        ),
+        (
+            "field-not-allowed",
+            'dra.GpuTenant("t", namespace_labels={"resource.kubernetes.io/admin-access": "true"})',
+        ),
     ],
     "GpuPlatform": [
         ("unsupported-value", 'dra.GpuPlatform("p", platform="akz")'),
@@ -375,6 +437,12 @@ OWN_MODULES: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
         ],
         [],
     ),
+    "GpuRoles": (["specs/roles.py", "components/roles.py"], []),
+    "GpuGuardrails": (["specs/guardrails.py", "components/guardrails.py"], ["GpuRoles"]),
+    "KueueQueue": (["specs/queues.py", "components/queues.py"], ["GpuTenant"]),
+    "DeviceTaint": (["specs/device_taints.py", "components/device_taints.py"], []),
+    "GpuMonitoring": (["specs/monitoring.py", "components/monitoring.py"], []),
+    "GpuTenant": (["specs/tenants.py", "components/tenants.py"], ["GpuRoles"]),
     "NodePlugin": (["specs/node_plugin/*.py", "components/node_plugin.py"], ["GpuPlatform"]),
     "GpuPlatform": (
         ["specs/platform/*.py", "components/platform*.py"],

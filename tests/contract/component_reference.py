@@ -16,7 +16,19 @@ from dra_infra.components.arguments import ClaimArgs, InstallationArgs
 
 CLAIMS: Final = ("GpuClaimTemplate", "GpuClaim", "SharedGpu", "MigPartition", "NvlinkGroup")
 CHARTS: Final = ("DraDriver", "GpuOperator", "ExampleDriver")
-COMPONENTS: Final = ("GpuDeviceClass", *CLAIMS, *CHARTS, "NodePlugin", "GpuPlatform")
+COMPONENTS: Final = (
+    "GpuDeviceClass",
+    *CLAIMS,
+    "GpuTenant",
+    "GpuRoles",
+    "GpuGuardrails",
+    "KueueQueue",
+    "DeviceTaint",
+    "GpuMonitoring",
+    *CHARTS,
+    "NodePlugin",
+    "GpuPlatform",
+)
 RECORDS: Final = ("DeviceRequest", "Alternative", "Toleration", "MatchAttribute", "DistinctAttribute")
 CONFIGS: Final = (
     *("TimeSlicing", "Mps", "SpacePartitioning", "GpuConfig", "MigDeviceConfig", "VfioDeviceConfig"),
@@ -49,12 +61,13 @@ _ALIASES: Final = {
     "Profiles": "Sequence[str] | Mapping[str, int] | Mapping[str, str]",
     "NodeLabels": "Mapping[str, Input[str]]",
     "PodTolerations": "Sequence[Mapping]",
-    "PlatformName": '"aks" | "gke" | "eks" | "kubeadm" | "kind"',
+    "PlatformName": '"aks" | "gke" | "eks" | "kubeadm" | "kind" | "openshift"',
     "DraDriverArgs": "dict",
     "GpuOperatorArgs": "dict",
     "ExampleDriverArgs": "dict",
     "NodePluginArgs": "dict",
     "PodSpec": "pod spec",
+    "Template": "partial of a claim component",
 }
 
 

@@ -58,6 +58,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("charts/inference", "chart"):
         (folder / name).mkdir(parents=True)
         (folder / name / "Chart.yaml").write_text("apiVersion: v2\nname: inference\nversion: 0.1.0\n")
+    shutil.copy(ROOT / "tests/contract/pages/validate-policies/guardrails.yaml", folder)
     (folder / "prod.yaml").write_text("replicas: 3\n")
     for name in ("rendered", "rendered-main"):
         shutil.copytree(folder / "manifests", folder / name)
@@ -66,6 +67,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "bin" / "helm").chmod(0o755)
     nodes = load_fleet("hgx-h100 x 4").to_manifests()
     (folder / "pools.yaml").write_text("pools: [{name: a3, nodes: hgx-h100, min: 1, max: 4}]")
+    (folder / "plugin.yaml").write_text("version: v1\nflags: {migStrategy: mixed}\n")
     (folder / "prices.json").write_text('{"a3": 98.32}')
     (folder / "cluster.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
     (folder / "fleet.yaml").write_text("nodeGroups: [{kind: hgx-h100, count: 4}]\n")

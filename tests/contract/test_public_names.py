@@ -23,9 +23,15 @@ OF_COMPONENTS = {
     "ExampleDriver": _CHART,
     "GpuClaim": _CLAIM,
     "GpuClaimTemplate": _CLAIM,
-    "GpuDeviceClass": {*_EACH, "configs", "driver", "object_name", "selects"},
+    "GpuDeviceClass": {*_EACH, "configs", "driver", "extended_resource_name", "object_name", "selects"},
+    "KueueQueue": {*_EACH, "device_class_mappings", "workload_labels"},
+    "DeviceTaint": {*_EACH, "object_name"},
+    "GpuGuardrails": _EACH,
+    "GpuMonitoring": _EACH,
     "GpuOperator": _CHART,
     "GpuPlatform": {*_EACH, "device_classes", "installed", "node_labels", "platform"},
+    "GpuRoles": {*_EACH, "roles"},
+    "GpuTenant": {*_EACH, "namespace", "templates"},
     "MigPartition": _CLAIM,
     "NodePlugin": {*_EACH, "device_classes", "driver_name", "namespace"},
     "NvlinkGroup": {*_CLAIM, "channel_template", "pods"},
@@ -149,7 +155,9 @@ def test_the_public_names_of_what_a_platform_holds_are_these():
     assert public(installed) == {
         *("device_classes", "line", "namespace", "release_name", "resources", "version"),
     }
-    assert public(device_class) == {"configs", "object_name", "resources", "selects"}
+    assert public(device_class) == {
+        *("configs", "extended_resource_name", "object_name", "resources", "selects"),
+    }
 
 
 @pytest.mark.parametrize("name", OF_ATTRIBUTES)

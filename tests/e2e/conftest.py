@@ -16,7 +16,7 @@ from tests.e2e.lab import DRIVER, Lab
 from tools import build
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet, node
 from tools.errors import ToolError
-from tools.pulumi_home import WARM_MODULES, PulumiHome, assemble, choose_provider
+from tools.pulumi_home import WARM_MODULES, PulumiHome, assemble, choose_host, choose_provider
 from tools.warm_python import warm_python
 
 ATTACKER_GOT = "the attacker got"
@@ -24,8 +24,8 @@ ATTACKER_GOT = "the attacker got"
 
 
 def pytest_report_header() -> str:
-    """Say which Kubernetes provider the engine uses: a stand-in is named as one."""
-    return f"kubernetes provider: {choose_provider(os.environ)}"
+    """Say which Kubernetes provider and Python host the engine uses: a stand-in is named as one."""
+    return f"kubernetes provider: {choose_provider(os.environ)}, Python host: {choose_host(os.environ)}"
 
 
 # Here and not beside the attacks: a run in several processes loads only this file where it prints.
@@ -83,20 +83,29 @@ def api(control_plane: ControlPlane) -> Iterator[Api]:
 
 @pytest.fixture(scope="session")
 def home(binaries: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PulumiHome]:
-    """The engine's parts; `DRA_INFRA_PROVIDER=vendor` takes the vendor's Kubernetes provider.
+    """The engine's parts; `DRA_INFRA_PROVIDER=vendor` takes the vendor's Kubernetes provider, `DRA_INFRA_HOST=vendor` its host.
 
     Its Python processes are copies of a warm one, which halves the time of a command. `cold_home` is as users have it.
     """
     directory = tmp_path_factory.mktemp("pulumi")
     with warm_python(directory, *WARM_MODULES) as warm:
-        yield assemble(directory, warm=warm, binaries=binaries, provider=choose_provider(os.environ))
+        yield assemble(
+            directory,
+            warm=warm,
+            binaries=binaries,
+            provider=choose_provider(os.environ),
+            host=choose_host(os.environ),
+        )
 
 
 @pytest.fixture(scope="session")
 def cold_home(binaries: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> PulumiHome:
     """The same where each process starts by itself."""
     return assemble(
-        tmp_path_factory.mktemp("cold-pulumi"), binaries=binaries, provider=choose_provider(os.environ)
+        tmp_path_factory.mktemp("cold-pulumi"),
+        binaries=binaries,
+        provider=choose_provider(os.environ),
+        host=choose_host(os.environ),
     )
 
 

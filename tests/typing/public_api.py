@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, assert_type
 
 import pulumi
@@ -43,6 +44,13 @@ dra.GpuClaim("of-platform", device_class=platform.device_classes["gpu.nvidia.com
 operator = dra.GpuOperator("gpu-operator", version="26.7.0", device_plugin=False)
 dra.DraDriver("dra-driver", operator=operator, controller_replicas=pulumi.Output.from_input(2))
 dra.ExampleDriver("example", devices_per_node=4, values={"image": {"tag": "v0.4.0"}})
+
+tenant = dra.GpuTenant(
+    "vision", quota={h100: 8, "mig.nvidia.com": 7}, templates={"t": partial(dra.SharedGpu)}
+)
+assert_type(tenant.templates["t"].attach(pod), dict[str, Any])
+dra.GpuTenant("speech", quota={h100: "8"})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
+dra.GpuTenant("speech", templates={"t": dra.GpuDeviceClass})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
 
 plugin = dra.NodePlugin("node-plugin", back_end="sim", fleet="hgx-h100", settings={"mig_delay": "2s"})
 assert_type(plugin.driver_name, str)

@@ -1,4 +1,4 @@
-"""The API server of any supported minor by itself: what accepts and refuses, with nobody who acts on it."""
+"""The servers of any supported minor: the API server by itself, with nobody who acts on it, or all of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 WHOLE_CONTROL_PLANE = "1.37"
-"""The minor whose other servers are built as well."""
+"""The minor whose binaries have no minor in their names."""
 
 _WORKLOADS = "GenericWorkload"
 _WORKLOAD_APIS = {
@@ -40,15 +40,34 @@ def api_server(
         feature_gates: Gates that differ from the defaults of the minor.
         binaries: Finds an executable by its name, ``kube-apiserver-1.34`` for older minors.
     """
+    gates = dict(feature_gates or {})
+    return ControlPlane(
+        components=(parts.ETCD, parts.APISERVER),
+        binaries=_of_minor(minor, binaries),
+        feature_gates=gates,
+        more_apis=_WORKLOAD_APIS.get(minor, ()) if gates.get(_WORKLOADS) else (),
+    )
 
+
+def control_plane(
+    minor: str,
+    *,
+    feature_gates: Mapping[str, bool] | None = None,
+    binaries: Callable[[str], Path] = build.binary,
+) -> ControlPlane:
+    """All the real servers of *minor*, to be used in a ``with`` statement.
+
+    Args:
+        minor: Such as ``"1.34"``.
+        feature_gates: Gates that differ from the defaults of the minor.
+        binaries: As for `api_server`.
+    """
+    return ControlPlane(binaries=_of_minor(minor, binaries), feature_gates=feature_gates)
+
+
+def _of_minor(minor: str, binaries: Callable[[str], Path]) -> Callable[[str], Path]:
     def find(name: str) -> Path:
         own = name if name == parts.ETCD or minor == WHOLE_CONTROL_PLANE else f"{name}-{minor}"
         return binaries(own)
 
-    gates = dict(feature_gates or {})
-    return ControlPlane(
-        components=(parts.ETCD, parts.APISERVER),
-        binaries=find,
-        feature_gates=gates,
-        more_apis=_WORKLOAD_APIS.get(minor, ()) if gates.get(_WORKLOADS) else (),
-    )
+    return find

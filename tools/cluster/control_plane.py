@@ -45,6 +45,7 @@ class ControlPlane:
         serves_dra: Whether resource.k8s.io is served at all.
         more_apis: Group versions to serve beside those that are served by default.
         nodes: Names of real nodes that will join; each gets a user, see `node_kubeconfig`.
+        people: Users beside the administrator, with their groups; see `person_kubeconfig`.
         ready_seconds: How long starting may take before it is given up.
 
     Raises:
@@ -65,6 +66,7 @@ class ControlPlane:
         serves_dra: bool = True,
         more_apis: Iterable[str] = (),
         nodes: Iterable[str] = (),
+        people: Mapping[str, Iterable[str]] | None = None,
         ready_seconds: float = 180.0,
     ) -> None:
         chosen = set(components)
@@ -79,6 +81,7 @@ class ControlPlane:
         self._serves_dra = serves_dra
         self._more_apis = tuple(more_apis)
         self._nodes = tuple(nodes)
+        self._people = {name: tuple(groups) for name, groups in (people or {}).items()}
         self._ready_seconds = ready_seconds
         self._supervision: Supervision | None = None
         self._layout: parts.Layout | None = None
@@ -126,6 +129,10 @@ class ControlPlane:
         """Kubeconfig of the kubelet of *node*, one of `nodes`; gone after `stop`."""
         return self._running_layout.kubeconfig(credentials.of_node(node))
 
+    def person_kubeconfig(self, person: str) -> Path:
+        """Kubeconfig of *person*, one of `people`; gone after `stop`."""
+        return self._running_layout.kubeconfig(credentials.of_person(person))
+
     @property
     def folder(self) -> Path:
         """State folder; gone after `stop`."""
@@ -144,6 +151,14 @@ class ControlPlane:
     def log(self, component: str) -> str:
         """What one of the servers has printed so far."""
         return self._running_supervision.log(component)
+
+    def metrics(self, name: str) -> str:
+        """The metrics of the Kubernetes server called *name*, in the text format of Prometheus."""
+        layout = self._running_layout
+        context = tls_context(self._authority(name, time.monotonic() + self._ready_seconds))
+        headers = {"Authorization": f"Bearer {self.token}"}
+        with httpx.Client(verify=context, headers=headers, trust_env=False, timeout=30.0) as client:
+            return client.get(layout.metrics_url(name)).raise_for_status().text
 
     def hold(self) -> NoReturn:
         """Do nothing for as long as all servers run; raises ToolError when one of them ends by itself."""
@@ -218,7 +233,7 @@ class ControlPlane:
             more_apis=self._more_apis,
             nodes=self._nodes,
         )
-        tokens = credentials.write_tokens(layout.tokens, self._nodes)
+        tokens = credentials.write_tokens(layout.tokens, self._nodes, self._people)
         credentials.write_signing_key(layout.service_account_key)
         for name in (parts.ETCD, parts.APISERVER):
             self._start_server(name, binaries[name])

@@ -11,7 +11,7 @@ from tools.cluster import components as parts
 from tools.errors import ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 ADMIN = "admin"
@@ -28,18 +28,30 @@ def of_node(node: str) -> str:
     return f"node-{node}"
 
 
-def write_tokens(path: Path, nodes: Iterable[str]) -> dict[str, str]:
+def of_person(person: str) -> str:
+    """Name of the kubeconfig of *person*."""
+    return f"person-{person}"
+
+
+def write_tokens(
+    path: Path, nodes: Iterable[str], people: Mapping[str, Iterable[str]] | None = None
+) -> dict[str, str]:
     """Write the token file of an API server and return the token of each user, by name of its kubeconfig.
 
     Args:
         path: Where to write it, readable for its owner only.
         nodes: Nodes whose kubelets get a user of their own.
+        people: Users by name, with their groups.
     """
-    users = {**_USERS, **{of_node(node): (f"system:node:{node}", "system:nodes") for node in nodes}}
+    users = {
+        **_USERS,
+        **{of_node(node): (f"system:node:{node}", "system:nodes") for node in nodes},
+        **{of_person(person): (person, ",".join(groups)) for person, groups in (people or {}).items()},
+    }
     tokens = {key: secrets.token_urlsafe(24) for key in users}
     path.touch(mode=0o600)
     path.write_text(
-        "".join(f'{tokens[key]},{user},{user},"{group}"\n' for key, (user, group) in users.items())
+        "".join(f'{tokens[key]},{user},{user},"{groups}"\n' for key, (user, groups) in users.items())
     )
     return tokens
 

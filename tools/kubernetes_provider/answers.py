@@ -1,4 +1,4 @@
-"""What the provider's answers have in common: outputs, and errors in the clear but without secrets."""
+"""What the provider's answers have in common: outputs, and errors, which quote secrets as servers and helm do."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ SERVER_METADATA: Final = frozenset(
 
 
 @contextmanager
-def reporting(context: grpc.ServicerContext, what: str, inputs: Object) -> Iterator[None]:
-    """Turn expected failures into an error of the call, without secrets."""
+def reporting(context: grpc.ServicerContext, what: str) -> Iterator[None]:
+    """Turn expected failures into an error of the call."""
     try:
         yield
     except (HelmError, NotServedError, RefusedError, UnreachableError) as error:
-        abort(context, values.redact(f"{what}: {explain(error)}", inputs))
+        abort(context, f"{what}: {explain(error)}")
 
 
 def abort_with_state(
@@ -41,11 +41,11 @@ def abort_with_state(
     """End the call with an error that keeps the object, as *error* saw it last, in the state."""
     abort_partially(
         context,
-        values.redact(message, inputs),
+        message,
         resource_id=format_id(error.live),
         properties=make_outputs(error.live, inputs, manager),
         inputs=inputs,
-        reasons=tuple(values.redact(reason, inputs) for reason in error.reasons),
+        reasons=error.reasons,
     )
 
 

@@ -9,7 +9,7 @@ from tools.kubernetes_provider.helm_command import Helm
 from tools.kubernetes_provider.kubeconfig import UnreachableError, flatten, load_access
 from tools.kubernetes_provider.operations import Operations
 from tools.kubernetes_provider.options import Options
-from tools.kubernetes_provider.resource_types import GroupVersionKind
+from tools.kubernetes_provider.resource_types import GroupVersionKind, is_known_without_namespace
 
 
 class ClusterSession:
@@ -18,7 +18,7 @@ class ClusterSession:
     Attributes:
         options: Of the provider.
         unreachable: Why there is no cluster; empty when there is one.
-        default_namespace: Of objects that name none; empty without a cluster.
+        default_namespace: Of objects that name none; empty where no kubeconfig can be read.
         helm: Acts on the same cluster; where there is none, it can still look at charts.
     """
 
@@ -36,6 +36,7 @@ class ClusterSession:
                 cluster=options.cluster,
                 namespace=options.namespace,
             )
+            self.default_namespace = access.namespace
             server = ApiServer(access, timeout=options.request_seconds)
             server.check()
             helm = Helm(flatten(options.kubeconfig, context=options.context, cluster=options.cluster))
@@ -44,7 +45,6 @@ class ClusterSession:
             self.unreachable = str(reason)
             return
         self._server, self.helm = server, helm
-        self.default_namespace = access.namespace
 
     def cancel(self) -> None:
         """Make everything that waits stop waiting."""
@@ -73,14 +73,14 @@ class ClusterSession:
         return Operations(self._server, force=self.options.force_patches, cancelled=self._cancelled)
 
     def is_namespaced(self, kind: GroupVersionKind) -> bool:
-        """Tell whether objects of *kind* have a namespace; true where nobody knows."""
+        """Tell whether objects of *kind* have a namespace; where no server says so, all but a few are taken to have one."""
         if self._server is None:
-            return True
+            return not is_known_without_namespace(kind)
         try:
             return self._server.find_resource(kind).namespaced
         except (NotServedError, RefusedError, UnreachableError):
             return True
 
     def find_default_namespace(self, kind: GroupVersionKind) -> str:
-        """Return the namespace of an object of *kind* that names none, empty for none or without a cluster."""
-        return self.default_namespace if self._server is not None and self.is_namespaced(kind) else ""
+        """Return the namespace of an object of *kind* that names none, empty for none."""
+        return self.default_namespace if self.is_namespaced(kind) else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Final
 
 from pulumi.runtime.proto import provider_pb2
@@ -82,10 +83,26 @@ def _takes_the_same_place(existing: Object, new: Object) -> bool:
 
 
 def _canonical(properties: Object, *, namespaced: bool) -> Object:
-    """Return *properties* with the namespace that the server would see."""
+    """Return *properties* with the namespace and the data of a Secret that the server would see."""
+    properties = _with_encoded_data(properties)
     found = properties.get("metadata")
     if not isinstance(found, dict):
         return properties
     others = {name: value for name, value in found.items() if name != "namespace"}
     namespace = {"namespace": found.get("namespace") or DEFAULT_NAMESPACE} if namespaced else {}
     return {**properties, "metadata": others | namespace}
+
+
+def _with_encoded_data(properties: Object) -> Object:
+    """Return a Secret with `stringData` in its `data`, as the server keeps it, so that a change is told there."""
+    texts = properties.get("stringData")
+    if (properties.get("apiVersion"), properties.get("kind")) != ("v1", "Secret") or not isinstance(
+        texts, dict
+    ):
+        return properties
+    encoded = {
+        key: base64.b64encode(value.encode()).decode() if isinstance(value, str) else value
+        for key, value in texts.items()
+    }
+    others = {name: value for name, value in properties.items() if name != "stringData"}
+    return {**others, "data": {**(properties.get("data") or {}), **encoded}}

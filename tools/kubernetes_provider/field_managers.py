@@ -21,7 +21,9 @@ INHERITED: Final = frozenset(
         ("before-first-apply", "Update"),
     }
 )
-"""Managers and operations whose fields an update takes over."""
+"""Managers and operations whose fields an update takes over; a manager counts by the beginning of its name, as
+`kubectl-client-side-apply` and `kubectl-edit` do. Source: `PatchReplaceFieldsManagers` in `ssa` of fluxcd/pkg.
+"""
 
 Json = dict[str, Any]
 
@@ -66,7 +68,10 @@ def must_force_preview(live: Json) -> bool:
 
 
 def _is_inherited(entry: Json) -> bool:
-    return not entry.get("subresource") and (entry.get("manager"), entry.get("operation")) in INHERITED
+    manager, operation = str(entry.get("manager")), entry.get("operation")
+    return not entry.get("subresource") and any(
+        manager.startswith(beginning) and operation == inherited for beginning, inherited in INHERITED
+    )
 
 
 def _is_applied_by(entry: Json, manager: str) -> bool:

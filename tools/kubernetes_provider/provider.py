@@ -161,7 +161,7 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
             return self._releases.create(request, context)
         kind, inputs = parse_token(type_token(request.urn)), values.decode(request.properties)
         manager, body = field_manager(request.urn), values.reveal(inputs)
-        with reporting(context, f"resource {request.urn} was not created", inputs):
+        with reporting(context, f"resource {request.urn} was not created"):
             if request.preview:
                 known = not self._session.unreachable and not values.has_unknown(inputs)
                 made = self._session.operations().preview_create(kind, body) if known else None
@@ -186,7 +186,7 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
         manager, body = stored.get(FIELD_MANAGER_KEY) or field_manager(request.urn), values.reveal(inputs)
         namespace, name = parse_id(request.id)
         place: dict[str, Any] = {"namespace": namespace, "name": name, "manager": manager}
-        with reporting(context, f"update of resource {request.urn} failed", inputs):
+        with reporting(context, f"update of resource {request.urn} failed"):
             if request.preview:
                 known = not self._session.unreachable and not values.has_unknown(inputs)
                 made = self._session.operations().preview_update(kind, body, **place) if known else None
@@ -210,7 +210,7 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
         if self._session.unreachable and self._session.options.delete_unreachable:
             return provider_pb2.ReadResponse()
         namespace, name = parse_id(request.id)
-        with reporting(context, f"resource {request.urn} was not read", inputs):
+        with reporting(context, f"resource {request.urn} was not read"):
             live = self._session.operations().read(kind, namespace, name)
             if live is None:
                 return provider_pb2.ReadResponse()
@@ -237,7 +237,7 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
             return empty_pb2.Empty()
         namespace, name = parse_id(request.id)
         stored = values.reveal(values.decode(request.properties))
-        with reporting(context, f"resource {request.urn} was not deleted", inputs):
+        with reporting(context, f"resource {request.urn} was not deleted"):
             try:
                 self._session.operations().delete(
                     kind, values.reveal(inputs), namespace=namespace, name=name, seconds=request.timeout

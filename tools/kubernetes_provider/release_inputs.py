@@ -10,7 +10,7 @@ from tools.kubernetes_provider.helm_release import DEFAULT_SECONDS
 from tools.kubernetes_provider.values import UNKNOWN, Object, Secret, Value, mark_secrets, reveal
 
 INPUTS: Final = """
-    atomic chart cleanupOnFail createNamespace dependencyUpdate description devel disableCRDHooks
+    allowNullValues atomic chart cleanupOnFail createNamespace dependencyUpdate description devel disableCRDHooks
     disableOpenapiValidation disableWebhooks forceUpdate keyring maxHistory name namespace postrender recreatePods
     renderSubchartNotes replace repositoryOpts resetValues reuseValues skipAwait skipCrds takeOwnership timeout
     verify version waitForJobs
@@ -18,6 +18,11 @@ INPUTS: Final = """
 """Inputs that are kept as they are; `values` and `valueYamlFiles` become one, all others are forgotten."""
 
 REFUSED: Final = {"lint": "linting charts is not part of the stand-in provider"}
+
+DEPRECATED: Final = {
+    "allowNullValues": "`allowNullValues` is deprecated and has no effect; null values in Helm chart values are preserved by default."
+}
+"""Inputs that a program is warned of in every command, in the vendor's words."""
 
 REPLACING: Final = (("name",), ("namespace",))
 KEYRING: Final = "$HOME/.gnupg/pubring.gpg"

@@ -23,7 +23,13 @@ from tools.kubernetes_provider.helm_release import LiveRelease
 from tools.kubernetes_provider.helm_values import ValuesFileError, merge
 from tools.kubernetes_provider.kubeconfig import UnreachableError
 from tools.kubernetes_provider.manifests import describe_changes, list_names
-from tools.kubernetes_provider.release_inputs import KEYRING, REFUSED, complete, find_release_changes
+from tools.kubernetes_provider.release_inputs import (
+    DEPRECATED,
+    KEYRING,
+    REFUSED,
+    complete,
+    find_release_changes,
+)
 from tools.kubernetes_provider.resource_types import parse_id, random_name
 from tools.kubernetes_provider.values import UNKNOWN, Object
 
@@ -47,6 +53,9 @@ class ReleaseResource:
             for name, reason in REFUSED.items()
             if values.reveal(inputs.get(name))
         ]
+        for name, warning in DEPRECATED.items():
+            if values.reveal(inputs.get(name)) is True:
+                self._log.warn(request.urn, warning)
         source = NameSource.of(request)
         defaults = {
             "name": old.get("name") or random_name(source.resource, source.seed),
@@ -63,8 +72,8 @@ class ReleaseResource:
                 with self._session.helm.home() as home:
                     completed["version"] = read_metadata(home, locate(completed))["version"]
             except HelmError as error:
-                reason = f"{error}; check the chart name and repository configuration."
-                reason = values.redact(f"chart {completed.get('chart')}: {reason}", completed)
+                reason = f"chart {values.reveal(completed).get('chart')}: {error}"
+                reason += "; check the chart name and repository configuration."
                 failures.append(provider_pb2.CheckFailure(property="chart", reason=reason))
         return provider_pb2.CheckResponse(inputs=values.encode(completed), failures=failures)
 
@@ -111,7 +120,7 @@ class ReleaseResource:
             return provider_pb2.ReadResponse()
         inputs = values.decode(request.inputs)
         with (
-            reporting(context, f"resource {request.urn} was not read", inputs),
+            reporting(context, f"resource {request.urn} was not read"),
             self._reach() as home,
         ):
             live = helm_release.find(home, *parse_id(request.id))
@@ -136,7 +145,7 @@ class ReleaseResource:
         namespace, name = parse_id(request.id)
         known = {**values.reveal(stored), "name": name, "namespace": namespace}
         what = f"Helm release {request.id} was not uninstalled"
-        with reporting(context, what, stored), self._reach() as home:
+        with reporting(context, what), self._reach() as home:
             helm_release.uninstall(home, known, seconds=request.timeout)
 
     def _reach(self) -> AbstractContextManager[HelmHome]:
@@ -159,7 +168,7 @@ class ReleaseResource:
         done = "updated" if upgrade else "created"
         what = f"Helm release {name} of chart {known['chart']} {known.get('version', '')}"
         deploy = helm_release.upgrade if upgrade else helm_release.install
-        with reporting(context, f"{what} was not {done}", inputs), self._reach() as home:
+        with reporting(context, f"{what} was not {done}"), self._reach() as home:
             before = helm_release.find(home, known["namespace"], known["name"])
             try:
                 source = locate(known)
@@ -208,7 +217,7 @@ class ReleaseResource:
                 rendered = helm_release.render(home, source, known, capabilities, upgrade=live is not None)
         except (HelmError, RefusedError, UnreachableError) as error:
             text = f"Helm release {_id(inputs)}: {what} does not render: {error}"
-            self._log.warn(urn, values.redact(text, inputs))
+            self._log.warn(urn, text)
             return
         changes = describe_changes(live.manifest if live else "", rendered)
         self._log.info(urn, f"Helm release {_id(inputs)}, objects of {what}:\n{changes}")
@@ -252,7 +261,7 @@ def _abort_with_state(
 ) -> NoReturn:
     abort_partially(
         context,
-        values.redact(message, inputs),
+        message,
         resource_id=_id(inputs),
         properties=_outputs(inputs, live),
         inputs=inputs,

@@ -16,6 +16,15 @@ AUTONAMED: Final = "pulumi.com/autonamed"
 NOT_OBJECTS: Final = frozenset({"helm.sh", "kustomize", "yaml"})
 """Modules of the vendor's package that hold components, not Kubernetes kinds."""
 
+WITHOUT_NAMESPACE: Final = """
+    APIService CertificateSigningRequest ClusterRole ClusterRoleBinding CSIDriver CSINode CustomResourceDefinition
+    FlowSchema IngressClass MutatingWebhookConfiguration Namespace Node PersistentVolume PodSecurityPolicy PriorityClass
+    PriorityLevelConfiguration RuntimeClass StorageClass ValidatingWebhookConfiguration VolumeAttachment
+"""
+"""Kinds of Kubernetes' own groups that the vendor's table has at cluster scope: `DeviceClass`, `ResourceSlice` and
+`ValidatingAdmissionPolicy` are not on it. Source: `Kind.Namespaced` in `provider/pkg/kinds/kinds.go`, July 2026.
+"""
+
 TOKEN: Final = re.compile(r"kubernetes:(?P<group>[^/:]+)/(?P<version>[^/:]+):(?P<kind>[A-Za-z0-9]+)")
 
 
@@ -38,6 +47,12 @@ class GroupVersionKind:
 
     def __str__(self) -> str:
         return f"{self.api_version}/{self.kind}"
+
+
+def is_known_without_namespace(kind: GroupVersionKind) -> bool:
+    """Tell whether the provider knows without a server that objects of *kind* are at cluster scope."""
+    of_kubernetes = "." not in kind.group or kind.group.endswith(".k8s.io")
+    return of_kubernetes and kind.kind in WITHOUT_NAMESPACE.split()
 
 
 def parse_token(token: str) -> GroupVersionKind:

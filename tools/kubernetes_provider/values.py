@@ -6,9 +6,7 @@ of pulumi/pulumi.
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeAlias
@@ -33,7 +31,6 @@ UNKNOWN_MARKERS: Final = frozenset(
     }
 )
 UNKNOWN_STRING: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-REDACTED: Final = "[secret]"
 
 
 class Unknown(Enum):
@@ -148,27 +145,3 @@ def mark_secrets(target: Object, source: Mapping[str, Value]) -> Object:
             if name in marked and not isinstance(marked[name], Secret):
                 marked[name] = Secret(marked[name])
     return marked
-
-
-def redact(text: str, properties: Mapping[str, Value]) -> str:
-    """Return *text* without the secrets of *properties*: servers quote the values that they refuse."""
-    for secret in sorted(set(_secret_texts(mark_secrets(dict(properties), {}))), key=len, reverse=True):
-        text = text.replace(secret, REDACTED)
-    return text
-
-
-def _secret_texts(value: Value, *, secret: bool = False) -> Iterator[str]:
-    if isinstance(value, Secret):
-        yield from _secret_texts(value.value, secret=True)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _secret_texts(item, secret=secret)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _secret_texts(item, secret=secret)
-    elif secret and value not in (None, "", UNKNOWN) and not isinstance(value, bool):
-        text = str(value)
-        yield text
-        # Helm and servers quote what they print.
-        yield json.dumps(text)[1:-1]
-        yield base64.b64encode(text.encode()).decode()

@@ -166,6 +166,10 @@ SystemdCgroup = false
             "maxPods": 250,
             # When it looks at a pod again whose devices could not be prepared; a minute would be the default.
             "syncFrequency": "10s",
+            # When it looks at what is allocatable, which changes as device plugins come and go; ten seconds would be the default. It
+            # writes what has changed, and else as often as it would have.
+            "nodeStatusUpdateFrequency": "1s",
+            "nodeStatusReportFrequency": "5m",
             # Silences an event about DNS on each pod.
             "clusterDNS": ["10.96.0.10"],
             "evictionHard": {

@@ -127,6 +127,58 @@ def test_the_consent_of_the_chart_is_asked_for(lab: Lab, chart: Charts) -> None:
     assert "gpuResourcesEnabledOverride" in "".join(up.errors)
 
 
+DRIVER = """
+import dra_infra as dra
+
+def as_it_was(args):
+    return pulumi.ResourceTransformResult({{**args.props, "allowNullValues": True}}, args.opts)
+
+dra.DraDriver("dra", chart={chart!r}, version="0.4.1", namespace={namespace!r}, skip_await=True,
+    gpu_resources_enabled_override=True, values={{{values}}},
+    opts=ResourceOptions(transforms=[{transforms}]))
+"""
+
+
+def release_of(lab: Lab) -> dict[str, Any]:
+    """Return the one release of the state."""
+    (found,) = [each for each in lab.resources() if each["type"].endswith(":Release")]
+    return found
+
+
+def test_a_release_that_was_made_with_a_deprecated_input_is_not_upgraded_for_it(
+    lab: Lab, chart: Charts
+) -> None:
+    path = str(chart("dra-driver-nvidia-gpu", "0.4.1").path)
+    earlier = "lambda args: as_it_was(args) if args.type_.endswith(':Release') else None"
+    # Transforms lose nulls, so that the values have none here.
+    lab.up(
+        DRIVER.format(chart=path, namespace="with-input", values='"logVerbosity": "4"', transforms=earlier)
+    )
+    assert release_of(lab)["inputs"]["allowNullValues"] is True
+
+    lab.write(DRIVER.format(chart=path, namespace="with-input", values='"logVerbosity": "4"', transforms=""))
+    lab.stack.preview("--expect-no-changes").check()
+    lab.up(DRIVER.format(chart=path, namespace="with-input", values='"logVerbosity": "5"', transforms=""))
+
+    assert release_of(lab)["outputs"]["status"]["revision"] == 2
+
+
+def test_a_new_release_with_nulls_is_warned_of_nothing(lab: Lab, chart: Charts) -> None:
+    path = str(chart("dra-driver-nvidia-gpu", "0.4.1").path)
+    lab.write(
+        DRIVER.format(
+            chart=path, namespace="without-input", values='"controller": {"affinity": None}', transforms=""
+        )
+    )
+
+    up = lab.stack.up().check()
+
+    assert "deprecated" not in up.text
+    assert "cannot ignore changes" not in up.text
+    assert "allowNullValues" not in release_of(lab)["inputs"]
+    lab.stack.preview("--expect-no-changes").check()
+
+
 def test_classes_come_and_go_with_the_values_and_with_the_release(
     lab: Lab, chart: Charts, plane_api: Api
 ) -> None:

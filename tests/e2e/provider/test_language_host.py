@@ -1,4 +1,7 @@
-"""Our Python language host under the real engine: programs, their errors, policy packs, components."""
+"""The Python language host under the real engine: programs, their errors, policy packs, components.
+
+`DRA_INFRA_HOST=vendor` runs these tests on an installed host; where it has other words, they stand beside ours.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import pytest
 import yaml
 
 from tests.e2e.lab import Lab
-from tools.pulumi_home import PulumiHome
+from tools.pulumi_home import STAND_IN, VENDOR, PulumiHome
 
 pytestmark = pytest.mark.e2e
 
@@ -142,7 +145,6 @@ def test_an_error_of_the_program_shows_its_own_lines_only(offline: Lab) -> None:
     [
         pytest.param('raise pulumi.RunError("two problems")\n', "two problems", id="RunError"),
         pytest.param("import no_such_module\n", "No module named 'no_such_module'", id="missing module"),
-        pytest.param("def broken(:\n", "SyntaxError: invalid syntax", id="syntax error"),
         pytest.param("raise SystemExit(3)\n", "program exited with non-zero exit code: 3", id="exit"),
     ],
 )
@@ -154,6 +156,19 @@ def test_a_failing_program_fails_the_preview_and_says_why(offline: Lab, program:
     assert preview.exit_code == 1
     assert shown in "".join(preview.errors)
     assert "runpy" not in preview.text
+
+
+def test_a_syntax_error_is_told_with_its_line(offline: Lab) -> None:
+    offline.write("def broken(:\n")
+
+    preview = offline.stack.preview()
+
+    assert preview.exit_code == 1
+    error = "".join(preview.errors)
+    assert "def broken(:" in error
+    assert "SyntaxError: invalid syntax" in error
+    # The vendor's host looks for a frame of the program, and shows all where there is none.
+    assert ("runpy" in error) is (offline.home.host == VENDOR)
 
 
 def test_a_program_may_print_without_harm_to_json(offline: Lab) -> None:
@@ -171,7 +186,11 @@ def test_a_virtual_environment_that_is_missing_is_named(offline: Lab) -> None:
     preview = offline.stack.preview()
 
     assert preview.exit_code == 1
-    assert "Pulumi.yaml: runtime.options.virtualenv: no-such-venv" in preview.text
+    words = {
+        STAND_IN: "Pulumi.yaml: runtime.options.virtualenv: no-such-venv",
+        VENDOR: "The 'virtualenv' option in Pulumi.yaml is set to \"no-such-venv\"",
+    }
+    assert words[offline.home.host] in preview.text
 
 
 def test_a_policy_pack_can_forbid_and_does_not_delay_the_end(offline: Lab, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def changed(make_lab: Callable[[], Lab]) -> Changed:
         pytest.param("labelled", ("update",), "metadata.labels.revision", id="labels"),
         pytest.param("renamed", REPLACED_WITH_NEW_NAME, "metadata.name", id="name"),
         pytest.param("moved", REPLACED_WITH_NEW_NAME, "metadata.namespace", id="namespace"),
-        pytest.param("secret", REPLACED_WITH_NEW_NAME, "stringData", id="data of a Secret"),
+        pytest.param("secret", REPLACED_WITH_NEW_NAME, "data", id="data of a Secret"),
         pytest.param(
             "job",
             REPLACED_WITH_NEW_NAME,

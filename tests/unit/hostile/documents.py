@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -13,6 +13,12 @@ from tests.unit.hostile.mutations import as_text, mutate_bytes, mutate_tree
 
 _MOST: int = 6
 """Objects of one document: what goes wrong does so with few, and small ones are many in a second."""
+
+
+_TARGETS: Final = (
+    *("validate", "validate", "snapshot", "fleet", "program", "forge", "cluster", "migrate"),
+    *("components", "plugin-config"),
+)
 
 
 class Document(NamedTuple):
@@ -25,13 +31,15 @@ class Document(NamedTuple):
 def make_document(seed: int, number: int) -> Document:
     """The document of *number* in the run of *seed*."""
     random = Random(f"{seed}/{number}")  # noqa: S311
-    target = random.choice(("validate", "validate", "snapshot", "fleet", "program", "forge", "cluster"))
+    target = random.choice(_TARGETS)
     if target == "forge":
         return Document(target, _answer(random.choice(seeds.COMMENTS), random))
     if target == "cluster":
         return Document(target, _list(random))
     if target == "fleet" and random.random() < 0.4:
         trees = [mutate_tree(each, random) for each in seeds.NODE_GROUPS]
+    elif target == "plugin-config":
+        trees = [mutate_tree(random.choice(seeds.PLUGIN_CONFIGS), random)]
     else:
         trees = _objects(target, random)
     data = as_text(trees, random).encode("utf-8", "surrogatepass")
@@ -39,7 +47,10 @@ def make_document(seed: int, number: int) -> Document:
 
 
 def _objects(target: str, random: Random) -> list[Any]:
-    whole = seeds.snapshot() if target in ("snapshot", "fleet") else random.choice(seeds.examples())
+    if target in ("snapshot", "fleet"):
+        whole = seeds.snapshot()
+    else:
+        whole = random.choice(seeds.estates() if target in ("migrate", "components") else seeds.examples())
     chosen = [each for each in whole if random.random() < _MOST / len(whole)] or [random.choice(whole)]
     damaged = random.randrange(len(chosen))
     return [

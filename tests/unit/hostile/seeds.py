@@ -9,6 +9,8 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from dra_infra.documents.yaml import read_manifests
 from tests.unit.cluster import samples
 
@@ -32,11 +34,45 @@ NODE_GROUPS: Final[tuple[Any, ...]] = (
 )
 
 
+_PLUGIN_CONFIG: Final = {
+    "version": "v1",
+    "flags": {"migStrategy": "mixed"},
+    "sharing": {
+        "timeSlicing": {
+            "renameByDefault": False,
+            "failRequestsGreaterThanOne": True,
+            "resources": [{"name": "nvidia.com/gpu", "replicas": 4}, {"name": "mig-1g.10gb", "replicas": 2}],
+        }
+    },
+}
+PLUGIN_CONFIGS: Final[tuple[Any, ...]] = (
+    _PLUGIN_CONFIG,
+    {"version": "v1", "sharing": {"mps": {"resources": [{"name": "nvidia.com/gpu", "replicas": 4}]}}},
+    {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "plugin", "namespace": "gpu-operator"},
+        "data": {"config.yaml": json.dumps(_PLUGIN_CONFIG)},
+    },
+)
+"""Configurations of NVIDIA's device plugin."""
+
+
 @functools.cache
 def examples() -> tuple[tuple[dict[str, Any], ...], ...]:
     """The objects of each example, and of each of our own documents that hold what no example does."""
     files = [*sorted(_EXAMPLES.glob("*/expected.yaml")), _OWN]
     return tuple(read_manifests(file.read_text("utf-8")) for file in files)
+
+
+@functools.cache
+def estates() -> tuple[tuple[dict[str, Any], ...], ...]:
+    """What people have before a migration: the inputs of the rows of the docs' tables."""
+    folder = Path(__file__).parents[1] / "migration" / "cases"
+    files = [each for each in sorted(folder.glob("*.yaml")) if not each.stem.endswith("_outputs")]
+    rows = [row for file in files for row in yaml.safe_load(file.read_text("utf-8"))]
+    # Rows share objects by anchors, which mutations must not see.
+    return tuple(tuple(json.loads(json.dumps(row["input"]))) for row in rows)
 
 
 @functools.cache

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import io
 import json
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
@@ -19,21 +20,27 @@ import requests
 import urllib3
 
 from dra_infra.catalog import load_fleet
-from dra_infra.cli import cluster, explain, explain_questions, validate
+from dra_infra.cli import cluster, explain, explain_questions, migrate, validate
 from dra_infra.cli.cluster import describe_diagnosis
+from dra_infra.cli.drain import describe as describe_drain
+from dra_infra.cli.drain import to_json as drain_to_json
 from dra_infra.cli.printing import print_problems
 from dra_infra.cli.review import RENDERERS as REVIEW_FORMS
 from dra_infra.cli.review import compare
 from dra_infra.cli.settings import read_snapshot
 from dra_infra.cli.simulate import describe
 from dra_infra.cli.validate import RENDERERS, workflow_commands
-from dra_infra.client.kinds import CLAIMS, EVENTS, PODS, SLICES, SNAPSHOT
+from dra_infra.client.kinds import CLAIMS, EVENTS, NAMESPACES, PODS, SLICES, SNAPSHOT
 from dra_infra.client.kubeconfig import Account, User
 from dra_infra.client.session import Answer, Session
 from dra_infra.cluster.capture import capture
 from dra_infra.cluster.doctor import diagnose
+from dra_infra.cluster.draining import look
 from dra_infra.cluster.evidence import gather
 from dra_infra.cluster.reading import Reader
+from dra_infra.cutover.plan import make_plan
+from dra_infra.cutover.sides import as_it_is
+from dra_infra.cutover.texts import write_lines
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import ProblemsError
 from dra_infra.forge.comments import keep_one
@@ -42,6 +49,7 @@ from dra_infra.forge.forges import HEADERS, GitHub, GitLab
 from dra_infra.forge.messages import Mask, Message
 from dra_infra.forge.session import Session as ForgeSession
 from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.migration.outcomes import Migrated
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import without_secrets
@@ -64,14 +72,60 @@ def check_manifests(data: bytes, folder: Path) -> None:
         text.encode("utf-8", "backslashreplace")
 
 
+def migrate_manifests(data: bytes, folder: Path) -> None:
+    """`migrate`, in every format, as a diff, as a bridge, placed on a fleet, with a plan, and written to another folder and in place."""
+    file = _written(folder, data)
+    for form in ("text", *migrate.RENDERERS):
+        migrate.run([str(file)], **{**_MIGRATION, "form": form})
+    migrate.run([str(file)], **{**_MIGRATION, "to": "bridge"})
+    for form in ("text", "html"):
+        migrate.run([str(file)], **{**_MIGRATION, "plan": True, "form": form})
+    migrate.run([str(file)], **{**_MIGRATION, "output": folder / "new"})
+    kept = file.with_name(f"{file.name}{migrate.BACKUP}")
+    kept.unlink(missing_ok=True)
+    migrate.run([str(file)], **{**_MIGRATION, "fleet": None, "write": True})
+    if kept.exists():
+        assert kept.read_bytes() == data
+    else:
+        assert file.read_bytes() == data
+
+
+def write_program(data: bytes, folder: Path) -> None:
+    """`migrate --to components`, to standard output: the program is run and compared with the objects."""
+    file = _written(folder, data)
+    migrate.run([str(file)], **{**_MIGRATION, "fleet": None, "diff": False, "to": "components"})
+
+
+def read_plugin_config(data: bytes, folder: Path) -> None:
+    """`migrate --plugin-config FILE`: a whole workload, and a configuration of the plugin that is none."""
+    config = _written(folder, data)
+    workload = folder / "own.yaml"
+    workload.write_text(_GPU_POD)
+    options = {**_MIGRATION, "fleet": None, "whole_gpus": False, "plugin_config": config}
+    for profile in (None, "1g.10gb"):
+        migrate.run([str(workload)], **{**options, "mig_profile": profile})
+
+
 def read_cluster(data: bytes, folder: Path) -> None:
     """`simulate --snapshot` with a program of ours, and `explain` about an object of the snapshot."""
     file = _written(folder, data)
     cluster = read_snapshot(file)
     program = _side(folder, "own.yaml", _OWN).program
-    taken = Running.of(cluster, program).taken
+    running = Running.of(cluster, program)
     manifests = [each.manifest for each in program.objects]
-    _place(manifests, cluster.fleet, taken=taken)
+    _place(manifests, cluster.fleet, taken=running.taken)
+    with contextlib.suppress(ProblemsError):
+        end = time.monotonic() + _SHORT
+        plan = make_plan(
+            manifests,
+            [Migrated(manifest=each) for each in manifests],
+            as_it_is(cluster.fleet),
+            release=_RELEASE,
+            is_late=lambda: time.monotonic() > end,
+            taken=running.taken,
+            running=running.of_kind("Pod"),
+        )
+        "\n".join(write_lines(plan)).encode("utf-8", "backslashreplace")
     with contextlib.suppress(ProblemsError):
         explain.run(
             "pod/waits",
@@ -189,7 +243,7 @@ class _Forge(requests.adapters.BaseAdapter):
 
 
 def hear_cluster(data: bytes, folder: Path) -> None:
-    """`snapshot`, `doctor`, `status` and `explain`: one kind of objects is *data*, the others are whole."""
+    """`snapshot`, `doctor`, `status`, `explain` and `drain`: one kind of objects is *data*, the others are whole."""
     plural, _, body = data.partition(b"\n")
     session = _Cluster(plural.decode("utf-8", "replace"), body)
     reader = Reader(session)
@@ -198,6 +252,7 @@ def hear_cluster(data: bytes, folder: Path) -> None:
         lambda: "\n".join(describe_diagnosis(diagnose(gather(reader)))),
         lambda: _status(reader),
         lambda: _explained(reader),
+        lambda: _drained(reader),
     )
     for task in tasks:
         with contextlib.suppress(ProblemsError):
@@ -236,9 +291,20 @@ def _captured(reader: Reader, folder: Path) -> None:
 
 
 def _status(reader: Reader) -> None:
-    items = {kind: reader.list(kind).items for kind in (CLAIMS, PODS, SLICES, EVENTS)}
+    items = {kind: reader.list(kind).items for kind in (CLAIMS, PODS, SLICES, EVENTS, NAMESPACES)}
     for form in cluster.FORMS:
-        cluster._form(cluster._seen(items), form)
+        # Numbers for Prometheus are those of teams.
+        if form != "prometheus":
+            cluster._form(items, cluster.Shown(form=form))
+    for form in ("text", "json", "prometheus"):
+        cluster._form(items, cluster.Shown(form=form, by_team=True, team_label="team"))
+
+
+def _drained(reader: Reader) -> None:
+    for target in ("n1", "n1/gpu-0"):
+        shown = look(reader, target)
+        "\n".join(describe_drain(shown))
+        json.dumps(drain_to_json(shown))
 
 
 def _explained(reader: Reader) -> None:
@@ -289,10 +355,47 @@ def _written(folder: Path, data: bytes) -> Path:
     return file
 
 
+_MIGRATION: Final[Mapping[str, Any]] = {
+    "whole_gpus": True,
+    "plugin_config": None,
+    "mig_profile": None,
+    "snapshot": None,
+    "fleet": "hgx-h100 x 1",
+    "to": "claims",
+    "plan": False,
+    "kubernetes": None,
+    "gates": {},
+    "driver": "newest",
+    "write": False,
+    "output": None,
+    "diff": True,
+    "check": False,
+    "form": "text",
+    "source": None,
+    "stack": None,
+    "config": {},
+    "timeout": 60.0,
+    "as_json": False,
+}
+"""Arguments of `migrate`."""
+
 _OWN: Final = Path(__file__).with_name("seeds.yaml").read_text("utf-8")
+
+_GPU_POD: Final = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: ml}
+spec:
+  containers:
+    - {name: a, image: "registry.example.com/a:1", resources: {limits: {nvidia.com/gpu: 1}}}
+    - {name: b, image: "registry.example.com/a:1", resources: {limits: {nvidia.com/mig-1g.10gb: 2}}}
+"""
 
 TARGETS: Final[Mapping[str, Callable[[bytes, Path], None]]] = {
     "validate": check_manifests,
+    "migrate": migrate_manifests,
+    "components": write_program,
+    "plugin-config": read_plugin_config,
     "snapshot": read_cluster,
     "fleet": read_fleet,
     "program": review_objects,

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
 from dra_infra.kubernetes.cel.device_view import DeviceView
 from dra_infra.kubernetes.cel.evaluate import Match, compile_expression
-from dra_infra.kubernetes.cel.source_text import is_reserved
 from dra_infra.selectors.selector import Atom, Every, Some, quote, write
 
 A, B, C = Atom("a"), Atom("b"), Atom("c")
@@ -59,8 +58,6 @@ def test_texts_are_quoted_as_readably_as_they_can_be(text: str, literal: str):
 @example("has(device.driver)")
 @example("exists_one(a, b, c)")
 def test_the_parser_reads_every_text_back(text: str):
-    # A text with the name that stands in for `flatten` is not decided, and says so (spelling.py).
-    assume(not is_reserved(text))
     view = DeviceView("d", {"text": DeviceAttribute(string=text)})
     program = compile_expression(f'device.attributes["d"].text == {quote(text)}')
     assert program.evaluate(view) == Match()

@@ -205,6 +205,12 @@ def test_binary_that_is_not_built_says_make_tools(go_runs):
     assert caught.value.hint == "run `make tools`"
 
 
+def test_binary_that_is_built_by_name_only_says_so(go_runs):
+    with pytest.raises(ToolError, match="kueue is not built") as caught:
+        build.binary("kueue")
+    assert caught.value.hint == "run `python -m tools.build --only kueue`"
+
+
 def test_binary_of_another_go_does_not_count(go_runs, monkeypatch):
     build.main(["--only", "etcd"])
     monkeypatch.setattr(build, "go_version", lambda: "go version go2.0.0 linux/amd64")

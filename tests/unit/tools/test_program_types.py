@@ -22,7 +22,7 @@ def test_the_programs_are_those_of_the_readme_the_examples_new_projects_and_the_
 ):
     write_programs(ROOT, tmp_path)
     written = {file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*.py")}
-    examples = {file.relative_to(ROOT).as_posix() for file in ROOT.glob("examples/*/__main__.py")}
+    examples = {file.relative_to(ROOT).as_posix() for file in ROOT.glob("examples/*/**/*.py")}
     assert len(examples) > 10
     assert written == {
         *examples,

@@ -82,6 +82,17 @@ def test_cluster_scoped_kinds_have_no_namespace() -> None:
     assert response.changes == provider_pb2.DiffResponse.DIFF_NONE
 
 
+def test_texts_of_a_secret_are_compared_as_its_data() -> None:
+    before = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "stringData": {"key": "one"}}
+    kind = parse_token("kubernetes:core/v1:Secret")
+
+    changed = difference(before, {**before, "stringData": {"key": "two"}}, kind=kind)
+    encoded = difference(before, {**before, "stringData": {}, "data": {"key": "b25l"}}, kind=kind)
+
+    assert (list(changed.detailedDiff), list(changed.replaces)) == (["data.key"], ["data.key"])
+    assert list(encoded.detailedDiff) == []
+
+
 def test_only_what_is_gone_is_compared_with_the_old_inputs() -> None:
     response = difference(config_map("a", labels={"gone": "1"}), config_map("a"))
 

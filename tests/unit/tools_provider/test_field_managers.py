@@ -60,6 +60,18 @@ def test_other_managers_and_subresources_keep_their_fields() -> None:
     assert patch[0]["value"][1:] == [other, status]
 
 
+def test_managers_of_kubectl_count_by_the_beginning_of_their_names() -> None:
+    applied = entry("kubectl-client-side-apply", "Update", {"f:a": {}})
+    server_side = entry("kubectl", "Apply", {"f:b": {}})
+    beside = entry("kubectl-edit", "Apply", {"f:c": {}}), entry("my-kubectl", "Update", {"f:d": {}})
+
+    patch = plan_takeover(live(applied, server_side, *beside), OWN)
+
+    united, *others = patch[0]["value"]
+    assert leaves(united["fieldsV1"]) == {("f:a",), ("f:b",), ("f:c",)}
+    assert others == [beside[1]]
+
+
 def test_the_takeover_holds_for_the_version_that_was_read_only() -> None:
     patch = plan_takeover(live(entry("pulumi-kubernetes", "Update", {})), OWN)
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.pulumi_home import PROVIDER_VARIABLE, assemble, choose_provider
+from tools.errors import ToolError
+from tools.pulumi_home import HOST_VARIABLE, PROVIDER_VARIABLE, assemble, choose_host, choose_provider
 
 
 @pytest.fixture
@@ -79,6 +80,31 @@ def test_the_vendors_provider_is_found_the_vendors_way(
 
     assert home.plugins == {}
     assert home.environment["PULUMI_HOME"] == "/plugins/of/the/user"
+
+
+def test_the_vendors_host_is_found_on_the_path_and_nowhere_else(
+    tmp_path: Path, binaries: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "installed"
+    installed.mkdir()
+    monkeypatch.setenv("PATH", str(installed))
+    with pytest.raises(ToolError, match="pulumi-language-python: not on PATH"):
+        assemble(tmp_path / "home", binaries=binaries.joinpath, host="vendor")
+    (installed / "pulumi-language-python").write_text("#!/bin/sh\n")
+    (installed / "pulumi-language-python").chmod(0o755)
+
+    home = assemble(tmp_path / "home", binaries=binaries.joinpath, host="vendor")
+
+    assert home.host == "vendor"
+    assert not home.pulumi.with_name("pulumi-language-python").exists()
+    assert home.environment["PATH"].split(os.pathsep)[-1] == str(installed)
+
+
+def test_the_choice_of_a_host_is_checked() -> None:
+    assert choose_host({}) == "stand-in"
+    assert choose_host({HOST_VARIABLE: "vendor"}) == "vendor"
+    with pytest.raises(ValueError, match=r"DRA_INFRA_HOST: 'vendr' is neither"):
+        choose_host({HOST_VARIABLE: "vendr"})
 
 
 def test_the_choice_of_a_provider_is_checked() -> None:

@@ -125,6 +125,15 @@ def test_defaults_are_those_of_the_vendor() -> None:
     assert completed({"chart": "c", "verify": True})["keyring"] == "keys"
 
 
+def test_an_input_without_effect_is_kept_and_missed_as_the_vendor_does() -> None:
+    before = completed({"chart": "c", "allowNullValues": True})
+    after = completed({"chart": "c"})
+
+    assert before["allowNullValues"] is True
+    assert "allowNullValues" not in completed({"chart": "c", "allowNullValues": False})
+    assert list(paths(before, before, after)) == ["allowNullValues"]
+
+
 def test_a_password_is_secret_whether_or_not_the_program_says_so() -> None:
     options = {"repo": "https://host.invalid", "username": "me", "password": "hush"}
 

@@ -12,6 +12,7 @@ from tools.kubernetes_provider.resource_types import (
     UnsupportedTypeError,
     field_manager,
     format_id,
+    is_known_without_namespace,
     parse_id,
     parse_token,
     random_name,
@@ -74,6 +75,20 @@ def test_random_names_depend_on_the_engines_seed_only() -> None:
     assert random_name("claim", b"1") == random_name("claim", b"1")
     assert random_name("claim", b"1") != random_name("claim", b"2")
     assert re.fullmatch(r"claim-[0-9a-f]{8}", random_name("claim", b""))
+
+
+@pytest.mark.parametrize(
+    ("token", "known"),
+    [
+        ("kubernetes:core/v1:Namespace", True),
+        ("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", True),
+        ("kubernetes:core/v1:ConfigMap", False),
+        ("kubernetes:resource.k8s.io/v1:DeviceClass", False),
+        ("kubernetes:acme.example/v1:Node", False),
+    ],
+)
+def test_a_few_kinds_are_at_cluster_scope_without_a_server_to_ask(token: str, known: bool) -> None:
+    assert is_known_without_namespace(parse_token(token)) is known
 
 
 def test_a_field_manager_is_the_vendors_prefix_and_eight_digits() -> None:
