@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dra_infra.kubernetes.api import v1beta1
-from dra_infra.kubernetes.api.decoding import VERSIONS
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.migration.old_dra.claims import migrate_devices
 from dra_infra.migration.old_dra.classic_claims import ClassicClaims, is_classic
@@ -22,6 +20,9 @@ from dra_infra.migration.old_dra.pods import migrate_pods
 from dra_infra.migration.old_dra.shapes import KINDS, is_arranged, to_v1
 from dra_infra.migration.outcomes import Migrated
 
+_WRITTEN: Final = f"{GROUP}/v1"
+"""Every minor from 1.34 on serves it."""
+
 _OBSOLETE: Final[Mapping[str, str]] = {
     "PodScheduling": "the scheduler of today allocates without asking a controller",
     "PodSchedulingContext": "the scheduler of today allocates without asking a controller",
@@ -30,7 +31,7 @@ _OBSOLETE: Final[Mapping[str, str]] = {
 _PARAMETERS: Final = ("ResourceClaimParameters", "ResourceClassParameters")
 
 
-def migrate_old_dra(objects: Sequence[Mapping[str, Any]], *, version: str = "v1") -> dict[int, Migrated]:
+def migrate_old_dra(objects: Sequence[Mapping[str, Any]]) -> dict[int, Migrated]:
     """Migrates each object that has to do with old DRA, by its position in *objects*.
 
     Objects that are not in the answer are not touched. One that stays as it is, since somebody has to decide, is in it
@@ -38,20 +39,13 @@ def migrate_old_dra(objects: Sequence[Mapping[str, Any]], *, version: str = "v1"
 
     Args:
         objects: The objects of an input, all together: claims and their parameters find each other by name.
-        version: The version of resource.k8s.io that is written: `v1`, `v1beta2` or `v1beta1`.
-
-    Raises:
-        ValueError: When *version* is none of these.
     """
-    if version not in VERSIONS:
-        raise ValueError(f"{version!r} is none of {', '.join(VERSIONS)}")
-    return _Migration(objects, version).run()
+    return _Migration(objects).run()
 
 
 class _Migration:
-    def __init__(self, objects: Sequence[Mapping[str, Any]], version: str) -> None:
+    def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
         self._objects = OldObjects(objects)
-        self._version = version
         self._claims = ClassicClaims(self._objects)
         self._joining = MigJoining(self._objects, self._claims)
         self._found: dict[int, Migrated] = {}
@@ -72,7 +66,7 @@ class _Migration:
     def _workload(self, item: Item) -> None:
         flat = migrate_pods(item)
         manifest, added = self._joining.join(item, flat)
-        self._put(item, manifest, [self._written(each) for each in added])
+        self._put(item, manifest, [_written(each) for each in added])
 
     def _of_group(self, item: Item) -> None:
         kind = item.key.kind
@@ -82,11 +76,11 @@ class _Migration:
                 self._put(item, None)
                 return
             manifest = self._claims.migrate(item)
-            self._put(item, manifest if manifest is item.manifest else self._written(manifest))
+            self._put(item, manifest if manifest is item.manifest else _written(manifest))
         elif kind == "ResourceClass":
             device_class = self._claims.migrate_class(item)
             untouched = device_class is None or device_class is item.manifest
-            self._put(item, device_class if untouched else self._written(mapping(device_class)))
+            self._put(item, device_class if untouched else _written(mapping(device_class)))
         elif kind == "ResourceSlice" and "driverName" in item.manifest:
             item.remarks.changed("", "obsolete-object", "drivers publish their ResourceSlices themselves")
             self._put(item, None)
@@ -101,19 +95,11 @@ class _Migration:
                 item.remarks.decide("spec", "two-shapes", message, "write the request anew")
             return item.manifest
         hub = migrate_devices(item, hub, self._objects)
-        written = self._written(hub)
-        if item.manifest.get("apiVersion") != written["apiVersion"]:
+        written = _written(hub)
+        if item.manifest.get("apiVersion") != _WRITTEN:
             before = str(item.manifest["apiVersion"]).partition("/")[2]
-            item.remarks.changed("apiVersion", "old-version", f"{before} is {self._version} now")
+            item.remarks.changed("apiVersion", "old-version", f"{before} is v1 now")
         return item.manifest if written == item.manifest else written
-
-    def _written(self, hub: Mapping[str, Any]) -> dict[str, Any]:
-        """An object of v1 in the version that is written."""
-        arranged = v1beta1.from_hub(hub) if self._version == "v1beta1" else hub
-        return {
-            name: f"{GROUP}/{self._version}" if name == "apiVersion" else value
-            for name, value in arranged.items()
-        }
 
     def _of_driver(self, item: Item) -> None:
         group, kind, _ = item.key
@@ -160,3 +146,7 @@ class _Migration:
 def _is_classic_group(group: str) -> bool:
     own = group.removeprefix("nas.")
     return driver_of_today(own) != own
+
+
+def _written(hub: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _WRITTEN if name == "apiVersion" else value for name, value in hub.items()}

@@ -65,9 +65,9 @@ def objects_after(
     return after
 
 
-def shown(case: Case, *, version: str = "v1") -> list[Any]:
+def shown(case: Case) -> list[Any]:
     """What is in the place of each object, as old_dra_outputs.yaml has it."""
-    found = migrate_old_dra(case.input, version=version)
+    found = migrate_old_dra(case.input)
     rows: list[Any] = []
     for index, each in enumerate(case.input):
         migrated = found.get(index, Migrated(manifest=each))
@@ -79,9 +79,9 @@ def shown(case: Case, *, version: str = "v1") -> list[Any]:
     return rows
 
 
-def made(case: Case, *, version: str = "v1") -> list[Mapping[str, Any]]:
+def made(case: Case) -> list[Mapping[str, Any]]:
     """The objects that the migration wrote."""
-    return [each for each in shown(case, version=version) if each not in (GONE, UNTOUCHED)]
+    return [each for each in shown(case) if each not in (GONE, UNTOUCHED)]
 
 
 def table() -> str:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import os
-from typing import Any
 
 import pytest
 import yaml
 
 from dra_infra.advice.objects import check_object
 from dra_infra.codes import CODES
-from dra_infra.kubernetes.api.versions import convert
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
 from dra_infra.target import ClusterTarget
 from tests.contract.documents import ROOT
@@ -69,33 +67,11 @@ def test_what_was_given_stays_as_it_was(case: Case):
 
 
 @EVERY
-@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_an_older_version_says_the_same(case: Case, version: str):
-    old = objects_after(case.input, migrate_old_dra(case.input, version=version))
-    new = objects_after(case.input, migrate_old_dra(case.input))
-    again = objects_after(old, migrate_old_dra(old, version=version))
-    assert again == old
-    assert [_in_v1(each) for each in old] == [_in_v1(each) for each in new]
-
-
-def _in_v1(manifest: Any) -> Any:
-    group, _, version = manifest["apiVersion"].partition("/")
-    if group != "resource.k8s.io" or version not in ("v1beta1", "v1beta2"):
-        return manifest
-    return convert(manifest, "v1").manifest
-
-
-@EVERY
 def test_what_was_written_breaks_no_rule_of_the_server(case: Case):
     found = [
         problem for each in made(case) for problem in check_object(each, ClusterTarget(kubernetes="1.37"))
     ]
     assert [each for each in found if each.severity == "error"] == []
-
-
-def test_a_version_that_there_is_not_is_refused():
-    with pytest.raises(ValueError, match="none of v1"):
-        migrate_old_dra([], version="v2")
 
 
 def test_the_page_has_every_row():
