@@ -97,7 +97,7 @@ soak: $(STAMP) ## The same for longer: 100,000 damaged documents, more pods that
 	@DRA_INFRA_SOAK=1 $(BIN)/pytest -n0 -m e2e tests/e2e/node
 
 # Tests of this folder are left alone by make e2e, and need nothing of make tools; without a GPU they fail and say so.
-e2e-gpu: $(STAMP) ## The node plugin's NVML back end on a machine with NVIDIA GPUs, beside nvidia-smi (needs: a GPU, root)
+e2e-gpu: $(STAMP) ## The node plugin on a machine with NVIDIA GPUs, with pods that compute (needs: a GPU, root, make tools)
 	@$(BIN)/pytest -n0 -v -m e2e --confcutdir=tests/gpu tests/gpu
 
 parity: $(STAMP) ## Compare with the API servers of all minors and write docs/parity.md (N=100000 for a long run)

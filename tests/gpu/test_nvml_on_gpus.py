@@ -19,6 +19,7 @@ from dra_infra.plugin.back_ends.nvml_gpus import version
 from dra_infra.plugin.cdi import make_spec
 from dra_infra.plugin.claims import Claim, ClaimDevice, DeviceNode, Edits, Record
 from dra_infra.plugin.publishing.pools import lay_out
+from tests.gpu.conftest import DRIVER_ROOT
 
 pytestmark = pytest.mark.e2e
 
@@ -243,7 +244,10 @@ def test_the_commands_check_finds_the_gpus(back_end: NvmlBackEnd):
             "nvml",
             "--node-name",
             "node-1",
-            *(["--toolkit", "/dev/null"] if "without" in back_end.edits_from else []),
+            "--driver-root",
+            DRIVER_ROOT,
+            "--toolkit",
+            "/dev/null" if "without" in back_end.edits_from else back_end.edits_from,
         ],
         check=False,
         capture_output=True,

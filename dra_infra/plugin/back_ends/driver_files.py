@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.plugin.back_ends.nvml_library import LIBRARY_FOLDERS, resolve
+from dra_infra.plugin.back_ends.nvml_library import LIBRARY_FOLDERS, loaded_from, resolve
 from dra_infra.plugin.claims import DeviceNode, Edits, Mount
 
 VISIBLE_NONE: Final = "NVIDIA_VISIBLE_DEVICES=void"
@@ -47,8 +47,11 @@ class DriverRoot:
 
     @property
     def has_devices(self) -> bool:
-        """True where the driver's folder has device files of its own (isDevRoot of NVIDIA's driver); else they are the system's."""
-        return self.here != Path("/") and (self.here / "dev").is_dir()
+        """True where the driver's folder has device files of its own; else they are the system's.
+
+        isDevRoot of NVIDIA's driver asks for a folder /dev alone. An unpacked driver may have an empty one.
+        """
+        return self.here != Path("/") and _is_device(self.here / "dev/nvidiactl")
 
     def node(self, path: str) -> DeviceNode:
         """A device file, from the driver's folder where that has device files.
@@ -85,8 +88,7 @@ def common_files(root: DriverRoot, version: str) -> Edits:
     libraries = tuple(_libraries(root, version))
     if not any("/libcuda.so" in mount.container_path for mount in libraries):
         folders = ", ".join(str(root.here / folder) for folder in LIBRARY_FOLDERS)
-        hint = "install NVIDIA's toolkit (nvidia-ctk), which looks at more places, or set --driver-root"
-        raise PluginError([missing("libcuda.so", f"no libcuda.so.{version} is in {folders}", hint)])
+        raise PluginError([missing("libcuda.so", f"no libcuda.so.{version} is in {folders}", _other_root())])
     return Edits(env=(VISIBLE_NONE,), device_nodes=tuple(nodes), mounts=(*libraries, *_programs(root)))
 
 
@@ -108,6 +110,15 @@ def capability_nodes(
 def missing(what: str, why: str, hint: str) -> Problem:
     """A file of the driver that a container needs."""
     return Problem(path=what, code="driver-files-missing", message=why, hint=hint)
+
+
+def _other_root() -> str:
+    """What to do where the libraries are elsewhere: the loader found NVML nevertheless, by its own cache or variables."""
+    folder = loaded_from()
+    for known in LIBRARY_FOLDERS if folder else ():
+        if folder and (root := str(folder).removesuffix(f"/{known}")) != str(folder):
+            return f"NVML was loaded from {folder}: set --driver-root {root or '/'}"
+    return "install NVIDIA's toolkit (nvidia-ctk), which looks at more places, or set --driver-root"
 
 
 def _libraries(root: DriverRoot, version: str) -> Iterator[Mount]:

@@ -59,6 +59,20 @@ LIBRARY_FOLDERS: Final = (
 )
 """Folders of the driver's libraries, as NVIDIA's DRA driver looks for them (librarySearchPaths in its root.go)."""
 
+_MAPS: Final = Path("/proc/self/maps")
+
+
+def loaded_from() -> Path | None:
+    """The folder of the library that this process has loaded, with links followed; None where it has none."""
+    try:
+        found = re.search(
+            rf" (/\S*)/{re.escape(LIBRARY.removesuffix('.1'))}[^/\s]*$", _MAPS.read_text(), re.MULTILINE
+        )
+    except OSError:
+        return None
+    return Path(found[1]) if found else None
+
+
 _NODES: Final = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm")
 _MODULE: Final = "proc/driver/nvidia/version"
 _INSTALL: Final = "install NVIDIA's GPU driver on the node"

@@ -259,7 +259,8 @@ def _try_folder(path: Path, *, below: Path | None = None) -> str:
     there = path
     while not there.exists() and there != there.parent:
         there = there.parent
-    folder = Folder(there)
+    # /var/run is a link in most systems, which a folder above may be, and the folder itself not.
+    folder = Folder(there if there == path else there.resolve())
     # A dot in front: neither the kubelet nor runtimes look at such names.
     name = f".check-{secrets.token_hex(4)}{TEMPORARY}"
     try:

@@ -32,7 +32,7 @@ class PluginProcess:
 
     Args:
         log: Where its lines go, of all its lives.
-        fleet: What its devices are.
+        fleet: What its devices are; None for the GPUs of this machine.
         options: More of its command line.
         prefix: Program that starts it.
         program: The command itself.
@@ -43,7 +43,7 @@ class PluginProcess:
         node: RealNode,
         log: Path,
         *,
-        fleet: str,
+        fleet: str | None,
         options: tuple[str, ...] = (),
         prefix: tuple[str, ...] = (),
         program: Sequence[str] = PROGRAM,
@@ -103,8 +103,7 @@ class PluginProcess:
         command = [
             *self._prefix,
             *self._program,
-            *("--back-end", "sim"),
-            *("--fleet", self.fleet),
+            *(("--back-end", "sim", "--fleet", self.fleet) if self.fleet else ("--back-end", "nvml")),
             *("--node-name", self.node.name),
             *("--kubelet-root", str(self.node.kubelet_root)),
             *("--cdi-folder", str(self.node.cdi_folder)),

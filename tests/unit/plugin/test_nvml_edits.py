@@ -11,6 +11,7 @@ import pynvml
 import pytest
 
 from dra_infra.errors import PluginError
+from dra_infra.plugin.back_ends import nvml_library
 from dra_infra.plugin.back_ends.driver_files import DriverRoot
 from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
 from dra_infra.plugin.back_ends.toolkit import Toolkit, find_toolkit
@@ -190,6 +191,31 @@ def test_other_files_that_are_missing_are_told(plugin: NvmlBackEnd, fake: FakeNv
     assert codes(caught.value) == ["driver-files-missing"]
 
 
+@pytest.mark.parametrize(
+    ("library", "told"),
+    [
+        ("/usr/local/nvidia/lib64/libnvidia-ml.so.580.159.04", "/usr/local/nvidia"),
+        ("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", "/"),
+        ("/opt/libnvidia-ml.so.1", ""),
+        ("/usr/lib64/libnvidia-mlx.so.1", ""),
+    ],
+)
+def test_libraries_that_are_elsewhere_are_where_nvml_was_loaded_from(
+    library: str, told: str, fake: FakeNvml, plugin: NvmlBackEnd, tmp_path: Path, monkeypatch
+):
+    maps = tmp_path / "maps"
+    maps.write_text(
+        f"7f00-7f01 r-xp 00000000 fe:10 40    {library}\n7ffd-7ffe rw-p 00000000 00:00 0    [stack]\n"
+    )
+    monkeypatch.setattr(nvml_library, "_MAPS", maps)
+    fake.driver_version = "580.159.04"
+    with pytest.raises(PluginError) as caught:
+        plugin.prepare(claim_of(1, "gpu-1"))
+    [problem] = caught.value.problems
+    assert problem.code == "driver-files-missing"
+    assert problem.hint.endswith(f": set --driver-root {told}") if told else "(nvidia-ctk)" in problem.hint
+
+
 def make_proc_unreadable(root: Path) -> None:
     (root / "proc/devices").write_text("Character devices:\n236 nvidia-caps\n\nBlock devices:\n")
     (root / "proc/driver/nvidia/capabilities/gpu0/mig/gi3/ci1/access").write_text("DeviceFileMinor: 31\n")
@@ -264,8 +290,13 @@ def test_paths_of_the_drivers_folder_become_those_of_the_node(fake: FakeNvml, ro
     assert f"--driver-root={root}" in Path(f"{program}.calls").read_text()
 
 
-def test_the_toolkit_is_told_that_device_files_are_not_in_the_drivers_folder(fake: FakeNvml, root: Path):
+@pytest.mark.parametrize("there", ["no folder", "an empty folder"])
+def test_the_toolkit_is_told_that_device_files_are_not_in_the_drivers_folder(
+    there: str, fake: FakeNvml, root: Path
+):
     (root / "dev").rename(root.parent / "dev")
+    if there == "an empty folder":
+        (root / "dev").mkdir()
     program = make_toolkit(root / "usr/bin/nvidia-ctk", spec())
     plugin = NvmlBackEnd(pynvml=fake, driver_root=str(root), system=root.parent)
     edits(plugin, claim_of(1, "gpu-1"))

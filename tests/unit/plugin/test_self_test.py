@@ -65,6 +65,18 @@ def test_folders_as_a_kubelet_has_them_hold_and_are_left_as_they_were(node: Path
     assert "can be made" in found["state folder"].found
 
 
+def test_a_folder_is_made_below_a_link_as_var_run_is_one(node: Path):
+    (node / "cdi").rmdir()
+    (node / "run").mkdir()
+    (node / "var-run").symlink_to("run")
+    sockets = Sockets(kubelet_root=node, driver=DRIVER)
+    cdi = node / "var-run/cdi"
+    found = {each.what: each for each in check_folders(sockets=sockets, state=node / "plugins", cdi=cdi)}
+    assert codes(found) == {}
+    assert found["CDI folder"].found == f"{cdi} can be made in {node / 'var-run'}"
+    assert not list((node / "run").iterdir())
+
+
 def test_a_kubelet_root_without_a_registry_is_told(node: Path):
     (node / "plugins_registry").rmdir()
     assert codes(folders(node)) == {"folder that the kubelet watches": "plugin-folder-not-usable"}
