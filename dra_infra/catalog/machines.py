@@ -5,6 +5,7 @@ A machine is called as in the label `node.kubernetes.io/instance-type`, and foun
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Final, NamedTuple
@@ -20,11 +21,16 @@ from dra_infra.catalog.records import (
     fleet_names,
 )
 from dra_infra.catalog.vocabulary import read_data
+from dra_infra.kubernetes.api.quantity import Quantity
 
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 """The label that names the machine of a node."""
 
 _GKE_ACCELERATOR: Final = "cloud.google.com/gke-accelerator"
+_KARPENTER: Final = "karpenter.k8s.aws/instance-"
+_EC2_NAME: Final = re.compile(
+    r"(?P<family>(?P<category>[a-z]+)(?P<generation>\d+)[a-z0-9-]*)\.(?P<size>[a-z0-9-]+)"
+)
 
 
 class Machine(Entry):
@@ -127,6 +133,32 @@ def products_by_label() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
         for key, value in {**_gpu_label(machine), **cloud.autoscaler.get(machine.like, {})}.items():
             values = found.setdefault(key, {})
             values[value] = tuple(dict.fromkeys((*values.get(value, ()), product)))
+    return found
+
+
+@cache
+def labels_of_karpenter() -> Mapping[str, Mapping[str, str]]:
+    """The labels by which Karpenter tells machines of EC2 apart, by machine.
+
+    What they count is in its reference of instance types; categories and generations are read from names as
+    instanceTypeScheme does it (pkg/providers/instancetype/types.go of aws/karpenter-provider-aws).
+    """
+    found = {}
+    cloud = clouds()["aws"]
+    for name, machine in cloud.machines.items():
+        parts = _EC2_NAME.fullmatch(name)
+        counted = {
+            "cpu": machine.cpu,
+            "memory": str(Quantity.parse(machine.memory).nanos // 10**9 // 1024**2),
+            "gpu-count": str(machine.gpus),
+            "gpu-manufacturer": fleet_kinds()[machine.like].driver.partition(".")[2].partition(".")[0],
+        }
+        named = {**(parts.groupdict() if parts else {}), **counted}
+        found[name] = {
+            INSTANCE_TYPE: name,
+            **{f"{_KARPENTER}{key}": value for key, value in named.items()},
+            **cloud.autoscaler.get(machine.like, {}),
+        }
     return found
 
 

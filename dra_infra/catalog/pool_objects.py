@@ -6,14 +6,14 @@ the first of them; one without by the machine of that name in the catalogue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
 from dra_infra.catalog.driver_settings import whole_number
 from dra_infra.catalog.fleet_terms import MAX_NODES, read_terms
-from dra_infra.catalog.machines import INSTANCE_TYPE, node_names
+from dra_infra.catalog.machines import INSTANCE_TYPE, labels_of_karpenter, node_kinds, node_names
 from dra_infra.catalog.node_pools import MAX_POOLS, DescribedFleet, PoolOfGroup
 from dra_infra.catalog.records import Fact
 from dra_infra.catalog.vocabulary import read_data
@@ -29,6 +29,9 @@ from dra_infra.kubernetes.scheduler.fleet import (
     renamed_slice,
     whole_of,
 )
+
+_SHOWN: Final = 4
+"""Machines and GPUs that a note names."""
 
 WITHOUT_LIMIT: Final = 100
 """Nodes that a pool without limits may have here."""
@@ -46,7 +49,7 @@ class PoolKind(Fact):
     kind: str
     name: tuple[str, ...] = ()
     label: str = ""
-    machines: tuple[str, ...]
+    machines: tuple[str, ...] = ()
     least: tuple[tuple[str, ...], ...] = ()
     most: tuple[tuple[str, ...], ...] = ()
     per_zone: tuple[str, ...] = ()
@@ -54,6 +57,7 @@ class PoolKind(Fact):
     labels: tuple[str, ...]
     taints: tuple[str, ...]
     groups: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
 
 
 @cache
@@ -73,6 +77,7 @@ class _Pool:
     labels: Mapping[str, str]
     taints: tuple[NodeTaint, ...]
     match: Mapping[str, str]
+    said: str
 
 
 def is_pool(manifest: Mapping[str, Any]) -> bool:
@@ -102,10 +107,11 @@ def add_pools(
             continue
         if not own and not machine:
             shown = ", ".join(pool.machines[:3])[:80] or "not named"
-            notes.append(
-                f"node pool {pool.name} is left out: its machine ({shown}) is not known here, and it has no node"
-            )
+            why = pool.said or f"its machine ({shown}) is not known here, and it has no node"
+            notes.append(f"node pool {pool.name} is left out: {why}")
             continue
+        if pool.said and not own:
+            notes.append(f"node pool {pool.name} {pool.said}")
         group = None if own else read_terms(machine)[0]
         amounts = own[0].allocatable if own else group.kind.invented.node if group else {}
         gpus = _count_gpus(fleet, own[0]) if own else group.devices if group else 0
@@ -149,16 +155,108 @@ def _read(manifest: Mapping[str, Any]) -> Iterator[_Pool]:
         # Without a limit Cluster API and the clouds do not grow a pool.
         if most < 0 and not kind.limits:
             continue
+        machines = _machines(value_at(entry, *kind.machines)) if kind.machines else []
+        said = ""
+        if kind.requirements:
+            requirements = mappings(value_at(entry, *kind.requirements))
+            machine, said = _choose_machine(requirements)
+            if machine:
+                machines, labels = [machine], {**_labels_of_nodes(machine, requirements), **labels}
         yield _Pool(
             name=name,
-            machines=tuple(_machines(value_at(entry, *kind.machines))),
+            machines=tuple(machines),
             least=max(_first(entry, kind.least, zones), 0),
             most=most,
             limits=mapping(value_at(entry, *kind.limits)) if kind.limits else {},
             labels=labels,
             taints=tuple(_taints(value_at(entry, *kind.taints))),
             match={kind.label: name} if kind.label else labels,
+            said=said,
         )
+
+
+def _choose_machine(requirements: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """The machine that a NodePool is taken to grow by, and what has to be said of the choice.
+
+    Karpenter takes the cheapest that has room for the pods that wait. Here it is the one with the most GPUs, and of these the
+    one with the most CPUs. Requirements for other things, such as zones, are not looked at.
+
+    Returns:
+        The name, or nothing where no machine that is known is meant, or some with different GPUs are.
+    """
+    known = {key for labels in labels_of_karpenter().values() for key in labels}
+    asked = [each for each in requirements if str(each.get("key")) in known]
+    if not asked:
+        return "", ""
+    allowed = [
+        name for name, labels in labels_of_karpenter().items() if all(_holds(each, labels) for each in asked)
+    ]
+    # A fleet stands for machines of one's own.
+    allowed += [
+        name
+        for each in asked
+        if each.get("key") == INSTANCE_TYPE and each.get("operator") == "In" and len(asked) == 1
+        for name in _values(each)
+        if name in node_names() and name not in labels_of_karpenter()
+    ]
+    if not allowed:
+        return "", "its requirements allow no machine that is known here, and it has no node"
+    if len(allowed) == 1:
+        return allowed[0], ""
+    gpus = sorted({node_kinds()[node_names()[name]].gpu for name in allowed})
+    if len(gpus) > 1:
+        shown = ", ".join(gpus[:_SHOWN]) + (", ..." if len(gpus) > _SHOWN else "")
+        return "", f"its requirements allow machines with different GPUs ({shown}), and it has no node"
+    largest = max(allowed, key=_size)
+    shown = ", ".join(sorted(allowed)[:_SHOWN]) + (", ..." if len(allowed) > _SHOWN else "")
+    return largest, f"may take any of {shown}: it is taken to grow by {largest}, which has the most GPUs"
+
+
+def _labels_of_nodes(machine: str, requirements: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Labels of the nodes that Karpenter makes: those of the machine, and requirements that leave one value."""
+    single = {
+        str(each.get("key")): _values(each)[0]
+        for each in requirements
+        if each.get("operator") == "In" and len(_values(each)) == 1
+    }
+    return {**single, INSTANCE_TYPE: machine, **labels_of_karpenter().get(machine, {})}
+
+
+def _size(name: str) -> tuple[int, int, str]:
+    kind = node_kinds()[node_names()[name]]
+    return kind.count, int(Quantity.parse(kind.invented.node.get("cpu", "0")).nanos), name
+
+
+def _values(requirement: Mapping[str, Any]) -> list[str]:
+    values = requirement.get("values")
+    return [each for each in values if isinstance(each, str)] if isinstance(values, list) else []
+
+
+def _holds(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """Checks a requirement against the labels of a machine; of the operators, Gte and Lte are Karpenter's own."""
+    value, values = labels.get(str(requirement.get("key"))), _values(requirement)
+    match requirement.get("operator"):
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt" | "Gte" | "Lte" as operator if value and value.isdigit() and len(values) == 1:
+            try:
+                bound = int(values[0])
+            except ValueError:
+                return False
+            number = int(value)
+            return {
+                "Gt": number > bound,
+                "Lt": number < bound,
+                "Gte": number >= bound,
+                "Lte": number <= bound,
+            }[operator]
+    return False
 
 
 def _first(entry: Mapping[str, Any], paths: tuple[tuple[str, ...], ...], zones: Any) -> int:
@@ -173,11 +271,7 @@ def _first(entry: Mapping[str, Any], paths: tuple[tuple[str, ...], ...], zones: 
 def _machines(value: Any) -> list[str]:
     if isinstance(value, str):
         return [_labels(value).get(INSTANCE_TYPE, "")] if "=" in value else [value]
-    of_type = [
-        each for each in mappings(value) if (each.get("key"), each.get("operator")) == (INSTANCE_TYPE, "In")
-    ]
-    values = [item for each in of_type for item in each.get("values") or ()] if of_type else value
-    return [each for each in values if isinstance(each, str)] if isinstance(values, list) else []
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def _labels(value: Any) -> dict[str, str]:

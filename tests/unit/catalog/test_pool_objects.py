@@ -33,6 +33,7 @@ KARPENTER = {
         },
     },
 }
+AWS = "karpenter.k8s.aws/instance-"
 CAPACITY = "capacity.cluster-autoscaler.kubernetes.io"
 NODE_GROUP = "cluster.x-k8s.io/cluster-api-autoscaler-node-group"
 CLUSTER_API = {
@@ -227,6 +228,75 @@ def test_limits_of_karpenter_are_of_all_nodes_together(load, limits, most):
     assert any("has no limit" in note for note in fleet.notes) == (most == WITHOUT_LIMIT)
 
 
+def needs(key, operator, *values):
+    return {"key": key if "/" in key else f"{AWS}{key}", "operator": operator, "values": list(values)}
+
+
+@pytest.mark.parametrize(
+    ("requirements", "machine"),
+    [
+        ([needs("family", "In", "p5"), needs("size", "In", "48xlarge")], "p5.48xlarge"),
+        ([needs("gpu-name", "In", "h100"), needs("gpu-count", "Lt", "8")], "p5.4xlarge"),
+        (
+            [needs("category", "In", "g"), needs("generation", "Gt", "5"), needs("gpu-name", "In", "l4")],
+            "g6.48xlarge",
+        ),
+        ([needs("family", "In", "g6e"), needs("gpu-count", "Gte", "8")], "g6e.48xlarge"),
+        ([needs("gpu-memory", "Gt", "81919"), needs("gpu-name", "In", "a100")], "p4de.24xlarge"),
+        (
+            [needs("family", "In", "p4d", "p5"), needs("family", "NotIn", "p4d"), needs("cpu", "Gt", "100")],
+            "p5.48xlarge",
+        ),
+        ([needs("node.kubernetes.io/instance-type", "In", "g6.xlarge", "g6.12xlarge")], "g6.12xlarge"),
+        ([needs("family", "In", "g4dn"), needs("memory", "Lte", "16384")], "g4dn.xlarge"),
+    ],
+)
+def test_a_pool_of_karpenter_grows_by_the_machine_with_most_gpus_that_its_requirements_allow(
+    load, requirements, machine
+):
+    fleet = load(changed(KARPENTER, template={"spec": {"requirements": requirements}}, limits={"nodes": 2}))
+    (pool,) = fleet.pools
+    assert pool.machine == machine
+    labels = pool.spare[0].nodes[0].labels
+    assert labels["node.kubernetes.io/instance-type"] == machine
+    assert labels[f"{AWS}family"] == machine.partition(".")[0]
+    assert labels[f"{AWS}gpu-manufacturer"] == "nvidia"
+
+
+def test_nodes_of_karpenter_have_the_requirements_that_leave_one_value(load):
+    requirements = [
+        needs("family", "In", "p5"),
+        needs("gpu-count", "In", "8"),
+        needs("karpenter.sh/capacity-type", "In", "spot"),
+        needs("topology.kubernetes.io/zone", "In", "a", "b"),
+    ]
+    fleet = load(changed(KARPENTER, template={"spec": {"requirements": requirements}}))
+    labels = fleet.pools[0].spare[0].nodes[0].labels
+    assert labels["karpenter.sh/capacity-type"] == "spot"
+    assert labels.get("topology.kubernetes.io/zone") not in ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("requirements", "told"),
+    [
+        ([needs("category", "In", "p")], "machines with different GPUs (NVIDIA A100-SXM4-40GB, "),
+        ([needs("family", "In", "p99")], "allow no machine that is known here"),
+        (
+            [needs("family", "In", "p5"), needs("gpu-count", "Gt", "many")],
+            "allow no machine that is known here",
+        ),
+        ([needs("hypervisor", "In", "nitro")], "its machine (not named) is not known here"),
+        (
+            [needs("family", "In", "p5")],
+            "may take any of p5.48xlarge, p5.4xlarge: it is taken to grow by p5.48xlarge, which",
+        ),
+    ],
+)
+def test_what_requirements_leave_open_is_told(load, requirements, told):
+    fleet = load(*in_cluster(1), changed(KARPENTER, template={"spec": {"requirements": requirements}}))
+    assert any(note.startswith("node pool gpu ") and told in note for note in fleet.notes), fleet.notes
+
+
 def test_numbers_for_one_zone_count_for_each(load):
     scaling = {"minNodeCount": 1, "maxNodeCount": 2}
     assert load(changed(GKE, autoscaling=scaling)).pools[0].most == 2
@@ -250,12 +320,25 @@ def test_what_is_not_known_is_named_and_left_out(load):
     [
         {**KARPENTER, "spec": None},
         {**KARPENTER, "spec": {"limits": [1], "template": "x"}},
+        changed(
+            KARPENTER,
+            template={
+                "spec": {
+                    "requirements": [
+                        {"key": [], "operator": "In", "values": 3},
+                        {"key": f"{AWS}cpu", "operator": "Gt", "values": ["9" * 5000]},
+                        {"key": f"{AWS}cpu", "operator": {}, "values": [None]},
+                        7,
+                    ]
+                }
+            },
+        ),
         {**CLUSTER_API, "metadata": {"name": 3, "annotations": {f"{NODE_GROUP}-max-size": "9" * 40}}},
         {**EKS, "spec": {"instanceTypes": [None, {}], "scalingConfig": {"maxSize": -4}, "taints": [3]}},
         {**EKSCTL, "nodeGroups": [None, {"name": ["x"], "maxSize": True}]},
         {**AKS, "spec": {"maxCount": 3, "vmSize": "hgx-h100", "nodeTaints": ["", ":", "a"], "nodeLabels": 3}},
     ],
-    ids=range(6),
+    ids=range(7),
 )
 def test_a_malformed_object_breaks_nothing(load, manifest):
     load(*in_cluster(1), manifest)
