@@ -130,10 +130,11 @@ def _of_claims(rules: Rules, spec: str) -> list[dict[str, Any]]:
         )
     if rules.config_drivers is not None:
         drivers = _literal(list(rules.config_drivers))
+        told = f"'a claim may bring configs for these drivers alone: ' + {drivers}.join(', ')"
         found.append(
             _validation(
                 f"{spec}.devices.?config.orValue([]).all(c, !has(c.opaque) || c.opaque.driver in {drivers})",
-                f"'a claim may bring configs for these drivers alone: ' + {drivers}.join(', ')",
+                told if rules.config_drivers else "'a claim may bring no config of a driver'",
             )
         )
     return found

@@ -46,6 +46,18 @@ def test_only_what_is_said_has_a_policy(arguments: dict[str, Any], made: list[st
     assert sorted(policies(**arguments)) == made
 
 
+@pytest.mark.parametrize(
+    ("drivers", "told"),
+    [
+        ([], "'a claim may bring no config of a driver'"),
+        (["a.b"], "'a claim may bring configs for these drivers alone: ' + [\"a.b\"].join(', ')"),
+    ],
+)
+def test_the_refusal_of_a_config_names_the_drivers_that_may_have_one(drivers: list[str], told: str):
+    for spec in policies(config_drivers=drivers).values():
+        assert [each["messageExpression"] for each in spec["validations"]] == [told]
+
+
 def test_a_policy_of_claims_is_asked_when_they_are_made_alone():
     for spec in policies(most_devices=8).values():
         (rule,) = spec["matchConstraints"]["resourceRules"]
