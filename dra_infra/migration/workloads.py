@@ -244,12 +244,18 @@ def _with_settings(
         )
     elif kind.kind == "TrainingRuntime":
         policy = mapping(_value_at(manifest, ("spec", "mlPolicy")))
+        count = max(pod.counts.values(), default=0)
         # MPI's value is 1 where nothing is written, and the number of GPUs then counts.
-        for source, by_limits in (("torch", (None, "auto", "gpu")), ("mpi", (None, 1))):
+        for source, by_limits in (("torch", ("auto", "gpu")), ("mpi", (None, 1))):
             if isinstance(held := policy.get(source), Mapping) and held.get("numProcPerNode") in by_limits:
-                at = ("spec", "mlPolicy", source, "numProcPerNode")
-                number = max(pod.counts.values(), default=0)
+                at, number = ("spec", "mlPolicy", source, "numProcPerNode"), count
         message = "Kubeflow Trainer reads it off the limits of the container: without them it is the number of CPUs, or one under MPI"
+        torch = policy.get("torch")
+        if isinstance(torch, Mapping) and "numProcPerNode" not in torch and count:
+            # The runtime had the field up to 2.2 (trainingruntime_types.go), and a server of 2.3 refuses it.
+            hint = f"write numProcPerNode: {count} under spec.trainer of the TrainJobs that use this runtime"
+            at = ("spec", "mlPolicy", "torch")
+            return manifest, (Remark(show_steps(at), "lost", "controller-setting-needed", message, hint),)
     if not number:
         return manifest, ()
     return _with_value(manifest, at, number), (

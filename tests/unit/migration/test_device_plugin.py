@@ -40,6 +40,7 @@ ELSEWHERE = {
 """Codes that no row has, with the tests that have them."""
 
 ROWS = {
+    "controller-setting-needed": "training-runtime",
     "controller-setting-written": "ray",
     "devices-not-counted": "visible-devices",
     "init-container-shares": "init-container",

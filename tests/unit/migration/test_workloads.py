@@ -130,7 +130,8 @@ def runtime(policy: dict[str, Any], *counts: int) -> dict[str, Any]:
         ({"mpi": {"numProcPerNode": 1}}, {"mpi": {"numProcPerNode": 4}}),
         ({"mpi": {}}, {"mpi": {"numProcPerNode": 4}}),
         ({"mpi": {"numProcPerNode": 2}}, {"mpi": {"numProcPerNode": 2}}),
-        ({"torch": {}}, {"torch": {"numProcPerNode": 4}}),
+        ({"torch": {}}, {"torch": {}}),
+        ({"torch": {"numProcPerNode": "auto"}}, {"torch": {"numProcPerNode": 4}}),
         ({"torch": {"numProcPerNode": "cpu"}}, {"torch": {"numProcPerNode": "cpu"}}),
         ({"numNodes": 2}, {"numNodes": 2}),
     ],
@@ -141,6 +142,10 @@ def test_a_runtime_has_the_number_that_its_controller_read_off_limits(
     (done,) = migrate_objects([runtime(policy, 4)], WHOLE)
     assert done.manifest is not None
     assert done.manifest["spec"]["mlPolicy"] == written
+    needed = [each for each in done.remarks if each.code == "controller-setting-needed"]
+    assert [(each.outcome, each.path) for each in needed] == (
+        [("lost", "spec.mlPolicy.torch")] if policy == {"torch": {}} else []
+    )
 
 
 @pytest.mark.parametrize(
