@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import subprocess
@@ -8,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pynvml
 import pytest
 
 from dra_infra.catalog.drivers import drivers
+from dra_infra.catalog.mig import MigProfile, mig_profiles_of
 from dra_infra.catalog.records import gpu_products
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_slice import Device
@@ -105,6 +108,59 @@ def test_known_products_are_what_the_catalogue_says(back_end: NvmlBackEnd):
         # Which of the two a Tesla card is called is up to the release of the driver.
         names = [{"Tesla": "Nvidia"}.get(brand, brand) for brand in (product.brand, value(device, "brand"))]
         assert names[0] in (None, names[1])
+
+
+def test_mig_profiles_are_what_the_catalogue_says(back_end: NvmlBackEnd):
+    """NVML tells profiles and placements of a GPU outside of MIG mode too: nothing is switched."""
+    compared = 0
+    for uuid, device in whole(back_end).items():
+        profiles = mig_profiles_of(value(device, "productName"))
+        if not profiles:
+            continue
+        compared += 1
+        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+        assert told_profiles(handle) == sorted(map(known, profiles), key=lambda each: each["name"])
+    if not compared:
+        pytest.skip("the catalogue knows no MIG profiles of these GPUs")
+
+
+def told_profiles(handle: Any) -> list[dict[str, Any]]:
+    """The profiles that NVML tells of a GPU, by name."""
+    found = []
+    for number in range(pynvml.NVML_GPU_INSTANCE_PROFILE_COUNT):
+        try:
+            told = pynvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, number)
+        except pynvml.NVMLError:
+            continue
+        places = (pynvml.c_nvmlGpuInstancePlacement_t * 16)()
+        count = ctypes.c_uint(16)
+        pynvml.nvmlDeviceGetGpuInstancePossiblePlacements(handle, told.id, places, ctypes.byref(count))
+        found.append(
+            {
+                "name": told.name.removeprefix("MIG "),
+                "gi_profile_id": told.id,
+                "compute_slices": told.sliceCount,
+                "memory_slices": {each.size for each in places[: count.value]},
+                "placements": tuple(sorted(each.start for each in places[: count.value])),
+                "max_instances": told.instanceCount,
+                "memory_mib": told.memorySizeMB,
+                "multiprocessors": told.multiprocessorCount,
+                "copy_engines": told.copyEngineCount,
+                "decoders": told.decoderCount,
+                "encoders": told.encoderCount,
+                "jpeg_engines": told.jpegCount,
+                "ofa_engines": told.ofaCount,
+            }
+        )
+    return sorted(found, key=lambda each: each["name"])
+
+
+def known(profile: MigProfile) -> dict[str, Any]:
+    """The same of the catalogue."""
+    plain = {name: getattr(profile, name) for name in profile._fields}
+    for name in ("attributes", "older_name", "uncertain"):
+        del plain[name]
+    return plain | {"memory_slices": {profile.memory_slices}}
 
 
 def test_devices_have_what_nvidias_driver_publishes_always_and_nothing_besides(back_end: NvmlBackEnd):

@@ -250,7 +250,8 @@ def test_amounts_that_are_not_known_are_told():
     assert load_fleet("hgx-b200").notes == ()
     assert load_fleet("hgx-h100 dynamic-mig").notes == ()
     assert load_fleet("hgx-h200 mig=2g.35gb*3").notes == ()
-    assert load_fleet("hgx-h200 mig=4g.71gb*1").notes != ()
+    assert load_fleet("hgx-h200 dynamic-mig").notes == ()
+    assert load_fleet("hgx-b200 mig=1g.23gb*7").notes != ()
     device = devices_of(load_fleet("hgx-b200 mig=1g.23gb*7"))["gpu-0-mig-1g23gb-19-0"]
     assert device.capacity["memory"].value == "22Gi"
     assert device.capacity["multiprocessors"].value == "0"
