@@ -6,6 +6,7 @@ the first of them; one without by the machine of that name in the catalogue.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,6 +18,7 @@ from dra_infra.catalog.machines import INSTANCE_TYPE, labels_of_karpenter, node_
 from dra_infra.catalog.node_pools import MAX_POOLS, DescribedFleet, PoolOfGroup
 from dra_infra.catalog.records import Fact
 from dra_infra.catalog.vocabulary import read_data
+from dra_infra.kubernetes.api.label_selectors import meets_node_requirement, read_texts
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.names import is_dns_subdomain
 from dra_infra.kubernetes.api.quantity import Quantity
@@ -30,6 +32,7 @@ from dra_infra.kubernetes.scheduler.fleet import (
     whole_of,
 )
 
+_NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _SHOWN: Final = 4
 """Machines and GPUs that a note names."""
 
@@ -196,7 +199,7 @@ def _choose_machine(requirements: Sequence[Mapping[str, Any]]) -> tuple[str, str
         name
         for each in asked
         if each.get("key") == INSTANCE_TYPE and each.get("operator") == "In" and len(asked) == 1
-        for name in _values(each)
+        for name in read_texts(each.get("values"))
         if name in node_names() and name not in labels_of_karpenter()
     ]
     if not allowed:
@@ -215,9 +218,9 @@ def _choose_machine(requirements: Sequence[Mapping[str, Any]]) -> tuple[str, str
 def _labels_of_nodes(machine: str, requirements: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Labels of the nodes that Karpenter makes: those of the machine, and requirements that leave one value."""
     single = {
-        str(each.get("key")): _values(each)[0]
+        str(each.get("key")): read_texts(each.get("values"))[0]
         for each in requirements
-        if each.get("operator") == "In" and len(_values(each)) == 1
+        if each.get("operator") == "In" and len(read_texts(each.get("values"))) == 1
     }
     return {**single, INSTANCE_TYPE: machine, **labels_of_karpenter().get(machine, {})}
 
@@ -227,36 +230,14 @@ def _size(name: str) -> tuple[int, int, str]:
     return kind.count, int(Quantity.parse(kind.invented.node.get("cpu", "0")).nanos), name
 
 
-def _values(requirement: Mapping[str, Any]) -> list[str]:
-    values = requirement.get("values")
-    return [each for each in values if isinstance(each, str)] if isinstance(values, list) else []
-
-
 def _holds(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     """Checks a requirement against the labels of a machine; of the operators, Gte and Lte are Karpenter's own."""
-    value, values = labels.get(str(requirement.get("key"))), _values(requirement)
-    match requirement.get("operator"):
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt" | "Gte" | "Lte" as operator if value and value.isdigit() and len(values) == 1:
-            try:
-                bound = int(values[0])
-            except ValueError:
-                return False
-            number = int(value)
-            return {
-                "Gt": number > bound,
-                "Lt": number < bound,
-                "Gte": number >= bound,
-                "Lte": number <= bound,
-            }[operator]
-    return False
+    values = read_texts(requirement.get("values"))
+    strict = {"Gte": ("Gt", -1), "Lte": ("Lt", 1)}.get(str(requirement.get("operator")))
+    if strict and len(values) == 1 and _NUMBER.fullmatch(values[0]):
+        operator, step = strict
+        requirement = {**requirement, "operator": operator, "values": [str(int(values[0]) + step)]}
+    return meets_node_requirement(requirement, labels)
 
 
 def _first(entry: Mapping[str, Any], paths: tuple[tuple[str, ...], ...], zones: Any) -> int:

@@ -98,7 +98,7 @@ class Meaning(NamedTuple):
 
 
 class Serving(NamedTuple):
-    """What labels of nodes say that one `nvidia.com/gpu` is there.
+    """One `nvidia.com/gpu` as labels of nodes describe it.
 
     Args:
         profile: The MIG profile of the device; empty where they name none.

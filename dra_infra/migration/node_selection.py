@@ -53,7 +53,7 @@ class DeviceSelection(NamedTuple):
 
 
 def read_pod_serving(spec: Mapping[str, Any]) -> Serving:
-    """What the node selectors of a pod spec say that one `nvidia.com/gpu` is on its nodes."""
+    """Reads off the node selectors of a pod spec what one `nvidia.com/gpu` of its nodes is."""
     nodes = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
     terms = [requirements_in(each) for each in mappings(value_at(nodes, _REQUIRED, "nodeSelectorTerms"))]
     loose = [requirements_in(mapping(each.get("preference"))) for each in mappings(nodes.get(_PREFERRED))]

@@ -36,12 +36,12 @@ def _matches_term(term: Mapping[str, Any], labels: Mapping[str, str], name: str)
     expressions, fields = mappings(term.get("matchExpressions")), mappings(term.get("matchFields"))
     if not expressions and not fields:
         return False
-    return all(_meets(requirement, labels) for requirement in expressions) and all(
+    return all(meets_node_requirement(requirement, labels) for requirement in expressions) and all(
         _matches_field(requirement, name) for requirement in fields
     )
 
 
-def _meets(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+def meets_node_requirement(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     """Checks that labels meet a NodeSelectorRequirement."""
     value = labels.get(str(requirement.get("key")))
     operator, values = requirement.get("operator"), read_texts(requirement.get("values"))

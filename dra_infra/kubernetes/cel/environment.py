@@ -134,7 +134,7 @@ _LISTS: Final = "cel-go lists"
 _BINDINGS: Final = "bindings"
 _INCLUDES: Final = "includes"
 _OF_DEVICES: Final = frozenset({_BINDINGS, _INCLUDES})
-"""What the `cel` package of DRA adds to the base of all expressions."""
+"""Declarations that the `cel` package of DRA adds to the base of all expressions."""
 
 ADDITIONS: Final = (
     Addition(name="driver", introduced=31, variable="string"),

@@ -36,7 +36,7 @@ _REASONS: Final = {
     "invalid named capture group": "invalid named capture",
 }
 _ESCAPE: Final = re.compile(r"\\Q.*?(?:\\E|$)|\\(.)", re.DOTALL)
-"""What `\\Q` quotes, or the character of an escape."""
+"""A text that `\\Q` quotes, or the character of an escape."""
 _MARKS: Final = range(0xE000, 0x110000)
 """Characters that mean nothing to anybody come first."""
 

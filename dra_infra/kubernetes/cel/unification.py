@@ -1,4 +1,4 @@
-"""Which types can stand for each other, and what stands for the types that nothing names.
+"""Tells which types can stand for each other, and finds what stands for the types that nothing names.
 
 A type parameter has a name that begins with `~`: those of declarations, and the checker's own `~_var0`, which stands for
 the elements of an empty list. What a parameter stands for is found out on the way, and kept in a mapping.
@@ -86,7 +86,7 @@ def substitute(kind: CelType, bound: Mapping[CelType, CelType], *, dynamic: bool
 
 
 def assign(bound: Bindings, targets: Sequence[CelType], sources: Sequence[CelType]) -> Bindings | None:
-    """What parameters stand for once each of the types takes its counterpart; None when one cannot."""
+    """Returns what parameters stand for once each of the types takes its counterpart; None when one cannot."""
     if len(targets) != len(sources):
         return None
     copy = dict(bound)
@@ -129,7 +129,7 @@ def _is_nullable(kind: CelType) -> bool:
 
 
 def _stands_for(bound: Bindings, kind: CelType, parameter: CelType) -> tuple[bool, bool]:
-    """Whether *parameter* can stand for *kind*, and whether it stood for something before."""
+    """Tells whether *parameter* can stand for *kind*, and whether it stood for something before."""
     if kind == parameter:
         return True, True
     found = bound.get(parameter)

@@ -63,7 +63,7 @@ class PropertySelector:
         self.is_undecided = False
 
     def read(self, node: Any, path: str, level: int = 0) -> Meaning:
-        """What the selector at *path* means; an empty one, and one that is lost as a whole, is None."""
+        """Translates the selector at *path*; an empty one, and one that is lost as a whole, is None."""
         if not isinstance(node, Mapping) or not node or level > _MOST_LEVELS:
             return self._unknown(path, "an empty or malformed selector matched no GPU", "leave it out")
         if len(node) > 1:

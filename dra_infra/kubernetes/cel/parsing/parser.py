@@ -46,7 +46,7 @@ _NUMBERS: Final = ("int", "float")
 
 
 class Parsed(NamedTuple):
-    """What an expression is parsed into.
+    """Tree of a parsed expression.
 
     Args:
         root: The tree; it means nothing when there are errors.

@@ -78,7 +78,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 class LiteralError(Exception):
-    """What is wrong with a literal, in the server's words."""
+    """A mistake in a literal, in the server's words."""
 
 
 _SIMPLE: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -150,7 +150,7 @@ def _read_bytes(literal: str) -> bytes:
 
 
 def _body(literal: str) -> tuple[str, bool]:
-    """What stands between the quotes, and whether escapes mean nothing in it."""
+    """Returns the text between the quotes, and whether escapes mean nothing in it."""
     literal = literal.replace("\r\n", "\n").replace("\r", "\n")
     is_raw = literal[0] in "rR"
     quoted = literal[1:] if is_raw else literal

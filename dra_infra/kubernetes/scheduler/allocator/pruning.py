@@ -230,7 +230,7 @@ class PrunedSearch(Search):
         self._proofs: tuple[States, Bounds] | None = None
         self._failed: set[Hashable] = set()
         self.leaves_out = False
-        """Whether tries were left out that the plain search makes: it comes to the same end, and later."""
+        """True where tries were left out that the plain search makes: it comes to the same end, and later."""
 
     def _find(self) -> bool:
         # What a request can have is worth finding out once the search does not go straight on.
