@@ -14,7 +14,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tools.cluster import ControlPlane
@@ -51,6 +53,16 @@ def _openssl(*words: object) -> None:
     subprocess.run(["openssl", "req", "-x509", *map(str, words)], check=True, capture_output=True)
 
 
+class _Shown(NamedTuple):
+    """A certificate that is shown, and the tokens sent to who shows it.
+
+    They belong together: a request that is on its way while the certificate changes was sent to the one before.
+    """
+
+    context: ssl.SSLContext
+    tokens: set[str]
+
+
 class Front:
     """Answers at one port for as long as it lives, and passes on what comes.
 
@@ -62,11 +74,9 @@ class Front:
     def __init__(self, plane: ControlPlane, certificate: tuple[Path, Path]) -> None:
         self._plane = plane
         self._place = urlsplit(plane.url)
-        self._context = _shown(certificate)
+        self._shown = _Shown(_context(certificate), set())
         self.token = ""
         """Who sends this one is the administrator; others are passed on as they are."""
-        self.tokens: set[str] = set()
-        """All that were sent since the certificate was changed last."""
         self._open: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
@@ -81,9 +91,13 @@ class Front:
             certificate: It, with its key.
             clients: Whose certificates clients have to show.
         """
-        self._context = _shown(certificate, clients)
+        self._shown = _Shown(_context(certificate, clients), set())
         self._hang_up()
-        self.tokens = set()
+
+    @property
+    def tokens(self) -> set[str]:
+        """All that were sent to who showed the certificate that is shown now."""
+        return self._shown.tokens
 
     @contextmanager
     def away(self) -> Iterator[None]:
@@ -114,29 +128,32 @@ class Front:
 
     def _serve(self, client: socket.socket) -> None:
         self._open.add(client)
-        context = self._context
+        shown = self._shown
         with suppress(OSError), client:
             if self._away:
                 return
             with (
-                context.wrap_socket(client, server_side=True) as inner,
+                shown.context.wrap_socket(client, server_side=True) as inner,
                 socket.create_connection((self._place.hostname, self._place.port)) as plain,
                 tls_context(self._plane.connection.ca).wrap_socket(
                     plain, server_hostname=self._place.hostname
                 ) as server,
             ):
                 self._open |= {inner, plain, server}
-                _relay(inner, server, self._judged)
+                if shown is not self._shown:
+                    # It was changed before this connection was among those that `_hang_up` ends.
+                    return
+                _relay(inner, server, partial(self._judged, shown.tokens))
 
-    def _judged(self, block: bytes) -> bytes:
-        self.tokens |= {each.decode() for each in _BEARER.findall(block)}
+    def _judged(self, tokens: set[str], block: bytes) -> bytes:
+        tokens.update(each.decode() for each in _BEARER.findall(block))
         real = self._plane.token
         return _BEARER.sub(
             lambda found: real.encode() if found[0].decode() == self.token else found[0], block
         )
 
 
-def _shown(certificate: tuple[Path, Path], clients: Authority | None = None) -> ssl.SSLContext:
+def _context(certificate: tuple[Path, Path], clients: Authority | None = None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)
     if clients is not None:
