@@ -51,6 +51,7 @@ def run(
 ) -> int:
     """Print why a pod or claim fits or not; 0 when it fits, 1 when not, or when it cannot be told in the time.
 
+    What fits when node pools grow within their limits counts as fitting.
     A name alone that is a code is the code, whose meaning is printed.
 
     Raises:
@@ -98,6 +99,7 @@ def run(
         answer=answer,
         where=found.where,
         joint=found.joint,
+        growth=found.growth,
         undecided=found.undecided,
     )
     print_problems(found.not_seen, with_count=False)
@@ -105,7 +107,7 @@ def run(
         write_json(to_json(report, found.not_seen))
     else:
         write_lines(describe(report))
-    return 0 if report.fits else 1
+    return 0 if report.fits_grown else 1
 
 
 def _answer(

@@ -45,9 +45,10 @@ from dra_infra.kubernetes.api.metadata import name_kind
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
 from dra_infra.placement.demand import Undecided
+from dra_infra.placement.growth import find_growth
 from dra_infra.placement.joint import find_workload
 from dra_infra.placement.objects import ProgramObjects
-from dra_infra.placement.placement import JointVerdict, Reason
+from dra_infra.placement.placement import Growth, JointVerdict, Reason
 from dra_infra.placement.scheduling import ORDERS_LEFT, place
 from dra_infra.placement.workloads import plan_claim
 from dra_infra.review.running import Running, key_of, owners_of
@@ -61,13 +62,15 @@ Manifest = Mapping[str, Any]
 class Found:
     """The question, the cluster or fleet that it is asked of, what could not be seen, and what placement says of a program.
 
-    That is the joint verdict on all its workloads, and that the one that is asked about fits, in words, or why that is not decided.
+    That is the joint verdict on all its workloads, by how much node pools have to grow for them, and that the one that is
+    asked about fits, in words, or why that is not decided.
     """
 
     asking: Asking
     where: str
     not_seen: tuple[Problem, ...] = ()
     joint: JointVerdict | None = None
+    growth: Growth | None = None
     undecided: tuple[Reason, ...] = ()
     fits: str = ""
 
@@ -129,17 +132,15 @@ def read_offline(
     asking = ask_program(manifest, around, manifests, running, part=subject.part, kinds=known)
     workload = find_workload(objects, subject)
     asked = plan_claim(objects, subject) if subject.kind in CLAIM_KINDS else workload
-    joint, alone = None, None
+    joint, growth, alone = None, None, None
     if workload:
         end = time.monotonic() + timeout
-        placed = place(
-            manifests,
-            chosen,
-            taken=taken,
-            release=release,
-            is_late=lambda: time.monotonic() > end,
-            kinds=known,
-        )
+
+        def is_late() -> bool:
+            return time.monotonic() > end
+
+        placed = place(manifests, chosen, taken=taken, release=release, is_late=is_late, kinds=known)
+        growth = find_growth(manifests, placed, taken=taken, release=release, is_late=is_late, kinds=known)
         joint = placed.joint
         alone = next((each for each in placed.workloads if each.owner == workload.owner), None)
         refused = [
@@ -162,6 +163,7 @@ def read_offline(
         where=chosen.name,
         not_seen=(*problems, *malformed, *untold),
         joint=joint,
+        growth=growth,
         undecided=undecided,
         fits=fits,
     )

@@ -13,7 +13,8 @@ from dra_infra.explanation import Explanation, RequestTree, Step, Suggestion
 from dra_infra.explanation.asking import Asking
 from dra_infra.explanation.records import FitVerdict
 from dra_infra.output.wording import compress_names, count_of, join_words
-from dra_infra.placement.placement import JointVerdict, Reason
+from dra_infra.placement.placement import Growth, JointVerdict, Reason
+from dra_infra.review.placement_texts import describe_growth
 
 _NODES: Final = 6
 """Reasons of nodes that are told."""
@@ -29,6 +30,7 @@ class Report:
         answer: What the allocator says; None where it was not asked.
         where: The fleet or cluster.
         joint: The verdict on all workloads of the program at once; None where the question is not about one of them.
+        growth: By how much node pools have to grow for all of them; None where the fleet has none that may.
         undecided: Why `simulate` does not decide whether the pods fit; what the allocator says does not count then.
     """
 
@@ -37,6 +39,7 @@ class Report:
     answer: Explanation | None
     where: str
     joint: JointVerdict | None = None
+    growth: Growth | None = None
     undecided: tuple[Reason, ...] = ()
 
     @property
@@ -59,6 +62,11 @@ class Report:
         """True where nothing is in the way."""
         return self.verdict == "fits"
 
+    @property
+    def fits_grown(self) -> bool:
+        """True where it fits, or does with the nodes that pools may get, as `simulate` counts it."""
+        return self.fits or (self.growth is not None and self.growth.verdict == "fits-grown")
+
 
 _ASIDE: Final = (
     "pool-incomplete",
@@ -75,6 +83,8 @@ def describe(report: Report) -> Iterator[str]:
     yield from _describe_subject(report)
     if report.joint is not None:
         yield f"  all at once: {report.joint}"
+    if report.growth is not None:
+        yield f"  {describe_growth(report.growth)}"
 
 
 def _describe_subject(report: Report) -> Iterator[str]:
@@ -244,6 +254,7 @@ def to_json(report: Report, not_seen: Sequence[Problem]) -> dict[str, Any]:
         "causes": [_plain(each) for each in report.causes],
         "answer": None if answer is None else dataclasses.asdict(answer),
         "joint": report.joint.to_data() if report.joint else None,
+        "growth": report.growth.to_data() if report.growth else None,
         "unmodelled": list(report.asking.unmodelled),
         "not_seen": [_plain(each) for each in not_seen],
     }

@@ -22,7 +22,6 @@ from dra_infra.placement import what_if
 from dra_infra.placement.draining import Drained, drain_one_of_each
 from dra_infra.placement.growth import find_growth
 from dra_infra.placement.placement import (
-    Growth,
     Headroom,
     Placement,
     Room,
@@ -33,8 +32,10 @@ from dra_infra.program.project import DRIVER_SETTING, KUBERNETES_SETTING
 from dra_infra.review.folding import fold, tell, tell_other_reasons
 from dra_infra.review.placement_texts import (
     AT_MOST,
+    GROWTH_MARKS,
     JOINT_MARKS,
     DeviceNames,
+    describe_growth,
     describe_joint,
     describe_placement,
 )
@@ -42,7 +43,6 @@ from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.target import ClusterTarget, check_target
 
 _MARKS = {"fits": "✓", "does-not-fit": "✗", "not-decided": "?"}
-_GROWTH_MARKS = {"fits-now": "✓", "fits-grown": "+", "never-within-limits": "✗", "not-decided": "?"}
 MAX_LISTED: Final = 20
 """Workloads that fit which are listed; where more do, a line for each namespace counts them."""
 _IN_TURN = "1"
@@ -181,7 +181,7 @@ def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
         if placement.joint_at_most:
             yield from describe_joint(placement.joint_at_most, AT_MOST)
         if placement.growth is not None:
-            yield f"{_GROWTH_MARKS[placement.growth.verdict]} Growth: {placement.growth}"
+            yield describe_growth(placement.growth)
     if not brief:
         yield from placement.notes
         yield from _describe_headroom(placement.headroom)
@@ -222,7 +222,7 @@ def _to_json(placement: Placement, release: Release) -> dict[str, object]:
         ],
         "joint": placement.joint.to_data(),
         "joint_at_most": placement.joint_at_most.to_data() if placement.joint_at_most else None,
-        "growth": _growth(placement.growth) if placement.growth else None,
+        "growth": placement.growth.to_data() if placement.growth else None,
         "notes": list(placement.notes),
         "workloads": [
             {
@@ -241,42 +241,14 @@ def _to_json(placement: Placement, release: Release) -> dict[str, object]:
     }
 
 
-def _growth(growth: Growth) -> dict[str, object]:
-    """The growth as JSON has it; amounts of money are texts, so that no reader rounds them."""
-    return {
-        "verdict": growth.verdict,
-        "reasons": list(growth.reasons),
-        "pools": [
-            {
-                "name": pool.name,
-                "machine": pool.machine,
-                "now": pool.now,
-                "needed": pool.now + added,
-                "max": pool.most,
-                "unit": pool.unit,
-                "price": None if pool.price is None else str(pool.price),
-            }
-            for pool, added in zip(growth.pools, growth.added, strict=True)
-        ],
-        "cost": None if growth.cost is None else str(growth.cost),
-        "added_cost": None if growth.added_cost is None else str(growth.added_cost),
-        "currency": growth.billing.currency,
-        "per": growth.billing.per,
-        "cheapest": growth.is_cheapest,
-        "devices": growth.device_count,
-        "idle_devices": growth.idle,
-        "joint": growth.joint.to_data(),
-    }
-
-
 def _mark_of(each: Drained) -> str:
     if each.growth is None or each.growth.verdict == "fits-now":
         return JOINT_MARKS[each.joint.verdict]
-    return _GROWTH_MARKS[each.growth.verdict]
+    return GROWTH_MARKS[each.growth.verdict]
 
 
 def _drained(each: Drained) -> dict[str, object]:
-    growth = _growth(each.growth) if each.growth else None
+    growth = each.growth.to_data() if each.growth else None
     return {"node": each.node, "alike": each.alike, "joint": each.joint.to_data(), "growth": growth}
 
 

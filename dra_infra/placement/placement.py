@@ -368,6 +368,33 @@ class Growth:
         )
         return f"fits when {' and '.join(parts)}{cost}; {idle}{order}{unsure}"
 
+    def to_data(self) -> dict[str, object]:
+        """The growth as JSON has it; amounts of money are texts, so that no reader rounds them."""
+        return {
+            "verdict": self.verdict,
+            "reasons": list(self.reasons),
+            "pools": [
+                {
+                    "name": pool.name,
+                    "machine": pool.machine,
+                    "now": pool.now,
+                    "needed": pool.now + added,
+                    "max": pool.most,
+                    "unit": pool.unit,
+                    "price": None if pool.price is None else str(pool.price),
+                }
+                for pool, added in zip(self.pools, self.added, strict=True)
+            ],
+            "cost": None if self.cost is None else str(self.cost),
+            "added_cost": None if self.added_cost is None else str(self.added_cost),
+            "currency": self.billing.currency,
+            "per": self.billing.per,
+            "cheapest": self.is_cheapest,
+            "devices": self.device_count,
+            "idle_devices": self.idle,
+            "joint": self.joint.to_data(),
+        }
+
 
 def price_of(pools: Sequence[NodePool], numbers: Sequence[int]) -> Decimal | None:
     """What so many nodes of each pool cost; None where one of which there is any has no price, or none has."""

@@ -15,6 +15,8 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.output.wording import compress_names, count_of, join_words
 from dra_infra.placement.placement import (
     DeviceChoice,
+    Growth,
+    GrowthAnswer,
     JointAnswer,
     JointVerdict,
     NodePlacement,
@@ -34,6 +36,14 @@ JOINT_MARKS: Final[Mapping[JointAnswer, str]] = {
     "not-decided": "?",
 }
 """The sign that each verdict on all workloads at once starts with."""
+
+GROWTH_MARKS: Final[Mapping[GrowthAnswer, str]] = {
+    "fits-now": "✓",
+    "fits-grown": "+",
+    "never-within-limits": "✗",
+    "not-decided": "?",
+}
+"""The sign that each verdict on the growth of node pools starts with."""
 
 AT_MOST: Final = "With autoscalers at their most"
 """What the verdict with as many pods as autoscalers may make begins with."""
@@ -74,6 +84,11 @@ def describe_joint(joint: JointVerdict, head: str = "All at once") -> Iterator[s
         yield f"    all are placed: {joint.works}"
         if joint.fails:
             yield f"    not all are:    {joint.fails}"
+
+
+def describe_growth(growth: Growth) -> str:
+    """The line for all workloads on node pools that may grow."""
+    return f"{GROWTH_MARKS[growth.verdict]} Growth: {growth}"
 
 
 def describe_all_at_once(joint: JointVerdict | None, at_most: JointVerdict | None) -> Iterator[str]:

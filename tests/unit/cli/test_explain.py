@@ -127,6 +127,36 @@ def test_a_pod_that_does_not_fit_is_told_with_counts_and_the_line_to_write(comma
     assert "           count: 8" in said.out
 
 
+@pytest.mark.parametrize(("pods", "code", "mark"), [(2, 0, "+"), (3, 1, "✗")])
+def test_pods_that_fit_when_a_node_pool_grows_count_as_fitting(
+    command, tmp_path_factory, tmp_path, pods, code, mark
+):
+    labels = {"app": "train"}
+    spec = {
+        "replicas": pods,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": a_pod()["spec"]},
+    }
+    metadata = {"name": "train", "namespace": "ml"}
+    workload = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+    write(tmp_path, a_class(), a_template(count=8), workload)
+    pool = {"name": "a3", "nodes": "hgx-h100", "min": 0, "max": 1, "price": "98.32"}
+    groups = [{"kind": "hgx-h100", "count": 1}]
+    fleet = tmp_path_factory.mktemp("pools") / "fleet.yaml"
+    fleet.write_text(yaml.safe_dump({"nodeGroups": groups, "pools": [pool], "currency": "USD"}))
+    simulated = command("simulate", ".", "--fleet", str(fleet), cwd=tmp_path)
+    said = command("explain", "deployment/train", ".", "--fleet", str(fleet), cwd=tmp_path)
+    (growth,) = (each for each in simulated.out.splitlines() if " Growth: " in each)
+    assert (said.code, simulated.code) == (code, code)
+    assert growth.startswith(mark)
+    assert said.out.splitlines()[-1] == f"  {growth}"
+    data = json.loads(
+        command("explain", "deployment/train", ".", "--fleet", str(fleet), "--json", cwd=tmp_path).out
+    )
+    simulated = json.loads(command("simulate", ".", "--fleet", str(fleet), "--json", cwd=tmp_path).out)
+    assert data["growth"] == simulated["growth"]
+
+
 def test_the_json_has_every_key_also_where_it_is_empty(command, tmp_path):
     write(tmp_path, a_class(), a_template(count=9), a_pod())
     said = command("explain", "train", ".", "--fleet", "hgx-h100", "--json", cwd=tmp_path)
@@ -136,6 +166,7 @@ def test_the_json_has_every_key_also_where_it_is_empty(command, tmp_path):
         "answer",
         "causes",
         "fits",
+        "growth",
         "joint",
         "not_seen",
         "settled",
