@@ -24,6 +24,9 @@ _BRIDGE: Final = "deviceclass.resource.kubernetes.io/"
 
 _PLUGIN: Final = "nvidia.com/"
 
+# Alternatives count as the largest of them; of a request that has neither, which the server refuses later, there is no number.
+_MOST_OF_REQUEST: Final = "(has(r.exactly) ? [r.exactly.?count.orValue(1)] : [0] + r.?firstAvailable.orValue([]).map(a, a.?count.orValue(1))).max()"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
@@ -31,7 +34,7 @@ class Rules:
 
     Args:
         classes: Names of the DeviceClasses that a namespace may use, for those namespaces that are named.
-        most_devices: Devices that one request may ask for.
+        most_devices: Devices that all requests of one claim may ask for, of alternatives the largest.
         all_devices: Requests may ask for every device of a node.
         admin_access: Namespaces in which claims may have admin access; None leaves it to the label of the namespace.
         admin_label: Who may set or take the label that allows it, as subjects; None for everybody who may change namespaces.
@@ -108,8 +111,8 @@ def _of_claims(rules: Rules, spec: str) -> list[dict[str, Any]]:
     if rules.most_devices is not None:
         found.append(
             _validation(
-                _each_leaf(spec, f"LEAF.?count.orValue(1) <= {rules.most_devices}"),
-                f"'a request may ask for at most {rules.most_devices} devices'",
+                f"{_requests(spec)}.map(r, {_MOST_OF_REQUEST}).sum() <= {rules.most_devices}",
+                f"'a claim may ask for at most {rules.most_devices} devices'",
             )
         )
     if not rules.all_devices:

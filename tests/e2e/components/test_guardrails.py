@@ -71,6 +71,30 @@ CLAIMS: dict[str, tuple[str, list[Request], list[dict[str, Any]], str]] = {
     "allowed alternatives": ("vision", ladder(leaf(count=8), leaf("mig.nvidia.com")), [], ""),
     "no request": ("vision", [], [], ""),
     "too many": ("speech", exactly(count=9), [], "at most 8 devices"),
+    "too many in several requests": (
+        "speech",
+        [*exactly(count=8), {"name": "b", "exactly": leaf()}],
+        [],
+        "a claim may ask for at most 8 devices",
+    ),
+    "too many with the largest alternative": (
+        "speech",
+        [
+            *exactly(count=4),
+            {"name": "b", "firstAvailable": [{"name": "l", **leaf(count=5)}, {"name": "m", **leaf()}]},
+        ],
+        [],
+        "a claim may ask for at most 8 devices",
+    ),
+    "just enough in several requests": (
+        "speech",
+        [
+            *exactly(count=4),
+            {"name": "b", "firstAvailable": [{"name": "l", **leaf(count=4)}, {"name": "m", **leaf()}]},
+        ],
+        [],
+        "",
+    ),
     "too many as an alternative": ("speech", ladder(leaf(count=2), leaf(count=9)), [], "at most 8 devices"),
     "all": ("speech", exactly(allocationMode="All"), [], "allocationMode All is not allowed"),
     "all as an alternative": ("speech", ladder(leaf(), leaf(allocationMode="All")), [], "allocationMode All"),

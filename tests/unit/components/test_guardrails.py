@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dra_infra as dra
 from dra_infra.advice.policies import PolicySet, ask_policies
@@ -121,23 +123,30 @@ def test_names_cannot_break_out_of_an_expression():
     assert '"a\\" || true || \\"\\\\\\n\'"' in validation["expression"]
 
 
-def pods_may_ask(resource: str, namespace: str, **arguments: Any) -> bool:
-    """Asks the policy of pods, whose answers are held against the real servers elsewhere."""
+def is_let_in(policy: str, manifest: dict[str, Any], **arguments: Any) -> bool:
+    """Asks one policy, whose answers are held against the real servers elsewhere."""
     made = [
         {
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": kind,
-            "metadata": {"name": "gpus-pods"},
+            "metadata": {"name": policy},
             "spec": spec,
         }
         for kind, spec in (
-            ("ValidatingAdmissionPolicy", policies(**arguments)["gpus-pods"]),
+            ("ValidatingAdmissionPolicy", policies(**arguments)[policy]),
             (
                 "ValidatingAdmissionPolicyBinding",
-                {"policyName": "gpus-pods", "validationActions": ["Deny"]},
+                {"policyName": policy, "validationActions": ["Deny"]},
             ),
         )
     ]
+    target = dra.ClusterTarget(kubernetes="1.37")
+    found = [each.code for _, each in ask_policies([manifest], PolicySet.gather(made), target)]
+    assert set(found) <= {"policy-denies"}
+    return not found
+
+
+def pods_may_ask(resource: str, namespace: str, **arguments: Any) -> bool:
     container = {"name": "a", "image": "i", "resources": {"limits": {resource: 1}}}
     pod = {
         "apiVersion": "v1",
@@ -145,12 +154,39 @@ def pods_may_ask(resource: str, namespace: str, **arguments: Any) -> bool:
         "metadata": {"name": "p", "namespace": namespace},
         "spec": {"containers": [container]},
     }
-    found = [
-        each.code
-        for _, each in ask_policies([pod], PolicySet.gather(made), dra.ClusterTarget(kubernetes="1.37"))
+    return is_let_in("gpus-pods", pod, **arguments)
+
+
+@given(
+    st.lists(
+        st.one_of(st.none(), st.integers(1, 5), st.lists(st.integers(1, 5), min_size=1, max_size=3)),
+        max_size=4,
+    ),
+    st.integers(1, 12),
+)
+def test_the_devices_of_a_claim_are_those_of_all_its_requests(requests: list[Any], most: int):
+    """Of a number a request has so many, of None one that is not written, and of a list such alternatives."""
+
+    def leaf(count: int | None) -> dict[str, Any]:
+        return {"deviceClassName": "h100"} | ({} if count is None else {"count": count})
+
+    made = [
+        {
+            "name": f"r{number}",
+            "firstAvailable": [{"name": f"a{which}", **leaf(each)} for which, each in enumerate(counts)],
+        }
+        if isinstance(counts, list)
+        else {"name": f"r{number}", "exactly": leaf(counts)}
+        for number, counts in enumerate(requests)
     ]
-    assert set(found) <= {"policy-denies"}
-    return not found
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c", "namespace": "vision"},
+        "spec": {"devices": {"requests": made} if made else {}},
+    }
+    devices = sum(max(each) if isinstance(each, list) else each or 1 for each in requests)
+    assert is_let_in("gpus-claims", claim, most_devices=most) == (devices <= most)
 
 
 def test_extended_resources_of_classes_are_held_to_the_classes_of_a_namespace():
