@@ -91,6 +91,26 @@ def selectors() -> Sequence[Candidate]:
     ]
 
 
+def warm_selectors() -> Sequence[Candidate]:
+    """Five selectors on 1,000 devices, ten times, without start-up and compiling, beside the scheduler's own evaluation."""
+    file, program = str(allocation_file("selectors")), str(PROGRAMS / "allocation.py")
+    ours = Candidate(
+        name="dra_infra.kubernetes.cel, on views that the allocator keeps",
+        command=[sys.executable, program, "selectors", file],
+        own_clock=True,
+    )
+    binary = built("allocator-bench")
+    if binary is None:
+        return [ours]
+    theirs = [str(binary), "selectors", file]
+    return [
+        ours,
+        Candidate(
+            name="Kubernetes' dra/cel of 1.37, as its allocator calls it", command=theirs, own_clock=True
+        ),
+    ]
+
+
 def validation() -> Sequence[Candidate]:
     """10,000 claim templates with three-clause selectors, one in ten broken, checked for Kubernetes 1.37."""
     files = validation_files()
@@ -295,6 +315,7 @@ QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "placement": placement,
     "joint-verdict": all_at_once,
     "selectors": selectors,
+    "warm-selectors": warm_selectors,
     "validate": validation,
     "validate-one": one_file,
     "migrate": migrations,

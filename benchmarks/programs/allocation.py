@@ -3,7 +3,8 @@
 With `stable` behind it, under the gates of the stable copy; with `place`, by `dra_infra.placement.place` for a Deployment.
 
 The last line printed is the seconds that count: without reading the file, gathering pools and compiling expressions, as
-in a scheduler that has seen such a pod before. `index` is about the first two, for a built-in fleet.
+in a scheduler that has seen such a pod before. `index` is about the first two, for a built-in fleet, and `selectors` about
+evaluating alone.
 """
 
 import json
@@ -18,6 +19,8 @@ from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+from dra_infra.kubernetes.cel.device_view import DeviceView
+from dra_infra.kubernetes.cel.evaluate import Match, compile_expression
 from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, Allocator
 from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.placement.scheduling import place
@@ -29,6 +32,19 @@ NEWER = ("DRAConsumableCapacity", "DRADeviceBindingConditions", "DRAFractionalCa
 NO_MATCH = "device.attributes['gpu.nvidia.com'].productName == 'none such'"
 
 
+SELECTORS = (
+    'device.driver == "gpu.nvidia.com"',
+    'device.attributes["gpu.nvidia.com"].productName.lowerAscii().matches("^.*a100.*$")',
+    'device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("40Gi")) >= 0',
+    'device.attributes["gpu.nvidia.com"].driverVersion.isGreaterThan(semver("570.0.0"))',
+    (
+        'has(device.attributes["gpu.nvidia.com"].productName) && device.attributes["gpu.nvidia.com"].productName.contains("H100") && '
+        'device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("40Gi")) >= 0'
+    ),
+)
+"""A comparison, a pattern, a quantity, a version, and what a class of ours compiles to."""
+
+
 class Question(NamedTuple):
     """A fleet and what is asked of it.
 
@@ -36,9 +52,9 @@ class Question(NamedTuple):
         fleet: Its name.
         count: GPUs of the claim.
         selector: What they have to be.
-        pods: How many pods are placed one after the other; none: all nodes are asked for one.
+        pods: How many pods are placed one after the other; none: all nodes are asked for one. Of `selectors` rounds.
         on_one: With how many GPUs on one node, in place of the fleet.
-        fits: How many nodes, or pods, fit.
+        fits: How many nodes, or pods, fit; of `selectors` how often one matches.
         timeout: Seconds after which Kubernetes' allocator is stopped.
     """
 
@@ -56,6 +72,7 @@ QUESTIONS = {
     "first": Question("hgx-h100 x 500", fits=500),
     "fill": Question("hgx-h100 x 500", pods=2500, fits=2500),
     "fill-5000": Question("hgx-h100 x 5000", pods=10000, fits=10000),
+    "selectors": Question("hgx-h100 x 125", pods=10, fits=40_000),
     "no-match": Question("hgx-h100 x 5000", selector=NO_MATCH),
     "nine-of-eight": Question("hgx-h100 x 100", count=9),
     "eleven-of-ten": Question("hgx-h100 x 2", count=11, on_one=10),
@@ -79,10 +96,10 @@ def cluster_of(question: Question) -> dict[str, Any]:
     }
     if question.selector:
         exactly["selectors"] = [{"cel": {"expression": question.selector}}]
-    claim = {
-        "metadata": {"name": "claim", "namespace": "ml"},
-        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}},
-    }
+    requests = [{"name": "gpu", "exactly": exactly}]
+    if question is QUESTIONS["selectors"]:
+        exactly["selectors"] = [{"cel": {"expression": each}} for each in SELECTORS]
+    claim = {"metadata": {"name": "claim", "namespace": "ml"}, "spec": {"devices": {"requests": requests}}}
     return {
         "slices": slices,
         "classes": [each.to_manifest() for each in fleet.classes],
@@ -146,6 +163,29 @@ def answer(name: str, text: str, *, stable: bool) -> tuple[float, int]:
     return time.perf_counter() - started, fits
 
 
+def evaluate(text: str) -> tuple[float, int]:
+    """The seconds of evaluating the selectors of a question, and how often one matches.
+
+    On views of the devices, which our allocator makes once; Kubernetes' makes what they are for in each evaluation.
+    """
+    cluster = json.loads(text)
+    slices = [ResourceSlice.from_manifest(each) for each in cluster["slices"]]
+    views = [
+        DeviceView(each.spec.driver, device.attributes or {}, device.capacity or {})
+        for each in slices
+        for device in each.spec.devices or []
+    ]
+    (claim,) = cluster["claims"]
+    (request,) = claim["spec"]["devices"]["requests"]
+    programs = [compile_expression(each["cel"]["expression"]) for each in request["exactly"]["selectors"]]
+    matches = 0
+    started = time.perf_counter()
+    for _ in range(cluster["pods"]):
+        for view in views:
+            matches += sum(isinstance(each.evaluate(view), Match) for each in programs)
+    return time.perf_counter() - started, matches
+
+
 def place_all(name: str) -> tuple[float, int]:
     """The same with all that a simulation does: reading the fleet as a server has it, pools, and all other checks of a pod."""
     question = QUESTIONS[name]
@@ -191,6 +231,8 @@ def main() -> None:
     name = sys.argv[1]
     if name == "index":
         seconds, fits = index()
+    elif name == "selectors":
+        seconds, fits = evaluate(Path(sys.argv[2]).read_text())
     elif sys.argv[3:] == ["place"]:
         seconds, fits = place_all(name)
     else:

@@ -42,7 +42,7 @@ func (known classes) Get(name string) (*resourceapi.DeviceClass, error) {
 
 func (known classes) List() ([]*resourceapi.DeviceClass, error) { return known, nil }
 
-// figure is what is printed: Fits counts nodes, or pods that are placed.
+// figure is what is printed: Fits counts nodes, pods that are placed, or matches of selectors.
 type figure struct {
 	Question string  `json:"question"`
 	Seconds  float64 `json:"seconds"`
@@ -126,6 +126,35 @@ func (one *attempt) fill(ctx context.Context) (placed int) {
 	return placed
 }
 
+// evaluate asks each selector of the claims about each device, in as many rounds as there are pods, and tells how many match.
+func (one *attempt) evaluate(ctx context.Context) (matches int) {
+	var selectors []cel.CompilationResult
+	for _, claim := range one.cluster.Claims {
+		for _, request := range claim.Spec.Devices.Requests {
+			for _, selector := range request.Exactly.Selectors {
+				selectors = append(selectors, one.cache.GetOrCompile(selector.CEL.Expression))
+			}
+		}
+	}
+	for range one.cluster.Pods {
+		for _, slice := range one.cluster.Slices {
+			for _, device := range slice.Spec.Devices {
+				input := cel.Device{Driver: slice.Spec.Driver, Attributes: device.Attributes, Capacity: device.Capacity}
+				for _, selector := range selectors {
+					found, _, err := selector.DeviceMatches(ctx, input)
+					if err != nil {
+						log.Fatal(err)
+					}
+					if found {
+						matches++
+					}
+				}
+			}
+		}
+	}
+	return matches
+}
+
 func main() {
 	if len(os.Args) < 3 {
 		log.Fatal("usage: allocator-bench QUESTION FILE [stable]")
@@ -157,9 +186,12 @@ func main() {
 	warmUp(one)
 	var fits int
 	started := time.Now()
-	if question == "fill" {
+	switch question {
+	case "fill":
 		fits = one.fill(ctx)
-	} else {
+	case "selectors":
+		fits = one.evaluate(ctx)
+	default:
 		fits = one.everywhere(ctx)
 	}
 	seconds := time.Since(started).Seconds()
