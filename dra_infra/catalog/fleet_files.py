@@ -29,6 +29,8 @@ from dra_infra.output.wording import nearest
 
 TOP_KEY: Final = "nodeGroups"
 POOLS_KEY: Final = "pools"
+NODE_CLASS: Final = "EC2NodeClass"
+"""A kind that says of the nodes of Karpenter's pools what these do not; alone it is no fleet."""
 OWN_KEYS: Final = ("name", "labels", "taints", "allocatable")
 """Keys of an entry of a file that tell of its nodes, beside hardware and driver."""
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -206,7 +208,7 @@ def read_fleet_file(
 
     Args:
         path: The file.
-        is_pool: Which objects describe node pools.
+        is_pool: Which objects describe node pools, or their nodes.
 
     Returns:
         The fleet of a file of Kubernetes objects and those of its node pools, or the document of a file with groups of
@@ -222,7 +224,8 @@ def read_fleet_file(
     if "kind" not in first and not first.keys().isdisjoint((TOP_KEY, POOLS_KEY)):
         return first
     contents = _gather(_objects(documents), path, is_pool)
-    if not contents.nodes and not contents.pools and not contents.problems:
+    has_pools = any(each.get("kind") != NODE_CLASS for each in contents.pools)
+    if not contents.nodes and not has_pools and not contents.problems:
         keys = [] if "kind" in first else list(first)
         near = next(filter(None, (nearest(str(key)[:60], (TOP_KEY, POOLS_KEY)) for key in keys)), "")
         contents.problems.append(

@@ -5,10 +5,12 @@ A machine is called as in the label `node.kubernetes.io/instance-type`, and foun
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import Field
 
@@ -21,7 +23,8 @@ from dra_infra.catalog.records import (
     fleet_names,
 )
 from dra_infra.catalog.vocabulary import read_data
-from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.quantity import MAX_INT64, Quantity, print_amount
 
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 """The label that names the machine of a node."""
@@ -31,6 +34,9 @@ _KARPENTER: Final = "karpenter.k8s.aws/instance-"
 _EC2_NAME: Final = re.compile(
     r"(?P<family>(?P<category>[a-z]+)(?P<generation>\d+)[a-z0-9-]*)\.(?P<size>[a-z0-9-]+)"
 )
+_PERCENT: Final = re.compile(r"\d{1,3}(\.\d{1,9})?%", re.ASCII)
+_STORAGE: Final = "ephemeral-storage"
+_MEBIBYTE: Final = 1024**2
 
 
 class Machine(Entry):
@@ -42,6 +48,7 @@ class Machine(Entry):
         cpu: CPUs as the cloud documents them.
         memory: Memory, likewise.
         allocatable: What is left of both for pods, estimated.
+        disks: GB of its local NVMe disks together, where they are known.
         accelerator: Value of GKE's label for the GPU.
         pci: Bus id, PCIe root and NUMA node of each GPU; those of `like` where it is empty.
         published: Network interfaces as DRANET published them, by driver.
@@ -52,6 +59,7 @@ class Machine(Entry):
     cpu: str
     memory: str
     allocatable: Mapping[str, str]
+    disks: int = 0
     accelerator: str = ""
     pci: tuple[tuple[str, str, int], ...] = ()
     published: Mapping[str, PublishedDevices] = {}
@@ -152,6 +160,7 @@ def labels_of_karpenter() -> Mapping[str, Mapping[str, str]]:
             "memory": str(Quantity.parse(machine.memory).nanos // 10**9 // 1024**2),
             "gpu-count": str(machine.gpus),
             "gpu-manufacturer": fleet_kinds()[machine.like].driver.partition(".")[2].partition(".")[0],
+            **({"local-nvme": str(machine.disks)} if machine.disks else {}),
         }
         named = {**(parts.groupdict() if parts else {}), **counted}
         found[name] = {
@@ -160,6 +169,83 @@ def labels_of_karpenter() -> Mapping[str, Mapping[str, str]]:
             **cloud.autoscaler.get(machine.like, {}),
         }
     return found
+
+
+def amounts_of_karpenter(name: str, node_class: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """What a node has that Karpenter makes of a machine of EC2, and what of it is for pods, as an EC2NodeClass sets both.
+
+    NewInstanceType computes them so (pkg/providers/instancetype/types.go of aws/karpenter-provider-aws), and the amounts of the
+    catalogue are its results without a class. CEL expressions in place of amounts are passed over, as without the gate NodeClassCEL.
+    """
+    machine, spec = clouds()["aws"].machines[name], mapping(node_class.get("spec"))
+    kubelet = mapping(spec.get("kubelet"))
+    alias = next((each["alias"] for each in mappings(spec.get("amiSelectorTerms")) if each.get("alias")), "")
+    images = str(spec.get("amiFamily") or str(alias).partition("@")[0] or "custom").lower()
+    plain, numbers = _amounts(machine.allocatable), _amounts(kubelet)
+    pods = numbers.get("maxPods", plain["pods"])
+    # Bottlerocket does not know podsPerCore, and reserves memory for the pods that there may be; the others for addresses.
+    if numbers.get("podsPerCore") and images != "bottlerocket":
+        pods = min(pods, numbers["podsPerCore"] * int(machine.cpu))
+    whole = {
+        "cpu": Fraction(machine.cpu),
+        "memory": plain["memory"] + (11 * plain["pods"] + 255 + 100) * _MEBIBYTE,
+        _STORAGE: _storage(machine, spec, images),
+    }
+    reserved = {
+        "cpu": whole["cpu"] - plain["cpu"],
+        "memory": (11 * (pods if images == "bottlerocket" else plain["pods"]) + 255) * _MEBIBYTE,
+        _STORAGE: Fraction(1024 * _MEBIBYTE),
+        **_amounts(kubelet.get("kubeReserved")),
+    }
+    system, hard = _amounts(kubelet.get("systemReserved")), mapping(kubelet.get("evictionHard"))
+    evicting = {
+        "memory": _threshold(hard.get("memory.available", "100Mi"), whole["memory"]),
+        _STORAGE: _threshold(hard.get("nodefs.available", "10%"), whole[_STORAGE]),
+    }
+    held = {key: sum(each.get(key, Fraction()) for each in (reserved, system, evicting)) for key in whole}
+    left = {key: max(amount - held[key], Fraction()) for key, amount in whole.items()}
+    return _written({**whole, "pods": pods}), _written({**left, "pods": pods})
+
+
+def _storage(machine: Machine, spec: Mapping[str, Any], images: str) -> Fraction:
+    """Bytes of the file system that pods write to (ephemeralStorage of the same file)."""
+    if spec.get("instanceStorePolicy") == "RAID0" and machine.disks:
+        return Fraction(machine.disks * 10**9)
+    volumes = mappings(spec.get("blockDeviceMappings"))
+    device = "/dev/xvdb" if images == "bottlerocket" else "/dev/xvda"
+    of_pods = [each for each in volumes if each.get("deviceName") == device]
+    chosen = [each for each in volumes if each.get("rootVolume") is True][:1]
+    chosen += volumes[-1:] if images == "custom" else of_pods[:1]
+    sizes = (_amount(value_at(each, "ebs", "volumeSize")) for each in chosen)
+    return next((each for each in sizes if each is not None), Fraction(20 * 1024 * _MEBIBYTE))
+
+
+def _threshold(written: Any, whole: Fraction) -> Fraction:
+    """The amount below which the kubelet evicts pods; 100 percent switch that off."""
+    if _PERCENT.fullmatch(str(written)):
+        return Fraction(math.ceil(whole * (Fraction(str(written)[:-1]) % 100) / 100))
+    return _amount(written) or Fraction()
+
+
+def _amounts(written: Any) -> dict[str, Fraction]:
+    read = {str(key): _amount(each) for key, each in mapping(written).items()}
+    return {key: amount for key, amount in read.items() if amount is not None}
+
+
+def _amount(written: Any) -> Fraction | None:
+    """The amount that is written; None for what is none, or more than Kubernetes counts."""
+    try:
+        amount = Quantity.parse(str(written)).value
+    except ValueError:
+        return None
+    return amount if 0 <= amount <= MAX_INT64 else None
+
+
+def _written(amounts: Mapping[str, Fraction]) -> dict[str, str]:
+    return {
+        key: print_amount(amount, base=10 if key in ("cpu", "pods") else 2, scientific=False)
+        for key, amount in amounts.items()
+    }
 
 
 def _gpu_label(machine: Machine) -> Mapping[str, str]:

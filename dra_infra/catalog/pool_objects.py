@@ -1,7 +1,7 @@
 """Node pools that a fleet file has as objects of an autoscaler or a cloud: Karpenter, Cluster API, EKS, GKE, AKS.
 
 `data/node_pool_kinds.yaml` says where in them names, machines and limits are. A pool with nodes in the file grows by nodes like
-the first of them; one without by the machine of that name in the catalogue.
+the first of them; one without by the machine of that name in the catalogue, with what an EC2NodeClass leaves of it for pods.
 """
 
 from __future__ import annotations
@@ -13,8 +13,15 @@ from functools import cache
 from typing import Any, Final
 
 from dra_infra.catalog.driver_settings import whole_number
+from dra_infra.catalog.fleet_files import NODE_CLASS
 from dra_infra.catalog.fleet_terms import MAX_NODES, read_terms
-from dra_infra.catalog.machines import INSTANCE_TYPE, labels_of_karpenter, node_kinds, node_names
+from dra_infra.catalog.machines import (
+    INSTANCE_TYPE,
+    amounts_of_karpenter,
+    labels_of_karpenter,
+    node_kinds,
+    node_names,
+)
 from dra_infra.catalog.node_pools import MAX_POOLS, DescribedFleet, PoolOfGroup
 from dra_infra.catalog.records import Fact
 from dra_infra.catalog.vocabulary import read_data
@@ -31,6 +38,7 @@ from dra_infra.kubernetes.scheduler.fleet import (
     renamed_slice,
     whole_of,
 )
+from dra_infra.output.wording import join_words
 
 _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _SHOWN: Final = 4
@@ -38,6 +46,8 @@ _SHOWN: Final = 4
 
 WITHOUT_LIMIT: Final = 100
 """Nodes that a pool without limits may have here."""
+_GPUS: Final = "nvidia.com/gpu"
+_NODE_CLASS: Final = ("karpenter.k8s.aws", NODE_CLASS)
 _EFFECTS: Final = {
     "NO_SCHEDULE": "NoSchedule",
     "NO_EXECUTE": "NoExecute",
@@ -61,6 +71,7 @@ class PoolKind(Fact):
     taints: tuple[str, ...]
     groups: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
+    node_class: tuple[str, ...] = ()
 
 
 @cache
@@ -81,11 +92,12 @@ class _Pool:
     taints: tuple[NodeTaint, ...]
     match: Mapping[str, str]
     said: str
+    node_class: str
 
 
 def is_pool(manifest: Mapping[str, Any]) -> bool:
-    """True for an object that describes node pools."""
-    return _key_of(manifest) in pool_kinds()
+    """True for an object that describes node pools, or what the nodes of some are."""
+    return _key_of(manifest) in pool_kinds() or _key_of(manifest) == _NODE_CLASS
 
 
 def add_pools(
@@ -102,7 +114,12 @@ def add_pools(
     named: list[PoolOfGroup] = []
     notes: list[str] = []
     room = MAX_NODES - len(fleet.nodes)
-    for pool in [each for manifest in manifests for each in _read(manifest)][:MAX_POOLS]:
+    manifests = list(manifests)
+    classes = {
+        str(value_at(each, "metadata", "name")): each for each in manifests if _key_of(each) == _NODE_CLASS
+    }
+    read = [each for manifest in manifests for each in _read(manifest)][:MAX_POOLS]
+    for pool in read:
         own = [node for node in fleet.nodes if pool.match and pool.match.items() <= node.labels.items()]
         machine = next((each for each in pool.machines if each in node_names()), "")
         if not is_dns_subdomain(pool.name) or len(pool.name) > 50:
@@ -115,21 +132,30 @@ def add_pools(
             continue
         if pool.said and not own:
             notes.append(f"node pool {pool.name} {pool.said}")
-        group = None if own else read_terms(machine)[0]
-        amounts = own[0].allocatable if own else group.kind.invented.node if group else {}
-        gpus = _count_gpus(fleet, own[0]) if own else group.devices if group else 0
-        most = min(max(_limit(pool, {**amounts, "nodes": "1", "nvidia.com/gpu": str(gpus)}), len(own)), room)
+        left: Mapping[str, str] = {}
+        if own:
+            amounts = {**own[0].allocatable, _GPUS: str(_count_gpus(fleet, own[0]))}
+        else:
+            amounts, left = _amounts_of(machine, classes.get(pool.node_class))
+        most = min(max(_limit(pool.most, pool.limits, amounts), len(own)), room)
         room -= most - len(own)
         if most == WITHOUT_LIMIT and pool.most < 0:
             notes.append(f"node pool {pool.name} has no limit: it is taken to have at most {most} nodes")
         if own:
             pools.append(_grow_like(fleet, own, pool, most))
-        elif group is not None and most:
+        elif most:
             labels = {INSTANCE_TYPE: machine, **pool.labels, **pool.match}
             group = replace(
-                group, name=pool.name, count=most, labels=tuple(labels.items()), taints=pool.taints
+                read_terms(machine)[0],
+                name=pool.name,
+                count=most,
+                labels=tuple(labels.items()),
+                taints=pool.taints,
+                allocatable=tuple(left.items()),
             )
             named.append(PoolOfGroup(group, machine, 0 if fleet.nodes else min(pool.least, most), None, ""))
+    without_nodes = {each.name for each in named}
+    notes += _name_missing([each for each in read if each.name in without_nodes], classes)
     built = build(DescribedFleet(fleet.name, (), named)) if named else Fleet(name="")
     return replace(
         fleet.with_classes(built.classes),
@@ -144,8 +170,19 @@ def _key_of(manifest: Mapping[str, Any]) -> tuple[str, str]:
     return str(manifest.get("apiVersion", "")).partition("/")[0], str(manifest.get("kind", ""))
 
 
+def _name_missing(pools: Sequence[_Pool], classes: Mapping[str, Any]) -> Iterator[str]:
+    """A note for each node class that is not among the objects."""
+    for name in dict.fromkeys(each.node_class for each in pools):
+        if name and name not in classes:
+            users = join_words(each.name for each in pools if each.node_class == name)
+            what = "what it sets of kubelet and disks is not known"
+            yield f"{NODE_CLASS} {name[:80]} of node pool {users} is not there: {what}"
+
+
 def _read(manifest: Mapping[str, Any]) -> Iterator[_Pool]:
-    kind = pool_kinds()[_key_of(manifest)]
+    kind = pool_kinds().get(_key_of(manifest))
+    if kind is None:
+        return
     entries = (
         [each for key in kind.groups for each in mappings(manifest.get(key))] if kind.groups else [manifest]
     )
@@ -159,10 +196,13 @@ def _read(manifest: Mapping[str, Any]) -> Iterator[_Pool]:
         if most < 0 and not kind.limits:
             continue
         machines = _machines(value_at(entry, *kind.machines)) if kind.machines else []
+        limits = mapping(value_at(entry, *kind.limits)) if kind.limits else {}
+        reference = mapping(value_at(entry, *kind.node_class)) if kind.node_class else {}
+        is_read = (reference.get("group"), reference.get("kind")) == _NODE_CLASS
         said = ""
         if kind.requirements:
             requirements = mappings(value_at(entry, *kind.requirements))
-            machine, said = _choose_machine(requirements)
+            machine, said = _choose_machine(requirements, limits)
             if machine:
                 machines, labels = [machine], {**_labels_of_nodes(machine, requirements), **labels}
         yield _Pool(
@@ -170,19 +210,21 @@ def _read(manifest: Mapping[str, Any]) -> Iterator[_Pool]:
             machines=tuple(machines),
             least=max(_first(entry, kind.least, zones), 0),
             most=most,
-            limits=mapping(value_at(entry, *kind.limits)) if kind.limits else {},
+            limits=limits,
             labels=labels,
             taints=tuple(_taints(value_at(entry, *kind.taints))),
             match={kind.label: name} if kind.label else labels,
             said=said,
+            node_class=str(reference.get("name", "")) if is_read else "",
         )
 
 
-def _choose_machine(requirements: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+def _choose_machine(requirements: Sequence[Mapping[str, Any]], limits: Mapping[str, Any]) -> tuple[str, str]:
     """The machine that a NodePool is taken to grow by, and what has to be said of the choice.
 
     Karpenter takes the cheapest that has room for the pods that wait. Here it is the one with the most GPUs, and of these the
-    one with the most CPUs. Requirements for other things, such as zones, are not looked at.
+    one with the most CPUs, of those that limits leave room for (filterByRemainingResources of kubernetes-sigs/karpenter).
+    Requirements for other things, such as zones, are not looked at.
 
     Returns:
         The name, or nothing where no machine that is known is meant, or some with different GPUs are.
@@ -204,6 +246,7 @@ def _choose_machine(requirements: Sequence[Mapping[str, Any]]) -> tuple[str, str
     ]
     if not allowed:
         return "", "its requirements allow no machine that is known here, and it has no node"
+    allowed = [each for each in allowed if _limit(-1, limits, _amounts_of(each)[0])] or allowed
     if len(allowed) == 1:
         return allowed[0], ""
     gpus = sorted({node_kinds()[node_names()[name]].gpu for name in allowed})
@@ -272,12 +315,24 @@ def _taints(value: Any) -> Iterator[NodeTaint]:
             yield NodeTaint(key=str(each.get("key", "")), value=value_, effect=_EFFECTS.get(effect, effect))
 
 
-def _limit(pool: _Pool, amounts: Mapping[str, str]) -> int:
-    """How many nodes the pool may have, by their number and by what all of them may have together."""
-    most = [pool.most] if pool.most >= 0 else []
-    for name, limit in pool.limits.items():
+def _amounts_of(
+    machine: str, node_class: Mapping[str, Any] | None = None
+) -> tuple[dict[str, str], dict[str, str]]:
+    """What a node has of what limits count, which is not only what is for pods, and what a node class leaves for these."""
+    kind = node_kinds()[node_names()[machine]]
+    if machine not in labels_of_karpenter():
+        return {**kind.invented.node, _GPUS: str(kind.count)}, {}
+    whole, left = amounts_of_karpenter(machine, node_class or {})
+    return {**whole, _GPUS: str(kind.count)}, {} if node_class is None else left
+
+
+def _limit(nodes: int, limits: Mapping[str, Any], amounts: Mapping[str, str]) -> int:
+    """How many nodes a pool may have, by their number where that is not negative, and by what all may have together."""
+    most = [nodes] if nodes >= 0 else []
+    for name, limit in limits.items():
         try:
-            of_all, of_one = Quantity.parse(str(limit)), Quantity.parse(amounts.get(name, "0"))
+            of_all = Quantity.parse(str(limit))
+            of_one = Quantity.parse("1" if name == "nodes" else amounts.get(name, "0"))
         except ValueError:
             continue
         if of_one.value > 0:

@@ -8,6 +8,7 @@ import yaml
 
 from dra_infra.catalog import load_fleet, load_snapshot
 from dra_infra.catalog.pool_objects import WITHOUT_LIMIT
+from dra_infra.errors import FleetError
 from dra_infra.kubernetes.scheduler.fleet import NodeTaint
 
 KARPENTER = {
@@ -249,6 +250,7 @@ def needs(key, operator, *values):
         ),
         ([needs("node.kubernetes.io/instance-type", "In", "g6.xlarge", "g6.12xlarge")], "g6.12xlarge"),
         ([needs("family", "In", "g4dn"), needs("memory", "Lte", "16384")], "g4dn.xlarge"),
+        ([needs("family", "In", "g5"), needs("local-nvme", "Lt", "600")], "g5.2xlarge"),
     ],
 )
 def test_a_pool_of_karpenter_grows_by_the_machine_with_most_gpus_that_its_requirements_allow(
@@ -261,6 +263,127 @@ def test_a_pool_of_karpenter_grows_by_the_machine_with_most_gpus_that_its_requir
     assert labels["node.kubernetes.io/instance-type"] == machine
     assert labels[f"{AWS}family"] == machine.partition(".")[0]
     assert labels[f"{AWS}gpu-manufacturer"] == "nvidia"
+
+
+@pytest.mark.parametrize(
+    ("limits", "machine", "most"),
+    [
+        ({"nvidia.com/gpu": 5}, "g6.24xlarge", 1),
+        ({"cpu": 20}, "g6.4xlarge", 1),
+        ({"nvidia.com/gpu": 16}, "g6.48xlarge", 2),
+        ({"cpu": "383"}, "g6.48xlarge", 1),
+        ({"cpu": "384"}, "g6.48xlarge", 2),
+        ({"cpu": 1}, "g6.48xlarge", 0),
+    ],
+)
+def test_a_machine_counts_whole_in_limits_and_a_larger_one_is_passed_over(load, limits, machine, most):
+    requirements = [needs("family", "In", "g6")]
+    fleet = load(changed(KARPENTER, template={"spec": {"requirements": requirements}}, limits=limits))
+    assert [(pool.machine, pool.most) for pool in fleet.pools] == [(machine, most)][: bool(most)]
+
+
+def node_class(**spec):
+    return {
+        "apiVersion": "karpenter.k8s.aws/v1",
+        "kind": "EC2NodeClass",
+        "metadata": {"name": "gpu-nodes"},
+        "spec": {"amiSelectorTerms": [{"alias": "al2023@latest"}], **spec},
+    }
+
+
+def of_class(*requirements, kind="EC2NodeClass", group="karpenter.k8s.aws", **spec):
+    """A pool of p5.48xlarge, or of what the requirements say, whose nodes are of a class."""
+    template = {
+        "requirements": list(requirements) or [needs("size", "In", "48xlarge"), needs("family", "In", "p5")],
+        "nodeClassRef": {"group": group, "kind": kind, "name": "gpu-nodes"},
+    }
+    return changed(KARPENTER, template={"spec": template}, limits={"nodes": 2}, **spec)
+
+
+PLAIN = {"cpu": "191450m", "memory": "1938410Mi", "ephemeral-storage": "17Gi", "pods": "100"}
+LOGS = {"deviceName": "/dev/xvdb", "ebs": {"volumeSize": "100Gi"}}
+ROOT = {"deviceName": "/dev/xvda", "ebs": {"volumeSize": "500Gi"}}
+BOTTLEROCKET = {"amiSelectorTerms": [{"alias": "bottlerocket@latest"}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "differs"),
+    [
+        ({}, {}),
+        ({"kubelet": {"maxPods": 20}}, {"pods": "20"}),
+        ({"kubelet": {"podsPerCore": 2, "maxPods": 500}}, {"pods": "384"}),
+        ({"kubelet": {"podsPerCore": 2}}, {}),
+        ({"kubelet": {"maxPods": "max_pods * 2", "kubeReserved": {"cpu": "vcpus * 10"}}}, {}),
+        # Of the images of Bottlerocket podsPerCore is nothing, and memory is reserved for the pods that there may be.
+        (
+            {**BOTTLEROCKET, "kubelet": {"podsPerCore": 1, "maxPods": 200}},
+            {"pods": "200", "memory": "1937310Mi"},
+        ),
+        (
+            {"kubelet": {"systemReserved": {"cpu": "450m", "memory": "10Mi", "ephemeral-storage": "1Gi"}}},
+            {"cpu": "191", "memory": "1938400Mi", "ephemeral-storage": "16Gi"},
+        ),
+        (
+            {"kubelet": {"kubeReserved": {"cpu": 2, "memory": "1865Mi", "ephemeral-storage": "3Gi"}}},
+            {"cpu": "190", "memory": "1937900Mi", "ephemeral-storage": "15Gi"},
+        ),
+        (
+            {"kubelet": {"evictionHard": {"memory.available": "1100Mi", "nodefs.available": "5%"}}},
+            {"memory": "1937410Mi", "ephemeral-storage": "18Gi"},
+        ),
+        ({"kubelet": {"evictionHard": {"memory.available": "100%"}}}, {"memory": "1938510Mi"}),
+        ({"kubelet": {"evictionSoft": {"memory.available": "9Gi"}}}, {}),
+        ({"kubelet": {"systemReserved": {"cpu": "500"}}}, {"cpu": "0"}),
+        # 30,400 GB, less 1Gi and a tenth.
+        ({"instanceStorePolicy": "RAID0"}, {"ephemeral-storage": "26717701424Ki"}),
+        ({"blockDeviceMappings": [LOGS, ROOT]}, {"ephemeral-storage": "449Gi"}),
+        ({"blockDeviceMappings": [LOGS]}, {}),
+        ({**BOTTLEROCKET, "blockDeviceMappings": [LOGS, ROOT]}, {"ephemeral-storage": "89Gi"}),
+        (
+            {"amiFamily": "Custom", "blockDeviceMappings": [ROOT, {**LOGS, "deviceName": "/dev/sdh"}]},
+            {"ephemeral-storage": "89Gi"},
+        ),
+        ({"blockDeviceMappings": [ROOT, {**LOGS, "rootVolume": True}]}, {"ephemeral-storage": "89Gi"}),
+    ],
+)
+@pytest.mark.parametrize("read", ["file", "snapshot"])
+def test_nodes_of_karpenter_have_for_pods_what_their_ec2nodeclass_leaves(load, read, spec, differs):
+    objects = [node_class(**spec), of_class()]
+    fleet = load(*objects) if read == "file" else load_snapshot([yaml.safe_dump_all(objects)]).fleet
+    (pool,) = fleet.pools
+    assert pool.spare[0].nodes[0].allocatable == {**PLAIN, **differs}
+    assert not [note for note in fleet.notes if "EC2NodeClass" in note]
+
+
+def test_an_ec2nodeclass_that_is_not_there_is_told_once(load):
+    fleet = load(of_class(), of_class(metadata={"name": "x"}) | {"metadata": {"name": "more"}})
+    assert [note for note in fleet.notes if "EC2NodeClass" in note] == [
+        "EC2NodeClass gpu-nodes of node pool gpu and more is not there: what it sets of kubelet and disks is not known"
+    ]
+    assert fleet.pools[0].spare[0].nodes[0].allocatable["pods"] == "100"
+
+
+@pytest.mark.parametrize(
+    ("pool", "nodes"),
+    [
+        (of_class(kind="NodeClass", group="eks.amazonaws.com"), []),
+        (of_class(group="karpenter.azure.com"), []),
+        (of_class(needs("node.kubernetes.io/instance-type", "In", "hgx-h100")), []),
+        (of_class(), in_cluster(1, **{"karpenter.sh/nodepool": "gpu"})),
+    ],
+    ids=["of Auto Mode", "of another cloud", "no machine of EC2", "with nodes"],
+)
+def test_an_ec2nodeclass_decides_only_on_nodes_that_karpenter_makes_of_it(load, pool, nodes):
+    plain = load(*nodes, pool).pools[0].spare[0].nodes[0].allocatable
+    fleet = load(*nodes, pool, node_class(kubelet={"maxPods": 7}))
+    assert fleet.pools[0].spare[0].nodes[0].allocatable == plain
+
+
+def test_a_file_with_an_ec2nodeclass_alone_is_no_fleet(load):
+    with pytest.raises(FleetError) as caught:
+        load(node_class())
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.message) == ("fleet-unreadable", "the file holds no Node and no node pool")
 
 
 def test_nodes_of_karpenter_have_the_requirements_that_leave_one_value(load):
@@ -342,3 +465,41 @@ def test_what_is_not_known_is_named_and_left_out(load):
 )
 def test_a_malformed_object_breaks_nothing(load, manifest):
     load(*in_cluster(1), manifest)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        None,
+        {"kubelet": 3, "blockDeviceMappings": "x", "amiSelectorTerms": [3, {"alias": []}]},
+        {
+            "kubelet": {
+                "maxPods": -4,
+                "podsPerCore": {},
+                "kubeReserved": {"cpu": "-1", "memory": "9" * 4090 + "e1000"},
+            }
+        },
+        {
+            "kubelet": {
+                "maxPods": True,
+                "systemReserved": [1],
+                "evictionHard": {"memory.available": []},
+            }
+        },
+        {
+            "blockDeviceMappings": [
+                None,
+                {"rootVolume": True},
+                {"deviceName": "/dev/xvda", "ebs": {"volumeSize": "big"}},
+            ]
+        },
+        {"instanceStorePolicy": ["RAID0"], "amiFamily": {}},
+    ],
+    ids=range(6),
+)
+def test_a_malformed_ec2nodeclass_breaks_nothing(load, spec):
+    fleet = load(of_class(), {**node_class(), "spec": spec}, {**node_class(), "metadata": {"name": []}})
+    allocatable = fleet.pools[0].spare[0].nodes[0].allocatable
+    assert {key: allocatable[key] for key in ("cpu", "ephemeral-storage", "pods")} == {
+        key: PLAIN[key] for key in ("cpu", "ephemeral-storage", "pods")
+    }
