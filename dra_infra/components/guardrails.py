@@ -28,7 +28,7 @@ class GpuGuardrails(Component):
             resource, `deviceclass.resource.kubernetes.io/h100`, are held to it too. A namespace that is not named may use all.
         extended_resources: Extended resource names by which pods ask for classes that are not made here:
             `{"example.com/a100": "a100"}`. Those of a `GpuDeviceClass` in *classes* or here are known.
-        most_devices: Devices that all requests of one claim may ask for, of alternatives the largest.
+        most_devices: Devices that all requests of one claim may ask for, of alternatives the largest; All counts as 32.
         all_devices: False refuses requests for every device of a node.
         admin_access: Namespaces in which claims may have admin access: `[]` is none. Left out, the label of the namespace decides
             alone.

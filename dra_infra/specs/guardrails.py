@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
+from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.specs.arguments import check_positive, check_total, is_list, shorten, wrong_plain_type
 from dra_infra.specs.roles import check_subjects, read_subject
 from dra_infra.specs.tenants import ADMIN_ACCESS
@@ -24,9 +25,6 @@ _BRIDGE: Final = "deviceclass.resource.kubernetes.io/"
 
 _PLUGIN: Final = "nvidia.com/"
 
-# Alternatives count as the largest of them; of a request that has neither, which the server refuses later, there is no number.
-_MOST_OF_REQUEST: Final = "(has(r.exactly) ? [r.exactly.?count.orValue(1)] : [0] + r.?firstAvailable.orValue([]).map(a, a.?count.orValue(1))).max()"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
@@ -34,7 +32,7 @@ class Rules:
 
     Args:
         classes: Names of the DeviceClasses that a namespace may use, for those namespaces that are named.
-        most_devices: Devices that all requests of one claim may ask for, of alternatives the largest.
+        most_devices: Devices that all requests of one claim may ask for, of alternatives the largest; All counts as 32.
         all_devices: Requests may ask for every device of a node.
         admin_access: Namespaces in which claims may have admin access; None leaves it to the label of the namespace.
         admin_label: Who may set or take the label that allows it, as subjects; None for everybody who may change namespaces.
@@ -67,7 +65,11 @@ def compile_guardrails(name: str, rules: Rules, metadata: Mapping[str, Any]) -> 
         "claims": claims,
         "templates": templates,
         "pods": (_rule("", "v1", "pods", "CREATE"), _of_pods(rules)),
-        "namespaces": (_rule("", "v1", "namespaces", "CREATE", "UPDATE"), _of_namespaces(rules)),
+        # Whoever may write the status of a namespace, or finalize it, writes its labels too.
+        "namespaces": (
+            _rule("", "v1", "namespaces", "CREATE", "UPDATE", more=("namespaces/*",)),
+            _of_namespaces(rules),
+        ),
     }
     made: list[dict[str, Any]] = []
     for key, (rule, validations) in policies.items():
@@ -108,18 +110,18 @@ def _of_claims(rules: Rules, spec: str) -> list[dict[str, Any]]:
                 f"'namespace ' + request.namespace + ' may use the device classes ' + {allowed}[request.namespace].join(', ')",
             )
         )
-    if rules.most_devices is not None:
-        found.append(
-            _validation(
-                f"{_requests(spec)}.map(r, {_MOST_OF_REQUEST}).sum() <= {rules.most_devices}",
-                f"'a claim may ask for at most {rules.most_devices} devices'",
-            )
-        )
     if not rules.all_devices:
         found.append(
             _validation(
                 _each_leaf(spec, "LEAF.?allocationMode.orValue('ExactCount') != 'All'"),
                 "'a request must say how many devices it asks for: allocationMode All is not allowed'",
+            )
+        )
+    if rules.most_devices is not None:
+        found.append(
+            _validation(
+                f"{_most_devices(spec)} <= {rules.most_devices}",
+                f"'a claim may ask for at most {rules.most_devices} devices; allocationMode All counts as {MAX_RESULTS}'",
             )
         )
     if rules.admin_access is not None:
@@ -208,6 +210,19 @@ def _requests(spec: str) -> str:
     return f"({spec}.devices.?requests.orValue(null) == null ? [] : {spec}.devices.requests)"
 
 
+def _most_devices(spec: str) -> str:
+    """How many devices a claim may come to have: of alternatives the largest counts, and All as in a quota."""
+
+    def of_leaf(leaf: str) -> str:
+        return f"({leaf}.?allocationMode.orValue('') == 'All' ? {MAX_RESULTS} : {leaf}.?count.orValue(1))"
+
+    # Of a request that has neither, which the server refuses later, there is no number.
+    alternatives = f"[0] + r.?firstAvailable.orValue([]).map(a, {of_leaf('a')})"
+    return (
+        f"{_requests(spec)}.map(r, (has(r.exactly) ? [{of_leaf('r.exactly')}] : {alternatives}).max()).sum()"
+    )
+
+
 def _each_leaf(spec: str, condition: str) -> str:
     """Holds for every request without alternatives and every alternative, each of which stands for LEAF in the condition."""
     exactly = condition.replace("LEAF", "r.exactly")
@@ -239,12 +254,14 @@ def _claims_rule(resource: str) -> dict[str, Any]:
     return _rule("resource.k8s.io", "v1", resource, "CREATE")
 
 
-def _rule(group: str, version: str, resource: str, *operations: str) -> dict[str, Any]:
+def _rule(
+    group: str, version: str, resource: str, *operations: str, more: Sequence[str] = ()
+) -> dict[str, Any]:
     return {
         "apiGroups": [group],
         "apiVersions": [version],
         "operations": list(operations),
-        "resources": [resource],
+        "resources": [resource, *more],
     }
 
 

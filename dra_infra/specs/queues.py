@@ -146,8 +146,16 @@ def _check_resources(resources: object, quota: object) -> Iterator[Problem]:
             message=f"{classes + len(resources)} resources, and a group of a ClusterQueue has at most {_MOST_RESOURCES}",
             hint="leave out those that never run short",
         )
+    counted = (
+        {resource_name(each): each for each in class_names(quota) if isinstance(each, str)}
+        if isinstance(quota, Mapping)
+        else {}
+    )
     for name, amount in resources.items():
         path = f"resources[{shorten(name)}]"
+        if name in counted:
+            message = f"{shorten(name)} is how Kueue counts the class {counted[name]}, which quota has"
+            yield Problem(path=path, code="value-set-twice", message=message, hint="leave it out here")
         if not isinstance(name, str) or not names.is_label_key(name):
             yield wrong_type("resources", name, "the name of a resource", hint)
         found = None if is_output(amount) else read_amount(amount)

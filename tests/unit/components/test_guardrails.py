@@ -157,17 +157,26 @@ def pods_may_ask(resource: str, namespace: str, **arguments: Any) -> bool:
     return is_let_in("gpus-pods", pod, **arguments)
 
 
+def devices_of(count: int | str | None) -> int:
+    return 32 if count == "All" else int(count or 1)
+
+
+COUNTS = st.one_of(st.integers(1, 5), st.just("All"))
+
+
 @given(
     st.lists(
-        st.one_of(st.none(), st.integers(1, 5), st.lists(st.integers(1, 5), min_size=1, max_size=3)),
+        st.one_of(st.none(), COUNTS, st.lists(COUNTS, min_size=1, max_size=3)),
         max_size=4,
     ),
-    st.integers(1, 12),
+    st.one_of(st.integers(1, 12), st.just(32)),
 )
 def test_the_devices_of_a_claim_are_those_of_all_its_requests(requests: list[Any], most: int):
-    """Of a number a request has so many, of None one that is not written, and of a list such alternatives."""
+    """Of a number a request has so many, of None one that is not written, of All those of a node, of a list such alternatives."""
 
-    def leaf(count: int | None) -> dict[str, Any]:
+    def leaf(count: int | str | None) -> dict[str, Any]:
+        if count == "All":
+            return {"deviceClassName": "h100", "allocationMode": "All"}
         return {"deviceClassName": "h100"} | ({} if count is None else {"count": count})
 
     made = [
@@ -185,7 +194,9 @@ def test_the_devices_of_a_claim_are_those_of_all_its_requests(requests: list[Any
         "metadata": {"name": "c", "namespace": "vision"},
         "spec": {"devices": {"requests": made} if made else {}},
     }
-    devices = sum(max(each) if isinstance(each, list) else each or 1 for each in requests)
+    devices = sum(
+        max(map(devices_of, each)) if isinstance(each, list) else devices_of(each) for each in requests
+    )
     assert is_let_in("gpus-claims", claim, most_devices=most) == (devices <= most)
 
 

@@ -85,6 +85,13 @@ def test_a_class_that_kueue_cannot_map_is_refused():
     assert [each.code for each in program.problems if each.severity == "error"] == ["invalid-name"]
 
 
+def test_an_amount_that_the_quota_of_a_class_has_already_is_refused():
+    body = partial(a_queue, resources={GPUS: 5})
+    program = synth_function(body, config={"dra-infra:kubernetes": "1.37"})
+    (problem,) = [each for each in program.problems if each.severity == "error"]
+    assert (problem.code, problem.path) == ("value-set-twice", f"KueueQueue(\"gpus\").resources['{GPUS}']")
+
+
 @pytest.mark.parametrize("amount", ["hush, no amount", "-1", -1, True])
 @pytest.mark.parametrize("is_secret", [False, True])
 def test_an_amount_that_is_no_quantity_is_refused_and_a_secret_one_not_shown(amount: Any, is_secret: bool):
