@@ -98,6 +98,17 @@ class GpuClusterNeeds(Fact):
     kernel_driver: str
 
 
+class ExporterNeeds(Fact):
+    """What DCGM's exporter needs to name pods and claims; see the comments of `platform_matrix.yaml`."""
+
+    operator: str
+    exporter: str
+    exporter_comes_with: str
+    image: str
+    variable: str
+    values: Mapping[str, Any]
+
+
 class OperatorSupport(Fact):
     """The newest Kubernetes that a line of the operator supports."""
 
@@ -109,6 +120,7 @@ class Matrix(Entry):
 
     driver: DriverInstallation
     gpu_cluster: GpuClusterNeeds
+    dcgm: ExporterNeeds
     operators: Mapping[str, OperatorSupport]
 
 

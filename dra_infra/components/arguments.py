@@ -106,6 +106,7 @@ class GpuOperatorArgs(InstallationArgs, total=False):
     gpu_feature_discovery: bool
     node_feature_discovery: bool
     dcgm_exporter: bool
+    dcgm_claims: bool
     service_monitor: bool
     gpu_cluster: bool
     gates: Mapping[str, bool]

@@ -67,7 +67,7 @@ class GpuPlatform(ChartComponent):
 
     Example:
         ```python
-        platform = dra.GpuPlatform("gpus", platform="aks", operator="26.3.3", driver={"compute_domains": False})
+        platform = dra.GpuPlatform("gpus", platform="aks", operator="26.7.0", driver={"compute_domains": False})
         notebook = dra.GpuClaim("notebook", device_class=platform.device_classes["gpu.nvidia.com"])
         ```
     """

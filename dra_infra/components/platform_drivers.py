@@ -105,6 +105,7 @@ class GpuOperator(ChartInstallation):
         gpu_feature_discovery: Labels of GPUs, `nvidia.com/gpu.clique` among them.
         node_feature_discovery: Labels of nodes; False where NFD runs already.
         dcgm_exporter: Metrics of GPUs.
+        dcgm_claims: Pods and claims of DRA in these metrics; follows from a device plugin that is off.
         service_monitor: A ServiceMonitor for them; needs the CRDs of the Prometheus operator.
         gpu_cluster: A GPUCluster, which brings the DRA driver, instead of a ClusterPolicy; from 26.7 on.
         gates: Feature gates of the DRA driver of a GPUCluster.

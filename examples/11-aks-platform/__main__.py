@@ -10,7 +10,7 @@ EVICTION = "nvidia.com/dra-kubelet-plugin"
 platform = dra.GpuPlatform(
     "gpus",
     platform="aks",
-    operator={"version": "26.3.3", "device_plugin": False, "eviction_label": EVICTION},
+    operator={"version": "26.7.0", "device_plugin": False, "eviction_label": EVICTION},
     driver={"version": "0.4.1", "compute_domains": False},
     gpu_pools={"a100": {EVICTION: "true"}},
 )

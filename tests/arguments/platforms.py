@@ -37,6 +37,7 @@ _OPERATOR = {
     "device_plugin": st.booleans(),
     "driver": st.booleans(),
     "gpu_cluster": st.booleans(),
+    "dcgm_claims": st.booleans(),
     "mig_strategy": st.sampled_from(("none", "single", "mixed")),
 }
 _EXAMPLE = {

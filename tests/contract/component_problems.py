@@ -260,6 +260,7 @@ PROBLEMS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "GpuOperator": [
         ("chart-template-fails", 'dra.GpuOperator("o", version="26.7.0", gpu_cluster=True)'),
         ("chart-value-unused", 'dra.GpuOperator("o", version="26.7.0", gates={"MPSSupport": True})'),
+        ("version-matrix", 'dra.GpuOperator("o", version="26.3.3", dcgm_claims=True)'),
     ],
     "DraDriver": [
         ("gpu-resources-consent", 'dra.DraDriver("d", version="0.4.1")'),

@@ -15,13 +15,14 @@ from dra_infra.catalog.driver_gates import check_gates, driver_needs, gate_state
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.platforms import matrix
 from dra_infra.errors import Problem
-from dra_infra.specs.arguments import is_output, shorten
+from dra_infra.specs.arguments import is_list, is_output, shorten
 from dra_infra.specs.claims import first_minor_with
 from dra_infra.specs.platform.releases import ChosenRelease, choose_release, is_older, numbers
-from dra_infra.specs.platform.values import Values
+from dra_infra.specs.platform.values import Values, over
 from dra_infra.target import ClusterTarget
 
 _RANGE: Final = re.compile(r">=(\d+\.\d+)\.\d+(-0)?|(\d+\.\d+)\.x")
+_RELEASE: Final = re.compile(r"\d+\.\d+\.\d+")
 _DNS_NAMES: Final = "IMEXDaemonsWithDNSNames"
 
 
@@ -60,6 +61,62 @@ def check_gpu_cluster(release: ChosenRelease, target: ClusterTarget) -> Iterator
             path="gpu_cluster",
         )
     yield from _check_patch(needs.kubernetes, target, "GPUCluster")
+
+
+def name_claims(values: Values, asked: object, target: ClusterTarget) -> tuple[Values, list[Problem]]:
+    """The values of an operator with what DCGM's exporter needs to name pods and claims, or `version-matrix` at `version`.
+
+    Lists of the user are kept beside it. Nothing is added where the user's own environment tells the exporter of DRA, or
+    where such a list is only known later.
+
+    Args:
+        values: Of the operator.
+        asked: Whether they are to be named; else they are where no device plugin runs.
+        target: The cluster.
+    """
+    needs = matrix().dcgm
+    wanted = asked if isinstance(asked, bool) else values.get("devicePlugin.enabled") is False
+    if not wanted or False in (values.get("dcgmExporter.enabled"), values.get("clusterPolicy.deployCR")):
+        # A GPUCluster tells its exporter by itself.
+        return values, []
+    paths = ("dcgmExporter.env", "extraObjects")
+    env, objects = (values.get(path) if values.is_written(path) else () for path in paths)
+    if not is_list(env) or not is_list(objects):
+        return values, []
+    if any(isinstance(each, Mapping) and each.get("name") == needs.variable for each in env):
+        return values, []
+    if why_not := _why_not_named(values, target):
+        return values, [replace(why_not, severity="error" if asked is True else "warning")]
+    added = needs.values
+    lists = {
+        "dcgmExporter": {"env": [*added["dcgmExporter"]["env"], *env]},
+        "extraObjects": [*added["extraObjects"], *objects],
+    }
+    return replace(values, tree=over(over(added, values.tree), lists)), []
+
+
+def _why_not_named(values: Values, target: ClusterTarget) -> Problem | None:
+    needs, release = matrix().dcgm, values.release
+    newer, known = f'write version="{release.chart.newest}"', "dcgm_claims=False says that they need not"
+    if is_older(release.version, needs.operator):
+        return _mismatch(
+            f"DCGM's metrics name no pods and claims of DRA: no values of {_said(release)} are known that let its exporter read slices",
+            f"{newer}; {known}",
+        )
+    image = values.get("dcgmExporter.version")
+    is_told = isinstance(image, str) and bool(_RELEASE.match(image))
+    is_old = (
+        is_older(str(image), needs.exporter)
+        if is_told
+        else is_older(release.version, needs.exporter_comes_with)
+    )
+    if not is_old or "v1beta1" in target.serves:
+        return None
+    return _mismatch(
+        "DCGM's metrics name no pods and claims of DRA: "
+        f"the exporter of {_said(release)} reads resource.k8s.io/v1beta1 alone, which the target does not serve",
+        f'{newer}, or values={{"dcgmExporter": {{"version": "{needs.image}"}}}}; {known}',
+    )
 
 
 def check_kernel_driver(

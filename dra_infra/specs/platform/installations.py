@@ -22,6 +22,7 @@ from dra_infra.specs.platform.namespaces import ReleaseNamespace, choose_namespa
 from dra_infra.specs.platform.releases import ChosenRelease, check_chart_name, choose_release, newest_of_line
 from dra_infra.specs.platform.values import (
     DRIVER_EXTRA,
+    OPERATOR_EXTRA,
     PLAIN,
     SHARED,
     Settings,
@@ -41,6 +42,7 @@ _SHAPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "skip_await": ((bool,), "True or False"),
     "atomic": ((bool,), "True or False"),
     "kernel_driver": ((str,), 'a version, such as "580.95.05"'),
+    "dcgm_claims": ((bool,), "True or False"),
 }
 
 
@@ -159,7 +161,8 @@ def compile_operator(
 ) -> Installation:
     """The GPU Operator.
 
-    With `gpu_cluster=True` the ClusterPolicy is turned off: the two exclude each other.
+    With `gpu_cluster=True` the ClusterPolicy is turned off: the two exclude each other. Beside a ClusterPolicy DCGM's
+    exporter is given what `name_claims` says.
 
     Raises:
         InvalidSpecError: As `compile_driver`.
@@ -184,10 +187,11 @@ def compile_operator(
         chart_rules(GPU_OPERATOR).arguments,
         arguments,
         target=target,
-        extra=(),
+        extra=OPERATOR_EXTRA,
         otherwise=base,
         problems=problems,
         rules=rules,
+        complete=lambda values: driver_rules.name_claims(values, arguments.get("dcgm_claims"), target),
         classes=lambda values: (
             _classes(
                 DRIVER,
@@ -257,6 +261,7 @@ def _compile(
     rules: Callable[[Values], Iterable[Problem]],
     classes: Callable[[Values], tuple[tuple[str, ShippedClass], ...]],
     follows: Mapping[str, Any] | None = None,
+    complete: Callable[[Values], tuple[Values, list[Problem]]] = lambda values: (values, []),
 ) -> Installation:
     facts = chart_rules(release.product)
     sound, found = check_shapes(arguments, [*settings, *SHARED, *extra])
@@ -264,8 +269,9 @@ def _compile(
     values, wrong = join_values(
         release, settings, sound, otherwise=otherwise, follows=follows or {}, defaults=facts.defaults
     )
+    values, told = complete(values)
     namespace, refused = choose_namespace(sound, values, otherwise=driver_rules.namespace_of(values))
-    found += [*wrong, *refused, *check_value_rules(values, facts), *rules(values)]
+    found += [*wrong, *told, *refused, *check_value_rules(values, facts), *rules(values)]
     if not problems:
         found += check_kubernetes(release, target)
     errors = [problem for problem in found if problem.severity == "error"]

@@ -37,6 +37,7 @@ SHARED: Final = (
 PLAIN: Final = frozenset(
     {"version", "upgrade_from", "chart", "create_namespace", "crds", "keep_crds", "values", "gates"}
     | {"gpus", "compute_domains", "device_plugin", "driver", "gpu_cluster", "controller_node_selector"}
+    | {"dcgm_claims"}
 )
 """Arguments that decide what is made or checked: no Pulumi Outputs, though their leaves may be."""
 
@@ -69,6 +70,9 @@ _SHAPED: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 DRIVER_EXTRA: Final = ("upgrade_from", "kernel_driver")
 """Arguments of the DRA driver that are no values either."""
+
+OPERATOR_EXTRA: Final = ("dcgm_claims",)
+"""The same of the operator."""
 
 Settings = Mapping[str, tuple[str, ...]]
 """Arguments, each with the paths of the values that it writes."""

@@ -209,7 +209,7 @@ RUNS: Final = (
         fleet="a100-80gb",
         pods={"assistant": 1},
         look=_one_for_all,
-        charts=(("gpu-operator", "26.3.3"), ("dra-driver-nvidia-gpu", "0.4.1")),
+        charts=(("gpu-operator", "26.7.0"), ("dra-driver-nvidia-gpu", "0.4.1")),
     ),
     NodeRecipe(example="09-mig-notebook", fleet="a100-80gb mig=1g.10gb*7", pods={"jupyter": 3}, look=_slices),
     NodeRecipe(

@@ -97,6 +97,13 @@ spec:
 """
 
 
+EXTRA_OBJECTS = """{{- range .Values.extraObjects }}
+---
+{{ tpl (toYaml .) $ }}
+{{- end }}
+"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChartFolder:
     """A chart on this machine.
@@ -191,7 +198,7 @@ def _write(path: Path, name: str, version: str, testdata: Path) -> None:
 def _templates(name: str, version: str) -> dict[str, str]:
     templates = {"values.yaml": VALUES}
     if name == "gpu-operator":
-        return templates | {"custom-resources.yaml": CUSTOM_RESOURCES}
+        return templates | {"custom-resources.yaml": CUSTOM_RESOURCES, "extra-objects.yaml": EXTRA_OBJECTS}
     classes = {f"class-{index}.yaml": text for index, text in enumerate(_classes(name, version))}
     if name not in DRIVER_CHARTS:
         return templates | classes

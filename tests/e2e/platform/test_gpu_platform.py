@@ -116,6 +116,10 @@ def test_operator_and_driver_arrive_with_what_follows_from_each_other(
     assert theirs["devicePlugin"]["enabled"] is False
     assert theirs["operator"]["upgradeCRD"] is False
     assert {"name": "NODE_LABEL_FOR_GPU_POD_EVICTION", "value": LABEL} in theirs["driver"]["manager"]["env"]
+    assert {"name": "KUBERNETES_ENABLE_DRA", "value": "true"} in theirs["dcgmExporter"]["env"]
+    binding = "rbac.authorization.k8s.io/v1/ClusterRoleBinding", "gpus-operator-dcgm-exporter-slices"
+    (account,) = cluster.get(*binding)["subjects"]
+    assert (account["namespace"], account["name"]) == ("gpu-operator", "nvidia-dcgm-exporter")
     assert ours["gpuResourcesEnabledOverride"] is True
     assert ours["nvidiaDriverRoot"] == theirs["hostPaths"]["driverInstallDir"] == "/run/nvidia/driver"
     assert ours["kubeletPlugin"]["nodeSelector"] == {LABEL: "true"}

@@ -158,7 +158,7 @@ RECIPES = (
         updated="gpus-driver",
         replacing=('GpuClaimTemplate("shared", ', 'GpuClaimTemplate("shared", count=2, '),
         operations={"shared": REPLACED, "assistant": ROLLED},
-        charts=(("gpu-operator", "26.3.3"), ("dra-driver-nvidia-gpu", "0.4.1")),
+        charts=(("gpu-operator", "26.7.0"), ("dra-driver-nvidia-gpu", "0.4.1")),
     ),
     Recipe(
         example="12-time-slicing",

@@ -273,6 +273,7 @@ def test_classes_are_those_of_the_parts_that_are_on():
         ({"values": {"cdi": {"default": True}}}, {"values.cdi.default": "unknown-chart-value"}),
         ({"version": "26.3.3", "values": {"cdi": {"default": True}}}, {}),
         ({"device_plugin": "off"}, {"device_plugin": "wrong-type"}),
+        ({"dcgm_claims": "on"}, {"dcgm_claims": "wrong-type"}),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_an_operator(arguments: dict[str, Any], expected: dict[str, str]):
@@ -291,6 +292,93 @@ def test_crds_that_are_given_are_upgraded_by_nobody_else():
     assert made.values.tree["operator"] == {"upgradeCRD": False}
 
 
+# Metrics of DCGM
+
+
+def exporter_of(arguments: dict[str, Any], target: ClusterTarget = TARGET) -> dict[str, Any] | None:
+    """What an operator tells DCGM's exporter, None where that is nothing."""
+    tree = compile_operator(arguments, target=target).values.tree
+    return tree.get("dcgmExporter")
+
+
+TELLS_OF_DRA = {"enablePodUID": True, "env": [{"name": "KUBERNETES_ENABLE_DRA", "value": "true"}]}
+
+
+def test_without_a_device_plugin_metrics_name_pods_and_claims():
+    assert exporter_of({"device_plugin": False}) == TELLS_OF_DRA
+    assert exporter_of({"values": {"devicePlugin": {"enabled": False}}}) == TELLS_OF_DRA
+    assert exporter_of({}) is None
+    assert exporter_of({"device_plugin": False, "dcgm_claims": False}) is None
+    assert exporter_of({"device_plugin": False, "dcgm_exporter": False}) == {"enabled": False}
+    # While nodes leave the plugin in groups, a cluster has both.
+    assert exporter_of({"dcgm_claims": True}) == TELLS_OF_DRA
+
+
+def test_a_platform_whose_driver_gives_out_gpus_names_them_in_metrics():
+    made = compile_platform("kubeadm", {"operator": {}, "driver": {}}, target=TARGET)
+    assert made.parts["operator"].values.tree["dcgmExporter"] == TELLS_OF_DRA
+    only_domains = compile_platform("kubeadm", {"operator": {}, "driver": {"gpus": False}}, target=TARGET)
+    assert "dcgmExporter" not in only_domains.parts["operator"].values.tree
+
+
+def test_the_exporter_may_read_slices_by_objects_of_the_chart():
+    role, binding = compile_operator({"device_plugin": False}, target=TARGET).values.tree["extraObjects"]
+    assert role["rules"] == [
+        {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"], "verbs": ["get", "list", "watch"]}
+    ]
+    assert binding["roleRef"]["name"] == role["metadata"]["name"] == binding["metadata"]["name"]
+    (account,) = binding["subjects"]
+    assert account["name"] == "nvidia-dcgm-exporter"
+
+
+def test_a_gpu_cluster_tells_its_exporter_by_itself():
+    for arguments in ({"device_plugin": False}, {"dcgm_claims": True}):
+        assert exporter_of({"gpu_cluster": True, "driver": False, **arguments}) is None
+
+
+def test_lists_of_the_user_stay_beside_what_the_exporter_is_told():
+    own, extra = {"name": "DCGM_EXPORTER_INTERVAL", "value": "1000"}, {"kind": "ConfigMap"}
+    values = {"dcgmExporter": {"env": [own], "enablePodUID": False}, "extraObjects": [extra]}
+    tree = compile_operator({"device_plugin": False, "values": values}, target=TARGET).values.tree
+    told = [{"name": "KUBERNETES_ENABLE_DRA", "value": "true"}]
+    assert tree["dcgmExporter"] == {"env": [*told, own], "enablePodUID": False}
+    assert [each["kind"] for each in tree["extraObjects"]] == [
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ConfigMap",
+    ]
+
+
+@pytest.mark.parametrize("version", ["25.10.1", "26.7.0"])
+def test_nothing_is_added_to_an_environment_that_tells_the_exporter_of_dra(version: str):
+    values = {"dcgmExporter": {"env": [{"name": "KUBERNETES_ENABLE_DRA", "value": "false"}]}}
+    made = compile_operator({"version": version, "device_plugin": False, "values": values}, target=TARGET)
+    assert made.values.tree == values | {"devicePlugin": {"enabled": False}}
+    assert made.warnings == ()
+
+
+@pytest.mark.parametrize("version", ["25.10.0", "25.10.1", "26.3.2", "26.3.3"])
+def test_an_operator_whose_exporter_cannot_be_told_of_dra_is_a_warning(version: str):
+    arguments = {"version": version, "device_plugin": False}
+    assert of_operator(**arguments) == {"version": "version-matrix"}
+    assert exporter_of(arguments) is None
+    assert of_operator(**arguments, dcgm_claims=False) == {}
+    with pytest.raises(InvalidSpecError):
+        exporter_of({"version": version, "dcgm_claims": True})
+
+
+def test_an_older_operator_needs_a_newer_exporter_or_the_beta_that_its_own_reads():
+    arguments = {"version": "26.3.3", "device_plugin": False}
+    newer = {"version": "4.6.0-4.8.3-distroless"}
+    assert exporter_of({**arguments, "values": {"dcgmExporter": newer}}) == TELLS_OF_DRA | newer
+    # What a digest holds is not known: likely the exporter that the operator brings.
+    for image in ("4.5.3-4.8.2-distroless", "sha256:0123"):
+        values = {"dcgmExporter": {"version": image}}
+        assert of_operator(**arguments, values=values) == {"version": "version-matrix"}
+    beta = ClusterTarget(kubernetes="1.36", serves=frozenset({"v1", "v1beta1"}))
+    assert exporter_of(arguments, beta) == TELLS_OF_DRA
+
+
 # The example driver
 
 
@@ -306,7 +394,7 @@ def test_the_example_driver():
 
 
 def test_what_follows_from_the_platform_and_from_the_operator():
-    parts = {"operator": {"version": "26.3.3", "eviction_label": LABEL}, "driver": {"version": "25.8.1"}}
+    parts = {"operator": {"version": "26.7.0", "eviction_label": LABEL}, "driver": {"version": "25.8.1"}}
     made = compile_platform("aks", parts, target=TARGET)
     assert made.parts["operator"].values.tree["devicePlugin"] == {"enabled": False}
     driver = made.parts["driver"].values.tree
