@@ -86,6 +86,10 @@ _OTHERWISE: Final = re.compile(r"`|\bflatten\b|\bhas[\s(]*device\s*\.\s*\w+\s*\)
 """Names in backticks, which older servers do not parse; a function that takes more in the engine; and a test of a field
 of the device, which is a variable there."""
 
+_COPYING: Final = re.compile(r"\bopt(?:Flat)?Map\b")
+_MAX_COPIES: Final = 8
+"""Macros that copy their target up to which the engine is asked, which takes twice as long for each that stands in another."""
+
 _MAX_HEIGHT: Final = 150
 """Depth up to which nodes are planned, for Python bounds how deep calls may nest."""
 
@@ -246,7 +250,9 @@ def _compile(text: str, environment: Environment, *, derived: bool) -> Checked:
 
 def _is_otherwise(text: str) -> bool:
     # A comment may stand between the words.
-    return _OTHERWISE.search(text) is not None or ("//" in text and "has" in text)
+    if _OTHERWISE.search(text) is not None or ("//" in text and "has" in text):
+        return True
+    return len(_COPYING.findall(text)) > _MAX_COPIES
 
 
 def _compile_here(text: str, environment: Environment, *, derived: bool) -> Checked:

@@ -104,6 +104,14 @@ def test_what_the_engine_cannot_judge_is_a_warning(expression: str):
     assert checked.undecided or not checked.problems
 
 
+@pytest.mark.parametrize("macro", ["optMap(x, x)", "optFlatMap(x, optional.of(x))"])
+def test_macros_that_double_what_is_before_them_end_undecided(macro: str):
+    """Each copies its target, so that 200 of them are 2**200 nodes."""
+    short, long = (f"optional.of(1){f'.{macro}' * number}.hasValue()" for number in (6, 200))
+    assert (check_expression(short).undecided, check_expression(short).return_type) == ("", "bool")
+    assert [each.code for each in check_expression(long).problems] == ["cel-not-decided-here"]
+
+
 def test_an_expression_may_end_in_an_attribute_that_is_true_or_false():
     checked = check_expression(f"{A}.flag")
     assert checked.return_type == "dyn"
