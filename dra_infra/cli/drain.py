@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import click
+
 from dra_infra.cli.printing import print_problems, progress, write_json, write_lines
 from dra_infra.client.kubeconfig import find_account
 from dra_infra.client.objects import full_name, name_of, namespace_of
 from dra_infra.client.session import Session
 from dra_infra.client.taint_rules import TaintRules
-from dra_infra.cluster.draining import Drain, Preview, find_ours, look
+from dra_infra.cluster.draining import EMPTY, Drain, Preview, find_ours, look
 from dra_infra.cluster.reading import Reader
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.scheduler.device_evictions import Eviction
@@ -40,10 +42,14 @@ def drain(
     Raises:
         ClusterError: `subject-not-known`, `kind-not-served`, `drain-name-taken`, `drain-not-answered`, `drain-refused`, and the
             codes of `Session`.
+        click.BadParameter: When the target is empty.
     """
+    if not target.strip():
+        raise click.BadParameter(EMPTY, param_hint="TARGET")
     account = find_account(kubeconfig, context, os.environ)
+    session = Session(account)
     with progress() as tell:
-        reader = Reader(Session(account), tell=tell)
+        reader = Reader(session, tell=tell)
         if undo:
             version, rules = find_ours(reader, target)
             writer = TaintRules(account, version)
@@ -64,7 +70,7 @@ def drain(
         else:
             write_lines([f"nothing was written; evict them: {again}"])
         return 0
-    steps = Drain(preview, TaintRules(account, preview.version), reader, reason=reason, seconds=timeout)
+    steps = Drain(preview, TaintRules(account, preview.version), session, reason=reason, seconds=timeout)
     return _run(steps, as_json=as_json)
 
 
@@ -85,18 +91,21 @@ def _run(steps: Drain, *, as_json: bool) -> int:
         steps.tell = tell
         left = steps.evict()
     if as_json:
-        write_json({**to_json(steps.preview), "rules": said, "drained": not left, "left": list(left)})
+        ended = {"drained": not left, "left": list(left), "staying": list(steps.staying)}
+        write_json({**to_json(steps.preview), "rules": said, **ended})
     elif not left:
         back = shlex.join(["dra-infra", "drain", steps.preview.target, "--undo"])
-        write_lines([f"✓ drained: {_gone(steps.preview)}; give it back: {back}"])
+        write_lines([f"✓ drained: {_gone(steps)}; give it back: {back}"])
     if left:
         print_problems([_not_gone(steps.preview.target, left)])
     return 1 if left else 0
 
 
-def _gone(preview: Preview) -> str:
-    count = len(preview.pods)
-    return f"{count_of(count, 'pod')} {'was' if count == 1 else 'were'} evicted" if count else "no pod had it"
+def _gone(steps: Drain) -> str:
+    count, staying = len(steps.preview.pods), len(steps.staying)
+    said = f"{count_of(count, 'pod')} {'was' if count == 1 else 'were'} evicted"
+    stay = f", and {staying} {'stays' if staying == 1 else 'stay'} by an extended resource" if staying else ""
+    return (said if count else "no pod is left to evict") + stay
 
 
 def describe(preview: Preview) -> Iterator[str]:

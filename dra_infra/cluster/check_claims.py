@@ -30,9 +30,20 @@ def newest_pools(slices: Sequence[Manifest]) -> dict[tuple[str, str], list[Manif
     for each in slices:
         spec = mapping(each.get("spec"))
         pools[text(spec.get("driver")), text(mapping(spec.get("pool")).get("name"))].append(each)
+    newest = {key: max(map(_generation, found)) for key, found in pools.items()}
     return {
-        key: [each for each in found if _generation(each) == max(map(_generation, found))]
+        key: [each for each in found if _generation(each) == newest[key]]
         for key, found in sorted(pools.items())
+    }
+
+
+def published_devices(slices: Sequence[Manifest]) -> set[tuple[str, str, str]]:
+    """Driver, pool and name of the devices in the newest generation of each pool."""
+    return {
+        (driver, pool, text(device.get("name")))
+        for (driver, pool), found in newest_pools(slices).items()
+        for item in found
+        for device in mappings(mapping(item.get("spec")).get("devices"))
     }
 
 
@@ -129,13 +140,7 @@ _DONE: Final = ("Failed", "Succeeded")
 def check_claims(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
     """Codes `claim-reserved`, `claim-device-gone`, `mig-not-published`."""
     pods = {uid_of(each): text(mapping(each.get("status")).get("phase")) for each in evidence.of(PODS)}
-    pools = newest_pools(evidence.of(SLICES))
-    devices = {
-        (driver, pool, text(device.get("name")))
-        for (driver, pool), found in pools.items()
-        for item in found
-        for device in mappings(mapping(item.get("spec")).get("devices"))
-    }
+    devices = published_devices(evidence.of(SLICES))
     for claim in evidence.of(CLAIMS):
         if evidence.saw(PODS):
             yield from _reserved(claim, pods)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,13 +16,16 @@ from typing import Any, Final
 from dra_infra.client.kinds import CLAIMS, PODS, SLICES, TAINT_RULES
 from dra_infra.client.objects import full_name, number, text, uid_of
 from dra_infra.client.refusals import nothing_seen
+from dra_infra.client.session import Session
 from dra_infra.client.taint_rules import TaintRules
 from dra_infra.cluster.reading import Listing, Reader
 from dra_infra.errors import ClusterError, Problem
 from dra_infra.kubernetes.api.device_taints import DeviceTaint, DeviceTaintSelector
 from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
 from dra_infra.kubernetes.scheduler.device_evictions import NO_EXECUTE, Eviction, find_evictions
 from dra_infra.output.wording import count_of, join_words, nearest
+from dra_infra.specs.object_names import name_by_content
 
 LABEL: Final = "app.kubernetes.io/managed-by"
 OURS: Final = "dra-infra"
@@ -30,6 +34,7 @@ TARGET: Final = "dra-infra/drain"
 
 REASON: Final = "dra-infra/reason"
 KEY: Final = "dra-infra/drain"
+EMPTY: Final = "an empty target means no device; is a variable of the shell not set?"
 _CONDITION: Final = "EvictionInProgress"
 _WOULD: Final = re.compile(r"(\d+) pods? would be evicted")
 _PAUSE: Final = 1.0
@@ -62,9 +67,15 @@ class Part:
 
     @property
     def rule_name(self) -> str:
-        """Name of the rule, which follows from the devices, so that a second run finds it."""
+        """Name of the rule, which follows from the devices, so that a second run finds it.
+
+        With a hash of them where they are spelled otherwise there, or others of nearly their names would have this one too.
+        """
         whole = "-".join(filter(None, ("drain", self.driver, self.pool, self.device)))
-        return re.sub(r"[^a-z0-9.-]+", "-", whole.lower())[:253].strip("-.")
+        name = re.sub(r"[^a-z0-9.-]+", "-", whole.lower()).strip("-.")
+        if name == whole and len(name) <= SUBDOMAIN_LENGTH:
+            return name
+        return name_by_content(name[: SUBDOMAIN_LENGTH - 9].rstrip("-."), self.selector.to_manifest())
 
     def __str__(self) -> str:
         return "/".join(filter(None, (self.pool, self.device)))
@@ -75,31 +86,40 @@ def find_parts(target: str, slices: Sequence[Mapping[str, Any]], *, driver: str 
 
     Args:
         target: A node, a pool, `POOL/DEVICE` or the UUID of a device. A device takes those along that are parts of it: their
-            `parentUUID` is its UUID.
+            `parentUUID` is its UUID. Of a pool with slices of other nodes, or of none, a node means its own devices alone.
         slices: ResourceSlices of the cluster.
         driver: The only driver that counts; empty for all.
 
     Raises:
         ClusterError: `subject-not-known`.
     """
-    devices = [
+    _check_target(target)
+    listed = [
         (
             text(spec.get("driver")),
             text(mapping(spec.get("pool")).get("name")),
             text(spec.get("nodeName")),
-            device,
+            spec,
         )
         for each in slices
         for spec in (mapping(each.get("spec")),)
         if driver in ("", spec.get("driver"))
+    ]
+    devices = [
+        (of, pool, text(device.get("nodeName")) or node, device)
+        for of, pool, node, spec in listed
         for device in mappings(spec.get("devices"))
     ]
-    pools: dict[tuple[str, str], int] = {}
-    for of, pool, node, _ in devices:
-        if target in (pool, node):
-            pools[of, pool] = pools.get((of, pool), 0) + 1
-    if pools:
-        return tuple(Part(driver=of, pool=pool, count=count) for (of, pool), count in sorted(pools.items()))
+    shared = {(of, pool) for of, pool, node, _ in listed if target not in (pool, node)}
+    there = {
+        (of, pool, text(device.get("name"))) for of, pool, node, device in devices if target in (pool, node)
+    }
+    if there:
+        counts = Counter((of, pool, name if (of, pool) in shared else "") for of, pool, name in there)
+        return tuple(
+            Part(driver=of, pool=pool, device=name, count=count)
+            for (of, pool, name), count in sorted(counts.items())
+        )
     named = [
         each
         for each in devices
@@ -111,6 +131,12 @@ def find_parts(target: str, slices: Sequence[Mapping[str, Any]], *, driver: str 
     if not found:
         raise ClusterError([_unknown(target, devices, driver)])
     return tuple(Part(driver=of, pool=pool, device=name) for of, pool, name in sorted(found))
+
+
+def _check_target(target: str) -> None:
+    """An empty target would be the node of all slices without one, and the UUID of all devices without one."""
+    if not target.strip():
+        raise ClusterError([Problem(path="TARGET", code="subject-not-known", message=EMPTY)])
 
 
 def _unknown(target: str, devices: Sequence[tuple[str, str, str, Mapping[str, Any]]], driver: str) -> Problem:
@@ -204,6 +230,7 @@ def find_ours(reader: Reader, target: str) -> tuple[str, tuple[Mapping[str, Any]
     Raises:
         ClusterError: As of `look`.
     """
+    _check_target(target)
     rules = _list(reader, TAINT_RULES)
     return rules.version, tuple(each for each in rules.items if _is_ours(each) and _target_of(each) == target)
 
@@ -229,7 +256,7 @@ class Drain:
     Args:
         preview: What was looked at.
         rules: Writes them.
-        reader: Reads pods and claims anew.
+        session: Reads pods and claims anew.
         reason: What is told to whoever finds the rules.
         seconds: In which the pods have to be gone.
         tell: Is told what is waited for; may be replaced.
@@ -241,7 +268,7 @@ class Drain:
         self,
         preview: Preview,
         rules: TaintRules,
-        reader: Reader,
+        session: Session,
         *,
         reason: str = "",
         seconds: float = 600.0,
@@ -251,10 +278,12 @@ class Drain:
     ) -> None:
         self.preview = preview
         self._rules = rules
-        self._reader = reader
+        self._session = session
         self._reason = reason
         self._seconds = seconds
         self.tell = tell
+        self.staying: tuple[str, ...] = ()
+        """Pods that have the devices by an extended resource, as `evict` saw them last."""
         self._clock = clock
         self._sleep = sleep
 
@@ -269,7 +298,11 @@ class Drain:
         for part in self.preview.parts:
             name = part.rule_name
             there = self._rules.get(name)
-            if there is not None and not (_is_ours(there) and _target_of(there) == self.preview.target):
+            if there is not None and not (
+                _is_ours(there)
+                and _target_of(there) == self.preview.target
+                and mapping(there.get("spec")).get("deviceSelector") == part.selector.to_manifest()
+            ):
                 raise ClusterError([_taken(name)])
             if there is not None and _effect(there) == NO_EXECUTE:
                 continue
@@ -290,7 +323,7 @@ class Drain:
         """Give every rule the effect `NoExecute` and wait; returns the pods that are still there when the time is over.
 
         Raises:
-            ClusterError: The codes of `TaintRules` and `Session`.
+            ClusterError: The codes of `TaintRules`, and those of `look`.
         """
         for part in self.preview.parts:
             rule = self._rules.get(part.rule_name)
@@ -302,11 +335,16 @@ class Drain:
         until = self._clock() + self._seconds
         going = {uid_of(each.pod) for each in self.preview.evicted}
         while True:
-            pods, claims = (self._reader.list(kind).items for kind in (PODS, CLAIMS))
+            # Each look has a reader of its own, whose bounds are for all that it lists.
+            reader = Reader(self._session)
+            pods, claims = (_list(reader, kind).items for kind in (PODS, CLAIMS))
             left = {uid_of(each): full_name(each) for each in pods if uid_of(each) in going}
-            # Who came between the look and the rule is evicted too.
-            late = find_evictions(DeviceTaint(key=KEY), selectors, pods=pods, claims=claims)
-            left |= {uid_of(each.pod): full_name(each.pod) for each in late if not each.stays}
+            # Who came between the look and the rule is evicted too, and who is being deleted has its devices until it is gone.
+            found = list(
+                find_evictions(DeviceTaint(key=KEY), selectors, pods=pods, claims=claims, with_deleted=True)
+            )
+            left |= {uid_of(each.pod): full_name(each.pod) for each in found if not each.stays}
+            self.staying = tuple(sorted({full_name(each.pod) for each in found if each.stays}))
             if not left or self._clock() >= until:
                 return tuple(sorted(left.values()))
             self.tell(f"waiting for {count_of(len(left), 'pod')} to be gone")
@@ -346,7 +384,7 @@ def _taken(name: str) -> Problem:
     return Problem(
         path=f"DeviceTaintRule {name}",
         code="drain-name-taken",
-        message="a rule of that name is there, and it was not made for this target",
+        message="a rule of that name is there, and it was not made for this target and these devices",
         hint=f"look at it: kubectl get devicetaintrule {name} -o yaml",
     )
 

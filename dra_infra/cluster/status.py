@@ -7,7 +7,7 @@ Mermaid.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -23,6 +23,7 @@ from dra_infra.client.objects import (
     requests_of,
     text,
 )
+from dra_infra.cluster.check_claims import published_devices
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 
 Manifest = Mapping[str, Any]
@@ -146,15 +147,14 @@ def find_status(seen: Seen) -> Status:
         for device in claim.devices
         if not device.is_admin
     }
-    published: defaultdict[str, int] = defaultdict(int)
-    for each in seen.slices:
-        spec = mapping(each.get("spec"))
-        published[text(spec.get("driver"))] += len(mappings(spec.get("devices")))
+    devices = published_devices(seen.slices)
+    published, taken = (Counter(driver for driver, _, _ in found) for found in (devices, devices & held))
+    drivers = sorted({driver for driver, _ in nodes})
     return Status(
         claims=tuple(sorted(claims, key=lambda claim: (claim.namespace, claim.name))),
         waiting=tuple(sorted(waiting, key=lambda pod: (pod.namespace, pod.name))),
-        published=dict(sorted(published.items())),
-        taken={driver: sum(key[0] == driver for key in held) for driver in sorted(published)},
+        published={driver: published[driver] for driver in drivers},
+        taken={driver: taken[driver] for driver in drivers},
     )
 
 

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 
-_INT64 = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
+_INTEGER = re.compile(r"[+-]?[0-9]{1,63}", re.ASCII)
+_INT64 = range(-(2**63), 2**63)
 _NAME_FIELD = "metadata.name"
 OPERATORS: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
 """Of LabelSelectors (metav1.LabelSelectorOperator)."""
@@ -86,9 +87,11 @@ def _matches_field(requirement: Mapping[str, Any], name: str) -> bool:
 
 
 def _compares(value: str | None, values: Sequence[str], *, above: bool) -> bool:
-    if value is None or len(values) != 1 or not (_INT64.fullmatch(value) and _INT64.fullmatch(values[0])):
+    # strconv.ParseInt of base 10 reads what is in range, and zeros in front of it; values of labels have 63 characters.
+    numbers = [int(each) for each in (value or "", *values) if _INTEGER.fullmatch(each)]
+    if len(values) != 1 or len(numbers) != 2 or not all(each in _INT64 for each in numbers):
         return False
-    return int(value) > int(values[0]) if above else int(value) < int(values[0])
+    return numbers[0] > numbers[1] if above else numbers[0] < numbers[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +175,7 @@ class Namespaces:
                 }
 
     def __contains__(self, name: str) -> bool:
-        """All labels of the selector are known."""
+        """The namespace is one of the input, so that its labels are known."""
         return name in self._labels
 
     def labels_of(self, name: str) -> Mapping[str, str]:

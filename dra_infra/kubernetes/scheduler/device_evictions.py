@@ -24,7 +24,7 @@ class Eviction:
     Args:
         pod: The Pod.
         claim: Name of the claim by which it has them, in its namespace.
-        devices: They, as `pool/device`.
+        devices: Its devices that get the taint, `pool/device`.
         seconds: Seconds for which the claim tolerates the taint; 0 where it does not.
         stays: It has them by an extended resource, and is not evicted.
         comes_back: The scheduler takes the claim's tolerations for enough, for it honours an empty effect and does not count
@@ -54,6 +54,7 @@ def find_evictions(
     *,
     pods: Iterable[Mapping[str, Any]],
     claims: Iterable[Mapping[str, Any]],
+    with_deleted: bool = False,
 ) -> Iterator[Eviction]:
     """Pods whose devices would get *taint* with the effect `NoExecute` from rules with *selectors*, once for each claim.
 
@@ -62,13 +63,15 @@ def find_evictions(
         selectors: Of the rules.
         pods: Pods of the cluster. Those that are on no node or are being deleted already are not evicted.
         claims: ResourceClaims of the cluster.
+        with_deleted: Pods that are being deleted count all the same: they have their devices until they are gone, and none stays.
     """
     allocated = {
         _key(each): each for each in claims if mapping(mapping(each.get("status")).get("allocation"))
     }
     for pod in pods:
         metadata, spec = mapping(pod.get("metadata")), mapping(pod.get("spec"))
-        if not spec.get("nodeName") or metadata.get("deletionTimestamp"):
+        goes = bool(metadata.get("deletionTimestamp"))
+        if not spec.get("nodeName") or (goes and not with_deleted):
             continue
         namespace = str(metadata.get("namespace") or "")
         for name, is_own, stays in _claims_of(pod):
@@ -76,7 +79,7 @@ def find_evictions(
             if claim is not None and _is_for(pod, claim, is_own=is_own):
                 eviction = _evict(pod, claim, taint, selectors)
                 if eviction is not None:
-                    yield replace(eviction, stays=stays)
+                    yield replace(eviction, stays=stays and not goes)
 
 
 def _evict(

@@ -152,7 +152,7 @@ def test_a_node_is_drained_of_those_that_the_controller_evicts_and_given_back(
     done = dra_infra("drain", node, "--kubeconfig", may, "--yes", "--reason", "INC-1", timeout=180)
     assert done.code == 0, done.err
     assert "4 pods would be evicted in 1 namespace" in done.out
-    assert "drained: 4 pods were evicted" in done.out
+    assert "drained: 4 pods were evicted, and 1 stays by an extended resource;" in done.out
     assert {each["metadata"]["name"] for each in api.list(POD, namespace=SPACE)} == {"tolerant", "bridge"}
     (made,) = api.list(RULE)
     assert made["spec"]["taint"]["effect"] == "NoExecute"

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from dra_infra.cli import drain as command
+from dra_infra.cli.app import app
 from dra_infra.cluster.draining import Part, Preview
 from dra_infra.kubernetes.scheduler.device_evictions import Eviction
 
@@ -52,6 +54,7 @@ class Steps:
         self.counts = counts
         self.left = left
         self.evicted = False
+        self.staying: tuple[str, ...] = ()
         self.tell: Any = None
 
     def ask(self) -> Iterator[tuple[str, str, int]]:
@@ -77,3 +80,28 @@ def test_nothing_is_evicted_where_the_controller_counts_others(
     assert steps.evicted == (counts == 1)
     assert told in capsys.readouterr().err
     assert told in ("", "drain-differs", "drain-not-ended")
+
+
+@pytest.mark.parametrize(
+    ("evictions", "staying", "told"),
+    [
+        ([], (), "no pod is left to evict;"),
+        ([], ("ml/b", "ml/c"), "no pod is left to evict, and 2 stay by an extended resource;"),
+        ([an_eviction("a")], ("ml/b",), "1 pod was evicted, and 1 stays by an extended resource;"),
+    ],
+)
+def test_what_keeps_its_devices_is_counted_in_the_end(
+    capsys: pytest.CaptureFixture[str], evictions: list[Eviction], staying: tuple[str, ...], told: str
+):
+    steps = Steps(a_preview(*evictions), counts=len(evictions))
+    steps.staying = staying
+    assert command._run(steps, as_json=False) == 0  # type: ignore[arg-type]
+    assert f"✓ drained: {told}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", ["--yes", "--undo", "--json"])
+@pytest.mark.parametrize("target", ["", " "])
+def test_an_empty_target_is_wrong_use(target: str, option: str):
+    done = CliRunner().invoke(app, ["drain", target, option])
+    assert done.exit_code == 2
+    assert "Invalid value for TARGET: an empty target means no device" in done.output

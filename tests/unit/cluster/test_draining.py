@@ -8,8 +8,10 @@ import pytest
 
 from dra_infra.client.kubeconfig import Account, User
 from dra_infra.client.taint_rules import TaintRules
-from dra_infra.cluster.draining import Drain, Part, find_parts, look
+from dra_infra.cluster import reading
+from dra_infra.cluster.draining import Drain, Part, find_ours, find_parts, look
 from dra_infra.errors import ClusterError
+from dra_infra.kubernetes.api.names import is_dns_subdomain
 from tests.unit.cluster.conftest import Server
 
 GPUS, IMEX = "gpu.nvidia.com", "compute-domain.nvidia.com"
@@ -28,6 +30,31 @@ def a_slice(
 ) -> dict[str, Any]:
     spec = {"driver": driver, "pool": {"name": pool}, "nodeName": node, "devices": list(devices)}
     return {"metadata": {"name": f"{pool}-{driver}"}, "spec": spec}
+
+
+def a_pod(name: str, claim: str = "c", *, is_deleted: bool = False, **status: Any) -> dict[str, Any]:
+    deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if is_deleted else {}
+    claims = [{"name": "gpu", "resourceClaimName": claim}] if claim else []
+    return {
+        "metadata": {"name": name, "namespace": "ml", "uid": name, **deleted},
+        "spec": {"nodeName": "n1", "resourceClaims": claims},
+        "status": status,
+    }
+
+
+def a_claim(pod: str, name: str = "c") -> dict[str, Any]:
+    """A claim of n1/gpu-0 that was made for a pod."""
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "ml",
+            "ownerReferences": [{"kind": "Pod", "uid": pod, "controller": True}],
+        },
+        "status": {
+            "allocation": {"devices": {"results": [{"driver": GPUS, "pool": "n1", "device": "gpu-0"}]}},
+            "reservedFor": [{"resource": "pods", "name": pod, "uid": pod}],
+        },
+    }
 
 
 SLICES = [
@@ -67,12 +94,56 @@ def test_what_is_not_there_is_told_with_what_is(target: str, hint: str):
     assert problem.hint.startswith(hint)
 
 
+@pytest.mark.parametrize("target", ["", " "])
+def test_an_empty_target_is_nobody_s_device_and_no_rule_is_given_back(server: Server, target: str):
+    for found in (lambda: find_parts(target, SLICES), lambda: find_ours(server.reader(), target)):
+        with pytest.raises(ClusterError) as caught:
+            found()
+        assert [(each.path, each.code) for each in caught.value.problems] == [("TARGET", "subject-not-known")]
+    assert server.asked == []
+
+
+def test_a_node_means_its_own_devices_of_a_pool_that_has_those_of_others_too():
+    slices = [
+        a_slice(a_device("of-a"), pool="rack", node="a"),
+        a_slice(a_device("of-b"), pool="rack", node="b"),
+        a_slice({**a_device("x"), "nodeName": "a"}, a_device("y"), pool="each", node=""),
+        a_slice(a_device("own"), pool="a-0", node="a"),
+        a_slice(a_device("beside-nothing"), pool="grows", node="a"),
+        a_slice(pool="grows", node="b"),
+    ]
+    parts = {target: [str(each) for each in find_parts(target, slices)] for target in ("a", "b", "rack")}
+    assert parts["a"] == ["a-0", "each/x", "grows/beside-nothing", "rack/of-a"]
+    assert parts["b"] == ["rack/of-b"]
+    assert parts["rack"] == ["rack"]
+
+
 def test_the_name_of_a_rule_is_one_whatever_the_pool_is_called():
-    assert Part(driver="a.example.com", pool="Rack/A_1").rule_name == "drain-a.example.com-rack-a-1"
+    name = Part(driver="a.example.com", pool="Rack/A_1").rule_name
+    assert name == "drain-a.example.com-rack-a-1-e5172439"
+
+
+def test_no_two_devices_have_a_rule_of_one_name():
+    long = "/".join(["x" * 62] * 4)
+    parts = [
+        Part(driver=GPUS, pool="rack/a"),
+        Part(driver=GPUS, pool="rack-a"),
+        Part(driver=GPUS, pool="rack", device="a/"),
+        *(Part(driver=GPUS, pool=long, device=f"gpu-{number}") for number in range(2)),
+    ]
+    names = {each.rule_name for each in parts}
+    assert len(names) == len(parts)
+    assert all(is_dns_subdomain(name) for name in names)
+    assert f"drain-{GPUS}-rack-a" in names
 
 
 def a_rule(
-    effect: str = "None", *, ours: bool = True, said: str = "", target: str = "n1/gpu-0"
+    effect: str = "None",
+    *,
+    ours: bool = True,
+    said: str = "",
+    target: str = "n1/gpu-0",
+    device: str = "gpu-0",
 ) -> dict[str, Any]:
     condition = {"type": "EvictionInProgress", "status": "False", "observedGeneration": 1, "message": said}
     return {
@@ -86,7 +157,10 @@ def a_rule(
             "labels": {"app.kubernetes.io/managed-by": "dra-infra"} if ours else {},
             "annotations": {"dra-infra/drain": target},
         },
-        "spec": {"taint": {"key": "dra-infra/drain", "effect": effect}},
+        "spec": {
+            "deviceSelector": {"driver": GPUS, "pool": "n1", "device": device},
+            "taint": {"key": "dra-infra/drain", "effect": effect},
+        },
         "status": {"conditions": [condition] if said else []},
     }
 
@@ -108,7 +182,7 @@ def a_drain(server: Server, **more: Any) -> Drain:
     account = Account(name="test", server=server.url, user=User())
     preview = look(server.reader(), "n1/gpu-0")
     rules = TaintRules(account, preview.version, {})
-    return Drain(preview, rules, server.reader(), clock=lambda: now[0], sleep=sleep, **more)
+    return Drain(preview, rules, server.session(), clock=lambda: now[0], sleep=sleep, **more)
 
 
 def codes(caught: pytest.ExceptionInfo[ClusterError]) -> list[str]:
@@ -140,7 +214,7 @@ def test_a_controller_that_says_nothing_is_given_up(server: Server):
     assert codes(caught) == ["drain-not-answered"]
 
 
-@pytest.mark.parametrize("there", [a_rule(ours=False), a_rule(target="n1")])
+@pytest.mark.parametrize("there", [a_rule(ours=False), a_rule(target="n1"), a_rule(device="gpu-1")])
 def test_a_rule_that_was_made_for_something_else_is_left_alone(server: Server, there: dict[str, Any]):
     drain = a_drain(server)
     server.says(RULE, (200, there))
@@ -181,20 +255,53 @@ def test_an_effect_is_written_onto_the_rule_that_was_read(server: Server):
 
 def test_pods_that_stay_when_the_time_is_over_are_named(server: Server):
     drain = a_drain(server, seconds=5.0)
-    device = {"driver": GPUS, "pool": "n1", "device": "gpu-0"}
-    claim = {
-        "metadata": {"name": "c", "namespace": "ml"},
-        "status": {
-            "allocation": {"devices": {"results": [device]}},
-            "reservedFor": [{"resource": "pods", "name": "late", "uid": "1"}],
-        },
-    }
-    spec = {"nodeName": "n1", "resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}
-    pod = {"metadata": {"name": "late", "namespace": "ml", "uid": "1"}, "spec": spec}
-    server.says(RULE, (200, a_rule("NoExecute")))
-    server.says(f"{ROOT}/resourceclaims", (200, {"items": [claim]}))
-    server.says("/api/v1/pods", (200, {"items": [pod]}))
+    holds(server, a_pod("late"))
     assert drain.evict() == ("ml/late",)
+
+
+def holds(server: Server, *looks: dict[str, Any] | None) -> None:
+    """A rule that evicts, and n1/gpu-0 with the pod of each of *looks*, of which the last is for ever; None is nobody."""
+    server.says(RULE, (200, a_rule("NoExecute")))
+    (name,) = {each["metadata"]["name"] for each in looks if each}
+    server.says(f"{ROOT}/resourceclaims", (200, {"items": [a_claim(name)]}))
+    server.says("/api/v1/pods", *((200, {"items": [each] if each else []}) for each in looks))
+
+
+@pytest.mark.parametrize("came", [True, False], ids=["came late", "before the look"])
+def test_who_is_being_deleted_has_its_devices_until_it_is_gone(server: Server, *, came: bool):
+    told: list[str] = []
+    drain = a_drain(server, tell=told.append)
+    holds(server, *([a_pod("p")] if came else []), a_pod("p", is_deleted=True), None)
+    assert drain.evict() == ()
+    assert told == ["waiting for 1 pod to be gone"] * (1 + came)
+
+
+def test_who_stays_by_an_extended_resource_is_told_until_it_is_deleted(server: Server):
+    bridge = {"extendedResourceClaimStatus": {"resourceClaimName": "c"}}
+    drain = a_drain(server, seconds=5.0)
+    holds(server, a_pod("b", "", **bridge))
+    assert (drain.evict(), drain.staying) == ((), ("ml/b",))
+    holds(server, a_pod("b", "", is_deleted=True, **bridge))
+    assert (drain.evict(), drain.staying) == (("ml/b",), ())
+
+
+@pytest.mark.parametrize("path", ["/api/v1/pods", f"{ROOT}/resourceclaims"])
+def test_what_may_not_be_listed_any_more_is_not_taken_for_gone(server: Server, path: str):
+    drain = a_drain(server)
+    holds(server, a_pod("p"))
+    server.says(path, (403, {"message": "no"}))
+    with pytest.raises(ClusterError) as caught:
+        drain.evict()
+    assert codes(caught) == ["cluster-forbidden"]
+
+
+def test_the_bounds_of_lists_are_for_one_look_however_long_is_waited(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+):
+    drain = a_drain(server)
+    holds(server, *[a_pod("p")] * 5, None)
+    monkeypatch.setattr(reading, "MOST_PAGES", 2)
+    assert drain.evict() == ()
 
 
 @pytest.mark.parametrize(
@@ -217,21 +324,11 @@ def test_a_name_leads_to_no_other_path(server: Server):
 
 
 def test_pods_of_another_driver_in_a_pool_of_the_same_name_are_not_counted(server: Server):
-    device = {"driver": GPUS, "pool": "n1", "device": "gpu-0"}
-    claim = {
-        "metadata": {"name": "c", "namespace": "ml"},
-        "status": {
-            "allocation": {"devices": {"results": [device]}},
-            "reservedFor": [{"resource": "pods", "name": "p", "uid": "1"}],
-        },
-    }
-    spec = {"nodeName": "n1", "resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}
-    pod = {"metadata": {"name": "p", "namespace": "ml", "uid": "1"}, "spec": spec}
     for path, items in (
         (f"{ROOT}/resourceslices", SLICES),
         (RULES, []),
-        (f"{ROOT}/resourceclaims", [claim]),
-        ("/api/v1/pods", [pod]),
+        (f"{ROOT}/resourceclaims", [a_claim("p")]),
+        ("/api/v1/pods", [a_pod("p")]),
     ):
         server.says(path, (200, {"items": items}))
     counts = look(server.reader(), "n1").counts

@@ -90,6 +90,16 @@ def test_nothing_is_said_to_be_free_where_not_all_claims_are_seen() -> None:
     assert not [line for line in to_prometheus(found) if line.startswith("dra_infra_devices{")]
 
 
+def test_what_is_published_no_more_is_neither_free_nor_taken() -> None:
+    held = [claim("a", f"{GPU}/n0/gone"), claim("b", f"{GPU}/n0/gone-too", f"{GPU}/n0/gpu-0")]
+    old = slice_of("n0", "gone", "gpu-0", "gpu-1")
+    new = slice_of("n0", "gpu-0", "gpu-1", pool={"generation": 2})
+    found = teams(Seen(claims=held, slices=[old, new]))
+    assert (found.published, found.free) == ({GPU: 2}, {GPU: 1})
+    found = teams(Seen(claims=held, slices=[slice_of("n0", "gpu-1")]))
+    assert f'dra_infra_devices{{driver="{GPU}",state="free"}} 1' in to_prometheus(found)
+
+
 def test_names_of_a_stranger_are_no_lines_and_no_labels_of_their_own() -> None:
     name = 'a"} 1\n\x1b[31m\u202ex\\'
     found = teams(Seen(claims=[of(name, claim("a", f"{GPU}/n0/gpu-0"))], slices=SEEN.slices))

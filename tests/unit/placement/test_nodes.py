@@ -47,6 +47,21 @@ def test_label_requirement(expression, fits):
 
 
 @pytest.mark.parametrize(
+    ("value", "bound", "above"),
+    [
+        (str(2**63 - 1), "1", True),
+        (str(2**63), "1", False),
+        ("9", str(-(2**63)), True),
+        ("9", str(-(2**63) - 1), False),
+        (f"+{'0' * 40}8", "7", True),
+    ],
+)
+def test_numbers_of_labels_are_those_of_64_bits(value, bound, above):
+    terms = [{"matchExpressions": [requirement("Gt", [bound], key="size")]}]
+    assert matches_node_selector({"nodeSelectorTerms": terms}, {"size": value}, "n") is above
+
+
+@pytest.mark.parametrize(
     ("terms", "fits"),
     [
         ([], False),

@@ -72,6 +72,8 @@ def test_a_pod_without_a_node_and_one_that_is_deleted_already_are_not_evicted():
     pod = a_pod()
     pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert evictions(pod, a_claim()) == []
+    (found,) = find_evictions(TAINT, [SELECTOR], pods=[pod], claims=[a_claim()], with_deleted=True)
+    assert found.pod is pod
 
 
 @pytest.mark.parametrize(
