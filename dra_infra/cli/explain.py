@@ -118,8 +118,10 @@ def _answer(
     causes = list(found.asking.causes)
     if question is not None:
         causes += find_causes(question)
-        if question.claims or not question.eligible:
-            answer = explain(question, is_late=is_late, is_deep=is_deep)
+        # Of a claim that is not there no change can be said to be enough.
+        is_lost = any(each.code == "claim-not-known" for each in causes)
+        if question.claims or not (question.eligible or is_lost):
+            answer = explain(question, is_late=is_late, is_deep=is_deep, refusal=found.refusal)
         if answer is not None and answer.verdict != "fits":
             causes += find_slip_problems(question)
     if answer is not None and found.undecided:

@@ -38,6 +38,7 @@ from dra_infra.cluster.evidence import read_gates
 from dra_infra.cluster.pending import Scene, ask_running, find_amounts, find_holders, find_placed
 from dra_infra.cluster.reading import Listing, Reader, open_reader
 from dra_infra.errors import FleetError, Problem, ProgramError
+from dra_infra.explanation import Question
 from dra_infra.explanation.asking import Asking, ClusterContext, find_subject, read_classes, ref_of
 from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.api.manifests import mapping
@@ -46,7 +47,7 @@ from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
 from dra_infra.placement.demand import Undecided
 from dra_infra.placement.growth import find_growth
-from dra_infra.placement.joint import find_workload
+from dra_infra.placement.joint import find_refusal, find_workload
 from dra_infra.placement.objects import ProgramObjects
 from dra_infra.placement.placement import Growth, JointVerdict, Reason
 from dra_infra.placement.scheduling import ORDERS_LEFT, place
@@ -63,7 +64,7 @@ class Found:
     """The question, the cluster or fleet that it is asked of, what could not be seen, and what placement says of a program.
 
     That is the joint verdict on all its workloads, by how much node pools have to grow for them, and that the one that is
-    asked about fits, in words, or why that is not decided.
+    asked about fits, in words, or why that is not decided; and what quotas say of its pods with the claims of a question.
     """
 
     asking: Asking
@@ -73,6 +74,7 @@ class Found:
     growth: Growth | None = None
     undecided: tuple[Reason, ...] = ()
     fits: str = ""
+    refusal: Callable[[Question], str] = lambda _: ""
 
 
 def read_offline(
@@ -166,6 +168,7 @@ def read_offline(
         growth=growth,
         undecided=undecided,
         fits=fits,
+        refusal=lambda question: find_refusal(question, manifests, subject, taken, release, known),
     )
 
 

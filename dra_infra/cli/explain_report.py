@@ -17,7 +17,7 @@ from dra_infra.placement.placement import Growth, JointVerdict, Reason
 from dra_infra.review.placement_texts import describe_growth
 
 _NODES: Final = 6
-"""Reasons of nodes that are told."""
+"""Reasons of nodes, and further causes of devices, that are told."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,9 +53,17 @@ class Report:
             return "does-not-fit"
         if self.answer is not None:
             return self.answer.verdict
-        question = self.asking.question
-        free = bool(self.asking.settled) or (question is not None and bool(question.eligible))
-        return "fits" if free else "does-not-fit"
+        return "fits" if self.asking.settled or self.is_free else "does-not-fit"
+
+    @property
+    def is_free(self) -> bool:
+        """True where there is a node to which the pods may go."""
+        return self.asking.question is not None and bool(self.asking.question.eligible)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The classes that are asked for and not there."""
+        return self.asking.question.absent if self.asking.question is not None else ()
 
     @property
     def fits(self) -> bool:
@@ -95,6 +103,8 @@ def _describe_subject(report: Report) -> Iterator[str]:
             yield f"      {cause.hint}"
     answer = report.answer
     if report.undecided:
+        if answer is not None and report.absent:
+            yield from _trees(answer, report)
         told = {each.code for each in report.causes}
         yield from (f"  not known: {each.message}" for each in report.undecided if each.code not in told)
         yield from _suggestions(answer.suggestions if answer else (), report)
@@ -105,8 +115,6 @@ def _describe_subject(report: Report) -> Iterator[str]:
     if answer.verdict == "fits":
         yield f"  on {answer.node}: {_devices(answer.devices)}"
         return
-    if not answer.requests:
-        yield from _refused_nodes(report)
     yield from _answer(answer, report)
     if report.asking.unmodelled:
         yield f"  not taken into account: {', '.join(report.asking.unmodelled)}"
@@ -114,15 +122,12 @@ def _describe_subject(report: Report) -> Iterator[str]:
 
 def _answer(answer: Explanation, report: Report) -> Iterator[str]:
     yield from _error(answer)
-    for tree in answer.requests:
-        yield from _tree(tree)
+    yield from _trees(answer, report)
     # A proof about all devices says what is in the way on the nearest node too.
     if answer.node and not any(tree.left == 0 for tree in answer.requests if answer.proof):
         yield f"  nearest is node {answer.node}: {answer.nearest}"
     if answer.proof:
         yield f"  it cannot fit even with all devices free: {answer.proof}"
-    if answer.beyond and answer.beyond != answer.proof:
-        yield f"  with all of that out of the way: {answer.beyond}"
     question = report.asking.question
     if answer.outranked and question is not None:
         yield (
@@ -183,15 +188,29 @@ def _error(answer: Explanation) -> Iterator[str]:
         yield f"      it has no value on device {error.device}"
 
 
-def _tree(tree: RequestTree) -> Iterator[str]:
+def _trees(answer: Explanation, report: Report) -> Iterator[str]:
+    is_told = any(step.rule == "node" for tree in answer.requests for step in tree.steps)
+    if not answer.requests or not (is_told or report.is_free):
+        yield from _refused_nodes(report)
+    for tree in answer.requests:
+        yield from _tree(tree, is_absent=tree.device_class in report.absent)
+    if answer.beyond and answer.beyond != answer.proof:
+        yield f"  with all of that out of the way: {answer.beyond}"
+
+
+def _tree(tree: RequestTree, *, is_absent: bool) -> Iterator[str]:
     wanted = "all devices" if tree.count is None else count_of(tree.count, "device")
-    yield f"  request {tree.request} of {tree.claim}: {wanted} of class {tree.device_class}"
+    note = ", not known here: every device counts as one of it" if is_absent else ""
+    yield f"  request {tree.request} of {tree.claim}: {wanted} of class {tree.device_class}{note}"
     width = len(f"{tree.candidates:,}")
     yield f"      {tree.candidates:>{width},} {'device' if tree.candidates == 1 else 'devices'}"
     for step in tree.steps:
         if step.removed:
             yield f"    - {step.removed:>{width},} {_step(step)}"
-            yield from (f"        {each.removed:,} of them also {_step(each)}" for each in step.also)
+            also = sorted(step.also, key=lambda each: -each.removed)
+            yield from (f"        {each.removed:,} of them also {_step(each)}" for each in also[:_NODES])
+            if len(also) > _NODES:
+                yield f"        {len(also) - _NODES:,} more causes keep some of them away"
     most = f", {tree.most} of them on {tree.node}" if tree.most and tree.left != tree.most else ""
     most = f", all on {tree.node}" if tree.most and tree.left == tree.most else most
     yield f"    = {tree.left:>{width},} left{most}"
@@ -222,15 +241,18 @@ def _step(step: Step) -> str:
 
 def _suggestions(found: Sequence[Suggestion], report: Report) -> Iterator[str]:
     if found:
-        # What was changed was tried on nodes and devices, and the quota is not asked again.
-        is_refused = any(each.code == "quota-refuses" for each in report.causes)
-        beside = "where the quota lets it be made, " if is_refused else ""
+        errors = {each.code for each in report.causes if each.severity == "error"}
+        beside = "where the quota lets it be made, " if found[0].refused else ""
+        if errors - {*_ASIDE, "class-not-known", "quota-refuses"}:
+            beside = "apart from what is marked ✗, "
         yield f"  {beside}it fits with one of these, each tried out:"
     for number, each in enumerate(found, 1):
         yield f"    {number}. {each.text} (then on {each.node})"
         for where, changes in groupby(each.changes, key=lambda change: change.where):
             yield f"         {where}"
             yield from (f"           {change.line}" for change in changes)
+        if each.refused:
+            yield f"         the quota says: {each.refused}"
 
 
 def _devices(names: Sequence[str]) -> str:

@@ -353,7 +353,8 @@ def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, scene: Scene
     except ValueError as error:
         causes = (*causes, Problem(path=str(ref), code="object-malformed", message=str(error)))
     if question is not None and not question.claims and not own.elsewhere:
-        question = None
+        # Nodes that refuse the pod do so whatever the claim is that is not there.
+        question = None if question.eligible or not template.claims else question
         if not template.claims:
             causes = (*causes, _asks_nothing(ref))
     # Beside one pod those that run are all that count.

@@ -36,12 +36,12 @@ from dra_infra.kubernetes.scheduler.fleet import Node
 
 @dataclass(frozen=True, slots=True)
 class UnusablePool:
-    """A pool that gives no devices away, and why; `devices` are those that the node would see in it."""
+    """A pool that gives no devices away, and why; `devices` are those that the node would see in it, of what is published."""
 
     pool: PoolID
     state: str
     why: str
-    devices: int
+    devices: tuple[Published, ...]
 
     def __str__(self) -> str:
         return f"resource pool {self.pool} is {self.state}: {self.why}"
@@ -63,9 +63,11 @@ def find_unusable_pools(cluster: Inventory, node: Node) -> Iterator[UnusablePool
         slices = [each for each in relevant if pool_of(each) == name]
         generation = max(each.spec.pool.generation for each in slices)
         newest = [each for each in slices if each.spec.pool.generation == generation]
-        devices = sum(len(each.spec.devices or ()) for each in newest)
+        devices = tuple(device for each in newest for device in cluster.index.devices(each))
         pool = built.get(name)
         if pool is None:
+            # Its devices are history, which is told of each.
+            devices = ()
             why = (
                 f"slices of a newer generation than {generation} are there, and none of them is for this node"
             )
@@ -184,7 +186,7 @@ class DeviceChecks:
         return found or PASSED
 
     def failures(self, leaf: Leaf, pool: Pool, published: Published) -> list[CheckResult]:
-        """Everything that keeps a device from a request, in order."""
+        """Everything that keeps a device from a request, in order; what `check` tells first comes first."""
         found = list(self._unfit(leaf.wanted, pool, published))
         used = self._used(leaf.wanted, pool, published)
         # What is too little of a share for all is too little of what is left of it.
@@ -193,7 +195,10 @@ class DeviceChecks:
             and used.detail == "capacity"
             and Stage.CAPACITY in {each.stage for each in found}
         )
-        return found if used is None or is_told else [*found, used]
+        if used is None or is_told:
+            return found
+        hides = bool(found) and found[0].is_error and self._usage_hides(leaf.wanted, published)
+        return [used, *found] if hides else [*found, used]
 
     def _unfit(self, wanted: Wanted, pool: Pool, published: Published) -> Iterator[CheckResult]:
         """Yields what keeps a device from a request, whoever uses it."""

@@ -133,7 +133,11 @@ _LATE: Final = "the time was over before {}; give more with --timeout"
 
 
 def explain(
-    question: Question, *, is_late: Callable[[], bool] = lambda: False, is_deep: bool = False
+    question: Question,
+    *,
+    is_late: Callable[[], bool] = lambda: False,
+    is_deep: bool = False,
+    refusal: Callable[[Question], str] = lambda _: "",
 ) -> Explanation:
     """Why the pods of a question fit or not, with the smallest edits that fit.
 
@@ -141,15 +145,17 @@ def explain(
         question: The question.
         is_late: Whether the time is over; what is known by then is the answer.
         is_deep: Whether pairs of edits are tried too.
+        refusal: What quotas say where the pods and claims are those of a question; empty where they let them be made.
     """
-    return _Explainer(question, Budget(is_late)).run(is_deep=is_deep)
+    return _Explainer(question, Budget(is_late), refusal).run(is_deep=is_deep)
 
 
 class _Explainer:
-    def __init__(self, question: Question, budget: Budget) -> None:
+    def __init__(self, question: Question, budget: Budget, refusal: Callable[[Question], str]) -> None:
         self._asked = question
         self._question = question
         self._budget = budget
+        self._refusal = refusal
         self._unknown: list[str] = []
         self._kinds: list[NodeKind] = []
 
@@ -223,9 +229,24 @@ class _Explainer:
         """A claim that the allocator refuses before it looks at any device."""
         suggestions: tuple[Suggestion, ...] = ()
         if "could not retrieve device class" in failed.text:
-            trying = Suggesting(self._asked, self._asked.eligible, self._budget)
+            trying = Suggesting(self._asked, self._asked.eligible, self._budget, refusal=self._refusal)
             suggestions = trying.try_ladders(self._classes(), is_deep=is_deep)
+            base = self._judge_rest(base)
         return replace(base, error=AttemptError(text=failed.text), suggestions=suggestions)
+
+    def _judge_rest(self, base: Explanation) -> Explanation:
+        """What is in the way whichever devices the classes take that are not there."""
+        question = self._asked.with_stand_ins()
+        try:
+            requests = read_requests(question.cluster, question.asked, question.names)
+        except AllocationError:
+            return base
+        further = FurtherCauses(question, requests)
+        trees = Survey(question, requests, sort_nodes(question)).trees(further)
+        # What is too little of every device is too little of some; but of all devices, some may be enough.
+        has_all = any(leaf.is_all for entries in requests for leaf in entries)
+        beyond = ("" if has_all else further.find_beyond(), self._refusal(question))
+        return replace(base, requests=trees, beyond="; ".join(filter(None, beyond)))
 
     def _classes(self) -> Iterator[Ladder]:
         for number, claim in enumerate(self._asked.asked):
@@ -275,7 +296,8 @@ class _Explainer:
     def _suggest(
         self, requests: Sequence[tuple[Leaf, ...]], survey: Survey, missing: int, *, is_deep: bool
     ) -> tuple[Suggestion, ...]:
-        trying = Suggesting(self._asked, [kind.first for kind in self._kinds], self._budget, missing)
+        kinds = [kind.first for kind in self._kinds]
+        trying = Suggesting(self._asked, kinds, self._budget, missing, self._refusal)
         leaves = [leaf for entries in requests for leaf in entries]
         found = trying.run(leaves, survey, is_deep=is_deep)
         if trying.unfinished:

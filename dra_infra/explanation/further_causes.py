@@ -10,11 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from dra_infra.explanation.clauses import DRIVER, clauses_of
-from dra_infra.explanation.device_checks import CheckResult, DeviceChecks, Stage, selector_lists
+from dra_infra.explanation.clauses import DRIVER, clauses_of, drivers_of
+from dra_infra.explanation.device_checks import (
+    CheckResult,
+    DeviceChecks,
+    Stage,
+    UnusablePool,
+    find_unusable_pools,
+    selector_lists,
+)
 from dra_infra.explanation.node_kinds import sort_nodes
 from dra_infra.explanation.question import Leaf, Question, name_claims
-from dra_infra.explanation.records import CHECKED, FAILED, REFUSED, Progress
+from dra_infra.explanation.records import CHECKED, FAILED, REFUSED, UNUSABLE_POOL, Progress
 from dra_infra.explanation.shortages import Choice, Counting, Shortage
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
@@ -57,13 +64,15 @@ class _NodeGroup:
         first: The node that is looked at.
         size: How many there are.
         checks: Its devices.
-        devices: By request.
+        devices: By request; also those of pools that give nothing out.
+        is_partial: Whether there are such pools, of which more may be published.
     """
 
     first: Node
     size: int
     checks: DeviceChecks
     devices: Mapping[Key, _Devices]
+    is_partial: bool
 
     def free(self, leaf: Leaf, cause: Progress | None = None) -> _Devices:
         """The devices that nothing keeps from a request but *cause*."""
@@ -92,15 +101,28 @@ class FurtherCauses:
     def _find_groups(self) -> Iterator[_NodeGroup]:
         question = self._question
         leaves = [leaf for entries in self._requests for leaf in entries]
+        drivers = [drivers_of(leaf.wanted.device_class) for leaf in leaves]
         for kind in sort_nodes(replace(question, refusals={})):
-            by_reasons: dict[tuple[str, ...], list[Node]] = {}
+            groups: dict[tuple[tuple[str, ...], tuple[UnusablePool, ...]], list[Node]] = {}
             for node in kind.nodes:
-                by_reasons.setdefault(question.refusals.get(node.name, ()), []).append(node)
-            for reasons, nodes in by_reasons.items():
+                # Nodes are of one kind whatever is in pools that give nothing out.
+                unusable = tuple(
+                    each
+                    for each in find_unusable_pools(question.cluster, node)
+                    if each.state != "obsolete" and any(not of or each.pool.driver in of for of in drivers)
+                )
+                groups.setdefault((question.refusals.get(node.name, ()), unusable), []).append(node)
+            for (reasons, unusable), nodes in groups.items():
                 refused = [Progress(REFUSED, text=reason) for reason in reasons]
                 checks = DeviceChecks(question.cluster, nodes[0], question.declared_by(nodes[0]))
-                devices = {leaf.key: list(_causes(checks, leaf, refused)) for leaf in leaves}
-                yield _NodeGroup(first=nodes[0], size=len(nodes), checks=checks, devices=devices)
+                devices = {leaf.key: list(_causes(checks, leaf, refused, unusable)) for leaf in leaves}
+                yield _NodeGroup(
+                    first=nodes[0],
+                    size=len(nodes),
+                    checks=checks,
+                    devices=devices,
+                    is_partial=bool(unusable),
+                )
 
     def behind(self, leaf: Leaf) -> dict[Progress, Counter[Progress]]:
         """By the first thing that keeps devices away: what else does, and how many; empty where one thing is all."""
@@ -127,7 +149,8 @@ class FurtherCauses:
                 verb = "is" if worst.wanted == 1 else "are"
                 where = f"on the best node, {group.first.name}, " if len(self._question.nodes) > 1 else ""
                 nearest = lack, f"{worst.asked} {verb} asked for; {where}{worst.there}"
-        return nearest[1] if nearest else ""
+        partial = any(group.is_partial for group in self._groups)
+        return nearest[1] + ", as far as pools are published" * partial if nearest else ""
 
     def _find_shortages(self, group: _NodeGroup) -> Iterator[Shortage]:
         question, choices = self._question, []
@@ -147,13 +170,16 @@ class FurtherCauses:
 
 
 def _causes(
-    checks: DeviceChecks, leaf: Leaf, refused: Sequence[Progress]
+    checks: DeviceChecks, leaf: Leaf, refused: Sequence[Progress], unusable: Sequence[UnusablePool]
 ) -> Iterator[tuple[Pool, Published, tuple[Progress, ...]]]:
     others = set(_driver_tests(leaf))
-    for pool, published in checks.devices:
+    # What counters such a pool has is not known.
+    more = [(Pool(each.pool), device, each) for each in unusable for device in each.devices]
+    for pool, published, trouble in (*((*each, None) for each in checks.devices), *more):
         places = tuple(find_places(checks, leaf, published, checks.failures(leaf, pool, published)))
         if not others.intersection(places):
-            yield pool, published, (*refused, *places)
+            unused = [Progress(UNUSABLE_POOL, text=str(trouble))] if trouble else []
+            yield pool, published, (*refused, *unused, *places)
 
 
 def _driver_tests(leaf: Leaf) -> Iterator[Progress]:

@@ -187,6 +187,21 @@ class Question:
             state = state.with_allocation(each.result, shares=shares)
         return replace(self, holders=(*self.holders, *holders), cluster=self.cluster.with_state(state))
 
+    @cached_property
+    def absent(self) -> tuple[str, ...]:
+        """Names of the classes that are asked for and not there."""
+        requests = [each for claim in self.asked for each in claim.spec.devices.requests or ()]
+        found = [leaf for each in requests for leaf in (each.exactly, *(each.first_available or ())) if leaf]
+        names = dict.fromkeys(each.device_class_name for each in found)
+        return tuple(name for name in names if name and name not in self.cluster.classes)
+
+    def with_stand_ins(self) -> Question:
+        """The same with a class that takes every device in place of each that is not there."""
+        cluster = self.cluster
+        for name in self.absent:
+            cluster = cluster.with_class(DeviceClass.from_manifest({"metadata": {"name": name}, "spec": {}}))
+        return self.with_cluster(cluster)
+
     def with_cluster(self, cluster: Inventory) -> Question:
         """A copy with other devices or classes."""
         return replace(self, cluster=cluster)

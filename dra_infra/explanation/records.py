@@ -62,7 +62,7 @@ class RequestTree:
         request: Its name, with the entry's behind a slash.
         device_class: The class.
         count: How many devices; None for all that match.
-        candidates: How many devices there are.
+        candidates: How many devices there are; with a class that is not there, each counts as one that it takes.
         steps: What keeps them away, in order; a device counts at the first thing on its best node.
         left: How many can be had.
         node: The node with most of those.
@@ -134,6 +134,7 @@ class Suggestion:
         line: The lines to write there, joined by `; `.
         node: Where the pod then goes.
         changes: The same line by line, each with its object and field.
+        refused: What a quota says of it; told only where quotas refuse everything that fits.
     """
 
     kind: str
@@ -142,6 +143,7 @@ class Suggestion:
     line: str
     node: str
     changes: tuple[Change, ...] = ()
+    refused: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -160,7 +162,8 @@ class Explanation:
         refusals: Nodes to which pods may not go, most first.
         requests: What becomes of the devices, by request.
         proof: Why nothing can be allocated even if all devices were free; empty where that is not so, or not known.
-        beyond: What there would be too little of even if devices failed nothing of the trees; empty where that is enough.
+        beyond: What there would be too little of even if devices failed nothing of the trees; empty where that is enough. Where a class
+            is not there, also what a quota says.
         outranked: Holders of devices whose pods have a lower priority, and keep them.
         error: What ends the attempt for the pod.
         suggestions: The smallest edits that fit, the smallest first.

@@ -145,6 +145,7 @@ def _corrected(read: str, operator: str, value: str, kind: str) -> str:
 
 def find_slip_problems(question: Question) -> Iterator[Problem]:
     """The slips of all selectors; codes `attribute-wrong-domain`, `cel-value-type`, `cel-type`."""
+    question = question.with_stand_ins()
     index = question.cluster.index
     names = Names.of(device for slice_ in question.slices for device in index.devices(slice_))
     try:

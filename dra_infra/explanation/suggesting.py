@@ -182,6 +182,7 @@ class Suggesting:
         kinds: One node of each kind, to try a single pod on.
         budget: Time and steps.
         missing: How many of the pods find no place.
+        refusal: What quotas say where the pods and claims are those of a question; empty where they let them be made.
         unfinished: Whether the time was over before all were tried.
     """
 
@@ -189,6 +190,7 @@ class Suggesting:
     kinds: Sequence[Node]
     budget: Budget
     missing: int = 1
+    refusal: Callable[[Question], str] = lambda _: ""
     unfinished: bool = False
     found: list[tuple[float, Suggestion]] = field(default_factory=list)
 
@@ -227,9 +229,11 @@ class Suggesting:
         for edit in edits:
             question = edit.apply(question)
         node = self._fits(question)
-        if node:
-            self.found.append((_cost(edits), _tell(edits, node)))
-        return bool(node)
+        if not node:
+            return False
+        refused = self.refusal(question)
+        self.found.append((_cost(edits), replace(_tell(edits, node), refused=refused)))
+        return not refused
 
     def _fits(self, question: Question) -> str:
         """The node of the first pod, when all pods fit; empty when they do not, or that is not known."""
@@ -282,7 +286,8 @@ class Suggesting:
 
     def _ranked(self) -> tuple[Suggestion, ...]:
         shown: list[Suggestion] = []
-        for _, suggestion in sorted(self.found, key=lambda each: (each[0], each[1].text)):
+        made = [each for each in self.found if not each[1].refused]
+        for _, suggestion in sorted(made or self.found, key=lambda each: (each[0], each[1].text)):
             alike = sum(each.kind == suggestion.kind for each in shown)
             if alike < _OF_A_KIND and len(shown) < SHOWN:
                 shown.append(suggestion)

@@ -203,12 +203,13 @@ class Survey:
         self.checks_of: dict[str, DeviceChecks] = {}
         """By name of each node; nodes of one kind have that of the first."""
         self._start()
-        index = question.cluster.index
+        cluster = question.cluster
         for node in question.nodes:
             if reasons := question.refusals.get(node.name):
-                for slice_ in index.relevant(node):
-                    for each in index.devices(slice_):
-                        self._reach(each.id, Progress(REFUSED, text=reasons[0]))
+                seen = [each.devices for each in cluster.allocator.pools(node)]
+                seen += [each.devices for each in find_unusable_pools(cluster, node)]
+                for device in (each.id for devices in seen for each in devices):
+                    self._reach(device, Progress(REFUSED, text=reasons[0]))
         for kind in kinds:
             checks = DeviceChecks(question.cluster, kind.first, question.declared_by(kind.first))
             ends = {leaf.key: self._ends(checks, leaf) for leaf in self._leaves}
@@ -252,11 +253,9 @@ class Survey:
     def _look(self, node: Node, ends: Mapping[Key, Sequence[Progress]]) -> None:
         cluster = self._question.cluster
         for trouble in find_unusable_pools(cluster, node):
-            for slice_ in cluster.index.relevant(node):
-                if pool_of(slice_) == trouble.pool:
-                    for each in cluster.index.devices(slice_):
-                        self.devices.setdefault(each.id, each)
-                        self._reach(each.id, Progress(UNUSABLE_POOL, text=str(trouble)))
+            for each in trouble.devices:
+                self.devices.setdefault(each.id, each)
+                self._reach(each.id, Progress(UNUSABLE_POOL, text=str(trouble)))
         devices = tried_devices(cluster.allocator.pools(node), cluster.variant)
         for key, found in self._found.items():
             left = 0

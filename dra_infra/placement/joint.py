@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dra_infra.explanation import AskedClaim, Question
+from dra_infra.explanation.asking import ref_of
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import mapping
@@ -127,6 +129,42 @@ def find_workload(objects: ProgramObjects, owner: ObjectRef) -> Workload | None:
         ):
             return each
     return None
+
+
+def find_refusal(
+    question: Question,
+    manifests: Sequence[Mapping[str, Any]],
+    owner: ObjectRef,
+    taken: Taken,
+    release: Release,
+    kinds: WorkloadKinds,
+) -> str:
+    """What a quota says of the pods of a workload with the claims of a question; empty where all are made, or that is not known."""
+    if not any(each.get("kind") == "ResourceQuota" for each in (*manifests, *taken.policies)):
+        return ""
+    asked = {each.name: each for each in question.claims}
+    fleet = Fleet(name="", classes=tuple(question.cluster.classes.values()))
+    taken = replace(taken, templates=tuple(_with_claim(each, asked) for each in taken.templates))
+    program = open_program(
+        [_with_claim(each, asked) for each in manifests], fleet, taken, release, kinds=kinds
+    )
+    workload = find_workload(program.objects, owner)
+    if workload is None or isinstance(workload.plan, Undecided):
+        return ""
+    wanted = len(question.eligible) if workload.replicas is None else workload.replicas
+    most, why = ObjectMakers(program, taken.made).count_alone(workload.owner, workload.plan, wanted)
+    return show_refusal(most, wanted, why) if most < wanted else ""
+
+
+def _with_claim(manifest: Mapping[str, Any], asked: Mapping[str, AskedClaim]) -> Mapping[str, Any]:
+    """The object with the spec that its claim has in a question."""
+    claim = asked.get(str(ref_of(manifest)))
+    if claim is None:
+        return manifest
+    spec: Mapping[str, Any] = claim.claim.spec.to_manifest()
+    if claim.path == "spec.spec":
+        spec = {**mapping(manifest.get("spec")), "spec": spec}
+    return {**manifest, "apiVersion": claim.claim.api_version, "spec": spec}
 
 
 def show_refusal(number: int, wanted: int, refusal: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.judges.judge import Judge
+from tests.unit.explanation.pending_pairs import PAIRS_BEHIND, TABLE
 from tests.unit.explanation.pending_pods import (
     Object,
     PendingPod,
@@ -17,7 +18,6 @@ from tests.unit.explanation.pending_pods import (
     is_written,
     with_change,
 )
-from tests.unit.explanation.pending_table import TABLE
 
 pytestmark = pytest.mark.e2e
 
@@ -49,3 +49,12 @@ def test_a_change_gives_a_pending_pod_devices(judge: Judge, row: PendingPod, tmp
     for number, each in enumerate(tried):
         changed = with_change(row.objects, each)
         assert has_devices(judge, row, changed, tmp_path / str(number)), each
+
+
+@pytest.mark.parametrize("row", PAIRS_BEHIND, ids=lambda row: row.name)
+def test_each_of_two_causes_keeps_devices_from_a_pending_pod(judge: Judge, row: PendingPod, tmp_path: Path):
+    found = [
+        has_devices(judge, row, objects, tmp_path / str(number))
+        for number, objects in enumerate((*row.mended, row.whole))
+    ]
+    assert found == [False, False, True]

@@ -105,14 +105,34 @@ def test_a_pod_that_a_quota_refuses_is_not_said_to_fit(command, tmp_path):
     assert why.endswith("[quota-refuses]")
 
 
-def test_a_change_beside_a_quota_that_refuses_is_not_said_to_be_enough(command, tmp_path):
-    hard = {"h100.deviceclass.resource.k8s.io/devices": "1"}
+@pytest.mark.parametrize("number", [1, 0])
+def test_a_change_is_tried_against_the_quota_too(command, tmp_path, number):
+    hard = {"h100.deviceclass.resource.k8s.io/devices": str(number)}
     metadata = {"name": "team", "namespace": "ml"}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}}
     write(tmp_path, a_class(), a_template(count=12), a_pod(), quota)
     said = command("explain", "pod/train", ".", "--fleet", "hgx-h100 x 2", cwd=tmp_path)
     assert "[quota-refuses]" in said.out
-    assert "\n  where the quota lets it be made, it fits with one of these, each tried out:\n" in said.out
+    if number:
+        assert "\n  it fits with one of these, each tried out:\n    1. ask for 1 instead of 12 in" in said.out
+        assert "the quota says" not in said.out
+    else:
+        assert "\n  where the quota lets it be made, it fits with one of these, each tried out:\n" in said.out
+        assert (
+            "         the quota says: 0 of 1 pod is made: the claim of its entry gpu is refused, for ResourceQuota "
+            "ml/team allows 0 of h100.deviceclass.resource.k8s.io/devices, 0 are in use, and it takes 8\n"
+        ) in said.out
+
+
+def test_a_template_of_the_cluster_is_tried_against_the_quota_with_its_change(command, tmp_path):
+    hard = {"h100.deviceclass.resource.k8s.io/devices": "1"}
+    metadata = {"name": "team", "namespace": "ml"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}}
+    there = [a_class(), a_template(count=12), quota, *load_fleet("hgx-h100").to_manifests()]
+    write(tmp_path, *there, name="cluster.yaml")
+    write(tmp_path, a_pod(), name="pod.yaml")
+    said = command("explain", "pod/train", "pod.yaml", "--snapshot", "cluster.yaml", cwd=tmp_path)
+    assert "    1. ask for 1 instead of 12 in" in said.out
 
 
 def test_a_pod_that_does_not_fit_is_told_with_counts_and_the_line_to_write(command, tmp_path):

@@ -44,6 +44,8 @@ class PendingPod:
         planned: Kinds of objects that are not in the cluster yet, but in files beside it.
         verdict: Of the answer.
         is_judged: Whether Kubernetes' allocator gives the answer, and not the API server or the time.
+        mended: Of two causes, the objects with the one and with the other put right.
+        whole: The objects with both put right.
     """
 
     name: str
@@ -54,6 +56,8 @@ class PendingPod:
     planned: tuple[str, ...] = ()
     verdict: str = "does-not-fit"
     is_judged: bool = True
+    mended: Sequence[Sequence[Object]] = field(default=(), repr=False)
+    whole: Sequence[Object] = field(default=(), repr=False)
 
 
 def a_node(

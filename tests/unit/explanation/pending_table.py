@@ -718,5 +718,3 @@ PAIRS: Final = (
         None,
     ),
 )
-
-TABLE: Final = (*ALONE, *PAIRS)

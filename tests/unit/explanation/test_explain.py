@@ -178,3 +178,21 @@ def test_a_search_that_takes_for_ever_leaves_it_open():
     claim = a_claim(a_leaf(3), a_leaf(3), constraints=constraints)
     found = answer(slices=[a_slice(*devices)], claims=[claim])
     assert found.verdict in ("does-not-fit", "not-decided")
+
+
+@pytest.mark.parametrize("count", [2, None])
+def test_of_a_class_that_is_missing_only_what_holds_for_any_is_told(count: int | None):
+    claim = a_claim(a_leaf(count, device_class="gone"), constraints=[{"matchAttribute": "k8s.io/root"}])
+    found = answer(slices=[a_slice(valued("d0", "x"), valued("d1", "y"))], claims=[claim])
+    assert found.error is not None
+    assert "could not retrieve device class gone" in found.error.text
+    (tree,) = found.requests
+    assert (tree.device_class, tree.candidates, tree.left) == ("gone", 2, 2)
+    # Of all devices: the class may take one of the two, which has one value.
+    told = "2 devices with one value of k8s.io/root are asked for; the largest group has 1"
+    assert (found.proof, found.beyond) == ("", told if count else "")
+
+
+def test_what_counting_tells_of_pools_that_are_not_whole_is_told_with_that():
+    found = answer(slices=[a_slice("d0", count=2)], claims=[a_claim(a_leaf(3))])
+    assert found.beyond.endswith("are asked for; 1 match, as far as pools are published")

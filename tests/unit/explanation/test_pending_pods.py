@@ -7,8 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.explanation.pending_pods import PendingPod, answer, is_written, with_change
-from tests.unit.explanation.pending_table import TABLE
+from tests.unit.explanation.pending_pairs import PAIRS_BEHIND, TABLE
+from tests.unit.explanation.pending_pods import (
+    PendingPod,
+    a_claim,
+    a_class,
+    a_node,
+    a_pod,
+    answer,
+    asking,
+    gpus,
+    is_written,
+    slice_of,
+    with_change,
+)
+from tests.unit.explanation.pending_table import BAD_NODE, MEMORY, row
 
 
 def test_the_table_has_no_row_twice():
@@ -34,3 +47,23 @@ def test_a_pending_pod_hears_its_causes_and_what_would_fit(row: PendingPod, tmp_
         if is_written(each):
             changed = with_change(row.objects, each)
             assert json.loads(answer(row, changed, tmp_path / str(number), as_json=True))["fits"], each
+
+
+@pytest.mark.parametrize("row", PAIRS_BEHIND, ids=lambda row: row.name)
+def test_each_of_two_causes_keeps_the_pod_waiting_by_itself(row: PendingPod, tmp_path: Path):
+    fits = [
+        json.loads(answer(row, objects, tmp_path / str(number), as_json=True))["fits"]
+        for number, objects in enumerate((*row.mended, row.whole))
+    ]
+    assert fits == [False, False, True]
+
+
+def test_of_many_further_causes_those_of_the_most_devices_are_told(tmp_path: Path):
+    nodes = [a_node(f"n{at}", **BAD_NODE) for at in range(9)]
+    slices = [slice_of(*gpus(2), node=f"n{at}", count=2) for at in range(9)]
+    claim = a_claim(asking(MEMORY.format("100Gi")))
+    many = row("many", [*nodes, a_class(), *slices, claim, a_pod("gpus")], [], None)
+    told = answer(many, many.objects, tmp_path, as_json=False)
+    assert "        18 of them also fail request r0, selector #0" in told
+    assert told.count("is incomplete: 1 of 2 slices are published") == 5
+    assert "        4 more causes keep some of them away\n" in told
