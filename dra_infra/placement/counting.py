@@ -95,42 +95,68 @@ def find_needs(kinds: Sequence[NodeKind], pods: Sequence[EqualPods]) -> list[Nee
 def prove_never(
     free: FreeFleet, kinds: Sequence[NodeKind], pods: Sequence[EqualPods]
 ) -> tuple[Shortage, ...]:
-    """What is short, each thing once, for all pods or some of them; empty when counting proves nothing.
+    """What is short, each thing once, for the fewest pods that prove it; empty when counting proves nothing.
 
-    Some of them are those that can only go where one of them can (Hall's condition), and each by itself.
+    Tried are each pod by itself, those that can only go where one of them can (Hall's condition), those that compete for nodes
+    with each other, directly or by others, and all. Of equally few kinds of pods the fewest pods are told.
     """
     goes_to = [
         frozenset(number for number, kind in enumerate(kinds) if is_open(kind, which))
         for which in range(len(pods))
     ]
-    groups = [frozenset(range(len(pods)))]
+    groups = [frozenset(range(len(pods))), *_find_rivals(goes_to)]
     for which in range(len(pods)):
         groups.append(frozenset(each for each, where in enumerate(goes_to) if where <= goes_to[which]))
         groups.append(frozenset((which,)))
     short: dict[str, Shortage] = {}
     for need in find_needs(kinds, pods):
-        for group in dict.fromkeys(groups):
+        asking = frozenset(which for which, amount in enumerate(need.amounts) if amount)
+        tried = dict.fromkeys(group & asking for group in groups)
+        for group in sorted(tried, key=lambda each: (len(each), sum(pods[which].count for which in each))):
             of_group = need.only_for(group)
             asked, there = of_group.asked(pods), of_group.most(kinds)
-            if asked > there and need.name not in short:
-                serving = [
-                    node for kind in kinds if any(map(of_group.held, kind.fillings)) for node in kind.nodes
-                ]
+            if asked > there:
+                serving = frozenset(
+                    number for number, kind in enumerate(kinds) if any(map(of_group.held, kind.fillings))
+                )
+                nodes = [node for number in sorted(serving) for node in kinds[number].nodes]
                 short[need.name] = Shortage(
                     what=need.name,
                     asked=asked,
                     there=there,
-                    nodes=len(serving),
-                    where=_show_nodes(free, serving),
+                    nodes=len(nodes),
+                    where=_show_nodes(free, nodes),
                     by=tuple(
                         (str(owner), amount * number)
                         for amount, each in zip(of_group.amounts, pods, strict=True)
                         if amount
                         for owner, _, number in each.members
                     ),
+                    beside=tuple(
+                        str(owner)
+                        for which in sorted(asking - group)
+                        if not serving.isdisjoint(goes_to[which])
+                        for owner, _, _ in pods[which].members
+                    ),
                 )
+                break
     # That nodes hold too few pods follows from what these take; it says something only where nothing else is short.
     return tuple(each for each in short.values() if each.what != "pods") or tuple(short.values())
+
+
+def _find_rivals(goes_to: Sequence[frozenset[int]]) -> list[frozenset[int]]:
+    """The equal pods that compete for nodes, directly or by others."""
+    found: list[tuple[frozenset[int], frozenset[int]]] = []
+    for which, where in enumerate(goes_to):
+        joined = [each for each in found if each[1] & where]
+        found = [each for each in found if not each[1] & where]
+        found.append(
+            (
+                frozenset((which,)).union(*(each for each, _ in joined)),
+                where.union(*(each for _, each in joined)),
+            )
+        )
+    return [each for each, _ in found]
 
 
 def _show_nodes(free: FreeFleet, nodes: Sequence[int]) -> str:

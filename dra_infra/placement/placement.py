@@ -211,6 +211,7 @@ class Shortage:
         nodes: How many nodes can give any of it.
         where: The names of these, some of them where they are many: `hgx-h100-0..1`.
         by: Who asks, with the amount.
+        beside: Who else asks for it on these nodes, and is not needed for the proof.
     """
 
     what: str
@@ -219,6 +220,7 @@ class Shortage:
     nodes: int
     where: str = ""
     by: tuple[tuple[str, int], ...] = ()
+    beside: tuple[str, ...] = ()
 
     def show(self, amount: int) -> str:
         """An amount as people write it: `16 devices`, `1500m cpu`."""
@@ -236,6 +238,7 @@ class Shortage:
             "nodes": self.nodes,
             "where": self.where,
             "by": by,
+            "beside": list(self.beside),
         }
 
     def __str__(self) -> str:

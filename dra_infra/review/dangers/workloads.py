@@ -143,7 +143,7 @@ def _find_crowded_out(before: Placement | None, after: Placement | None) -> Iter
     elif joint.verdict == "never" and before is not None and before.joint.verdict == "never":
         for owner in sorted(more, key=str):
             # Where somebody else's pods fit nowhere, nobody is crowded out by it.
-            short = [str(each) for each in joint.shortages if str(owner) in dict(each.by)]
+            short = [str(each) for each in joint.shortages if str(owner) in (*dict(each.by), *each.beside)]
             if short:
                 yield Danger(
                     who=owner,

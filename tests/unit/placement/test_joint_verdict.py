@@ -178,6 +178,25 @@ def test_verdict_is_that_of_all_orders_of_arrival(seen, nodes, pods):
     assert (joint.fails is not None) >= (joint.verdict == "depends-on-order")
 
 
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(nodes=NODES, pods=PODS)
+def test_those_whom_a_proof_names_never_fit_without_the_others_either(seen, nodes, pods):
+    fleet, manifests = a_platform(nodes, pods)
+    for short in place(manifests, fleet).joint.shortages:
+        assert short.asked == sum(amount for _, amount in short.by) > short.there
+        named = {who.rpartition("/")[2] for who, _ in short.by}
+        left = [
+            each for each in manifests if each["metadata"]["name"] in named or "template" not in each["spec"]
+        ]
+        seen.clear()
+        assert place(left, fleet).joint.works is None
+        assert not seen or not find_ends(*seen)[0]
+
+
 AMOUNTS = ("100m", "500m", "1", "1500m", "2")
 
 
@@ -395,6 +414,49 @@ def test_the_proof_names_each_workload_of_equal_pods_and_the_nodes():
             "that ask for 16 devices at once"
         ),
     )
+
+
+def of_models(nodes, **pods):
+    """Nodes of eight GPUs of a model each, and workloads for one GPU of some models each, named by these: `a` or `a_or_b`."""
+    fleet = build.a_fleet(
+        *(
+            build.a_slice(f"n{node}", [build.a_device(f"g{each}", {"model": model}) for each in range(8)])
+            for node, model in enumerate(nodes)
+        )
+    )
+    manifests = [build.a_class()]
+    for name, replicas in pods.items():
+        tests = " || ".join(
+            f'device.attributes["{build.DRIVER}"].model == "{each}"' for each in name.split("_or_")
+        )
+        called = name.replace("_", "-")
+        manifests += [
+            build.a_template(called, build.a_request("gpu", tests)),
+            build.a_deployment(called, f"template:{called}", replicas=replicas),
+        ]
+    return place(manifests, fleet).joint.shortages
+
+
+@pytest.mark.parametrize(
+    ("pods", "named", "asked", "there"),
+    [
+        # All pods together are short too, and pods of the other model fit.
+        ({"a": 20, "b": 8, "a_or_b": 1}, {"a": 20}, 20, 8),
+        ({"a": 8, "b": 20}, {"b": 20}, 20, 8),
+        # Of two that are short alone it is the one with fewer pods, ...
+        ({"a": 20, "b": 9}, {"b": 9}, 9, 8),
+        # ... and of equally many the first.
+        ({"b": 9, "a": 9}, {"a": 9}, 9, 8),
+        # Neither is short alone, and those of the third model have nothing to do with it.
+        ({"a": 8, "a_or_b": 9, "c": 8}, {"a": 8, "a-or-b": 9}, 17, 16),
+        ({"a_or_b": 12, "b_or_c": 13, "d": 1}, {"a-or-b": 12, "b-or-c": 13}, 25, 24),
+    ],
+)
+def test_the_proof_names_the_fewest_that_are_short(pods, named, asked, there):
+    (short,) = of_models("abcd", **pods)
+    assert dict(short.by) == {f"Deployment ml/{name}": number for name, number in named.items()}
+    assert (short.asked, short.there) == (asked, there)
+    assert short.beside == (("Deployment ml/a-or-b",) if pods.get("a_or_b") == 1 else ())
 
 
 def a_fleet_of(cpu, count, gpus=8):

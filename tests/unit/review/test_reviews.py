@@ -210,6 +210,8 @@ SHORT = Shortage(what="devices", asked=32, there=16, nodes=2, by=(("Job ml/a", 1
 def test_who_asks_for_more_where_pods_were_left_pending_before_is_told(make, fleet):
     assert told_of_more(make, fleet, "depends-on-order") == [("crowded-out", "Job ml/b")]
     assert told_of_more(make, fleet, "never", shortages=(SHORT,)) == [("crowded-out", "Job ml/b")]
+    beside = replace(SHORT, by=(("Job ml/a", 32),), beside=("Job ml/b",))
+    assert told_of_more(make, fleet, "never", shortages=(beside,)) == [("crowded-out", "Job ml/b")]
 
 
 def test_who_asks_for_more_beside_one_whose_pods_fit_nowhere_is_not_told(make, fleet):
