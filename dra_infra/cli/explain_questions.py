@@ -129,7 +129,7 @@ def read_offline(
         taken=find_amounts(scene),
         placed=find_placed(scene, cluster.fleet.nodes, cluster.objects) if cluster else None,
     )
-    taken = Running.of(cluster, program).taken
+    taken = Running.of(cluster, program).without_evicted(manifests, chosen, release)
     objects = ProgramObjects(manifests, chosen.classes, release, taken, known)
     asking = ask_program(manifest, around, manifests, running, part=subject.part, kinds=known)
     workload = find_workload(objects, subject)

@@ -310,7 +310,7 @@ def compare(
     head = replace(head, problems=_check(head, fleet, locate, beside))
     placed: tuple[Placement, Placement] | tuple[None, None] = (None, None)
     if fleet is not None and (fleet.nodes or fleet.pools):
-        placed = place_sides(base, head, fleet, running.taken, kinds)
+        placed = place_sides(base, head, fleet, running, kinds)
     return review(
         base,
         head,

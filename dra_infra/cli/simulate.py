@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,8 @@ from dra_infra.cli.printing import print_not_seen, print_problems, progress, wri
 from dra_infra.cli.settings import check_settings, find_fleet, read_program, read_snapshot, set_prices
 from dra_infra.errors import InvalidSpecError, in_reading_order
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement import what_if
 from dra_infra.placement.draining import Drained, drain_one_of_each
@@ -123,7 +126,11 @@ def run(
         def is_late() -> bool:
             return time.monotonic() > end
 
-        taken, known = running.taken, load_workload_kinds(kinds) if kinds else None
+        def find_taken(then: Fleet, *more: str) -> Taken:
+            going = {each.name for each in then.nodes if any(fnmatchcase(each.name, name) for name in drain)}
+            return running.without_evicted(manifests, then, release, going.union(more))
+
+        taken, known = find_taken(chosen), load_workload_kinds(kinds) if kinds else None
         placement = place(
             manifests,
             chosen,
@@ -139,7 +146,7 @@ def run(
         if in_turn:
             tell("draining one node of each kind")
             drained = drain_one_of_each(
-                manifests, chosen, taken=taken, release=release, is_late=is_late, kinds=known
+                manifests, chosen, find_taken=find_taken, release=release, is_late=is_late, kinds=known
             )
     if as_json:
         write_json({**_to_json(placement, release), "drained": [_drained(each) for each in drained]})
@@ -172,11 +179,11 @@ def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
     for each in listed:
         yield f"{_MARKS[each.verdict]} {each.owner!s:{width}}  {describe_placement(each, names)}"
         yield from (f"    {line}" for line in ([] if brief else _details(each)))
-    if placement.workloads:
+    if placement.workloads or placement.evicted:
         number = count_of(len(placement.workloads), "workload")
         fit = "fits" if len(placement.workloads) == 1 else "fit"
         counted = f"{len(fitting):,} of {number} {fit} on {placement.fleet.name}"
-        yield from [counted] if brief else (f"✓ {line}" for line in tell(folded))
+        yield from [counted] if brief and placement.workloads else (f"✓ {line}" for line in tell(folded))
         yield from describe_joint(placement.joint)
         if placement.joint_at_most:
             yield from describe_joint(placement.joint_at_most, AT_MOST)
@@ -249,7 +256,8 @@ def _mark_of(each: Drained) -> str:
 
 def _drained(each: Drained) -> dict[str, object]:
     growth = each.growth.to_data() if each.growth else None
-    return {"node": each.node, "alike": each.alike, "joint": each.joint.to_data(), "growth": growth}
+    joint = each.joint.to_data()
+    return {"node": each.node, "alike": each.alike, "evicted": each.evicted, "joint": joint, "growth": growth}
 
 
 def _room(room: Room) -> dict[str, object]:

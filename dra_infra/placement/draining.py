@@ -10,6 +10,7 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import find_interchangeable, group_pods
 from dra_infra.placement.growth import find_growth
@@ -28,12 +29,14 @@ class Drained:
         alike: How many nodes there are that it can be exchanged for, itself included.
         joint: The verdict on all workloads at once.
         growth: By how much node pools have to grow then; None where the fleet has none.
+        evicted: How many pods of others are evicted, and placed anew in it.
     """
 
     node: str
     alike: int
     joint: JointVerdict
     growth: Growth | None = None
+    evicted: int = 0
 
     @property
     def fits(self) -> bool:
@@ -46,26 +49,31 @@ class Drained:
             others = ", or the other node like it"
         grown = self.growth is not None and self.growth.verdict != "fits-now"
         told = str(self.growth if grown else self.joint)
-        return f"With {self.node} drained{others}: {told}"
+        moved = f", and {count_of(self.evicted, 'pod')} of others evicted" if self.evicted else ""
+        return f"With {self.node} drained{others}{moved}: {told}"
 
 
 def drain_one_of_each(
     manifests: Sequence[Mapping[str, Any]],
     fleet: Fleet,
     *,
-    taken: Taken,
+    find_taken: Callable[[Fleet, str], Taken],
     release: Release,
     is_late: Callable[[], bool],
     kinds: WorkloadKinds | None = None,
 ) -> tuple[Drained, ...]:
-    """The verdict with one node drained, for each kind of nodes that the pods of the program can tell apart."""
-    opened = open_program(manifests, fleet, taken, release, is_late=is_late, kinds=kinds)
+    """The verdict with one node drained, for each kind of nodes that the pods of the program can tell apart.
+
+    *find_taken* tells what is not free of a fleet while a node is drained; with an empty name while none is.
+    """
+    opened = open_program(manifests, fleet, find_taken(fleet, ""), release, is_late=is_late, kinds=kinds)
     plans = [(each, each.plan) for each in opened.arriving if isinstance(each.plan, PodPlan)]
     found: list[Drained] = []
     for nodes in find_interchangeable(opened.free, group_pods(opened.free, plans)):
         name = opened.free.cluster.nodes[nodes[0]].name
         without = change_fleet(fleet, WhatIf(drain=(name,)), release)
+        taken = find_taken(without, name)
         placed = place(manifests, without, taken=taken, release=release, is_late=is_late, kinds=kinds)
         growth = find_growth(manifests, placed, taken=taken, release=release, is_late=is_late, kinds=kinds)
-        found.append(Drained(name, len(nodes), placed.joint, growth))
+        found.append(Drained(name, len(nodes), placed.joint, growth, placed.evicted))
     return tuple(found)

@@ -324,9 +324,10 @@ def find_held(
 ) -> dict[ObjectRef, dict[str, Fraction]]:
     """How many devices the pods of each workload have on each of the *nodes*, when they arrive in an order.
 
-    A device that several workloads share is divided between them; one for admin access is nobody's.
+    A device that several workloads share is divided between them; one for admin access is nobody's. Those of evicted pods of
+    others are not told, as those that others have before are not.
     """
-    free = program.free
+    free, own = program.free, {each.owner for each in program.workloads}
     wholes = {
         (slice_.spec.driver, slice_.spec.pool.name, each.name): whole_of(each)
         for slice_ in free.cluster.fleet.slices
@@ -348,7 +349,7 @@ def find_held(
                     users[arrival.node, (*device[:2], wholes.get(device, choice.device))].add(arrival.owner)
     held: dict[ObjectRef, dict[str, Fraction]] = {}
     for (name, _), owners in users.items():
-        for owner in owners:
+        for owner in owners & own:
             on = held.setdefault(owner, {})
             on[name] = on.get(name, Fraction()) + Fraction(1, len(owners))
     return held

@@ -38,7 +38,7 @@ from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import Capacity, FirstFit, FreeFleet
 from dra_infra.placement.objects import ProgramObjects
 from dra_infra.placement.placement import NodePlacement, Order
-from dra_infra.placement.workloads import find_bystanders, find_workloads, plan_claim
+from dra_infra.placement.workloads import find_bystanders, find_workloads, plan_claim, read_evicted
 
 
 class ObjectMakers:
@@ -182,7 +182,7 @@ class OpenProgram:
         objects: Of the program.
         workloads: What is placed, with the pods that each needs beside it, or with what of its affinity is left out.
         bystanders: Workloads without claims that some node lets in, or would if it were not cordoned, or of which that is
-            not known.
+            not known; and pods of others that are evicted.
         left_out: The other workloads without claims.
         free: The fleet without what is taken of it.
         notes: What of the program is not placed.
@@ -227,7 +227,9 @@ def open_program(
     objects = ProgramObjects(manifests, fleet.classes, release or newest_release(), taken, kinds)
     workloads, notes = find_workloads(objects) if claim is None else ([plan_claim(objects, claim)], [])
     cluster = Cluster(fleet, objects.release, is_late, objects=objects.policies)
-    others = find_bystanders(objects) if (workloads or bystanders_alone) and claim is None else []
+    evicted = read_evicted(objects, taken) if claim is None else []
+    asks = workloads or evicted or bystanders_alone
+    others = [*evicted, *(find_bystanders(objects) if asks and claim is None else ())]
     shapes, aside = (
         {each.owner: each.plan.shape for each in found if isinstance(each.plan, PodPlan)}
         for found in (workloads, others)
@@ -237,8 +239,9 @@ def open_program(
     running = None if taken.pods is None else free.running
     beside: list[Workload] = []
     left_out: list[Workload] = []
-    for each in others:
-        if isinstance(each.plan, PodPlan) and not _is_let_in(free, each.plan):
+    notes += taken.notes if claim is None else ()
+    for number, each in enumerate(others):
+        if number >= len(evicted) and isinstance(each.plan, PodPlan) and not _is_let_in(free, each.plan):
             left_out.append(each)
             notes.append(
                 f"{each.owner} is left out: it uses no devices, and no node of {fleet.name} lets its pods in"

@@ -424,6 +424,7 @@ class Placement:
         notes: What else the reader must know, in the user's words.
         headroom: What is left per device class and MIG profile that some device is in; empty when it was not asked for.
         growth: By how much the fleet's node pools have to grow; None where it has none, or it was not asked for.
+        evicted: How many pods of others are evicted and in the joint verdict.
     """
 
     fleet: Fleet = field(repr=False)
@@ -433,6 +434,7 @@ class Placement:
     notes: tuple[str, ...] = ()
     headroom: tuple[Headroom, ...] = ()
     growth: Growth | None = None
+    evicted: int = 0
 
     @property
     def fits_count(self) -> int:

@@ -105,6 +105,7 @@ def place(
         headroom=count_headroom(free.attempts, free.in_use, together.in_use, objects.readable_classes)
         if with_headroom
         else (),
+        evicted=sum(each.replicas or 0 for each in taken.evicted),
     )
 
 

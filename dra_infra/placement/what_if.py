@@ -30,7 +30,7 @@ class WhatIf:
     Args:
         add: More hardware.
         remove: Nodes that go with their devices; names or patterns such as `gpu-1*`.
-        drain: Nodes that take no more pods; names or patterns.
+        drain: Nodes that take no more pods, and have only those of DaemonSets; names or patterns.
         fail: Devices as `NODE/DEVICE`; patterns in both.
     """
 

@@ -23,6 +23,7 @@ from dra_infra.kubernetes.apiserver.admission import (
 )
 from dra_infra.kubernetes.scheduler import node_filters
 from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS
+from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.kubernetes.scheduler.pod_shapes import PATHS, PodShape, read_shape
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
@@ -125,6 +126,11 @@ def find_bystanders(objects: ProgramObjects) -> list[Workload]:
         for template in templates
         if template.owner.kind != "PodTemplate" and not _uses_devices(template, objects)
     ]
+
+
+def read_evicted(objects: ProgramObjects, taken: Taken) -> list[Workload]:
+    """The pods of others that are evicted, as their controllers make them anew."""
+    return [_read_workload(each, {}, objects) for each in taken.evicted]
 
 
 def _find_templates(objects: ProgramObjects) -> Iterator[tuple[Mapping[str, Any], list[PodTemplate]]]:

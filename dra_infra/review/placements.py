@@ -16,7 +16,6 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.growth import place_within_limits
 from dra_infra.placement.placement import (
@@ -27,6 +26,7 @@ from dra_infra.placement.placement import (
 )
 from dra_infra.program_objects import NotSeen, Program, get_field
 from dra_infra.review.placement_texts import DeviceNames, describe_placement
+from dra_infra.review.running import NOTHING_RUNS, Running
 
 Trend = Literal["no-longer-fits", "does-not-fit", "not-decided", "fits-now", "new", "moved", "same", "gone"]
 """What became of one workload between base and head, the worst first."""
@@ -47,7 +47,7 @@ def place_sides(
     base: Program,
     head: Program,
     fleet: Fleet,
-    taken: Taken = NOTHING_TAKEN,
+    running: Running = NOTHING_RUNS,
     kinds: WorkloadKinds | None = None,
 ) -> tuple[Placement, Placement]:
     """Where the pods of both go, with nothing of the one in the way of the other.
@@ -56,14 +56,14 @@ def place_sides(
         base: The program before.
         head: The program after.
         fleet: Where to; that of the snapshot, when it is one. Its node pools grow as each side needs it.
-        taken: What is not free of it, for others run there.
+        running: What runs there; pods of others that the taints of a side evict are placed anew with it.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
     before, after = (
         place_within_limits(
             [each.manifest for each in side.objects],
             fleet.with_classes(side.stand_in_classes),
-            taken=taken,
+            taken=running.without_evicted([each.manifest for each in side.objects], fleet, side.release),
             release=side.release,
             kinds=kinds,
         )
@@ -136,6 +136,7 @@ def find_no_order(before: Placement | None, after: Placement | None) -> Iterator
     """
     if after is None or after.joint.works is not None or after.fits_count < len(after.workloads):
         return
+    beside = " with the pods of others that are evicted" if after.evicted else ""
     if after.joint.verdict == "never" and (before is None or before.joint.verdict != "never"):
         # No object of a workload has capital letters in its name.
         is_quota = not after.joint.shortages and "ResourceQuota " in after.joint.reasons[0]
@@ -143,14 +144,14 @@ def find_no_order(before: Placement | None, after: Placement | None) -> Iterator
         yield Problem(
             path="all workloads",
             code="never-fit-at-once",
-            message=f"each fits {after.fleet.name}, all at once never do: {after.joint.reasons[0]}",
+            message=f"each fits {after.fleet.name}, all at once{beside} never do: {after.joint.reasons[0]}",
             hint=f"ask for fewer pods or devices, or {way}: no order of arrival places all pods",
         )
     if after.joint.verdict == "not-decided" and (before is None or before.joint.works is not None):
         yield Problem(
             path="all workloads",
             code="not-decided-at-once",
-            message=f"each fits {after.fleet.name}, whether all do at once is not decided: {after.joint.reasons[0]}",
+            message=f"each fits {after.fleet.name}, whether all do at once{beside} is not decided: {after.joint.reasons[0]}",
             hint="give the fleet more room, so that a first order places all pods, or drop what the reason names",
         )
 

@@ -193,10 +193,10 @@ class Review:
 
     @property
     def joint(self) -> JointVerdict | None:
-        """The verdict on all workloads at once; None where there is one alone, or one that does not fit by itself."""
-        if self.after is None or not 1 < self.after.fits_count == len(self.after.workloads):
+        """The verdict on all workloads at once, and evicted pods; None for one alone, or where one does not fit by itself."""
+        if self.after is None or self.after.fits_count < len(self.after.workloads):
             return None
-        return self.after.joint
+        return self.after.joint if self.after.evicted or len(self.after.workloads) > 1 else None
 
     @property
     def joint_at_most(self) -> JointVerdict | None:

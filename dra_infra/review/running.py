@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.catalog.workload_kinds import workload_kinds
+from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import Use, count_claim, count_extended_claim, count_pod
+from dra_infra.kubernetes.scheduler.device_evictions import NO_EXECUTE, find_tainted
 from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ANNOTATION, GATE
+from dra_infra.kubernetes.scheduler.fleet import Fleet, with_taint_rules
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Device, Share, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, read_shape
-from dra_infra.output.wording import count_of
+from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import NotSeen, Program, get_field, group_of
 
 Key = tuple[str, str, str]
@@ -31,6 +36,8 @@ _DEPTH: Final = 8
 _POLICIES: Final = ("DeviceTaintRule", "LimitRange", "Namespace", "ResourceQuota", "RuntimeClass")
 """What adds to pods, bounds them, taints devices or describes namespaces."""
 _TEMPLATES: Final = ("ResourceClaimTemplate",)
+_PER_POD: Final = frozenset({"containers", "hostname", "initContainers", "nodeName", "volumes"})
+"""Fields in which equal pods of one controller may differ; what their containers ask for is compared."""
 
 
 def key_of(ref: ObjectRef) -> Key:
@@ -47,6 +54,7 @@ class Running:
         pods: Pods that are not done, by each of their owners and by themselves.
         claims: Claims with an allocation.
         snapshot: Where it was read from; None where it was not, and nothing is known to run.
+        programs: Whose own objects take nothing.
         taken: Devices and amounts that are not free for the programs.
         not_counted: What that does not take into account.
     """
@@ -55,6 +63,7 @@ class Running:
     pods: Mapping[Key, tuple[Key, ...]] = field(repr=False)
     claims: tuple[Key, ...] = field(repr=False)
     snapshot: Snapshot | None = field(default=None, repr=False)
+    programs: tuple[Program, ...] = field(default=(), repr=False)
     taken: Taken = field(default=NOTHING_TAKEN, repr=False)
     not_counted: tuple[NotSeen, ...] = ()
 
@@ -87,8 +96,109 @@ class Running:
             pods={owner: tuple(sorted(each)) for owner, each in pods.items()},
             claims=tuple(claims),
             snapshot=snapshot,
+            programs=programs,
         )
-        return _with_taken(running, snapshot, programs) if snapshot else running
+        if snapshot is None:
+            return running
+        taken, unreadable = _find_taken(running, _own_keys(programs))
+        left_out = _find_left_out(snapshot, running, programs, unreadable=unreadable)
+        return replace(running, taken=taken, not_counted=tuple(left_out))
+
+    def without_evicted(
+        self,
+        manifests: Iterable[Mapping[str, Any]],
+        fleet: Fleet,
+        release: Release,
+        drained: Set[str] = frozenset(),
+    ) -> Taken:
+        """What is not free once pods of others have lost their node or devices; with these as controllers make them anew.
+
+        The pod of a DaemonSet belongs to its node: it stays while that is drained, goes when it is removed, and is made anew there
+        when its devices are tainted. A pod that no controller made is gone. Upstream: makeFilters in kubectl/pkg/drain/filters.go,
+        gcOrphaned in pkg/controller/podgc/gc_controller.go, and `find_tainted`.
+
+        Args:
+            manifests: Objects of the program, of which DeviceTaintRules evict.
+            fleet: The fleet of the snapshot as it is then, devices with their own taints.
+            release: Whose eviction controller.
+            drained: Nodes that `kubectl drain` empties; one that is only cordoned keeps its pods.
+        """
+        if self.snapshot is None:
+            return self.taken
+        own = _own_keys(self.programs)
+        removed = {each.name for each in self.snapshot.fleet.nodes} - {each.name for each in fleet.nodes}
+        tainted = self._find_tainted(manifests, fleet, release)
+        going: set[Key] = set()
+        bare: list[str] = []
+        first: dict[Key, str] = {}
+        made: dict[tuple[Key, str], PodTemplate] = {}
+        for pod, node in _foreign_pods(self, own) if tainted or removed or drained else ():
+            key, makers = _key(pod), self.owners_of(_key(pod))[1:]
+            of_node = bool(makers) and makers[0][0] in ("DaemonSet", "Node")
+            if key not in tainted and node not in removed and (node not in drained or of_node):
+                continue
+            going.add(key)
+            if not makers:
+                bare.append(f"{key[1]}/{key[2]}")
+            elif (key in tainted or not of_node) and get_field(pod, "metadata.deletionTimestamp") is None:
+                maker = makers[1] if makers[1:] and makers[1][0] == "Deployment" else makers[0]
+                look = _look_of(pod)
+                # Pods of one controller that differ are told apart by the name of one of them.
+                part = "" if first.setdefault(maker, look) == look else key[2]
+                spec = {name: value for name, value in pod["spec"].items() if name != "nodeName"}
+                owner = ObjectRef(maker[0], maker[2], maker[1], part)
+                known = made.get((maker, look)) or PodTemplate(
+                    owner=owner, path="spec", replicas=0, spec=spec, labels=_labels_of(pod)
+                )
+                made[maker, look] = replace(known, replicas=(known.replicas or 0) + 1)
+        if not going:
+            return self.taken
+        released = {key for key in self.claims if self._is_released(key, going, going | own)}
+        taken, _ = _find_taken(self, own | going, released)
+        shared = (self.objects[key] for key in sorted(released) if len(self.owners_of(key)) == 1)
+        notes = []
+        if made:
+            number = sum(each.replicas or 0 for each in made.values())
+            whose = join_words(dict.fromkeys(each.owner.whole for each in made.values()), most=8)
+            notes.append(f"evicted, and placed anew with the others: {count_of(number, 'pod')} of {whose}")
+        if bare:
+            notes.append(f"evicted, and made anew by no controller: Pod {join_words(bare, most=8)}")
+        return replace(
+            taken,
+            templates=(*taken.templates, *shared),
+            evicted=tuple(made.values()),
+            notes=tuple(notes),
+        )
+
+    def _find_tainted(
+        self, manifests: Iterable[Mapping[str, Any]], fleet: Fleet, release: Release
+    ) -> set[Key]:
+        """Pods that lose devices by taints of these and of rules."""
+        if not release.enabled("DRADeviceTaints"):
+            return set()
+        slices, _ = with_taint_rules(fleet.slices, [*self.taken.policies, *manifests], release)
+        taints = {
+            (each.spec.driver, each.spec.pool.name, device.name): [
+                taint for taint in device.taints if taint.effect == NO_EXECUTE
+            ]
+            for each in slices
+            for device in each.spec.devices or ()
+            if device.taints
+        }
+        found = find_tainted(
+            lambda *device: taints.get(device, ()),
+            pods=self.of_kind("Pod") if taints else (),
+            claims=self.of_kind("ResourceClaim"),
+        )
+        return {_key(each.pod) for each in found if not each.stays}
+
+    def _is_released(self, claim: Key, going: Set[Key], placed: Set[Key]) -> bool:
+        """True where some of the pods that a claim is reserved for go, and the program places the others."""
+        users = mappings(get_field(self.objects[claim], "status.reservedFor"))
+        pods = [("Pod", claim[1], str(each.get("name"))) for each in users]
+        return not going.isdisjoint(pods) and not any(
+            placed.isdisjoint(self.owners_of(each)) for each in pods
+        )
 
     def count_pods(self, ref: ObjectRef) -> int:
         """How many pods of a workload run, or of a claim how many use it."""
@@ -121,9 +231,9 @@ NOTHING_RUNS: Final = Running.of(None)
 """Stands for what runs where no snapshot was read: nothing is known of it."""
 
 
-def _with_taken(running: Running, snapshot: Snapshot, programs: Sequence[Program]) -> Running:
-    own = _own_keys(programs)
-    devices, shares = _find_devices(running, own)
+def _find_taken(running: Running, own: Set[Key], released: Set[Key] = frozenset()) -> tuple[Taken, int]:
+    """What others take, and how many of their pods cannot be read."""
+    devices, shares = _find_devices(running, own | released)
     amounts: dict[str, Amounts] = {}
     pods: list[tuple[str, PodShape]] = []
     unreadable = 0
@@ -144,13 +254,24 @@ def _with_taken(running: Running, snapshot: Snapshot, programs: Sequence[Program
         pods=tuple(pods) if any(running.of_kind("Pod")) else None,
         policies=_find_others(running, own, _POLICIES),
         templates=_find_others(running, own, _TEMPLATES),
-        made=_find_made(running, own, snapshot, programs),
+        made=_find_made(running, own),
     )
-    left_out = _find_left_out(snapshot, running, programs, unreadable=unreadable)
-    return replace(running, taken=taken, not_counted=tuple(left_out))
+    return taken, unreadable
 
 
-def _foreign_pods(running: Running, own: set[Key]) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _look_of(pod: Mapping[str, Any]) -> str:
+    """Equal for pods that are placed alike."""
+    spec = pod["spec"]
+    asked = [
+        each.get("resources")
+        for name in ("initContainers", "containers")
+        for each in mappings(spec.get(name))
+    ]
+    rest = {name: value for name, value in spec.items() if name not in _PER_POD}
+    return json.dumps([rest, asked], default=str)
+
+
+def _foreign_pods(running: Running, own: Set[Key]) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Pods with a node that are not done and not the programs' own, with the node's name."""
     for pod in running.of_kind("Pod"):
         node = get_field(pod, "spec.nodeName")
@@ -160,25 +281,28 @@ def _foreign_pods(running: Running, own: set[Key]) -> Iterator[tuple[Mapping[str
             yield pod, node
 
 
-def _read_shape(pod: Mapping[str, Any]) -> PodShape:
+def _labels_of(pod: Mapping[str, Any]) -> dict[str, str]:
     labels = get_field(pod, "metadata.labels")
+    return {str(name): str(value) for name, value in labels.items()} if isinstance(labels, Mapping) else {}
+
+
+def _read_shape(pod: Mapping[str, Any]) -> PodShape:
     return read_shape(
         pod["spec"],
         _key(pod)[1],
-        {str(name): str(value) for name, value in labels.items()} if isinstance(labels, Mapping) else {},
+        _labels_of(pod),
         is_going=get_field(pod, "metadata.deletionTimestamp") is not None,
     )
 
 
-def _find_others(running: Running, own: set[Key], kinds: Iterable[str]) -> tuple[Mapping[str, Any], ...]:
+def _find_others(running: Running, own: Set[Key], kinds: Iterable[str]) -> tuple[Mapping[str, Any], ...]:
     """Running objects of some kinds that are not the programs' own."""
     return tuple(each for kind in kinds for each in running.of_kind(kind) if _key(each) not in own)
 
 
-def _find_made(
-    running: Running, own: set[Key], snapshot: Snapshot, programs: Sequence[Program]
-) -> dict[str, Use]:
+def _find_made(running: Running, own: Set[Key]) -> dict[str, Use]:
     """The use of quota by claims and pods that are not the programs' own, by namespace."""
+    programs = running.programs
     if not any(running.of_kind("ResourceQuota")) and not any(
         each.ref.kind == "ResourceQuota" for program in programs for each in program.objects
     ):
@@ -186,7 +310,7 @@ def _find_made(
     bridged = bool(programs) and programs[-1].release.enabled(GATE)
     names = {
         each.metadata.name: each.spec.extended_resource_name
-        for each in snapshot.fleet.classes
+        for each in (running.snapshot.fleet.classes if running.snapshot else ())
         if each.spec.extended_resource_name
     }
     made: dict[str, Use] = {}
@@ -214,7 +338,7 @@ def _find_made(
     return made
 
 
-def _find_devices(running: Running, own: set[Key]) -> tuple[frozenset[Device], tuple[Share, ...]]:
+def _find_devices(running: Running, own: Set[Key]) -> tuple[frozenset[Device], tuple[Share, ...]]:
     """Devices of claims that are not the programs' own: whole ones, and shares with what they take."""
     devices: set[Device] = set()
     shares: list[Share] = []

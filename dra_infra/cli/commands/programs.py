@@ -123,7 +123,7 @@ def _numbers(
     "--drain",
     metavar="NODE",
     multiple=True,
-    help="What if this node took no more pods? A name or pattern, or 1 for one node of each kind in turn; may be repeated.",
+    help="What if this node were drained? A name or pattern, or 1 for one node of each kind in turn; may be repeated.",
 )
 @click.option(
     "--fail",

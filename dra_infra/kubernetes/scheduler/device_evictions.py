@@ -7,14 +7,16 @@ that has its devices by an extended resource stays where it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from dra_infra.kubernetes.api.device_taints import DeviceTaint, DeviceTaintSelector
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 
 NO_EXECUTE: Final = "NoExecute"
+Taints: TypeAlias = Callable[[str, str, str], Iterable[DeviceTaint]]
+"""Taints with the effect `NoExecute` of a device, by its driver, pool and name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +67,17 @@ def find_evictions(
         claims: ResourceClaims of the cluster.
         with_deleted: Pods that are being deleted count all the same: they have their devices until they are gone, and none stays.
     """
+
+    def taints(driver: str, pool: str, device: str) -> Iterable[DeviceTaint]:
+        return (taint,) if any(selects(each, driver, pool, device) for each in selectors) else ()
+
+    return find_tainted(taints, pods=pods, claims=claims)
+
+
+def find_tainted(
+    taints: Taints, *, pods: Iterable[Mapping[str, Any]], claims: Iterable[Mapping[str, Any]]
+) -> Iterator[Eviction]:
+    """Pods with devices that have such taints, as `find_evictions` has them."""
     allocated = {
         _key(each): each for each in claims if mapping(mapping(each.get("status")).get("allocation"))
     }
@@ -77,17 +90,12 @@ def find_evictions(
         for name, is_own, stays in _claims_of(pod):
             claim = allocated.get((namespace, name))
             if claim is not None and _is_for(pod, claim, is_own=is_own):
-                eviction = _evict(pod, claim, taint, selectors)
+                eviction = _evict(pod, claim, taints)
                 if eviction is not None:
                     yield replace(eviction, stays=stays and not goes)
 
 
-def _evict(
-    pod: Mapping[str, Any],
-    claim: Mapping[str, Any],
-    taint: DeviceTaint,
-    selectors: Sequence[DeviceTaintSelector],
-) -> Eviction | None:
+def _evict(pod: Mapping[str, Any], claim: Mapping[str, Any], taints: Taints) -> Eviction | None:
     devices: list[str] = []
     seconds: list[int] = []
     comes_back = True
@@ -95,19 +103,24 @@ def _evict(
         mapping(mapping(mapping(claim.get("status")).get("allocation")).get("devices")).get("results")
     ):
         driver, pool, device = (str(result.get(key) or "") for key in ("driver", "pool", "device"))
-        if not any(selects(each, driver, pool, device) for each in selectors):
-            continue
-        matching = [each for each in mappings(result.get("tolerations")) if _matches(each, taint)]
-        tolerated = [each for each in matching if each.get("effect") == NO_EXECUTE]
-        if any(each.get("tolerationSeconds") is None for each in tolerated):
-            continue
-        devices.append(f"{pool}/{device}")
-        seconds.append(min((_seconds(each["tolerationSeconds"]) for each in tolerated), default=0))
-        comes_back = comes_back and bool(matching)
+        for taint in taints(driver, pool, device):
+            matching = [each for each in mappings(result.get("tolerations")) if _matches(each, taint)]
+            tolerated = [each for each in matching if each.get("effect") == NO_EXECUTE]
+            if any(each.get("tolerationSeconds") is None for each in tolerated):
+                continue
+            devices.append(f"{pool}/{device}")
+            seconds.append(min((_seconds(each["tolerationSeconds"]) for each in tolerated), default=0))
+            comes_back = comes_back and bool(matching)
     if not devices:
         return None
     name = str(mapping(claim.get("metadata")).get("name"))
-    return Eviction(pod=pod, claim=name, devices=tuple(devices), seconds=min(seconds), comes_back=comes_back)
+    return Eviction(
+        pod=pod,
+        claim=name,
+        devices=tuple(dict.fromkeys(devices)),
+        seconds=min(seconds),
+        comes_back=comes_back,
+    )
 
 
 def _matches(toleration: Mapping[str, Any], taint: DeviceTaint) -> bool:

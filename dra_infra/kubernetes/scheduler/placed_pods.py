@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.pod_containers import Amounts
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import Use
 from dra_infra.kubernetes.scheduler.allocator import AllocatedState, DeviceID
 from dra_infra.kubernetes.scheduler.fleet import Node
@@ -264,6 +265,8 @@ class Taken:
         policies: Namespaces, LimitRanges, ResourceQuotas, RuntimeClasses and DeviceTaintRules.
         templates: ResourceClaimTemplates of others, which pods may name.
         made: What others' claims and pods count for in quotas, by namespace.
+        evicted: Pods of others that have lost their node or devices and are not among *pods*, as controllers make them anew.
+        notes: Who these are, in the user's words.
     """
 
     devices: frozenset[Device] = frozenset()
@@ -273,6 +276,8 @@ class Taken:
     policies: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     templates: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     made: Mapping[str, Use] = field(default_factory=dict, hash=False)
+    evicted: tuple[PodTemplate, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def state(self) -> AllocatedState:

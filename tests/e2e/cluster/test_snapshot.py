@@ -49,8 +49,7 @@ def answers(snapshot: Snapshot) -> tuple[Any, Any]:
     """Where a program goes, and what is taken."""
     nobody = Program(project="p", stack="dev")
     program = a_program()
-    taken = Running.of(snapshot, nobody, program).taken
-    _, placement = place_sides(nobody, program, snapshot.fleet, taken)
+    _, placement = place_sides(nobody, program, snapshot.fleet, Running.of(snapshot, nobody, program))
     held = Running.of(snapshot, nobody).taken
     assert held.pods is not None
     # Objects that bound or label are pruned in a snapshot; what they come to is in the placement.

@@ -128,7 +128,7 @@ def test_the_real_scheduler_gives_the_devices_that_are_said_to_be_free(
     later = a_program(namespace, count=2, replicas=2, name="later")
     snapshot = read(cluster_api)
     nobody = Program(project="p", stack="dev")
-    _, placement = place_sides(nobody, later, snapshot.fleet, Running.of(snapshot, nobody, later).taken)
+    _, placement = place_sides(nobody, later, snapshot.fleet, Running.of(snapshot, nobody, later))
     (workload,) = placement.workloads
     run(cluster_api, later)
     expected = {(each.driver, each.pool, each.device) for pod in workload.pods for each in pod.devices}

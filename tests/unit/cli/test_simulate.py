@@ -8,6 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from dra_infra.catalog import load_fleet
 from dra_infra.cli.app import app
 from dra_infra.errors import ProblemsError
 
@@ -172,6 +173,63 @@ def test_one_node_of_each_kind_is_drained_in_turn(tmp_path, ones, code, verdict)
     assert "With hgx-h100-0 drained, or one of 2 other nodes like it: " in simulate(*options).stdout
     two = simulate(path, "--fleet", "hgx-h100 x 2", "--drain", "1").stdout
     assert "With hgx-h100-0 drained, or the other node like it: " in two
+
+
+@pytest.fixture
+def others(tmp_path):
+    """A snapshot of two nodes of eight GPUs, on the first of which a pod of another program has four."""
+    owner = {"kind": "StatefulSet", "name": "others", "controller": True}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "others-0", "namespace": "ml", "uid": "1", "ownerReferences": [owner]},
+        "spec": {**SERVING["spec"]["template"]["spec"], "nodeName": "hgx-h100-0"},
+        "status": {
+            "phase": "Running",
+            "resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "others-0"}],
+        },
+    }
+    gpus = [
+        {"request": "gpu", "driver": "gpu.nvidia.com", "pool": "hgx-h100-0", "device": f"gpu-{each}"}
+        for each in range(4)
+    ]
+    claim = {
+        **TEMPLATE,
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": "others-0",
+            "namespace": "ml",
+            "ownerReferences": [{"kind": "Pod", "name": "others-0", "uid": "1", "controller": True}],
+        },
+        "spec": TEMPLATE["spec"]["spec"],
+        "status": {
+            "allocation": {"devices": {"results": gpus}},
+            "reservedFor": [{"resource": "pods", "name": "others-0", "uid": "1"}],
+        },
+    }
+    file = tmp_path / "cluster.yaml"
+    file.write_text(yaml.safe_dump_all([*load_fleet("hgx-h100 x 2").to_manifests(), pod, claim]))
+    return file
+
+
+@pytest.mark.parametrize("change", ["--drain=*-0", "--remove=*-0", "--fail=*-0/*", "--drain=1"])
+@pytest.mark.parametrize(("pods", "verdict"), [(1, "always"), (2, "never")])
+def test_pods_of_others_on_a_node_that_is_lost_need_room_too(tmp_path, others, change, pods, verdict):
+    path = tmp_path / "serving.yaml"
+    path.write_text(
+        yaml.safe_dump_all([CLASS, TEMPLATE, {**SERVING, "spec": {**SERVING["spec"], "replicas": pods}}])
+    )
+    options = (path, "--snapshot", others, "--kubernetes=1.37", change)
+    code, found = answer(*options)
+    text = simulate(*options).stdout
+    if change == "--drain=1":
+        first, second = found["drained"]
+        assert (first["evicted"], first["joint"]["verdict"], second["evicted"]) == (1, verdict, 0)
+        assert "With hgx-h100-0 drained, and 1 pod of others evicted: " in text
+    else:
+        assert found["joint"]["verdict"] == verdict
+        assert "evicted, and placed anew with the others: 1 pod of StatefulSet ml/others" in found["notes"]
+    assert code == (pods == 2)
 
 
 def test_each_kind_of_node_is_drained_by_itself(tmp_path):

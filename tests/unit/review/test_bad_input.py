@@ -71,7 +71,7 @@ def test_malformed_objects_raise_nothing(make, start):
         running = tuple(spoil(item.manifest, rng) for item in sides[0].objects)
         snapshot = Snapshot(fleet=make.fleet(make.node("n0")), objects=running)
         runs = Running.of(snapshot, *sides)
-        before, after = place_sides(*sides, snapshot.fleet, runs.taken) if seed % 2 else (None, None)
+        before, after = place_sides(*sides, snapshot.fleet, runs) if seed % 2 else (None, None)
         result = review(*sides, base_label="main", before=before, after=after, running=runs)
         assert isinstance(result, Review)
 
