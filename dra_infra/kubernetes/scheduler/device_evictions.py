@@ -71,11 +71,15 @@ def find_evictions(
     def taints(driver: str, pool: str, device: str) -> Iterable[DeviceTaint]:
         return (taint,) if any(selects(each, driver, pool, device) for each in selectors) else ()
 
-    return find_tainted(taints, pods=pods, claims=claims)
+    return find_tainted(taints, pods=pods, claims=claims, with_deleted=with_deleted)
 
 
 def find_tainted(
-    taints: Taints, *, pods: Iterable[Mapping[str, Any]], claims: Iterable[Mapping[str, Any]]
+    taints: Taints,
+    *,
+    pods: Iterable[Mapping[str, Any]],
+    claims: Iterable[Mapping[str, Any]],
+    with_deleted: bool = False,
 ) -> Iterator[Eviction]:
     """Pods with devices that have such taints, as `find_evictions` has them."""
     allocated = {
