@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.names import is_driver_name
 from dra_infra.migration.old_dra.configs import config_entry
 from dra_infra.migration.old_dra.objects import (
     CLASSES,
@@ -17,6 +18,7 @@ from dra_infra.migration.old_dra.objects import (
     Item,
     OldObjects,
     driver_of_today,
+    meant_in,
     text,
 )
 from dra_infra.migration.old_dra.parameters import Meant, is_class_parameters, is_parameters, read_parameters
@@ -198,12 +200,14 @@ class ClassicClaims:
         return None
 
     def _generated_from(self, parameters: Item) -> Item | None:
-        key = parameters.key
+        """What a controller wrote from an object that it knew the meaning of."""
+        found: list[Item] = []
         for each in self._objects.of_kind(GROUP, "ResourceClaimParameters"):
             source = mapping(each.manifest.get("generatedFrom"))
-            if (source.get("kind"), source.get("name")) == (key.kind, key.name):
-                return each
-        return None
+            group = text(source.get("apiGroup")).partition("/")[0]
+            if (group, source.get("kind"), source.get("name")) == parameters.key:
+                found.append(each)
+        return meant_in(parameters.namespace, found)
 
     def _structured(self, parameters: Item, item: Item, path: str) -> DeviceRequests | None:
         """The requests of a ResourceClaimParameters of 1.30, which every driver shared."""
@@ -293,11 +297,11 @@ class ClassicClaims:
         if parameters is not None and is_class_parameters(parameters):
             self.use(parameters, is_replaced=True)
             reference = None
-        if not name:
+        if not is_driver_name(today.lower()):
             remarks.decide(
                 "driverName",
                 "class-not-known",
-                "the class names no driver",
+                f"{name[:80]!r} cannot be the name of a driver" if name else "the class names no driver",
                 "write a DeviceClass for its driver",
             )
             return item.manifest

@@ -124,10 +124,7 @@ class OldObjects:
 
         A file may leave the namespace to whoever applies it: then it means any that has no other of the name.
         """
-        found = self._by_key.get(Key(group, kind, name), []) if name else []
-        own = [each for each in found if each.namespace == namespace]
-        left_open = [each for each in found if not each.namespace]
-        return next(reversed(own or left_open), None)
+        return meant_in(namespace, self._by_key.get(Key(group, kind, name), []) if name else [])
 
     def of_kind(self, group: str, kind: str) -> list[Item]:
         """All objects of a kind."""
@@ -137,6 +134,13 @@ class OldObjects:
         """Checks that a Namespace of the input has the label without which adminAccess is refused."""
         found = self._by_key.get(Key("v1", "Namespace", namespace), [])
         return any(_labels(each).get(ADMIN_ACCESS) == "true" for each in found)
+
+
+def meant_in(namespace: str, found: Sequence[Item]) -> Item | None:
+    """The object that is meant in *namespace*, of several that a name may mean in one namespace or another."""
+    own = [each for each in found if each.namespace == namespace]
+    left_open = [each for each in found if not each.namespace]
+    return next(reversed(own or left_open), None)
 
 
 def _labels(item: Item) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from dra_infra.catalog.drivers import Section, drivers
 from dra_infra.catalog.vocabulary import mig_profiles, misnomers, product_names
+from dra_infra.kubernetes.api.names import is_driver_name
 from dra_infra.kubernetes.cel import check_expression
 from dra_infra.kubernetes.cel.parsing.tokens import SyntaxRefusedError, Token, read_literal, tokenize
 from dra_infra.migration.old_dra.objects import NVIDIA, Remarks, driver_of_today
@@ -131,6 +132,8 @@ def from_named_resources(text: str, driver: str) -> str | None:
     try:
         tokens = tokenize(text)
     except SyntaxRefusedError:
+        return None
+    if not is_driver_name(driver.lower()):
         return None
     edits: list[_Edit] = []
     for index in range(len(tokens) - 5):

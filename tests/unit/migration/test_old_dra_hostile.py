@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,6 +72,33 @@ def test_anything_in_any_place_is_answered_and_stays_so(objects):
         assert each.remarks or each.added or each.manifest is not objects[index]
     once = objects_after(objects, found)
     assert same(objects_after(once, migrate_old_dra(once)), once)
+
+
+@pytest.mark.parametrize("name", ["a" * 600, "\ud800", "A B"])
+def test_a_name_that_no_driver_can_have_is_to_decide(name: str):
+    alpha = "resource.k8s.io/v1alpha2"
+    requests = [{"namedResources": {"selector": 'attributes.string["model"] == "a"'}}]
+    reference = {"apiGroup": "resource.k8s.io", "kind": "ResourceClaimParameters", "name": "p"}
+    objects: list[dict[str, Any]] = [
+        {"kind": "ResourceClass", "metadata": {"name": "c"}, "driverName": name},
+        {
+            "kind": "ResourceClaimParameters",
+            "metadata": {"name": "p"},
+            "driverRequests": [{"driverName": name, "requests": requests}],
+        },
+        {
+            "kind": "ResourceClaim",
+            "metadata": {"name": "one"},
+            "spec": {"resourceClassName": "gpu.nvidia.com", "parametersRef": reference},
+        },
+    ]
+    objects = [{"apiVersion": alpha, **each} for each in objects]
+    found = migrate_old_dra(objects)
+    assert [(index, each.path, each.outcome) for index in found for each in found[index].remarks] == [
+        (0, "driverName", "decide"),
+        (1, "driverRequests", "decide"),
+    ]
+    assert objects_after(objects, found) == objects
 
 
 @given(st.lists(JSON, max_size=3))
