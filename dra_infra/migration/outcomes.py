@@ -20,7 +20,7 @@ class Remark(NamedTuple):
     Args:
         path: Field path in the object as it was; empty where the whole object is meant.
         outcome: What became of the field.
-        code: Stable code of the rule, such as `mig-strategy-unknown`.
+        code: Stable code of the rule, such as `plugin-not-known`.
         message: What was there, and what became of it.
         hint: What to do where something is lost or to decide; empty elsewhere.
     """
@@ -39,7 +39,7 @@ class Migrated:
     Args:
         manifest: The object; None where nothing takes its place, and the very object that was given where nothing changed.
         remarks: What became of its fields. An object without remarks has nothing to migrate.
-        added: New objects that belong beside it, in the order in which they are written, before it.
+        added: New objects that belong beside it, in the order in which they are written, behind it.
     """
 
     manifest: Mapping[str, Any] | None

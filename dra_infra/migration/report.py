@@ -103,7 +103,7 @@ def write_text(report: Report) -> Iterator[str]:
 
 
 def write_markdown(report: Report) -> str:
-    """A table for a pull request: what is to decide and what is lost in full, the rest counted."""
+    """A table for a pull request: a row for each remark and problem of each object, what is to decide first."""
     lines = ["# Migration to claims", "", markdown(report.summary), ""]
     if any(entry.remarks for entry in report.entries):
         lines += ["| Object | Outcome | Field | What |", "| --- | --- | --- | --- |"]

@@ -36,7 +36,7 @@ from dra_infra.cli import options
     "--fleet",
     "-f",
     metavar="FLEET",
-    help="Hardware to place the result on, with the verdict on all at once: 'hgx-h100 x 4'.",
+    help="Hardware to place the result on, all workloads together: 'hgx-h100 x 4'.",
     shell_complete=options.completer(options.complete_fleets),
 )
 @click.option(
@@ -44,7 +44,7 @@ from dra_infra.cli import options
     metavar="FORM",
     type=options.OneOf(["claims", "components", "bridge"]),
     default="claims",
-    help="claims; components: a Pulumi program of them; or bridge: classes by which pods stay as they are.",
+    help="claims; components: a Pulumi program of them; or bridge: classes that serve the resources of pods as they are.",
 )
 @click.option(
     "--plan",
