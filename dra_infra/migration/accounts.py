@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from fractions import Fraction
 from itertools import islice
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.migration.device_plugin import find_other_form, is_device, read_resource
+from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.migration.device_plugin import MIG_NAME, Asked, find_other_form, is_device, read_resource
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.specs.tenants import quota_keys
 
 _REQUESTS: Final = "requests."
+_MOST_TOLD: Final = 20
+"""Fields and texts of an object that are told one by one."""
+
 _WHOLE: Final = re.compile("[0-9]{1,12}", re.ASCII)
 _NAMED: Final = re.compile(
-    r"nvidia\\{0,2}[._]com(?:/|_|~1)(?:gpu|mig[-_][0-9]+g[._][0-9]+gb(?:[._]me)?)(?:[._]shared)?(?![\w./-])"
+    r"nvidia\\{0,2}[._]com(?:/|_|~1)(?:gpu|mig[-_]"
+    + MIG_NAME.replace(r"\.", "[._]").replace("[.-]", "[._-]")
+    + r")(?:[._]shared)?(?![\w./-])"
 )
 """Resources of the plugin in a text, as metrics and pointers of JSON patches spell them too; labels such as
 nvidia.com/gpu.product are none."""
@@ -48,11 +55,15 @@ def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> It
         manifest: The object, whose status asks for nothing.
         read: Paths of fields that were read, with all below them.
     """
-    for path, found, where in islice(_find_names(manifest, read), 20):
-        hint = "change it by hand, if it asks for devices or counts them"
+    names = _find_names(manifest, read)
+    hint = "change it by hand, if it asks for devices or counts them"
+    for path, found, where in islice(names, _MOST_TOLD):
         yield Remark(
             path, "decide", "resource-in-text", f"{found} stands in a {where} that is not read", hint
         )
+    if left := sum(1 for _ in names):
+        message = f"{left} more fields and texts that are not read name resources of the plugin"
+        yield Remark("", "decide", "resource-in-text", message, hint)
 
 
 def _find_names(manifest: Mapping[str, Any], read: Collection[str]) -> Iterator[tuple[str, str, str]]:
@@ -85,50 +96,79 @@ def _fields(path: str, value: Any) -> Iterator[tuple[str, Any, bool]]:
 
 def _migrate_quota(manifest: Mapping[str, Any], settings: Settings) -> Migrated | None:
     hard = mapping(value_at(manifest, "spec", "hard"))
-    added: dict[str, list[Any]] = {}
+    read = {
+        key: read_resource(name, settings.plugin)
+        for key in hard
+        if (name := key.removeprefix(_REQUESTS)) != key and is_device(name)
+    }
+    amounts: dict[str, list[Any]] = {}
+    for key, asked in read.items():
+        if not isinstance(asked, str):
+            amounts.setdefault(quota_keys(asked.class_name)[0], []).append(hard[key])
+    sums = {key: _sum(each) for key, each in amounts.items() if key not in hard}
     remarks: list[Remark] = []
-    for key, amount in hard.items():
-        resource = key.removeprefix(_REQUESTS)
-        if not key.startswith(_REQUESTS) or not is_device(resource):
-            continue
-        at = f"spec.hard[{key}]"
-        asked = read_resource(resource, settings.plugin)
+    for key, asked in read.items():
         if isinstance(asked, str):
-            if form := find_other_form(resource):
-                remarks.append(
-                    Remark(at, "decide", "other-device-form", f"{resource} is {form.what}", form.hint)
-                )
-            elif resource.startswith("nvidia.com/"):
-                hint = "add --whole-gpus, or --plugin-config FILE, or --snapshot FILE of the cluster"
-                remarks.append(Remark(at, "decide", "plugin-not-known", f"{resource}: {asked}", hint))
-            continue
-        device_key = quota_keys(asked.class_name)[0]
-        added.setdefault(device_key, []).append(amount)
-        if device_key in hard:
-            remarks.append(Remark(at, "kept", "quota-kept", f"{device_key} counts claims already"))
-        elif asked.profile:
-            message = (
-                f"claims of {asked.class_name} are counted together, whatever their profile: {device_key}"
-            )
-            hint = "have a DeviceClass for each profile, if each is to have its own quota"
-            remarks.append(Remark(at, "lost", "quota-of-profile", message, hint))
+            remarks += _not_read(key, asked)
         else:
-            message = f"{device_key}: {amount} limits claims as it limits the resource; take {key} away once no pod asks for it"
-            remarks.append(Remark(at, "changed", "quota-for-claims", message))
-    new = {key: _sum(amounts) for key, amounts in added.items() if key not in hard}
+            device_key = quota_keys(asked.class_name)[0]
+            is_alone = len(amounts[device_key]) == 1
+            remarks.append(_counted(key, asked, device_key, sums.get(device_key, ""), is_alone=is_alone))
     if not remarks:
         return None
+    new = {key: total for key, total in sums.items() if total is not None}
     if not new:
         return Migrated(manifest=manifest, remarks=tuple(remarks))
     spec = {**mapping(manifest.get("spec")), "hard": {**hard, **new}}
     return Migrated(manifest={**manifest, "spec": spec}, remarks=tuple(remarks))
 
 
+def _not_read(key: str, reason: str) -> Iterator[Remark]:
+    at, resource = f"spec.hard[{key}]", key.removeprefix(_REQUESTS)
+    if form := find_other_form(resource):
+        yield Remark(at, "decide", "other-device-form", f"{resource} is {form.what}", form.hint)
+    elif resource.startswith("nvidia.com/"):
+        hint = "add --whole-gpus, or --plugin-config FILE, or --snapshot FILE of the cluster"
+        yield Remark(at, "decide", "plugin-not-known", f"{resource}: {reason}", hint)
+
+
+def _counted(key: str, asked: Asked, device_key: str, total: Any, *, is_alone: bool) -> Remark:
+    """Says what counts claims beside a key of a quota.
+
+    Args:
+        key: The key that counts a resource.
+        asked: What the resource means.
+        device_key: The key that counts claims for such devices.
+        total: What it has now; empty where the quota had it, None where the amounts cannot be added.
+        is_alone: Whether no other key of the quota counts such devices.
+    """
+    at = f"spec.hard[{key}]"
+    if total == "":
+        return Remark(at, "kept", "quota-kept", f"{device_key} counts claims already")
+    if total is None:
+        message = f"{device_key} counts claims for what {key} and others count, and their amounts have no sum"
+        hint = f"write {device_key} with the number of devices that claims may have"
+        return Remark(at, "decide", "quantity-not-a-number", message, hint)
+    if asked.profile:
+        message = f"claims of {asked.class_name} are counted together, whatever their profile, up to {device_key}: {total}"
+        hint = "have a DeviceClass for each profile, if each is to have its own quota"
+        return Remark(at, "lost", "quota-of-profile", message, hint)
+    of = "it limits" if is_alone else "this key and others limit"
+    message = (
+        f"{device_key}: {total} limits claims as {of} the resource; take {key} away once no pod asks for it"
+    )
+    return Remark(at, "changed", "quota-for-claims", message)
+
+
 def _sum(amounts: list[Any]) -> Any:
+    """The amounts together, one alone as it is written; None where that is no whole number."""
     if len(amounts) == 1:
         return amounts[0]
-    texts = [str(each) for each in amounts]
-    return str(sum(map(int, texts))) if all(map(_WHOLE.fullmatch, texts)) else amounts[0]
+    try:
+        total = sum((Quantity.parse(str(each)).value for each in amounts), Fraction())
+    except ValueError:
+        return None
+    return str(total) if total.denominator == 1 else None
 
 
 def _limit_range(manifest: Mapping[str, Any]) -> Iterator[Remark]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.device_class import DeviceClassSpec
+from dra_infra.kubernetes.api.manifests import value_at
 from dra_infra.migration.device_plugin import WHOLE_GPU, Asked
 from dra_infra.migration.needs import ContainerNeeds, Settings, containers_of, read_needs
 from dra_infra.migration.node_labels import NOTHING_SAID
@@ -29,15 +30,15 @@ def bridge_classes(objects: Sequence[Mapping[str, Any]], settings: Settings) -> 
         objects: Manifests as plain data.
         settings: What is known of the cluster.
     """
-    made: set[str] = {
-        str(each.get("spec", {}).get("extendedResourceName"))
+    made = {
+        str(value_at(each, "spec", "extendedResourceName")): str(value_at(each, "metadata", "name"))
         for each in objects
-        if each.get("kind") == "DeviceClass" and isinstance(each.get("spec"), Mapping)
+        if each.get("kind") == "DeviceClass"
     }
     return [_bridge(each, settings, made) for each in objects]
 
 
-def _bridge(manifest: Mapping[str, Any], settings: Settings, made: set[str]) -> Migrated:
+def _bridge(manifest: Mapping[str, Any], settings: Settings, made: dict[str, str]) -> Migrated:
     remarks: list[Remark] = []
     added: list[Mapping[str, Any]] = []
     for pods in find_pod_templates(manifest):
@@ -53,12 +54,12 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: set[str]) -> 
                 if serves_otherwise and asked.resource == WHOLE_GPU:
                     remarks.append(_other_there(at))
                     continue
-                name = class_name(asked)
+                if asked.resource not in made:
+                    made[asked.resource] = class_name(asked)
+                    added.append(_device_class(asked))
+                name = made[asked.resource]
                 message = f"{asked.resource} stays, and is served by the class {name} where no device plugin serves it"
                 remarks.append(Remark(at, "kept", "resource-bridged", message))
-                if asked.resource not in made:
-                    made.add(asked.resource)
-                    added.append(_device_class(asked))
     return Migrated(manifest=manifest, remarks=tuple(remarks), added=tuple(added))
 
 

@@ -15,11 +15,14 @@ from typing import Any, Final, NamedTuple
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.migration.accounts import find_mentions
 from dra_infra.migration.device_plugin import WHOLE_GPU
-from dra_infra.migration.needs import ContainerNeeds, Settings, read_needs
+from dra_infra.migration.needs import ContainerNeeds, Settings, counted_by_ray, read_needs
 from dra_infra.migration.outcomes import Migrated, Remark
 
 _CLASS: Final = "gpu.nvidia.com"
 """The class that both charts ask for unless their values say another."""
+
+_ROLES: Final = ("decode", "prefill")
+"""Parts of the values of llm-d that have containers."""
 
 _RENDERED: Final = (
     "migrate what the chart makes: helm template CHART -f FILE | dra-infra migrate -; "
@@ -59,12 +62,12 @@ def migrate_values(document: Mapping[str, Any], settings: Settings) -> Migrated 
         manifest, more = migrate(manifest, settings)
         remarks += more
     remarks += (*_ray_groups(manifest, settings), *_vllm_models(manifest))
-    told = tuple(each.path for each in remarks)
-    remarks += (
-        each._replace(code="values-without-claims", hint=_RENDERED)
-        for each in find_mentions(manifest)
-        if not each.path.startswith(told)
-    )
+    # A remark on a role of llm-d is one on its devices: its variables and arguments were not read.
+    read = {"ollama.gpu", *(each.path for each in remarks)}.difference(_ROLES)
+    read |= {f"{each.path}Type" for each in remarks if each.path.endswith(".requestGPU")}
+    remarks += [
+        each._replace(code="values-without-claims", hint=_RENDERED) for each in find_mentions(manifest, read)
+    ]
     return Migrated(manifest=manifest, remarks=tuple(remarks)) if remarks else None
 
 
@@ -104,7 +107,7 @@ def _migrate_ollama(values: Mapping[str, Any], settings: Settings) -> _Change:
 
 
 def _migrate_llm_d(values: Mapping[str, Any], settings: Settings) -> _Change:
-    roles = {name: mapping(values.get(name)) for name in ("decode", "prefill") if name in values}
+    roles = {name: mapping(values.get(name)) for name in _ROLES if name in values}
     accelerator = mapping(values.get("accelerator"))
     kind = accelerator.get("type", "nvidia")
     is_chart = isinstance(values.get("modelArtifacts"), Mapping) and roles
@@ -127,7 +130,8 @@ def _migrate_llm_d(values: Mapping[str, Any], settings: Settings) -> _Change:
                     f"is {counted} of {_CLASS}, as parallelism says"
                 )
                 hint = f"write what it is to be into accelerator.resourceClaimTemplates.nvidia, and take the resource out of {at}"
-                return _Change(values, (Remark(at, "decide", "values-need-template", message, hint),))
+                where = f"{at}.resources"
+                return _Change(values, (Remark(where, "decide", "values-need-template", message, hint),))
             containers.append(_without(each, found.gone))
         changed[name] = {**role, "containers": containers} if containers else role
         message = f"{name} takes {counted} of {_CLASS}, by the claim template that the chart makes"
@@ -154,13 +158,16 @@ def _ray_groups(values: Mapping[str, Any], settings: Settings) -> Iterator[Remar
         found = _read(at, mapping(value_at(group, "resources")), settings)
         yield from (each for each in found.remarks if each.outcome != "kept")
         if found.needs and not found.is_blocked:
-            number = sum(each.number for each in found.needs)
-            message = f"{number} of {found.needs[0].asked.resource}: the chart takes claims of a template that is there"
+            asked = " and ".join(f"{each.number} of {each.asked.resource}" for each in found.needs)
+            message = f"{asked}: the chart takes claims of a template that is there"
             hint = (
                 f"make a template NAME in the namespace of the release, and write in {at}, in the place of the resource, "
-                f"resources.claims: [{{name: gpu}}], resourceClaims: [{{name: gpu, resourceClaimTemplateName: NAME}}] and "
-                f'rayStartParams.num-gpus: "{number}", which Ray reads off the limits otherwise'
+                "resources.claims: [{name: gpu}] and resourceClaims: [{name: gpu, resourceClaimTemplateName: NAME}]"
             )
+            if counted := counted_by_ray(found.needs):
+                hint += (
+                    f', with rayStartParams.num-gpus: "{counted}", which Ray reads off the limits otherwise'
+                )
             yield Remark(f"{at}.resources", "decide", "values-need-template", message, hint)
 
 

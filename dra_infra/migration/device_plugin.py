@@ -17,7 +17,11 @@ from dra_infra.errors import Problem, ProblemsError
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 
 WHOLE_GPU: Final = "nvidia.com/gpu"
-_MIG: Final = re.compile(r"nvidia\.com/mig-([0-9]+g\.[0-9]+gb(?:\.me)?(?:\.[a-z0-9.]+)?)\Z")
+MIG_NAME: Final = r"[0-9]+g\.[0-9]+gb(?:\.me\.all|[.-]me|\.gfx)?"
+"""A MIG profile in names of resources and labels, with the suffixes of catalog/data/mig_profiles.yaml."""
+
+_MIG: Final = re.compile(rf"nvidia\.com/mig-({MIG_NAME})\Z")
+_MIG_PRODUCT: Final = re.compile(rf"(nvidia\.com/mig-{MIG_NAME})\.product")
 _SHARED: Final = ".shared"
 _SHARED_PRODUCT: Final = "-SHARED"
 _LABEL: Final = "nvidia.com/"
@@ -57,12 +61,20 @@ class DevicePlugin:
         profiles: With `single`: the MIG profiles that `nvidia.com/gpu` may be.
         replicas: By resource name as it is without `.shared`.
         unclear: Why nobody can say what `nvidia.com/gpu` is; empty where it is clear.
+        apart: Resources of MIG devices that some nodes share in another way than others.
     """
 
     strategy: Strategy = "none"
     profiles: tuple[str, ...] = ()
     replicas: Mapping[str, Replicas] = field(default_factory=dict, hash=False)
     unclear: str = ""
+    apart: frozenset[str] = frozenset()
+
+    def why_unclear(self, resource: str) -> str:
+        """Why nobody can say what a resource is; empty where it is clear."""
+        if resource in self.apart:
+            return "nodes share it in different ways"
+        return self.unclear if resource == WHOLE_GPU else ""
 
 
 class Asked(NamedTuple):
@@ -173,6 +185,14 @@ def is_device(resource: str) -> bool:
     return resource.startswith(_DEVICE_PREFIXES)
 
 
+def mig_profile(name: str) -> str:
+    """The MIG profile that a name of a resource or label has, as its attribute says it: no name may have its `+`.
+
+    Source: rm.go in internal/rm, which replaces it.
+    """
+    return name.replace("gb.", "gb+")
+
+
 def read_resource(resource: str, plugin: DevicePlugin | None) -> Asked | str:
     """Returns what a resource asks for, or why that cannot be said.
 
@@ -192,11 +212,10 @@ def read_resource(resource: str, plugin: DevicePlugin | None) -> Asked | str:
     if plugin is None:
         return "the plugin's configuration decides what it is"
     replicas = plugin.replicas.get(name)
+    if unclear := plugin.why_unclear(name):
+        return unclear
     if found:
-        # The plugin writes `.me` for the profile's `+me`, which no name may have.
-        asked = Asked(resource, "mig", "mig.nvidia.com", found[1].replace(".me", "+me"))
-    elif plugin.unclear:
-        return plugin.unclear
+        asked = Asked(resource, "mig", "mig.nvidia.com", mig_profile(found[1]))
     elif plugin.strategy == "single":
         if len(plugin.profiles) != 1:
             return "the plugin's MIG strategy is single, and nothing says which profile it is"
@@ -269,26 +288,36 @@ def read_node_labels(nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin | None:
     if not ways:
         return None
     is_mixed = any(each.is_mixed for each in ways)
+    of_parts: dict[str, set[Replicas | None]] = {}
+    for name, how in (each for way in ways for each in way.parts):
+        of_parts.setdefault(name, set()).add(how)
+    apart = frozenset(name for name, found in of_parts.items() if len(found) > 1)
+    shared = {name: how for name, (how, *_) in of_parts.items() if how is not None and name not in apart}
     served = {(each.profile, each.replicas) for each in ways}
     if len(served) > 1:
         told = ", ".join(sorted(tell_device(*each) for each in served))
         return DevicePlugin(
-            strategy="mixed" if is_mixed else "none", unclear=f"nodes serve it in different ways: {told}"
+            strategy="mixed" if is_mixed else "none",
+            replicas=shared,
+            unclear=f"nodes serve it in different ways: {told}",
+            apart=apart,
         )
     ((profile, replicas),) = served
     return DevicePlugin(
         strategy="single" if profile else "mixed" if is_mixed else "none",
         profiles=(profile,) if profile else (),
-        replicas={WHOLE_GPU: replicas} if replicas is not None else {},
+        replicas=shared if replicas is None else {WHOLE_GPU: replicas, **shared},
+        apart=apart,
     )
 
 
 class _Way(NamedTuple):
-    """How one node serves `nvidia.com/gpu`: as a MIG device of a profile, or as replicas."""
+    """How one node serves `nvidia.com/gpu`: as a MIG device of a profile, or as replicas; and with `mixed` each MIG resource."""
 
     profile: str
     replicas: Replicas | None
     is_mixed: bool
+    parts: tuple[tuple[str, Replicas | None], ...]
 
 
 def _read_way(labels: Mapping[str, Any]) -> _Way | None:
@@ -298,14 +327,23 @@ def _read_way(labels: Mapping[str, Any]) -> _Way | None:
         return None
     strategy = labels.get(f"{_LABEL}mig.strategy")
     _, _, profile = product.partition("-MIG-")
-    profile = profile.removesuffix(_SHARED_PRODUCT).replace(".me", "+me")
-    way, number = labels.get(f"{_LABEL}gpu.sharing-strategy"), str(labels.get(f"{_LABEL}gpu.replicas") or "")
-    replicas = None
-    if way in ("time-slicing", "mps") and re.fullmatch("[0-9]{1,4}", number, re.ASCII) and int(number) > 1:
-        # A product without -SHARED is that of a resource with another name.
-        renamed = not product.endswith(_SHARED_PRODUCT)
-        replicas = Replicas("mps" if way == "mps" else "time-slicing", int(number), renamed, way == "mps")
-    return _Way(profile, replicas, strategy == "mixed")
+    profile = mig_profile(profile.removesuffix(_SHARED_PRODUCT))
+    parts = sorted(found[1] for label in labels if (found := _MIG_PRODUCT.fullmatch(label)))
+    of_parts = tuple((each, _read_replicas(labels, each)) for each in parts)
+    return _Way(profile, _read_replicas(labels, WHOLE_GPU), strategy == "mixed", of_parts)
+
+
+def _read_replicas(labels: Mapping[str, Any], resource: str) -> Replicas | None:
+    """The replicas of each device of a resource on a node; None where it shares none."""
+    # Without the label it is a plugin from before MPS.
+    way = labels.get(f"{resource}.sharing-strategy", "time-slicing")
+    number = str(labels.get(f"{resource}.replicas") or "")
+    if way not in ("time-slicing", "mps") or not re.fullmatch("[0-9]{1,4}", number, re.ASCII):
+        return None
+    # A product without -SHARED is that of a resource with another name.
+    renamed = not str(labels.get(f"{resource}.product")).endswith(_SHARED_PRODUCT)
+    found = Replicas("mps" if way == "mps" else "time-slicing", int(number), renamed, way == "mps")
+    return found if found.number > 1 else None
 
 
 def tell_device(profile: str, replicas: Replicas | None) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +23,7 @@ _MOST_DEVICES: Final = 2**31
 _MOST_MPS: Final = 48
 """Processes that MPS serves on one GPU (cmd/mps-control-daemon/mps of NVIDIA/k8s-device-plugin)."""
 
+_COUNTED_BY_RAY: Final = re.compile(r".*gpu$|nvidia\.com/mig-\d+g\.\d+gb$")
 _OF_GPUS: Final = ("nvidia.com/gpu", "nvidia.com/mig-", "alpha.kubernetes.io/nvidia-gpu")
 
 
@@ -107,6 +109,15 @@ def asks_devices(spec: Mapping[str, Any]) -> bool:
     )
 
 
+def counted_by_ray(needs: Iterable[Need]) -> int:
+    """The GPUs that KubeRay tells Ray of: the number of the first resource, by name, that it takes for GPUs; 0 for none.
+
+    Source: addWellKnownAcceleratorResources in ray-operator/controllers/ray/common/pod.go of KubeRay 1.6.
+    """
+    found = sorted((need.asked.resource, need.number) for need in needs)
+    return next((number for name, number in found if _COUNTED_BY_RAY.match(name)), 0)
+
+
 def read_needs(path: str, container: Mapping[str, Any], settings: Settings) -> ContainerNeeds:
     """Reads what a container asks device plugins for."""
     found = ContainerNeeds(path, container)
@@ -180,8 +191,13 @@ def _refuse_replicas(at: str, asked: Asked, count: int, settings: Settings) -> R
             f"{asked.resource}: {count} is a replica under MPS; claims that take shares of a GPU have no MPS"
         )
         return Remark(at, "decide", "mps-replicas", message, _other_sharing(asked, replicas))
-    if count > 1 and not replicas.one_each:
-        message = f"{asked.resource}: {count} is {count} replicas, perhaps of one GPU: more of them is no more of a GPU"
+    if count > 1:
+        why = (
+            "and the plugin gives a container no more than one"
+            if replicas.one_each
+            else "perhaps of one GPU: more of them is no more of a GPU"
+        )
+        message = f"{asked.resource}: {count} is {count} replicas, {why}"
         return Remark(at, "decide", "several-replicas", message, "ask for one, or for whole GPUs")
     if settings.no_shares:
         message = f"{asked.resource}: {count} is one of {replicas.number} replicas by time slicing: {settings.no_shares}"

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from dra_infra.catalog.machines import products_by_label
 from dra_infra.catalog.vocabulary import product_memory, product_names
 from dra_infra.kubernetes.api.manifests import mappings
-from dra_infra.migration.device_plugin import DevicePlugin, Replicas, Way
+from dra_infra.migration.device_plugin import DevicePlugin, Replicas, Way, mig_profile
 from dra_infra.selectors.any_attribute import VersionAttribute
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
@@ -206,7 +206,7 @@ def read_requirements(requirements: Sequence[Requirement], serving: Serving = NO
         parts_of = {
             each.key.removeprefix(PREFIX): each
             for each in requirements
-            if _VERSIONS.get(each.key.removeprefix(PREFIX), ("",))[0] == group
+            if is_gpu_label(each.key) and _VERSIONS.get(each.key.removeprefix(PREFIX), ("",))[0] == group
         }
         version = _read_version(parts_of)
         if version is not None:
@@ -231,7 +231,7 @@ def _read_products(labels: Sequence[str]) -> tuple[Selector, list[str]]:
     for label in labels:
         product, _, profile = label.removesuffix("-SHARED").partition("-MIG-")
         if profile:
-            profiles.append(profile.replace(".me", "+me"))
+            profiles.append(mig_profile(profile))
         known = _products_by_label().get(product)
         if known:
             names += known
@@ -328,9 +328,13 @@ def _read_version(parts: Mapping[str, Requirement]) -> Selector | None:
             return None
         attribute = _VERSIONS[full.key.removeprefix(PREFIX)][1]
         return reduce(or_, [attribute == _padded(each) for each in full.values])
-    major = next((each for name, each in parts.items() if name.endswith("major")), None)
+    majors = [each for name, each in parts.items() if name.endswith("major")]
     minor = next((each for name, each in parts.items() if name.endswith("minor")), None)
-    if major is None or not major.values or not all(map(_is_number, major.values)):
+    # The same number has an old label and a new one.
+    if len({each[1:] for each in majors}) != 1:
+        return None
+    major = majors[0]
+    if not major.values or not all(map(_is_number, major.values)):
         return None
     attribute = _VERSIONS[major.key.removeprefix(PREFIX)][1]
     if minor is not None:

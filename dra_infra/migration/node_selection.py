@@ -55,7 +55,7 @@ class DeviceSelection(NamedTuple):
 def read_pod_serving(spec: Mapping[str, Any]) -> Serving:
     """Reads off the node selectors of a pod spec what one `nvidia.com/gpu` of its nodes is."""
     nodes = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
-    terms = [requirements_in(each) for each in mappings(value_at(nodes, _REQUIRED, "nodeSelectorTerms"))]
+    terms = [requirements_in(each) for each in _terms(nodes)]
     loose = [requirements_in(mapping(each.get("preference"))) for each in mappings(nodes.get(_PREFERRED))]
     certain = requirements_of(mapping(spec.get("nodeSelector")))
     if len(terms) == 1:
@@ -66,6 +66,12 @@ def read_pod_serving(spec: Mapping[str, Any]) -> Serving:
     if found:
         return Serving(unclear=f"{found} holds on some of the nodes that its affinity allows")
     return read_serving(certain)
+
+
+def _terms(nodes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The terms of a node affinity of which one has to hold; an empty one holds for no node (nodeaffinity.go)."""
+    terms = mappings(value_at(nodes, _REQUIRED, "nodeSelectorTerms"))
+    return [each for each in terms if each.get("matchExpressions") or each.get("matchFields")]
 
 
 def read_node_selection(
@@ -119,7 +125,7 @@ def _read_affinity(spec: Mapping[str, Any], read: _Read) -> DeviceSelection:
             remarks.append(
                 Remark(f"affinity.nodeAffinity.{_PREFERRED}[{number}]", "kept", "node-label-kept", message)
             )
-    terms = mappings(value_at(nodes, _REQUIRED, "nodeSelectorTerms"))
+    terms = _terms(nodes)
     required = [requirements_in(each) for each in terms]
     meanings = [read(each) for each in required]
     path = f"affinity.nodeAffinity.{_REQUIRED}"

@@ -65,7 +65,8 @@ class _Claim:
 
 
 _Use = tuple[_Claim, _Request | None]
-"""Part of a claim that a container uses: one request, or all of it. The server takes no more than one entry of a name when it applies."""
+"""Part of a claim that a container uses: one request, or all of it. Two requests of a claim are never used, for server-side
+apply does not merge entries of `resources.claims` that have one name."""
 
 
 def give_claims(
@@ -102,7 +103,8 @@ def give_claims(
     taken = {str(each.get("name")) for each in mappings(spec.get("resourceClaims"))}
     for claim in claims:
         owner = claim.owner
-        name = str(owner.container.get("name") or owner.path)
+        unnamed = owner.path.replace("C", "-c").replace("s[", "-").rstrip("]")
+        name = str(owner.container.get("name") or unnamed)
         is_only = len(served) == 1 or (len(lasting) == 1 and not owner.ends)
         word = _word(claim.requests[0])
         claim.entry = _free(word if is_only else f"{name}-{word}", taken)

@@ -8,7 +8,14 @@ from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.migration.device_plugin import WHOLE_GPU, DevicePlugin
-from dra_infra.migration.needs import ContainerNeeds, Settings, asks_devices, containers_of, read_needs
+from dra_infra.migration.needs import (
+    ContainerNeeds,
+    Need,
+    Settings,
+    asks_devices,
+    containers_of,
+    read_needs,
+)
 from dra_infra.migration.node_labels import NOTHING_SAID, Serving, labels_of_cards
 from dra_infra.migration.node_selection import DeviceSelection, read_node_selection, read_pod_serving
 from dra_infra.migration.outcomes import Remark
@@ -32,12 +39,12 @@ class MigratedPod:
     Args:
         spec: The new pod spec.
         remarks: What became of its fields, with paths below the pod spec.
-        counts: By name of a container: how many devices its limits said, and say no longer.
+        needs: By path of a container: the devices that its limits asked for, and ask for no longer.
     """
 
     spec: dict[str, Any]
     remarks: list[Remark] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
+    needs: Mapping[str, Sequence[Need]] = field(default_factory=dict)
 
 
 def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: NameTemplate) -> MigratedPod:
@@ -70,8 +77,7 @@ def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: Name
     if given.entries:
         held = spec.get("resourceClaims")
         done.spec["resourceClaims"] = [*(held if isinstance(held, list) else ()), *given.entries]
-    for each in served:
-        done.counts[str(each.container.get("name"))] = sum(need.number for need in each.needs)
+    done.needs = {each.path: each.needs for each in served}
     for kind in ("initContainers", "containers"):
         if isinstance(spec.get(kind), list):
             by_path = {each.path: each for each in found}
@@ -188,7 +194,8 @@ def _left_out(at: str, value: str) -> Remark:
 
 def _tolerates(toleration: Mapping[str, Any]) -> bool:
     key, effect = toleration.get("key"), toleration.get("effect")
-    matches = toleration.get("operator") == "Exists" if not key else key == NODE_TAINT
+    # Admission added Exists; one that is Equal tolerates a taint of its value alone.
+    matches = toleration.get("operator") == "Exists" and (not key or key == NODE_TAINT)
     return matches and effect in (None, "", "NoSchedule")
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.workload_kinds import (
     PodPart,
     WorkloadKind,
@@ -18,19 +18,17 @@ from dra_infra.kubernetes.api.workload_kinds import (
     show_steps,
 )
 from dra_infra.migration.device_plugin import is_device
-from dra_infra.migration.needs import Settings, asks_devices, containers_of
+from dra_infra.migration.needs import Settings, asks_devices, containers_of, counted_by_ray
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.migration.pods import MigratedPod, migrate_pod
 
 _Steps = tuple[str | int, ...]
+_Owner = tuple[str, str, str, str]
+"""API group, kind, name and generateName of an object."""
 
 _RAY: Final = "ray.io"
 _SPARK: Final = re.compile(r"(spark\.(?:driver|executor)\.resource\.([A-Za-z0-9-]+))\.amount")
 """Settings by which Spark asks for devices: `.vendor` beside it has the domain of the resource."""
-
-_COUNTED_BY_RAY: Final = re.compile(r".*gpu$|nvidia\.com/mig-\d+g\.\d+gb$")
-"""Resources that KubeRay counts as GPUs (addWellKnownAcceleratorResources in controllers/ray/common/pod.go)."""
-
 
 _RUNTIMES: Final = WorkloadKinds(
     [
@@ -57,51 +55,24 @@ class ClaimTemplates:
     """
 
     def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
-        self._owners: dict[tuple[str, str], tuple[str, str] | None] = {}
-        self._there: dict[tuple[str, str], str] = {}
+        self._given: dict[tuple[str, str], tuple[_Owner | None, str]] = {}
         for each in objects:
             if each.get("kind") == "ResourceClaimTemplate":
                 metadata = mapping(each.get("metadata"))
                 key = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
-                self._owners[key] = None
-                self._there[key] = _key(value_at(each, "spec", "spec"))
+                self._given[key] = None, _key(value_at(each, "spec", "spec"))
 
     def of(self, owner: Mapping[str, Any]) -> OwnTemplates:
         """The templates of one object."""
         return OwnTemplates(owner, self)
 
-    def take(
-        self,
-        namespace: str,
-        owner: tuple[str, str],
-        entry: str,
-        claim: Mapping[str, Any],
-        *,
-        own: Collection[str],
-    ) -> tuple[str, bool]:
-        """Takes a name, and says whether the template is there already.
+    def take(self, namespace: str, name: str, owner: _Owner, claim: str) -> bool | None:
+        """Takes a name for a claim spec: whether its template is there already; None where the name is not free.
 
-        Args:
-            namespace: That of the owner.
-            owner: Kind and name. An owner that is there twice, as in two overlays, has the same names in both.
-            entry: What the template is called behind the owner.
-            claim: Its claim spec.
-            own: Names that this object has given to other claim specs.
+        An owner that is there twice, as in two overlays, has the same name in both for the same spec.
         """
-        kind, stem = owner
-        for number in count(1):
-            for between in ("", kind.lower()):
-                words = (stem, between, entry, str(number) if number > 1 else "")
-                name = "-".join(filter(None, words))
-                if name in own:
-                    break
-                key = namespace, name
-                if self._there.get(key) == _key(claim):
-                    return name, True
-                if key not in self._owners or self._owners[key] == owner:
-                    self._owners[key] = owner
-                    return name, False
-        raise AssertionError("numbers do not end")
+        held = self._given.setdefault((namespace, name), (owner, claim))
+        return held[0] is None if held in ((None, claim), (owner, claim)) else None
 
 
 class OwnTemplates:
@@ -116,9 +87,14 @@ class OwnTemplates:
         metadata = mapping(owner.get("metadata"))
         self._names = names
         self._namespace = metadata.get("namespace")
-        stem = str(metadata.get("name") or metadata.get("generateName") or "").rstrip("-.")
-        self._owner = str(owner.get("kind") or ""), stem
+        self._stem = str(metadata.get("name") or metadata.get("generateName") or "").rstrip("-.")
+        self._owner: _Owner = (
+            *(str(owner.get("apiVersion") or "").rpartition("/")[0], str(owner.get("kind") or "")),
+            *(str(metadata.get("name") or ""), str(metadata.get("generateName") or "")),
+        )
         self._known: dict[str, str] = {}
+        self._taken: set[str] = set()
+        self._next: dict[str, int] = {}
         self.added: list[Mapping[str, Any]] = []
         """The new objects."""
 
@@ -128,9 +104,7 @@ class OwnTemplates:
         if key not in self._known:
             # The first one needs no more than the word for its devices.
             word = entry if self._known else value_at(claim, "devices", "requests")[0]["name"]
-            name, is_there = self._names.take(
-                str(self._namespace or ""), self._owner, word, claim, own=self._known.values()
-            )
+            name, is_there = self._take(word, key)
             self._known[key] = name
             if not is_there:
                 metadata = {"name": name} | ({"namespace": self._namespace} if self._namespace else {})
@@ -144,6 +118,20 @@ class OwnTemplates:
                 )
         return self._known[key]
 
+    def _take(self, entry: str, claim: str) -> tuple[str, bool]:
+        """A name that ends on *entry* and a number, and whether the template is there already."""
+        for number in count(self._next.get(entry, 1)):
+            for between in ("", self._owner[1].lower()):
+                name = "-".join(filter(None, (self._stem, between, entry, str(number) if number > 1 else "")))
+                if name in self._taken:
+                    break
+                is_there = self._names.take(str(self._namespace or ""), name, self._owner, claim)
+                if is_there is not None:
+                    self._taken.add(name)
+                    self._next[entry] = number
+                    return name, is_there
+        raise AssertionError("numbers do not end")
+
 
 def migrate_workload(
     manifest: Mapping[str, Any], settings: Settings, templates: ClaimTemplates
@@ -155,16 +143,19 @@ def migrate_workload(
     own = templates.of(manifest)
     changed: Mapping[str, Any] = manifest
     remarks = [*_find_composed(kind, manifest), *_find_without_claims(kind, manifest)]
+    # Two parts may have one template: leaders of a LeaderWorkerSet have that of the workers where they have none.
+    seen: set[_Steps] = set()
     for part in kind.parts:
         for found, holder in part.find(manifest) if not part.composed else ():
             steps: _Steps = found if part.is_spec else (*found, "spec")
             spec = holder if part.is_spec else holder.get("spec")
-            if not isinstance(spec, Mapping):
+            if steps in seen or not isinstance(spec, Mapping):
                 continue
+            seen.add(steps)
             pod = migrate_pod(spec, settings, own.name)
             if pod.spec != spec:
                 changed = _with_value(changed, steps, pod.spec)
-                changed, settings_written = _with_settings(changed, kind, steps, spec, pod)
+                changed, settings_written = _with_settings(changed, kind, steps, pod)
                 remarks += settings_written
             above = show_steps(steps)
             remarks += [
@@ -228,23 +219,24 @@ def _asks(resources: Any) -> bool:
 
 
 def _with_settings(
-    manifest: Mapping[str, Any], kind: WorkloadKind, steps: _Steps, old: Mapping[str, Any], pod: MigratedPod
+    manifest: Mapping[str, Any], kind: WorkloadKind, steps: _Steps, pod: MigratedPod
 ) -> tuple[Mapping[str, Any], tuple[Remark, ...]]:
     """Writes what a controller would no longer read off the limits of containers, and remarks on it."""
     at: _Steps = ()
     number: Any = 0
     if kind.group == _RAY and steps[-2:] == ("template", "spec"):
         at = (*steps[:-2], "rayStartParams", "num-gpus")
-        first = next(iter(mappings(old.get("containers"))), {})
-        if _value_at(manifest, at) is None and any(map(_COUNTED_BY_RAY.match, _limits(first))):
+        if _value_at(manifest, at) is None and (
+            counted := counted_by_ray(pod.needs.get("containers[0]", ()))
+        ):
             # It is a text there.
-            number = str(pod.counts.get(str(first.get("name")), "")) or 0
+            number = str(counted)
         message = (
             "KubeRay reads it off the limits of the container: without them tasks with num_gpus wait for ever"
         )
     elif kind.kind == "TrainingRuntime":
         policy = mapping(_value_at(manifest, ("spec", "mlPolicy")))
-        count = max(pod.counts.values(), default=0)
+        count = max((sum(need.number for need in each) for each in pod.needs.values()), default=0)
         # MPI's value is 1 where nothing is written, and the number of GPUs then counts.
         for source, by_limits in (("torch", ("auto", "gpu")), ("mpi", (None, 1))):
             if isinstance(held := policy.get(source), Mapping) and held.get("numProcPerNode") in by_limits:
@@ -261,10 +253,6 @@ def _with_settings(
     return _with_value(manifest, at, number), (
         Remark(show_steps(at), "changed", "controller-setting-written", message),
     )
-
-
-def _limits(container: Mapping[str, Any]) -> Mapping[str, Any]:
-    return mapping(value_at(container, "resources", "limits"))
 
 
 def _value_at(value: Any, steps: _Steps) -> Any:

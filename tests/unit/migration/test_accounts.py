@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dra_infra.migration.accounts import find_mentions, migrate_account
-from dra_infra.migration.device_plugin import DevicePlugin
+from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.needs import Settings
 
 WHOLE = Settings(plugin=DevicePlugin(strategy="mixed"))
@@ -34,6 +34,33 @@ def test_keys_of_profiles_are_one_number():
     assert found.manifest["spec"]["hard"]["mig.nvidia.com.deviceclass.resource.k8s.io/devices"] == "10"
 
 
+BESIDE = Settings(
+    plugin=DevicePlugin(
+        replicas={"nvidia.com/gpu": Replicas("time-slicing", 4, renamed=True, one_each=False)}
+    )
+)
+
+
+def test_keys_of_one_class_are_added_however_they_are_written():
+    found = migrate_account(
+        quota(**{"requests.nvidia.com/gpu": 4, "requests.nvidia.com/gpu.shared": "2k"}), BESIDE
+    )
+    assert found is not None
+    assert found.manifest is not None
+    assert found.manifest["spec"]["hard"][KEY] == "2004"
+    assert [each.code for each in found.remarks] == ["quota-for-claims"] * 2
+    assert all(f"{KEY}: 2004 " in each.message for each in found.remarks)
+
+
+@pytest.mark.parametrize("amount", ["${GPUS}", "500m", True])
+def test_keys_that_have_no_sum_are_to_decide(amount: Any):
+    was = quota(**{"requests.nvidia.com/gpu": 4, "requests.nvidia.com/gpu.shared": amount})
+    found = migrate_account(was, BESIDE)
+    assert found is not None
+    assert found.manifest is was
+    assert [(each.outcome, each.code) for each in found.remarks] == [("decide", "quantity-not-a-number")] * 2
+
+
 def test_a_quota_without_devices_has_nothing_to_migrate():
     assert migrate_account(quota(pods="10", **{"requests.cpu": "4"}), WHOLE) is None
 
@@ -56,6 +83,9 @@ def test_the_taint_and_labels_of_nodes_are_no_resources():
         "resource=nvidia_com_mig_1g_10gb",
         "--set=resources.limits.nvidia\\.com/gpu=1",
         "nvidia.com/mig-1g.10gb.me",
+        "nvidia.com/mig-1g.24gb.gfx",
+        "nvidia_com_mig_1g_24gb_me_all",
+        "nvidia.com/mig-1g.24gb-me",
     ],
 )
 def test_other_spellings_of_the_resource_are_found(text: str):
@@ -63,7 +93,8 @@ def test_other_spellings_of_the_resource_are_found(text: str):
 
 
 def test_labels_in_other_spellings_are_no_resources():
-    assert list(find_mentions({"data": {"query": "nvidia_com_gpu_product and nvidia_com_gpu_count"}})) == []
+    text = "nvidia_com_gpu_product and nvidia_com_gpu_count and nvidia.com/mig-1g.24gb.memory"
+    assert list(find_mentions({"data": {"query": text}})) == []
 
 
 @pytest.mark.parametrize("kind", ["external", "object", "pods"])
@@ -88,9 +119,13 @@ def test_a_quota_for_devices_of_another_form_says_so():
     ]
 
 
-def test_no_more_than_twenty_places_are_told():
-    texts = {f"k{number}": "nvidia.com/gpu: 1" for number in range(100)}
-    assert len(list(find_mentions({"data": texts}))) == 20
+@pytest.mark.parametrize("number", [20, 21, 100])
+def test_twenty_places_are_told_and_the_number_of_those_left(number: int):
+    texts = {f"k{each}": "nvidia.com/gpu: 1" for each in range(number)}
+    found = list(find_mentions({"data": texts}))
+    assert [each.path for each in found[:20]] == [f"data.k{each}" for each in range(20)]
+    assert [each.message.split()[0] for each in found[20:]] == ([] if number == 20 else [str(number - 20)])
+    assert {each.path for each in found[20:]} <= {""}
 
 
 def queue(*groups: dict[str, Any], kind: str = "ClusterQueue") -> dict[str, Any]:

@@ -31,7 +31,9 @@ def test_pods_stay_and_each_resource_has_one_class():
 def test_a_class_that_is_there_is_not_made_again():
     there = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "x"}}
     there["spec"] = {"extendedResourceName": "nvidia.com/gpu"}  # type: ignore[assignment]  # a mapping there
-    assert [each.added for each in bridge_classes([there, pod("a", nvidia_com__gpu=1)], WHOLE)] == [(), ()]
+    found = bridge_classes([there, pod("a", nvidia_com__gpu=1)], WHOLE)
+    assert [each.added for each in found] == [(), ()]
+    assert "is served by the class x where" in found[1].remarks[0].message
 
 
 def test_a_replica_is_not_bridged():

@@ -86,7 +86,9 @@ def test_llm_d_makes_the_claims_of_its_parallelism():
 
 
 def test_llm_d_with_another_number_than_its_parallelism_is_to_decide():
-    assert told(llm_d("4", tensor=2))[0] == ("decode.containers[0]", "decide", "values-need-template")
+    assert told(llm_d("4", tensor=2)) == [
+        ("decode.containers[0].resources", "decide", "values-need-template")
+    ]
     templates = {"resourceClaimTemplates": {"nvidia": {"count": 4}}}
     found = migrate_values(llm_d("4", tensor=2, accelerator=templates), WHOLE)
     assert found is not None
@@ -114,6 +116,39 @@ def test_groups_of_ray_take_a_template_that_is_there():
     found = migrate_values(values, WHOLE)
     assert found is not None
     assert 'rayStartParams.num-gpus: "2"' in found.remarks[0].hint
+
+
+@pytest.mark.parametrize(
+    ("limits", "number"),
+    [
+        ({"nvidia.com/mig-1g.10gb": 2, "nvidia.com/mig-1g.10gb.me": 1}, '"2"'),
+        ({"nvidia.com/mig-1g.10gb.me": 1}, ""),
+    ],
+)
+def test_groups_of_ray_are_told_the_number_that_kuberay_counted(limits: dict[str, int], number: str):
+    found = migrate_values({"head": {"resources": {"limits": limits}}}, WHOLE)
+    assert found is not None
+    [remark] = found.remarks
+    assert remark.hint.partition("num-gpus: ")[2].partition(",")[0] == number
+
+
+def test_what_stands_beside_the_fields_that_were_read_is_told():
+    values = llm_d("2", tensor=2)
+    values["decode"]["containers"][0]["env"] = [{"name": "RESOURCE", "value": "nvidia.com/gpu"}]
+    found = migrate_values(values, WHOLE)
+    assert found is not None
+    assert [(each.path, each.code) for each in found.remarks] == [
+        ("decode", "values-to-claims"),
+        ("decode.containers[0].env[0].value", "values-without-claims"),
+    ]
+
+
+def test_fields_that_were_read_are_told_once():
+    found = migrate_values(ollama(nvidiaResource="nvidia.com/gpu"), WHOLE)
+    assert found is not None
+    assert [each.code for each in found.remarks] == ["values-to-claims"]
+    models = [{"requestGPU": 1, "requestGPUType": "nvidia.com/gpu"}]
+    assert len(told({"servingEngineSpec": {"modelSpec": models}})) == 1
 
 
 def test_charts_without_claims_are_told():

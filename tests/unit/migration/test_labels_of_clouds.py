@@ -133,6 +133,11 @@ def test_labels_that_leave_it_open_are_to_decide(labels, affinity):
     assert found.manifest is asked
 
 
+def test_an_empty_term_leaves_no_label_open():
+    found = migrated(pod(None, required([expression(PARTITION, "In", "1g.5gb")], [])))
+    assert request_of(found)["deviceClassName"] == "mig.nvidia.com"
+
+
 def test_nodes_without_a_partition_have_whole_gpus():
     found = migrated(pod(None, required([expression(PARTITION, "DoesNotExist")])))
     assert request_of(found) == {"deviceClassName": "gpu.nvidia.com"}

@@ -121,6 +121,19 @@ def test_a_product_that_is_not_known_matches_blanks_and_dashes():
     assert '.matches("^NVIDIA[ -]X[ -]9$")' in read.selector.expression()
 
 
+@pytest.mark.parametrize("key", ["gpu.compute.major", "cuda.driver-version.full", "gpu.product"])
+def test_a_label_without_the_prefix_is_somebodys_own(key: str):
+    assert read_requirements([Requirement(key, "In", ("8",))]).used == frozenset()
+
+
+def test_two_labels_of_one_number_are_read_where_they_say_the_same():
+    old, new = "nvidia.com/cuda.driver.major", "nvidia.com/cuda.driver-version.major"
+    same = [Requirement(key, "In", ("550",)) for key in (old, new)]
+    assert read_requirements(same).used == set(same)
+    apart = read_requirements([Requirement(old, "In", ("535",)), Requirement(new, "In", ("550",))])
+    assert (apart.selector, apart.used) == (None, frozenset())
+
+
 @pytest.mark.parametrize(
     "requirement",
     [

@@ -17,6 +17,7 @@ from dra_infra.migration.device_plugin import (
     read_resource,
 )
 from dra_infra.migration.needs import Settings, read_needs
+from dra_infra.migration.node_labels import Requirement, read_requirements
 from dra_infra.migration.plugin_configs import read_plugin_configs
 
 
@@ -122,6 +123,67 @@ def test_labels_say_the_replicas():
     found = read_node_labels([labels("Tesla-T4-SHARED") | shared])
     assert found is not None
     assert found.replicas == {"nvidia.com/gpu": Replicas("time-slicing", 4, renamed=False, one_each=False)}
+
+
+def of_part(profile: str, way: str = "time-slicing", *, shared: bool = True) -> dict[str, str]:
+    """Labels of a node with MIG devices under the strategy mixed, four replicas of each but for the way `none`."""
+    part = f"mig-{profile}"
+    product = f"NVIDIA-A100-SXM4-40GB-MIG-{profile}{'-SHARED' if shared else ''}"
+    more = {f"{part}.product": product, f"{part}.replicas": "1" if way == "none" else "4"}
+    more |= {f"{part}.sharing-strategy": way} if way else {}
+    return labels("NVIDIA-A100-SXM4-40GB", **{"mig.strategy": "mixed"}, **more)
+
+
+@pytest.mark.parametrize(
+    ("node", "replicas"),
+    [
+        (of_part("1g.5gb"), Replicas("time-slicing", 4, renamed=False, one_each=False)),
+        (of_part("1g.5gb", shared=False), Replicas("time-slicing", 4, renamed=True, one_each=False)),
+        # The label for the way came with MPS.
+        (of_part("1g.5gb", way=""), Replicas("time-slicing", 4, renamed=False, one_each=False)),
+        (of_part("1g.5gb", way="none", shared=False), None),
+    ],
+)
+def test_labels_say_the_replicas_of_mig_devices(node: dict[str, str], replicas: Replicas | None):
+    found = read_node_labels([node, labels("Tesla-T4")])
+    assert found is not None
+    assert found.replicas == ({} if replicas is None else {"nvidia.com/mig-1g.5gb": replicas})
+    assert read_resource("nvidia.com/gpu", found) == Asked("nvidia.com/gpu", "gpu")
+
+
+def test_two_replicas_of_a_mig_device_are_no_two_devices():
+    asked = {"resources": {"limits": {"nvidia.com/mig-1g.5gb": 2}}}
+    settings = Settings(plugin=read_node_labels([of_part("1g.5gb")]))
+    [remark] = read_needs("containers[0]", asked, settings).remarks
+    assert (remark.outcome, remark.code) == ("decide", "several-replicas")
+
+
+def test_mig_devices_that_nodes_share_in_different_ways_leave_it_open():
+    found = read_node_labels([of_part("1g.5gb"), of_part("2g.10gb"), of_part("1g.5gb", "none", shared=False)])
+    assert found is not None
+    assert read_resource("nvidia.com/mig-1g.5gb", found) == "nodes share it in different ways"
+    assert isinstance(read_resource("nvidia.com/mig-2g.10gb", found), Asked)
+
+
+@pytest.mark.parametrize(
+    ("name", "profile"),
+    [
+        ("1g.24gb", "1g.24gb"),
+        ("1g.24gb.me", "1g.24gb+me"),
+        ("1g.24gb.gfx", "1g.24gb+gfx"),
+        ("1g.24gb.me.all", "1g.24gb+me.all"),
+        ("1g.24gb-me", "1g.24gb-me"),
+    ],
+)
+def test_names_of_profiles_are_read_as_their_devices_have_them(name: str, profile: str):
+    asked = read_resource(f"nvidia.com/mig-{name}", DevicePlugin(strategy="mixed"))
+    assert isinstance(asked, Asked)
+    assert asked.profile == profile
+    assert read_node_labels([labels(f"NVIDIA-RTX-PRO-6000-MIG-{name}")]) == DevicePlugin(
+        strategy="single", profiles=(profile,)
+    )
+    read = read_requirements([Requirement("nvidia.com/gpu.product", "In", (f"X-MIG-{name}-SHARED",))])
+    assert read.profiles == (profile,)
 
 
 @pytest.mark.parametrize(

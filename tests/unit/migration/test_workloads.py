@@ -9,6 +9,7 @@ import pytest
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
+from dra_infra.migration.workloads import ClaimTemplates
 
 WHOLE = Settings(plugin=DevicePlugin())
 
@@ -85,10 +86,91 @@ def test_owners_of_one_name_have_templates_by_their_kinds():
 
 
 def test_an_owner_that_is_there_twice_has_one_name_in_both():
-    assert made(workload("Job", "train", 1), workload("Job", "train", 8)) == [
-        {"train-gpu": 1},
+    assert made(workload("Job", "train", 8), workload("Job", "train", 8)) == [
+        {"train-gpu": 8},
         {"train-gpu": 8},
     ]
+
+
+def volcano_job(name: str, count: int) -> dict[str, Any]:
+    tasks = [{"name": "worker", "template": {"spec": pod_spec(count)}}]
+    metadata = {"name": name, "namespace": "ml"}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": {"tasks": tasks},
+    }
+
+
+def generated(*counts: int) -> list[dict[str, Any]]:
+    metadata = {"generateName": "train-", "namespace": "ml"}
+    return [{**workload("Job", "", each), "metadata": metadata} for each in counts]
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        generated(1, 8),
+        [workload("Job", "train", 1), volcano_job("train", 8)],
+        [workload("Job", "train", 1), workload("Job", "train", 8)],
+        [workload("Job", "train", 1), *generated(8)],
+    ],
+)
+def test_a_name_is_given_to_one_claim_spec_alone(objects: list[dict[str, Any]]):
+    assert made(*objects) == [{"train-gpu": 1}, {"train-job-gpu": 8}]
+
+
+def test_an_object_may_have_thousands_of_templates():
+    templates = ClaimTemplates([]).of(job_set())
+    claims = [
+        {"devices": {"requests": [{"name": "gpu", "exactly": {"count": each}}]}} for each in range(1, 2001)
+    ]
+    names = [templates.name("gpu", each) for each in claims]
+    assert (len(set(names)), names[0], names[-1]) == (2000, "set-gpu", "set-gpu-2000")
+
+
+def test_containers_without_names_have_entries_that_are_names():
+    nameless = {"image": "registry.example.com/a:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    sidecar = {**nameless, "restartPolicy": "Always"}
+    spec = {"initContainers": [sidecar], "containers": [nameless, nameless]}
+    (done,) = migrate_objects([{"kind": "Pod", "apiVersion": "v1", "metadata": {}, "spec": spec}], WHOLE)
+    assert done.manifest is not None
+    assert [each["name"] for each in done.manifest["spec"]["resourceClaims"]] == [
+        "init-container-0-gpu",
+        "container-0-gpu",
+        "container-1-gpu",
+    ]
+
+
+def test_what_leaders_and_workers_have_in_common_is_told_once():
+    metadata = {"name": "serve", "namespace": "ml"}
+    spec = {"leaderWorkerTemplate": {"size": 2, "workerTemplate": {"spec": pod_spec(1)}}}
+    group = "leaderworkerset.x-k8s.io/v1"
+    (done,) = migrate_objects(
+        [{"apiVersion": group, "kind": "LeaderWorkerSet", "metadata": metadata, "spec": spec}], WHOLE
+    )
+    assert [each.code for each in done.remarks] == ["resource-to-claim", "toleration-written"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "written"),
+    [
+        ({"nvidia.com/mig-1g.10gb": 2, "nvidia.com/mig-1g.10gb.me": 1}, {"num-gpus": "2"}),
+        # KubeRay takes the first by name, and no sum.
+        ({"nvidia.com/mig-2g.20gb": 1, "nvidia.com/mig-1g.10gb": 3}, {"num-gpus": "3"}),
+        ({"nvidia.com/mig-1g.10gb.me": 1}, {}),
+    ],
+)
+def test_ray_is_told_of_as_many_gpus_as_kuberay_counted(limits: dict[str, int], written: dict[str, str]):
+    spec = {"containers": [{"name": "worker", "image": "i", "resources": {"limits": limits}}]}
+    group = {"groupName": "g", "rayStartParams": {}, "template": {"spec": spec}}
+    cluster = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "r"}}
+    (done,) = migrate_objects(
+        [cluster | {"spec": {"workerGroupSpecs": [group]}}], Settings(plugin=DevicePlugin(strategy="mixed"))
+    )
+    assert done.manifest is not None
+    assert done.manifest["spec"]["workerGroupSpecs"][0]["rayStartParams"] == written
 
 
 def test_owners_in_other_namespaces_do_not_meet():
