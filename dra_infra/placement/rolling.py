@@ -208,14 +208,15 @@ class _NodeByNode:
 
     def take(self) -> bool:
         """Exchange the pods that can be now, of all nodes in one step; whether anything moved."""
-        told = self.rollover
+        told, stopped = self.rollover, False
         if not told.surge:
-            self._board.stop_at(told.old, set(self._waiting))
+            stopped = self._board.stop_at(told.old, set(self._waiting))
         placed = {node for node in self._waiting if self._board.place_at(told.new, self._plan, node)}
         if told.surge:
             self._board.stop_at(told.old, placed)
         self._waiting = [node for node in self._waiting if node not in placed]
-        return bool(placed)
+        # What stopped leaves room for others, also where the new pods do not fit.
+        return stopped or bool(placed)
 
 
 def _start(rollover: Rollover, board: _Board, workloads: Mapping[ObjectRef, Workload]) -> _Step | _NodeByNode:
@@ -268,11 +269,11 @@ class _Board:
         positions = [index for index, pod in enumerate(self._pods) if pod[0] == owner]
         self._remove(set(positions[-number:]))
 
-    def stop_at(self, owner: ObjectRef, nodes: Set[int]) -> None:
-        """Stop the pods of *owner* on these nodes."""
-        self._remove(
-            {at for at, (whose, _, pod) in enumerate(self._pods) if whose == owner and pod.node in nodes}
-        )
+    def stop_at(self, owner: ObjectRef, nodes: Set[int]) -> bool:
+        """Stop the pods of *owner* on these nodes; whether there were any."""
+        gone = {at for at, (whose, _, pod) in enumerate(self._pods) if whose == owner and pod.node in nodes}
+        self._remove(gone)
+        return bool(gone)
 
     def _remove(self, gone: Set[int]) -> None:
         if not gone:

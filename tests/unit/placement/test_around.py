@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.kubernetes.scheduler.pod_shapes import read_shape
 from dra_infra.placement.rolling import Rollover, step_rollovers
@@ -382,3 +383,33 @@ def test_devices_count_against_their_node_where_the_gate_is_on(build):
     (answer,) = place(heavy, fleet, release=target.releases[0]).workloads
     assert build.codes(answer) == ["node-too-small"]
     assert "with its devices the pod takes 90 cpu" in answer.reasons[0].message
+
+
+@pytest.mark.parametrize("is_daemon_first", [True, False])
+def test_devices_that_pods_of_a_daemon_set_leave_are_there_for_other_rollouts(build, is_daemon_first):
+    """Its new pods ask for more than there is, so that the old ones only stop."""
+    fleet = build.a_fleet(build.gpus("n", 1))
+    manifests = [
+        build.a_class(),
+        build.a_template("one", build.a_request()),
+        build.a_template("two", build.a_request(count=2)),
+        build.a_deployment("agent", "template:one", kind="DaemonSet"),
+        build.a_deployment("agent-new", "template:two", kind="DaemonSet"),
+        build.a_deployment("web-new", "template:one"),
+    ]
+    kinds = {"agent": "DaemonSet", "web": "Deployment"}
+    agent, web = (
+        Rollover(
+            old=ObjectRef(kind, name, "ml"),
+            new=ObjectRef(kind, f"{name}-new", "ml"),
+            replicas=number,
+            running=number,
+            surge=number,
+            unavailable=1 - number,
+            on_each=not number,
+        )
+        for number, (name, kind) in enumerate(kinds.items())
+    )
+    order = [agent, web] if is_daemon_first else [web, agent]
+    came = step_rollovers(manifests, fleet, order)
+    assert [(came[each.new].started, came[each.new].wanted) for each in (agent, web)] == [(0, 1), (1, 1)]
