@@ -345,6 +345,10 @@ def _judge(tree: CheckedTree, findings: Findings, environment: Environment, *, d
     if refusal:
         hint = "" if derived else "compare it with something, so that the result is true or false"
         return _refused("FieldValueInvalid", "cel-type", refusal, hint)
+    if findings.panics:
+        message = f"the API server fails on it: {findings.refusal}"
+        hint = "write keys of a map as texts or numbers"
+        return replace(_refused("InternalError", "cel-type", message, hint), detail="")
     if findings.refusal:
         message = f"program instantiation failed: {findings.refusal}"
         hint = "a literal is converted or matched ahead of every device, so it has to be right"

@@ -18,6 +18,7 @@ CONVERSIONS: Final = frozenset(
 )
 """Functions that are computed ahead when their argument is a constant."""
 
+_INT64_DIGITS: Final = 19
 _DIGITS: Final = "[0-9](?:_?[0-9])*"
 _HEX_DIGITS: Final = "[0-9a-fA-F](?:_?[0-9a-fA-F])*"
 _DECIMAL = re.compile(
@@ -27,6 +28,15 @@ _HEXADECIMAL = re.compile(
     rf"[+-]?0[xX](?:_?{_HEX_DIGITS}(?:\.(?:{_HEX_DIGITS})?)?|\.{_HEX_DIGITS})[pP][+-]?{_DIGITS}", re.ASCII
 )
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?|nan", re.ASCII | re.IGNORECASE)
+
+
+def read_digits(text: str) -> int:
+    """The number that decimal digits with or without a sign are; of more digits than an int64 has, one that is none.
+
+    Python reads no number of thousands of digits, and Go says that it is out of range.
+    """
+    sign, digits = -1 if text[0] == "-" else 1, text.lstrip("+-0")
+    return sign * (int(digits or "0") if len(digits) <= _INT64_DIGITS else 10**_INT64_DIGITS)
 
 
 def read_double(text: str) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from dra_infra.kubernetes.cel.constants import read_digits
 from dra_infra.kubernetes.cel.diagnostics import runtime_name
 from dra_infra.kubernetes.cel.tree import Call, CelType, CheckedTree, Const, ListLiteral, MapLiteral, Node
 
@@ -61,13 +62,13 @@ def read_clause(text: str, place: int) -> tuple[str, int, int]:
         if place >= len(text):
             raise FormatError(f"{told_precision}could not find end of precision specifier")
         digits = match[1]
-        if not digits or int(digits) >= 2**63:
+        precision = read_digits(digits or "0")
+        if not digits or precision >= 2**63:
             problem = "value out of range" if digits else "invalid syntax"
             raise FormatError(
                 f"{told_precision}error while converting precision to integer: "
                 f'strconv.Atoi: parsing "{digits}": {problem}'
             )
-        precision = int(digits)
     letter = text[place]
     if letter not in "sdfebxXo":
         # The server looks at the first byte.

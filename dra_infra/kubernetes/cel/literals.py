@@ -70,6 +70,7 @@ class Findings:
     Args:
         errors: Offset in code points and message of each compile error.
         refusal: Why the server cannot make a program of a tree that is otherwise right; empty when it can.
+        panics: Whether it fails there in place of refusing the tree.
         doubtful: Whether the engine's checker may see something in the expression otherwise than the server's.
         crash: Whether the server fails over it.
         undecided: Why it is not known whether a pattern compiles; empty when it is.
@@ -77,6 +78,7 @@ class Findings:
 
     errors: list[tuple[int, str]] = field(default_factory=list)
     refusal: str = ""
+    panics: bool = False
     doubtful: bool = False
     crash: bool = False
     undecided: str = ""
@@ -138,8 +140,13 @@ class _Inspection:
                     self._expect_one_type(
                         ((entry.value, entry.optional) for entry in entries), tells_all=True
                     )
-                known = not node.message and all(value is not None for value in values)
-                return _Constant(node, "*types.baseMap") if known else None
+                if node.message or not all(value is not None for value in values):
+                    return None
+                if any(_go_type(key) == "types.Bytes" for key in values[::2]):
+                    # maybeBuildMapLiteral of cel-go makes the map ahead of evaluation, where nothing catches Go's panic.
+                    self._refuse("runtime error: hash of unhashable type types.Bytes", panics=True)
+                    return None
+                return _Constant(node, "*types.baseMap")
             case Comprehension():
                 self._comprehension(node, exempt=exempt)
                 return None
@@ -191,8 +198,7 @@ class _Inspection:
             self.findings.undecided = str(error)
 
     def _check_index(self, key: _Value) -> None:
-        kind = key.go_type if isinstance(key, _Constant) else _GO_TYPES.get(key.kind, "") if key else ""
-        if kind:
+        if kind := _go_type(key):
             self._refuse(f"invalid qualifier type: {kind}")
 
     def _list(self, node: ListLiteral, elements: tuple[Node, ...], *, exempt: bool) -> _Value:
@@ -236,8 +242,16 @@ class _Inspection:
     def _report(self, node: Node, message: str) -> None:
         self.findings.errors.append((self._tree.positions.get(node.id, 0), message))
 
-    def _refuse(self, reason: str) -> None:
-        self.findings.refusal = self.findings.refusal or reason
+    def _refuse(self, reason: str, *, panics: bool = False) -> None:
+        if reason and not self.findings.refusal:
+            self.findings.refusal, self.findings.panics = reason, panics
+
+
+def _go_type(value: _Value) -> str:
+    """The type in Go of a constant that is no plain text, number or truth value; empty for what is, or is not known."""
+    if isinstance(value, _Constant):
+        return value.go_type
+    return _GO_TYPES.get(value.kind, "") if value else ""
 
 
 def _mismatch(first: CelType, found: CelType) -> str:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.quantity import MAX_INT64, NANO, Quantity, print_amount
+from dra_infra.kubernetes.cel.constants import read_digits
 
 _UNITS: Final = {
     "ns": 1,
@@ -81,7 +82,7 @@ def parse_duration(text: str) -> int | None:
         if part is None or not (part[1] or part[2]):
             return None
         unit = _UNITS[part[3]]
-        value = int(part[1] or "0") * unit
+        value = read_digits(part[1] or "0") * unit
         if value > 2**63:
             return None
         if part[2]:

@@ -13,7 +13,9 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from dra_infra.kubernetes.api.go_text import quoted
+from dra_infra.kubernetes.cel.constants import read_digits
 from dra_infra.kubernetes.cel.interpreter.values import (
+    INT64,
     MAX_SECONDS,
     MIN_SECONDS,
     Duration,
@@ -133,15 +135,17 @@ def _offset(time: Timestamp, zone: str) -> int | Err:
     hours, colon, minutes = zone.partition(":")
     if not colon:
         return _offset_of_name(time, zone)
+    numbers = []
     for part in (hours, minutes):
         if not _OFFSET.fullmatch(part):
             return Err(f"strconv.Atoi: parsing {quoted(part)}: invalid syntax")
-        if not -(2**63) <= int(part) < 2**63:
+        numbers.append(read_digits(part))
+        if numbers[-1] not in INT64:
             return Err(f"strconv.Atoi: parsing {quoted(part)}: value out of range")
-    if max(abs(int(hours)), abs(int(minutes))) > 10**6:
+    if max(map(abs, numbers)) > 10**6:
         raise UndecidedError("a time zone that far from UTC")
     sign = -1 if zone[0] == "-" else 1
-    return (int(hours) * 60 + sign * int(minutes)) * 60
+    return (numbers[0] * 60 + sign * numbers[1]) * 60
 
 
 def _offset_of_name(time: Timestamp, name: str) -> int | Err:

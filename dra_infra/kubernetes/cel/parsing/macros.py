@@ -262,7 +262,8 @@ def _mapped(
 ) -> Node:
     name = _ident_of(args[0], f"{macro}() variable name must be a simple identifier")
     value = made.method("value", made.copy(target))
-    bound = wrap(made.bind(name, value, args[1]))
+    # The place of the variable is the macro's, as of cel.bind.
+    bound = wrap(made.bind(made.ident(name.name), value, args[1]))
     return made.call("_?_:_", made.method("hasValue", target), bound, made.call("optional.none"))
 
 

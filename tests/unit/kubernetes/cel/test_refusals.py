@@ -6,7 +6,9 @@ import pytest
 
 from dra_infra.kubernetes.cel.check import check_expression
 from dra_infra.kubernetes.cel.constants import read_double
+from dra_infra.kubernetes.cel.device_view import DeviceView
 from dra_infra.kubernetes.cel.environment import Environment
+from dra_infra.kubernetes.cel.evaluate import compile_expression
 from dra_infra.kubernetes.cel.patterns import refuse_pattern
 
 NEW = Environment(stored=False)
@@ -48,6 +50,7 @@ COSTLY = f"{ATTRIBUTES}.all(a, {ATTRIBUTES}.all(b, {ATTRIBUTES}.all(c, {ATTRIBUT
         ("1e999 > 1.0", "FieldValueInvalid", "invalid double literal"),
         ("[1].flatten() == [1]", "FieldValueInvalid", "'flatten' applied to 'list(int).()'"),
         ("é == 1", "FieldValueInvalid", "Syntax error"),
+        ("1.optMap(.x, 2)", "FieldValueInvalid", "<input>:1:9: undeclared reference to '.x'"),
         ("a.? == 1", "FieldValueInvalid", "ERROR: <input>:1:5: unsupported ident kind"),
         (
             "a.true",
@@ -63,9 +66,51 @@ def test_every_kind_of_refusal_has_the_text_of_the_server(text: str, kind: str, 
     assert checked.errors
 
 
-def test_what_makes_the_server_itself_fail_is_an_internal_error():
-    checked = check_expression(f"[?{ATTRIBUTES}.x].size() == 1", environment=NEW)
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[?{ATTRIBUTES}.x].size() == 1",
+        # Maps of constants are made ahead, and Go hashes no bytes; seen on all minors.
+        '{b"a": 1}.size() == 1',
+        '{bytes("a"): {}}.size() == 1',
+        'false && [{dyn(b"a"): [1]}].size() == 1',
+        '1 in dyn({b"a": 1})',
+    ],
+)
+def test_what_makes_the_server_itself_fail_is_an_internal_error(text: str):
+    checked = check_expression(text, environment=NEW)
     assert (checked.kind, checked.detail, len(checked.errors)) == ("InternalError", "", 1)
+
+
+@pytest.mark.parametrize("text", ['{b"a": 1 + 1}.size() == 1', '{b"a": device.driver}.size() == 1'])
+def test_bytes_as_keys_of_a_map_that_is_made_for_each_device_are_taken(text: str):
+    assert check_expression(text, environment=NEW).errors == ()
+
+
+DIGITS = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        (f'duration("{DIGITS}h") == duration("1h")', "invalid duration argument"),
+        (f'"%.{DIGITS}f".format([1.0]) == ""', f'strconv.Atoi: parsing "{DIGITS}": value out of range'),
+        (f'int("{DIGITS}") == 1', "type conversion error from 'string' to 'int'"),
+    ],
+)
+def test_numbers_of_thousands_of_digits_are_refused_as_by_the_server(text: str, detail: str):
+    assert detail in check_expression(text, environment=NEW).detail
+
+
+def test_zeros_in_front_of_a_number_do_not_count():
+    zeros = "0" * 5000
+    text = f'duration("{zeros}1h") == duration("1h") && "%.{zeros}1f".format([1.0]) == "1.0"'
+    assert str(compile_expression(text).evaluate(DeviceView("d", {}, {}))) == "Match()"
+
+
+def test_an_offset_of_thousands_of_digits_is_out_of_range():
+    text = f'timestamp("2020-01-01T00:00:00Z").getHours("+{DIGITS}:00") == 1'
+    assert "value out of range" in str(compile_expression(text).evaluate(DeviceView("d", {}, {})))
 
 
 def test_the_scheduler_does_not_look_at_the_estimate():
