@@ -296,7 +296,9 @@ def with_server_defaults(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     if manifest.get("apiVersion") == API_VERSION and "devices" in spec:
         return {**_without_null(manifest), "spec": _normal(spec)}
     if manifest.get("apiVersion") == API_VERSION and isinstance(spec.get("spec"), Mapping):
-        return {**_without_null(manifest), "spec": {**spec, "spec": _normal(spec["spec"])}}
+        # Servers write metadata of claims that have none as an empty object.
+        kept = {key: each for key, each in _without_null(spec).items() if key != "metadata" or each}
+        return {**_without_null(manifest), "spec": {**kept, "spec": _normal(spec["spec"])}}
     result: Mapping[str, Any] = _without_null(manifest)
     return result
 
