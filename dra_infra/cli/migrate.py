@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
+import itertools
 import os
 import sys
 import time
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -17,6 +17,7 @@ from dra_infra.advice.objects import check_objects, reference_to
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.driver_gates import gates_of
 from dra_infra.catalog.drivers import read_pins
+from dra_infra.catalog.vocabulary import mig_profiles
 from dra_infra.cli.cut_over import check_options, plan_cut_over
 from dra_infra.cli.migrate_inputs import NO_ANSWER, Making, read_inputs
 from dra_infra.cli.printing import (
@@ -31,8 +32,7 @@ from dra_infra.cli.settings import read_snapshot
 from dra_infra.cli.simulate import describe
 from dra_infra.cutover.plan import Plan
 from dra_infra.cutover.texts import APPENDED, to_data, write_lines
-from dra_infra.documents.yaml import write_manifests
-from dra_infra.errors import InvalidSpecError, Place, Problem, ProblemsError, ProgramError
+from dra_infra.errors import InvalidSpecError, Problem, ProblemsError, ProgramError
 from dra_infra.migration.bridge import bridge_classes
 from dra_infra.migration.device_plugin import DevicePlugin, read_node_labels
 from dra_infra.migration.needs import Settings
@@ -41,14 +41,14 @@ from dra_infra.migration.plugin_configs import PluginConfigs, read_plugin_config
 from dra_infra.migration.report import RENDERERS, Entry, Report, write_text
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
-from dra_infra.output.wording import count_of
+from dra_infra.output.wording import count_of, nearest
 from dra_infra.placement.placement import Placement
 from dra_infra.placement.scheduling import place
 from dra_infra.process import collector_paused
 from dra_infra.program.project import KUBERNETES_SETTING
 from dra_infra.sources.files import SourceObject, read_sources
 from dra_infra.sources.patches import is_no_object, migrate_sources
-from dra_infra.sources.rewriting import Replacement, rewrite
+from dra_infra.sources.rewriting import NOT_WRITTEN, ChangedFile, diff_of, mark_unwritten, rewrite_files
 from dra_infra.target import ClusterTarget
 
 if TYPE_CHECKING:
@@ -62,15 +62,6 @@ _SECONDS: Final = 60.0
 
 _SHARES: Final = "DRAConsumableCapacity", "ConsumableShares"
 """The gates of Kubernetes and of the driver by which claims take shares of a GPU."""
-
-
-class _File(NamedTuple):
-    """A file before and after; one of objects that are made is there after alone."""
-
-    name: str
-    before: str
-    after: str
-    is_made: bool = False
 
 
 class _Written(NamedTuple):
@@ -87,7 +78,7 @@ class _Written(NamedTuple):
     migrated: list[Migrated]
     problems: list[Problem]
     notes: Sequence[str]
-    files: Sequence[_File] = ()
+    files: Sequence[ChangedFile] = ()
     program: MigratedProgram | None = None
 
 
@@ -149,6 +140,9 @@ def run(
             if to == "bridge"
             else migrate_sources(sources, settings, patches)
         )
+        if not check or diff or output is not None or to == "components":
+            # A gate alone writes nothing, and a program that is migrated passes it with its secrets.
+            migrated = mark_unwritten(sources, migrated)
         tell("writing")
         done = _write(sources, migrated, others, problems, to=to, snapshot=snapshot)
         migrated, problems = done.migrated, done.problems
@@ -212,9 +206,9 @@ def _write(
 ) -> _Written:
     """Files, or the program, of what was migrated; no program where objects could not be read."""
     if to != "components":
-        files, notes, kept = _rewrite_files(sources, migrated)
+        files, notes, kept = rewrite_files(sources, migrated)
         return _Written(migrated, [*problems, *kept], notes, files=files)
-    if problems:
+    if problems or any(remark.code == NOT_WRITTEN for each in migrated for remark in each.remarks):
         return _Written(migrated, problems, [])
     # Loads the components, which the other forms do without.
     from dra_infra.cli.migrate_program import program_of
@@ -244,7 +238,7 @@ def _put_program(done: _Written, output: Path | None, *, is_printed: bool) -> No
 
 
 def _put_files(
-    files: Sequence[_File],
+    files: Sequence[ChangedFile],
     paths: Sequence[str],
     *,
     write: bool,
@@ -254,7 +248,7 @@ def _put_files(
     check: bool,
 ) -> None:
     if diff:
-        write_output(_diff(files))
+        write_output(diff_of(files))
     elif form == "text" and "-" in paths and output is None:
         write_output("".join(each.after for each in files if each.name == "-"))
     if write or output is not None:
@@ -277,12 +271,15 @@ def _fits(placement: Placement | None) -> bool:
 def _find_plugin(
     plugin_config: Path | None, mig_profile: str | None, snapshot: Path | None, *, whole_gpus: bool
 ) -> DevicePlugin | None:
-    given = [
-        name for name, value in (("--whole-gpus", whole_gpus), ("--plugin-config", plugin_config)) if value
-    ]
-    if len(given) > 1:
-        refusal = "the plugin's configuration says what nvidia.com/gpu is; leave --whole-gpus out"
-        raise click.BadParameter(refusal, param_hint="--plugin-config")
+    if whole_gpus and (plugin_config or mig_profile):
+        refusal = f"{'it' if mig_profile else 'the configuration'} says what nvidia.com/gpu is; leave --whole-gpus out"
+        raise click.BadParameter(refusal, param_hint="--mig-profile" if mig_profile else "--plugin-config")
+    if mig_profile and mig_profile not in mig_profiles():
+        near = nearest(mig_profile, mig_profiles())
+        refusal = f"no GPU that is known here has {mig_profile!r}; " + (
+            f"did you mean {near!r}?" if near else "`dra-infra catalog mig` lists the profiles"
+        )
+        raise click.BadParameter(refusal, param_hint="--mig-profile")
     plugin = DevicePlugin() if whole_gpus else None
     if plugin is None and (plugin_config or snapshot):
         nodes = [] if snapshot is None else [node.labels for node in read_snapshot(snapshot).fleet.nodes]
@@ -345,58 +342,6 @@ def _report(
     return Report(entries=entries, others=len(sources) - len(entries), kubernetes=minors)
 
 
-def _rewrite_files(
-    sources: Sequence[SourceObject], migrated: Sequence[Migrated]
-) -> tuple[list[_File], list[str], list[Problem]]:
-    """Each file before and after, a line for each document that lost its comments, and what could not be rewritten."""
-    by_file: dict[str, list[Replacement]] = {}
-    for source, done in zip(sources, migrated, strict=True):
-        by_file.setdefault(source.file, []).append(Replacement(source, done.manifest, done.added))
-    files: list[_File] = []
-    notes: list[str] = []
-    kept: list[Problem] = []
-    for name, replacements in by_file.items():
-        if replacements[0].source.is_made:
-            files.append(_made_file(name, replacements))
-            continue
-        if all(each.manifest is each.source.manifest and not each.added for each in replacements):
-            if name == "-":
-                text = _whole(replacements)
-                files.append(_File(name, text, text))
-            continue
-        before = _whole(replacements)
-        rewritten = rewrite(before, replacements)
-        files.append(_File(name, before, rewritten.text))
-        kept += [_not_rewritten(name, line) for line in rewritten.kept]
-        notes += [
-            f"{Place(file=name, line=line + 1)}: written anew, without its comments: it has anchors or merged keys"
-            for line in rewritten.anew
-        ]
-    return files, notes, kept
-
-
-def _made_file(name: str, replacements: Sequence[Replacement]) -> _File:
-    before = write_manifests(each.source.manifest for each in replacements)
-    results = [
-        manifest for each in replacements for manifest in (each.manifest, *each.added) if manifest is not None
-    ]
-    return _File(name, before, write_manifests(results), is_made=True)
-
-
-def _not_rewritten(file: str, line: int) -> Problem:
-    return Problem(
-        path="document",
-        code="document-not-rewritten",
-        message="it stays as it is, for what follows it before the next --- is not YAML",
-        hint="mend what is not YAML, or write --- in front of it, and migrate again",
-        place=Place(file=file, line=line + 1),
-    )
-
-
-def _whole(replacements: Sequence[Replacement]) -> str:
-    return replacements[0].source.document.whole
-
-
 def _print_report(report: Report, plan: Plan | None, form: str) -> None:
     mask = report_mask(secret_texts(os.environ))
     if form in RENDERERS:
@@ -407,39 +352,48 @@ def _print_report(report: Report, plan: Plan | None, form: str) -> None:
         say(mask.text(line))
 
 
-def _diff(files: Sequence[_File]) -> str:
-    return "".join(_diff_lines(files))
-
-
-def _diff_lines(files: Sequence[_File]) -> Iterator[str]:
+def _write_files(files: Sequence[ChangedFile], output: Path | None) -> None:
+    owners: dict[Path, str] = {}
     for each in files:
-        lines = difflib.unified_diff(
-            each.before.splitlines(keepends=True),
-            each.after.splitlines(keepends=True),
-            f"a/{each.name}",
-            f"b/{each.name}",
-        )
-        for line in lines:
-            yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-
-
-def _write_files(files: Sequence[_File], output: Path | None) -> None:
-    for each in files:
-        file = Path(each.name)
+        file = Path(each.name) if output is None else output / _below(each.name)
+        if file in owners:
+            message = f"{owners[file]} and {each.name} would both be {file}"
+            raise _not_written(
+                "--output", message, "migrate one after the other, each to a folder of its own"
+            )
+        owners[file] = each.name
+    for file, each in zip(owners, files, strict=True):
         try:
-            if output is not None:
-                # Below the folder whatever the path says: no `..` leads out of it.
-                file = output.joinpath(*(part for part in file.parts if part not in ("..", file.anchor)))
-                file.parent.mkdir(parents=True, exist_ok=True)
+            mode = None if each.is_made or each.name == "-" else Path(each.name).stat().st_mode & 0o777
+            if output is None:
+                _keep(file, mode)
             else:
-                backup = file.with_name(f"{file.name}{BACKUP}")
-                if not backup.exists():
-                    put_in_place(backup, each.before.encode())
-            put_in_place(file, each.after.encode())
+                file.parent.mkdir(parents=True, exist_ok=True)
+            put_in_place(file, each.after.encode(), mode)
         except OSError as error:
             message = f"{file} cannot be written: {error.strerror or error}"
-            hint = "name a folder that may be written to"
-            raise ProgramError(
-                [Problem(path="--write", code="report-not-written", message=message, hint=hint)]
-            ) from error
+            option = "--output" if output else "--write"
+            raise _not_written(option, message, "name a folder that may be written to") from error
         say(f"wrote {file}")
+
+
+def _below(name: str) -> Path:
+    """Where a file goes in another folder: below it whatever its path says, so that no `..` leads out of it."""
+    file = Path("objects.yaml" if name == "-" else name)
+    return Path(*(part for part in file.parts if part not in ("..", file.anchor)))
+
+
+def _keep(file: Path, mode: int | None) -> None:
+    """Keeps what the file holds beside it, under the first name that nothing else is kept under."""
+    content = file.read_bytes()
+    for number in itertools.count(1):
+        kept = file.with_name(f"{file.name}{BACKUP}{f'.{number}' if number > 1 else ''}")
+        if not os.path.lexists(kept):
+            put_in_place(kept, content, mode)
+            return
+        if kept.is_file() and not kept.is_symlink() and kept.read_bytes() == content:
+            return
+
+
+def _not_written(option: str, message: str, hint: str) -> ProgramError:
+    return ProgramError([Problem(path=option, code="report-not-written", message=message, hint=hint)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from dra_infra.cli.settings import check_settings, read_program
 from dra_infra.errors import Place, Problem
 from dra_infra.migration.chart_values import is_values
 from dra_infra.program.kustomizations import is_kustomization
-from dra_infra.sources.files import NOTHING_CHECKED, UNANSWERED, SourceObject, read_sources
+from dra_infra.sources.files import NOTHING_CHECKED, UNANSWERED, SourceObject, files_in, read_sources
 from dra_infra.sources.patches import Patches, find_patches, read_parts
 
 NOT_READ: Final = "program-not-read"
@@ -112,14 +113,14 @@ def _below(folder: Path, place: Place) -> Place:
 def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making) -> Inputs:
     """Read the objects in *paths*, as `read_sources` does, and those that programs and kustomizations make.
 
-    An input without any object is a problem.
+    What is named twice, or lies in a folder that is named too, is read once. An input without any object is a problem.
 
     Raises:
         ProgramError: The codes of `Making.make`.
     """
     sources: list[SourceObject] = []
     problems: list[Problem] = []
-    for path in paths:
+    for path in _without_repeats(paths, making):
         if making.makes(path):
             made, found = making.make(path)
             sources += made
@@ -139,6 +140,20 @@ def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making) -> Inputs
     if not problems and not any(each.manifest.get("kind") or is_values(each.manifest) for each in sources):
         problems.append(_nothing(paths[0]))
     return Inputs(sources, problems, patches)
+
+
+def _without_repeats(paths: Sequence[str], making: Making) -> list[str]:
+    """The inputs, folders of manifests as their files, each once by whatever names it goes."""
+    real: dict[str, str] = {}
+    for path in paths:
+        is_folder = path != "-" and not making.makes(path) and Path(path).is_dir()
+        files = [str(each) for each in files_in(Path(path)) if isinstance(each, Path)] if is_folder else []
+        real |= {each: each if each == "-" else os.path.realpath(each) for each in files or [path]}
+    chosen: dict[str, str] = {}
+    # Of a link and its file the file is what is changed.
+    for each in sorted(real, key=os.path.islink):
+        chosen.setdefault(real[each], each)
+    return [each for each in real if chosen[real[each]] == each]
 
 
 def _find_program(source: SourceObject) -> Iterator[Problem]:

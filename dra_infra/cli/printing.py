@@ -263,8 +263,13 @@ def write_file(option: str, file: Path, content: bytes) -> None:
     say(f"wrote {file}")
 
 
-def put_in_place(file: Path, content: bytes) -> None:
+def put_in_place(file: Path, content: bytes, mode: int | None = None) -> None:
     """Write *file*, whole or not at all. Links that lie there, a pull request's own perhaps, are replaced and not followed.
+
+    Args:
+        file: What is written.
+        content: All of it.
+        mode: Who may read and write it; what is usual for new files when None.
 
     Raises:
         OSError: Of the system.
@@ -273,8 +278,10 @@ def put_in_place(file: Path, content: bytes) -> None:
     partial.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
-        with os.fdopen(os.open(partial, flags, 0o666), "wb") as stream:
+        with os.fdopen(os.open(partial, flags, 0o666 if mode is None else mode), "wb") as stream:
             stream.write(content)
+        if mode is not None:
+            partial.chmod(mode)
         partial.replace(file)
     except BaseException:
         # An interruption leaves nothing behind either.

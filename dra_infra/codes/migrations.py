@@ -9,6 +9,7 @@ MIGRATIONS: dict[str, str] = {
     "owned-object": "a controller made an object, and makes it anew",
     "written-by-server": "what a server wrote into an object is left out",
     "patch-not-rewritten": "a patch or another part of an object asks for devices, and stays as it is",
+    "value-not-written": "a program makes an object of values that are secret or not known yet, so it is in no file",
     "names-not-followed": "a kustomization renames claim templates, and pods go on to name the old ones",
     "program-not-read": "a Pulumi program lies among manifests, and what it makes is not read",
     "hardware-not-known": "a node has GPUs by the plugin, and nobody knows what a driver will publish there",

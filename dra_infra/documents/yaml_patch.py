@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -21,7 +21,7 @@ from dra_infra.documents.yaml_events import RefusedYamlError, key_of, read_docum
 
 
 class NotPatchedError(ValueError):
-    """The text has no such change that leaves the rest as it is: anchors, merged keys, or two keys in one place."""
+    """The text has no such change that leaves the rest as it is: anchors, merged keys, comments between brackets."""
 
 
 @dataclass(slots=True)
@@ -45,6 +45,10 @@ class _Node:
     items: list[tuple[int, _Node]] | None = None
 
 
+_MOST_PAIRS: Final = 100_000
+"""Pairs of items of two lists up to which the way with the longest equal parts is looked for."""
+
+
 class _Edit(NamedTuple):
     start: int
     end: int
@@ -63,11 +67,13 @@ def patch_document(text: str, old: Any, new: Any) -> str:
         NotPatchedError: The document cannot be changed in place.
     """
     try:
-        edits = list(_Patch(text).changes(old, new))
-        patched = _apply(text, edits)
-        again = [each.data for each in read_documents(patched)]
+        patched = _apply(text, list(_Patch(text).changes(old, new)))
     except (RefusedYamlError, ValueError) as error:
         raise NotPatchedError(str(error)) from error
+    try:
+        again = [each.data for each in read_documents(patched)]
+    except (RefusedYamlError, ValueError) as error:
+        raise NotPatchedError(f"changed in place, it would be refused: {error}") from error
     if not _is_same(again, [new]):
         raise NotPatchedError("what is written there belongs to another place too")
     return patched
@@ -117,7 +123,9 @@ class _Patch:
             return
         if node.is_flow:
             if node.is_text_block:
-                raise NotPatchedError("a text of several lines")
+                raise NotPatchedError("a text of several lines changes")
+            if (node.keys or node.items) and _has_comment(self._text[node.start : node.end]):
+                raise NotPatchedError("comments stand between brackets whose values change")
             yield _Edit(node.start, node.end, _flow(new))
         elif node.keys is not None:
             yield from self._in_mapping(node, node.keys, old, new)
@@ -155,10 +163,8 @@ class _Patch:
 
     def _in_list(self, items: list[tuple[int, _Node]], old: list[Any], new: list[Any]) -> Iterator[_Edit]:
         indent = self._column(items[0][0])
-        matcher = SequenceMatcher(
-            None, [_identity(each) for each in old], [_identity(each) for each in new], autojunk=False
-        )
-        for tag, from_old, to_old, from_new, to_new in matcher.get_opcodes():
+        names = [_identity(each) for each in old], [_identity(each) for each in new]
+        for tag, from_old, to_old, from_new, to_new in _steps(*names):
             both = zip(range(from_old, to_old), range(from_new, to_new), strict=False)
             pairs = list(takewhile(lambda each: _are_versions(old[each[0]], new[each[1]]), both))
             for at, to in pairs:
@@ -253,6 +259,55 @@ class _Patch:
 
     def _break(self, end: int) -> str:
         return "\n" if end and self._text[end - 1] == "\n" else ""
+
+
+def _steps(old: list[str], new: list[str]) -> Iterator[tuple[str, int, int, int, int]]:
+    """Yields what leads from one list to the other, as SequenceMatcher does, which takes too long for long lists."""
+    least = min(len(old), len(new))
+    same = next((at for at in range(least) if old[at] != new[at]), least)
+    least -= same
+    end = next((at for at in range(least) if old[-1 - at] != new[-1 - at]), least)
+    to_old, to_new = len(old) - end, len(new) - end
+    yield "equal", 0, same, 0, same
+    if (to_old - same) * (to_new - same) <= _MOST_PAIRS:
+        matcher = SequenceMatcher(None, old[same:to_old], new[same:to_new], autojunk=False)
+        for tag, from_old, old_end, from_new, new_end in matcher.get_opcodes():
+            yield tag, same + from_old, same + old_end, same + from_new, same + new_end
+    else:
+        yield from _steps_in_order(old, new, same, to_old, to_new)
+    yield "equal", to_old, len(old), to_new, len(new)
+
+
+def _steps_in_order(
+    old: list[str], new: list[str], start: int, to_old: int, to_new: int
+) -> Iterator[tuple[str, int, int, int, int]]:
+    """Yields the steps where each item is paired with the next that has its name: one that moves ahead parts others."""
+    places: dict[str, list[int]] = {}
+    for at in range(to_new - 1, start - 1, -1):
+        places.setdefault(new[at], []).append(at)
+    at_old = at_new = start
+    for at in range(start, to_old):
+        left = places.get(old[at], [])
+        while left and left[-1] < at_new:
+            left.pop()
+        if left:
+            found = left.pop()
+            yield "replace", at_old, at, at_new, found
+            yield "equal", at, at + 1, found, found + 1
+            at_old, at_new = at + 1, found + 1
+    yield "replace", at_old, to_old, at_new, to_new
+
+
+def _has_comment(text: str) -> bool:
+    """True where a comment stands in a value between brackets: a # that is in none of its tokens."""
+    if "#" not in text or "\n" not in text:
+        return False
+    position = 0
+    for token in yaml.scan(text, Loader=yaml.CSafeLoader):
+        if "#" in text[position : token.start_mark.index]:
+            return True
+        position = token.end_mark.index
+    return False
 
 
 def _has_lines(value: Any) -> bool:

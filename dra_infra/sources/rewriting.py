@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import difflib
+import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from dra_infra.documents.yaml import write_manifest
+from dra_infra.documents.yaml import write_manifest, write_manifests
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.documents.yaml_patch import NotPatchedError, patch_document
+from dra_infra.errors import Place, Problem
+from dra_infra.kubernetes.api.manifests import UNKNOWN, value_at
+from dra_infra.migration.outcomes import Migrated, Remark
+from dra_infra.output.secrets import holds_secret
+from dra_infra.output.wording import count_of
+from dra_infra.placement.demand import find_unknown
 from dra_infra.sources.files import SourceObject
 
+NOT_WRITTEN: Final = "value-not-written"
+"""The code of an object that no file says, for a program makes it of values that are not to be had."""
+
+_HEADER: Final = re.compile(r"\s*(?:---[ \t]*\n\s*)?((?:#.*\n)+)")
 _HALF: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -34,13 +47,14 @@ class Rewritten(NamedTuple):
 
     Args:
         text: All of it.
-        anew: Lines, from 0 on, of documents that are written anew, without their comments: there was no other way.
+        anew: Lines, from 0 on, of documents that are written anew, without their comments, and why there was no other
+            way.
         kept: Lines, from 0 on, of documents that stay as they are though objects of theirs change, for what follows
             them before the next `---` is not YAML.
     """
 
     text: str
-    anew: tuple[int, ...] = ()
+    anew: tuple[tuple[int, str], ...] = ()
     kept: tuple[int, ...] = ()
 
 
@@ -50,39 +64,49 @@ def rewrite(text: str, replacements: Sequence[Replacement]) -> Rewritten:
     Args:
         text: The file as it was when the objects were read.
         replacements: Objects of the file, in their order.
+
+    Raises:
+        ValueError: When they stand in another order, or twice.
     """
     by_document: dict[int, list[Replacement]] = {}
     for each in replacements:
         by_document.setdefault(id(each.source.document), []).append(each)
     parts: list[str] = []
-    anew: list[int] = []
+    anew: list[tuple[int, str]] = []
     kept: list[int] = []
     position = 0
     for of_document in by_document.values():
         document = of_document[0].source.document
+        stays = all(each.manifest is each.source.manifest and not each.added for each in of_document)
         start = text.find(document.text, position)
+        if start < 0:
+            if stays:
+                # A part of an object, which was read again, and whose text is the whole file.
+                continue
+            message = f"line {document.first_line + 1} is not behind the documents before it"
+            raise ValueError(message)
         parts.append(text[position:start])
         position = start + len(document.text)
-        if all(each.manifest is each.source.manifest and not each.added for each in of_document):
+        if stays:
             parts.append(document.text)
             continue
         if document.is_json:
             parts.append(_rewrite_json(document.text, of_document))
             continue
         try:
-            changed, was_patched = _rewrite_yaml(document.text, of_document)
+            changed, why_anew = _rewrite_yaml(document.text, of_document)
         except RefusedYamlError:
             parts.append(document.text)
             kept.append(document.first_line)
             continue
         parts.append(changed)
-        if not was_patched:
-            anew.append(document.first_line)
+        if why_anew:
+            anew.append((document.first_line, why_anew))
     return Rewritten("".join((*parts, text[position:])), tuple(anew), tuple(kept))
 
 
-def _rewrite_yaml(text: str, replacements: Sequence[Replacement]) -> tuple[str, bool]:
-    """The text of a document, and whether its comments are still there.
+def _rewrite_yaml(text: str, replacements: Sequence[Replacement]) -> tuple[str, str]:
+    """The text of a document, and why its comments are no longer there; empty where they are.
 
     Raises:
         RefusedYamlError: When something that is not YAML follows the document.
@@ -91,19 +115,21 @@ def _rewrite_yaml(text: str, replacements: Sequence[Replacement]) -> tuple[str, 
     text = text.replace("\r\n", "\n") if is_dos else text
     (data,) = [each.data for each in read_documents(text)]
     new, added = _replace(data, replacements)
-    changed, was_patched = text, True
+    changed, why_anew = text, ""
     if new is None:
-        changed = ""
+        # What stands at the top, such as a licence, is of the file.
+        header = _HEADER.match(text) if replacements[0].source.document.first_line == 0 else None
+        changed = header[1] if header else ""
     elif new != data:
         try:
             changed = patch_document(text, data, new)
-        except NotPatchedError:
-            changed, was_patched = _anew(text, new), False
+        except NotPatchedError as error:
+            changed, why_anew = _anew(text, new), str(error)
     for each in added:
         break_before = "" if not changed or changed.endswith("\n") else "\n"
         separator = "---\n" if changed or text.startswith("---") else ""
         changed += f"{break_before}{separator}{write_manifest(each)}"
-    return (changed.replace("\n", "\r\n") if is_dos else changed), was_patched
+    return (changed.replace("\n", "\r\n") if is_dos else changed), why_anew
 
 
 def _anew(text: str, new: Mapping[str, Any]) -> str:
@@ -155,3 +181,106 @@ def _in_list(data: Mapping[str, Any], numbers: Sequence[int], replacement: Repla
         )
         items[number : number + 1] = [*([own] if own is not None else []), *replacement.added]
     return {**data, "items": items}
+
+
+class ChangedFile(NamedTuple):
+    """A file before and after; one of objects that are made is there after alone."""
+
+    name: str
+    before: str
+    after: str
+    is_made: bool = False
+
+
+def rewrite_files(
+    sources: Sequence[SourceObject], migrated: Sequence[Migrated]
+) -> tuple[list[ChangedFile], list[str], list[Problem]]:
+    """Each file before and after, a line for each document that lost its comments, and what could not be rewritten."""
+    by_file: dict[tuple[str, bool], list[Replacement]] = {}
+    for source, done in zip(sources, migrated, strict=True):
+        by_file.setdefault((source.file, source.is_made), []).append(
+            Replacement(source, done.manifest, done.added)
+        )
+    files: list[ChangedFile] = []
+    notes: list[str] = []
+    kept: list[Problem] = []
+    for (name, is_made), replacements in by_file.items():
+        if is_made:
+            files.append(_made_file(name, replacements))
+            continue
+        before = replacements[0].source.document.whole
+        if all(each.manifest is each.source.manifest and not each.added for each in replacements):
+            if name == "-":
+                files.append(ChangedFile(name, before, before))
+            continue
+        rewritten = rewrite(before, replacements)
+        files.append(ChangedFile(name, before, rewritten.text))
+        kept += [_not_rewritten(name, line) for line in rewritten.kept]
+        notes += [
+            f"{Place(file=name, line=line + 1)}: written anew, without its comments: {why}"
+            for line, why in rewritten.anew
+        ]
+    return files, notes, kept
+
+
+def _made_file(name: str, replacements: Sequence[Replacement]) -> ChangedFile:
+    results = [each for one in replacements for each in (one.manifest, *one.added) if each is not None]
+    before, after = (
+        write_manifests(each for each in manifests if not _count_unwritten(each))
+        for manifests in ([each.source.manifest for each in replacements], results)
+    )
+    return ChangedFile(name, before, after, is_made=True)
+
+
+def mark_unwritten(sources: Sequence[SourceObject], migrated: Sequence[Migrated]) -> list[Migrated]:
+    """The same, with a remark on each object that a program makes of values that are secret or not known yet."""
+    return [
+        replace(done, remarks=(*done.remarks, _unwritten(done.manifest)))
+        if source.is_made and done.manifest is not None and _count_unwritten(done.manifest)
+        else done
+        for source, done in zip(sources, migrated, strict=True)
+    ]
+
+
+def _count_unwritten(manifest: Mapping[str, Any]) -> int:
+    """Number of values for which there are only markers; a name that is made of one counts too."""
+    hidden = len(find_unknown(manifest, ""))
+    return hidden or int(holds_secret(manifest) or UNKNOWN in str(value_at(manifest, "metadata", "name")))
+
+
+def _unwritten(manifest: Mapping[str, Any]) -> Remark:
+    paths = find_unknown(manifest, "")
+    values = (
+        f"{count_of(len(paths), 'value')} of it {'is' if len(paths) == 1 else 'are'}"
+        if paths
+        else "a part of it is"
+    )
+    return Remark(
+        path=paths[0] if paths else "",
+        outcome="decide",
+        code=NOT_WRITTEN,
+        message=f"{values} secret or only known after `pulumi up`, so it is in no file and no program that is written",
+        hint="change it where its own program makes it, by what this report says of it",
+    )
+
+
+def _not_rewritten(file: str, line: int) -> Problem:
+    return Problem(
+        path="document",
+        code="document-not-rewritten",
+        message="it stays as it is, for what follows it before the next --- is not YAML",
+        hint="mend what is not YAML, or write --- in front of it, and migrate again",
+        place=Place(file=file, line=line + 1),
+    )
+
+
+def diff_of(files: Sequence[ChangedFile]) -> str:
+    """The change of all files, as tools take it: lines end at U+000A alone, whatever else ends them in YAML."""
+    return "".join(_diff_lines(files))
+
+
+def _diff_lines(files: Sequence[ChangedFile]) -> Iterator[str]:
+    for each in files:
+        before, after = (list(io.StringIO(text, newline="\n")) for text in (each.before, each.after))
+        for line in difflib.unified_diff(before, after, f"a/{each.name}", f"b/{each.name}"):
+            yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

@@ -193,6 +193,71 @@ def test_a_written_file_is_kept_beside_and_migrating_again_changes_nothing(folde
     assert (folder / "serve.yaml.orig").read_text() == SERVE
 
 
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ("one/serve.yaml", "./one/serve.yaml"),
+        ("one", "one/serve.yaml"),
+        ("one/serve.yaml", "."),
+        ("link", "one"),
+        ("one/alias.yaml", "one/serve.yaml"),
+        ("one/alias.yaml", "one"),
+    ],
+)
+def test_a_file_that_is_named_twice_is_read_and_written_once(tmp_path: Path, paths: tuple[str, ...]):
+    file = tmp_path / "one" / "serve.yaml"
+    file.parent.mkdir()
+    file.write_text(SERVE)
+    (tmp_path / "one" / "alias.yaml").symlink_to("serve.yaml")
+    (tmp_path / "link").symlink_to("one")
+    done = migrate(tmp_path, *paths, "--whole-gpus", "--write")
+    assert done.returncode == 0
+    assert "1 object migrated" in done.stderr
+    assert [each["kind"] for each in read_manifests(file.read_text())] == [
+        "Deployment",
+        "ResourceClaimTemplate",
+    ]
+    assert (tmp_path / "one" / "alias.yaml").is_symlink()
+
+
+def test_standard_input_that_is_named_twice_is_read_once(folder: Path):
+    done = migrate(folder, "-", "-", "--whole-gpus", stdin=SERVE)
+    assert done.returncode == 0
+    assert len(read_manifests(done.stdout)) == 2
+
+
+def test_a_written_file_and_the_kept_one_have_the_mode_that_it_had(folder: Path):
+    file = folder / "serve.yaml"
+    for mode in (0o600, 0o664):
+        file.write_text(SERVE)
+        file.chmod(mode)
+        (folder / "serve.yaml.orig").unlink(missing_ok=True)
+        assert migrate(folder, "serve.yaml", "--whole-gpus", "--write", "--check").returncode == 1
+        assert file.stat().st_mode & 0o777 == mode
+        assert (folder / "serve.yaml.orig").stat().st_mode & 0o777 == mode
+    file.write_text(SERVE)
+    file.chmod(0o600)
+    assert migrate(folder, "serve.yaml", "--whole-gpus", "--output", "new").returncode == 0
+    assert (folder / "new" / "serve.yaml").stat().st_mode & 0o777 == 0o600
+
+
+def test_every_text_that_is_replaced_is_kept(folder: Path):
+    texts = [SERVE, SERVE.replace("serve:1", "serve:2"), SERVE.replace("serve:1", "serve:3")]
+    for text in (*texts, texts[1]):
+        (folder / "serve.yaml").write_text(text)
+        assert migrate(folder, "serve.yaml", "--whole-gpus", "--write").returncode == 0
+    names = ["serve.yaml.orig", "serve.yaml.orig.2", "serve.yaml.orig.3"]
+    assert sorted(each.name for each in folder.glob("*.orig*")) == names
+    assert [(folder / name).read_text() for name in names] == texts
+
+
+def test_a_link_in_the_place_of_the_kept_file_keeps_nothing_and_stays(folder: Path):
+    (folder / "serve.yaml.orig").symlink_to("serve.yaml")
+    assert migrate(folder, "serve.yaml", "--whole-gpus", "--write").returncode == 0
+    assert (folder / "serve.yaml.orig").is_symlink()
+    assert (folder / "serve.yaml.orig.2").read_text() == SERVE
+
+
 class Stopping(contextlib.AbstractContextManager[Any]):
     """A stream whose writes are somebody else's."""
 
@@ -263,6 +328,21 @@ def test_another_folder_gets_the_changed_files_and_no_path_leads_out_of_it(folde
         "new/serve.yaml"
     ]
     assert (folder / "serve.yaml").read_text() == SERVE
+
+
+def test_two_files_that_would_be_one_in_another_folder_are_refused_before_any_is_written(folder: Path):
+    (folder / "below").mkdir()
+    (folder / "below" / "serve.yaml").write_text(SERVE.replace("serve", "chat"))
+    done = migrate(folder / "below", "../serve.yaml", "serve.yaml", "--whole-gpus", "--output", "new")
+    assert done.returncode == 2
+    assert "--output: ../serve.yaml and serve.yaml would both be new/serve.yaml" in done.stderr
+    assert "[report-not-written]" in done.stderr
+    assert not (folder / "below" / "new").exists()
+
+
+def test_standard_input_is_objects_in_another_folder(folder: Path):
+    assert migrate(folder, "-", "--whole-gpus", "--output", "new", stdin=SERVE).returncode == 0
+    assert [each.name for each in (folder / "new").iterdir()] == ["objects.yaml"]
 
 
 def test_a_link_is_replaced_and_what_it_leads_to_stays(folder: Path):
@@ -362,6 +442,28 @@ def test_anchors_of_limits_are_no_obstacle(folder: Path):
     assert "# what serves" in (folder / "serve.yaml").read_text()
 
 
+def test_why_a_document_lost_its_comments_is_told(folder: Path):
+    lines = "resources: {  # few\n          limits: {nvidia.com/gpu: 1}}\n"
+    head, _, _ = SERVE.partition("resources:")
+    (folder / "serve.yaml").write_text(head + lines)
+    done = migrate(folder, "serve.yaml", "--whole-gpus")
+    assert done.returncode == 0
+    told = "serve.yaml:1: written anew, without its comments: comments stand between brackets whose values change\n"
+    assert told in done.stderr
+
+
+def test_a_bridge_leaves_the_parts_in_a_file_of_patches_as_they_are(folder: Path):
+    part = "---\nkind: Deployment\nmetadata: {name: part}\nspec: {replicas: 2}\n---\n# last\n"
+    text = SERVE + part + SERVE.replace("serve", "chat")
+    (folder / "serve.yaml").write_text(text)
+    (folder / "kustomization.yaml").write_text("patches: [{path: serve.yaml}]\n")
+    arguments = ("--whole-gpus", "--source", "manifests", "--to", "bridge", "--output", "new")
+    assert migrate(folder, ".", *arguments).returncode == 0
+    written = (folder / "new" / "serve.yaml").read_text()
+    assert written.count("kind: DeviceClass\n") == 1
+    assert written.endswith(part + SERVE.replace("serve", "chat"))
+
+
 def test_lines_of_windows_stay_so(folder: Path):
     (folder / "serve.yaml").write_bytes(SERVE.replace("\n", "\r\n").encode())
     assert migrate(folder, "serve.yaml", "--whole-gpus", "--write").returncode == 0
@@ -411,6 +513,8 @@ def test_a_snapshot_says_which_configuration_its_nodes_have(folder: Path):
         (".", "--whole-gpus", "--plugin-config", "plugin.yaml"),
         (".", "--kubernetes", "1.2"),
         (".", "--driver", "9"),
+        (".", "--mig-profile", "banana"),
+        (".", "--mig-profile", "1g.10gb", "--whole-gpus"),
     ],
 )
 def test_options_that_exclude_each_other_or_are_none_end_with_two(folder: Path, arguments: tuple[str, ...]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -69,6 +70,79 @@ def test_objects_of_a_program_become_components(folder: Path):
     assert done.returncode == 0
     made = [each.manifest["kind"] for each in synth(folder / "new").objects]
     assert sorted(made) == ["ConfigMap", "Deployment", "ResourceClaimTemplate"]
+
+
+HIDDEN = """
+import pulumi
+
+hidden = pulumi.Output.secret("hunter2")
+k8s.core.v1.Secret("s", metadata={"name": "s", "namespace": "ml"}, string_data={"token": hidden})
+later = k8s.core.v1.ConfigMap("later", metadata={"name": "later", "namespace": "ml"}, data={"a": "b"})
+k8s.core.v1.Pod(
+    "p",
+    metadata={"name": "p", "namespace": "ml"},
+    spec={"containers": [{"name": "m", "image": "x:1", "env": [{"name": "T", "value": hidden}], "resources": {"limits": {"nvidia.com/gpu": "1"}}}]},
+)
+k8s.core.v1.ConfigMap("id", metadata={"name": "id", "namespace": "ml"}, data={"id": later.id})
+"""
+
+
+def test_values_that_are_secret_or_not_known_are_in_no_file(folder: Path):
+    with (folder / "prog" / "__main__.py").open("a") as program:
+        program.write(HIDDEN)
+    done = migrate(folder, "prog", "--whole-gpus", "--output", "out", "--json")
+    assert done.returncode == 1
+    told = {
+        row["name"]: remark["path"]
+        for row in json.loads(done.stdout)["objects"]
+        for remark in row["remarks"]
+        if (remark["code"], remark["outcome"]) == ("value-not-written", "decide")
+    }
+    assert told == {
+        "ConfigMap ml/id": "data.id",
+        "Pod ml/p": "spec.containers[0].env[0].value",
+        "Secret ml/s": "stringData",
+    }
+    text = (folder / "out" / "prog" / "objects.yaml").read_text()
+    assert "[secret]" not in text
+    assert "[unknown]" not in text
+    names = [each["metadata"]["name"] for each in read_manifests(text)]
+    assert sorted(names) == ["later", "p-gpu", "serve", "serve-gpu", "settings"]
+
+
+@pytest.mark.parametrize("options", [("--output", "new"), (), ("--check",)])
+def test_values_that_are_secret_or_not_known_are_in_no_program(folder: Path, options: tuple[str, ...]):
+    with (folder / "prog" / "__main__.py").open("a") as program:
+        program.write(HIDDEN)
+    done = migrate(folder, "prog", "--whole-gpus", "--to", "components", *options)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.count("[value-not-written]") == 3
+    assert "no program was written, for it would lack objects\n" in done.stderr
+    assert not (folder / "new").exists()
+
+
+def test_a_gate_passes_a_program_with_secrets_and_nothing_to_migrate(folder: Path):
+    secret = HIDDEN.partition("later = ")[0]
+    (folder / "prog" / "__main__.py").write_text(f"import pulumi_kubernetes as k8s\n{secret}")
+    assert migrate(folder, "prog", "--whole-gpus", "--check").returncode == 0
+    assert "value-not-written" in migrate(folder, "prog", "--whole-gpus").stderr
+
+
+def test_a_program_that_is_named_twice_is_run_once(folder: Path):
+    done = migrate(folder, "prog", "./prog/", "--whole-gpus", "--output", "out")
+    assert done.returncode == 0
+    assert len(read_manifests((folder / "out" / "prog" / "objects.yaml").read_text())) == 3
+
+
+def test_what_a_program_makes_replaces_no_file_of_the_input(folder: Path):
+    (folder / "prog" / "objects.yaml").write_text(SERVE)
+    done = migrate(folder, "prog", "prog/objects.yaml", "--whole-gpus", "--output", "out")
+    assert done.returncode == 2
+    assert (
+        "--output: prog/objects.yaml and prog/objects.yaml would both be out/prog/objects.yaml" in done.stderr
+    )
+    assert not (folder / "out").exists()
 
 
 def test_a_program_is_no_gate_that_is_open(folder: Path):

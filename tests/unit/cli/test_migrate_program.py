@@ -99,6 +99,16 @@ def test_what_pulumi_would_change_leaves_no_folder_behind(folder: Path):
     assert not (folder / "infra").exists()
 
 
+def test_the_marker_of_a_secret_is_written_as_no_value(folder: Path):
+    (folder / "other.yaml").write_text(
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: '[secret]'\n"
+    )
+    done = migrate(folder, *PROGRAM)
+    assert done.returncode == 1
+    assert "Secret s: Pulumi would make another object of it [not-in-program]\n" in done.stderr
+    assert not (folder / "infra").exists()
+
+
 @pytest.mark.parametrize("option", ["--write", "--diff"])
 def test_a_program_goes_to_a_folder_only(folder: Path, option: str):
     done = migrate(folder, "--whole-gpus", "serve.yaml", "--to", "components", option)

@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_infra.documents import yaml_patch
 from dra_infra.documents.yaml_events import read_documents
 from dra_infra.documents.yaml_patch import NotPatchedError, patch_document
 
@@ -207,6 +208,42 @@ def test_merged_keys_cannot_go():
 def test_a_document_that_is_no_mapping_is_not_patched():
     with pytest.raises(NotPatchedError):
         patch("[1, 2]\n", [1])
+
+
+@pytest.mark.parametrize("comment", ["# why", "#why", '# "why"'])
+def test_a_comment_between_brackets_is_not_lost_without_a_word(comment: str):
+    text = f"a: {{x: '#', {comment}\n  z: 2}}\nb: 1\n"
+    with pytest.raises(NotPatchedError, match="comments stand between brackets"):
+        patch(text, {"a": {"x": "#", "z": 3}, "b": 1})
+    assert patch(text, {"a": {"x": "#", "z": 2}, "b": 2}) == text.replace("b: 1", "b: 2")
+
+
+def test_a_number_sign_in_a_text_between_brackets_is_no_comment():
+    text = 'a: {x: " # ", "# y": \' #\',\n  z: a#b, v: 1}  # of a\n'
+    new = {"a": {"x": " # ", "# y": " #", "z": "a#b", "v": 2}}
+    patched = patch(text, new)
+    assert data(patched) == new
+    assert patched.endswith("}  # of a\n")
+
+
+@pytest.mark.parametrize("at", [0, 2000, 3999])
+def test_a_list_of_items_with_one_name_takes_no_search(at: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(yaml_patch, "_MOST_PAIRS", 0)
+    lines = [f"- name: X\n  value: v{number}  # {number}\n" for number in range(4000)]
+    text = "env:\n" + "".join(lines)
+    new = data(text)
+    new["env"][at]["value"] = "w"
+    assert patch(text, new) == text.replace(f"v{at} ", "w ")
+
+
+def test_items_of_a_long_list_keep_their_comments_without_a_search(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(yaml_patch, "_MOST_PAIRS", 0)
+    lines = [f"- name: n{number}  # {number}\n" for number in range(6)]
+    text = "env:\n" + "".join(lines)
+    new = [{"name": each} for each in ("n1", "n2", "new", "more", "n4", "last", "n5")]
+    assert patch(text, {"env": new}) == (
+        f"env:\n{lines[1]}{lines[2]}- name: new  # 3\n- name: more\n{lines[4]}- name: last\n{lines[5]}"
+    )
 
 
 _KEYS = st.sampled_from(["a", "b", "name", "c.d/e", "yes", "1", "x y"])

@@ -7,9 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.sources.files import SourceObject, read_sources
-from dra_infra.sources.rewriting import Replacement, rewrite
+from dra_infra.sources.rewriting import ChangedFile, Replacement, diff_of, rewrite
 
 ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one   # the first\n"
 TWO = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n"
@@ -57,6 +59,43 @@ def test_an_object_goes_with_its_document(tmp_path: Path):
     assert names(rewrite(text, [same(first), Replacement(second, None)]).text) == ["one"]
 
 
+@pytest.mark.parametrize("head", ["# Copyright\n# of ours\n", "---\n# Copyright\n# of ours\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_comment_at_the_top_of_the_file_stays_where_the_first_object_goes(
+    tmp_path: Path, head: str, end: str
+):
+    text = f"{head}\n# one\n{ONE}---\n# two\n{TWO}".replace("\n", end)
+    (tmp_path / "file.yaml").write_bytes(text.encode())
+    first, second = [
+        each
+        for each in read_sources([str(tmp_path / "file.yaml")], io.BytesIO())
+        if isinstance(each, SourceObject)
+    ]
+    whole = first.document.whole
+    gone = rewrite(whole, [Replacement(first, None), same(second)]).text
+    assert gone == f"# Copyright\n# of ours\n---\n# two\n{TWO}".replace("\n", end)
+    kept = rewrite(whole, [same(first), Replacement(second, None)]).text
+    assert "# two" not in kept
+    new = rewrite(whole, [Replacement(first, None, [NEW]), same(second)]).text
+    assert names(new) == ["new", "two"]
+    assert new.startswith("# Copyright")
+
+
+def test_objects_that_are_given_twice_are_refused(tmp_path: Path):
+    (only,) = sources(tmp_path, TWO)
+    (again,) = sources(tmp_path, TWO)
+    with pytest.raises(ValueError, match="line 1 is not behind"):
+        rewrite(TWO, [renamed(only, "three"), renamed(again, "three")])
+
+
+def test_lines_of_a_diff_end_where_those_of_patch_tools_do():
+    before = "# a\u2028b\x85c\x0cd\none: 1\ntwo: 2\r\n"
+    file = ChangedFile("x.yaml", before, before.replace("1", "3"))
+    assert diff_of([file]) == (
+        "--- a/x.yaml\n+++ b/x.yaml\n@@ -1,3 +1,3 @@\n # a\u2028b\x85c\x0cd\n-one: 1\n+one: 3\n two: 2\r\n"
+    )
+
+
 def test_the_last_line_without_a_break_gets_one_before_what_is_new(tmp_path: Path):
     text = TWO.rstrip("\n")
     (only,) = sources(tmp_path, text)
@@ -88,7 +127,9 @@ def test_a_document_that_cannot_be_patched_is_written_anew_and_named(tmp_path: P
     text = f"{TWO}---\napiVersion: v1\nkind: ConfigMap\nmetadata: &m {{name: one}}\ndata: *m\n"
     first, second = sources(tmp_path, text)
     found = rewrite(text, [same(first), renamed(second, "new")])
-    assert found.anew == (3,)
+    ((line, why),) = found.anew
+    assert line == 3
+    assert "no anchor 'm'" in why
     assert read_manifests(found.text)[1] == {**second.manifest, "metadata": {"name": "new"}}
     assert found.text.startswith(TWO)
 
