@@ -307,6 +307,7 @@ def compare(
     """
     running = Running.of(snapshot, base, head) if snapshot else NOTHING_RUNS
     beside = (*running.taken.policies, *running.taken.templates)
+    is_whole = not any(each.severity == "error" for each in head.problems)
     head = replace(head, problems=_check(head, fleet, locate, beside))
     placed: tuple[Placement, Placement] | tuple[None, None] = (None, None)
     if fleet is not None and (fleet.nodes or fleet.pools):
@@ -322,6 +323,7 @@ def compare(
         engine=engine,
         locate=locate,
         kinds=kinds,
+        is_whole=is_whole,
     )
 
 

@@ -133,7 +133,15 @@ _IMMUTABLE: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
         "spec.volumeClaimTemplates",
     ),
     # The template of a suspended Job may change in parts, its pods' resources among them.
-    ("batch", "Job"): ("spec.completionMode", "spec.selector", "spec.template"),
+    ("batch", "Job"): (
+        "spec.backoffLimitPerIndex",
+        "spec.completionMode",
+        "spec.managedBy",
+        "spec.podFailurePolicy",
+        "spec.selector",
+        "spec.successPolicy",
+        "spec.template",
+    ),
     ("", "PersistentVolumeClaim"): ("spec.accessModes", "spec.selector", "spec.volumeMode"),
     ("", "Secret"): ("type",),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef",),
@@ -172,9 +180,27 @@ def find_immutable_fields(
     if (group, kind) == ("batch", "Job") and get_field(before, "spec.suspend") is True:
         fields = tuple(field for field in fields if field != "spec.template")
     changed = [path for path in fields if _differs(get_field(before, path), get_field(after, path))]
+    if (group, kind) == ("batch", "Job") and not _may_complete(before, after):
+        changed.insert(0, "spec.completions")
     if (group, kind) == ("", "Pod"):
         changed.extend(_find_immutable_pod_fields(before, after))
     return tuple(changed)
+
+
+def _may_complete(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """False where the number of completions of a Job changes: that of an indexed one may, together with parallelism.
+
+    Source: `validateCompletions`, and `SetDefaults_Job` for a Job that says neither of the two.
+    """
+    if get_field(before, "spec.completions") == get_field(after, "spec.completions"):
+        return True
+    sides = [
+        (get_field(each, "spec.completions"), get_field(each, "spec.parallelism")) for each in (before, after)
+    ]
+    (old, _), (new, parallelism) = ((1, 1) if side == (None, None) else side for side in sides)
+    is_indexed = get_field(after, "spec.completionMode") == "Indexed"
+    together = is_indexed and new in (1 if parallelism is None else parallelism, None)
+    return together or UNKNOWN in (new, parallelism) or not _differs(old, new)
 
 
 def _find_refused_by_server(

@@ -64,6 +64,7 @@ _AT_ONCE: Final[dict[JointAnswer, str]] = {
 }
 _NO_FLEET: Final = "no fleet named"
 _NO_NODES: Final = "the snapshot has no nodes"
+_LACKING: Final = "the head has errors and does not make it; whether it goes shows when they are mended"
 _NAME_A_FLEET: Final = 'Nothing was placed: add --fleet "hgx-h100 x 4" to see whether the pods fit.'
 
 
@@ -207,6 +208,7 @@ class Review:
     def summary(self) -> str:
         """`1 replaced, 2 changed, 5 unchanged`."""
         parts = [f"{number:,} {action}" for action, number in self.counts.items() if number]
+        parts += ["deletions not known"] if any(each.reason == _LACKING for each in self.not_known) else []
         return ", ".join([*parts, f"{self.unchanged:,} unchanged"] if parts else ["nothing changes"])
 
 
@@ -229,6 +231,7 @@ def review(
     opaque: frozenset[str] | None = None,
     locate: Locate | None = None,
     kinds: WorkloadKinds | None = None,
+    is_whole: bool = True,
 ) -> Review:
     """Compare two runs of a program, and where their pods go.
 
@@ -245,8 +248,13 @@ def review(
             every object that shows one.
         locate: Where fields of the head's objects are written; None takes the places of the objects.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        is_whole: Whether the head makes all of its objects. Of one with errors nobody knows which of those that it lacks it deletes.
     """
     changes = compare_programs(base, head)
+    lacking = [] if is_whole else [each.ref for each in changes if each.action == "deleted"]
+    changes = tuple(each for each in changes if is_whole or each.action != "deleted")
+    if lacking and after is not None and not after.workloads:
+        before = after = None
     joined = join_engine(changes, base, head, engine) if engine else Joined(changes=changes)
     changes = joined.changes
     compared = Comparison.of(changes, base, head, running=running, before=before, after=after, kinds=kinds)
@@ -254,6 +262,7 @@ def review(
     workloads = tuple(
         replace(each, team=_find_team(each.owner, label, compared))
         for each in compare_placements(before, after)
+        if each.owner.whole not in lacking
     )
     problems = {
         *(problem for problem in head.problems if not is_told_as_danger(problem)),
@@ -278,6 +287,7 @@ def review(
         rollouts=tuple(each for each in found if each.level == "note"),
         workloads=workloads,
         not_known=(
+            *([NotSeen(what="deletion of", name=join_words(lacking), reason=_LACKING)] if lacking else ()),
             *_find_not_known(base, head, changes, workloads, opaque),
             *find_uncounted(compared),
             *running.not_counted,
@@ -298,8 +308,8 @@ def review(
         after=after,
         engine=joined.side,
         policies=joined.policies,
-        rooms=compare_rooms(before, after),
-        growth=compare_growth(before, after, compared.base_index, compared.head_index),
+        rooms=() if lacking else compare_rooms(before, after),
+        growth=None if lacking else compare_growth(before, after, compared.base_index, compared.head_index),
     )
 
 

@@ -79,6 +79,39 @@ CHANGES: Mapping[str, tuple[str, Json, Json]] = {
         {"spec": {"template": ONCE, "parallelism": 0}},
         {"spec": {"template": ONCE, "parallelism": 1}},
     ),
+    "job completions": (
+        "batch/v1/Job",
+        {"spec": {"template": ONCE, "parallelism": 0, "completions": 3}},
+        {"spec": {"template": ONCE, "parallelism": 0, "completions": 5}},
+    ),
+    "job completions that were not written": (
+        "batch/v1/Job",
+        {"spec": {"template": ONCE}},
+        {"spec": {"template": ONCE, "completions": 3}},
+    ),
+    "job completions and parallelism": (
+        "batch/v1/Job",
+        {"spec": {"template": ONCE, "parallelism": 2, "completions": 2, "completionMode": "Indexed"}},
+        {"spec": {"template": ONCE, "parallelism": 1, "completions": 1, "completionMode": "Indexed"}},
+    ),
+    "job completions without parallelism": (
+        "batch/v1/Job",
+        {"spec": {"template": ONCE, "parallelism": 2, "completions": 2, "completionMode": "Indexed"}},
+        {"spec": {"template": ONCE, "parallelism": 2, "completions": 1, "completionMode": "Indexed"}},
+    ),
+    "job success policy": (
+        "batch/v1/Job",
+        {"spec": {"template": ONCE, "parallelism": 1, "completions": 1, "completionMode": "Indexed"}},
+        {
+            "spec": {
+                "template": ONCE,
+                "parallelism": 1,
+                "completions": 1,
+                "completionMode": "Indexed",
+                "successPolicy": {"rules": [{"succeededCount": 1}]},
+            }
+        },
+    ),
     "job mode": (
         "batch/v1/Job",
         {"spec": {"template": ONCE, "parallelism": 0, "completions": 1}},

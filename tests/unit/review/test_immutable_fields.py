@@ -23,6 +23,13 @@ def manifest(kind: str, **parts: Any) -> dict[str, Any]:
         ("apps/v1/StatefulSet", {"spec": {"serviceName": "a"}}, {"spec": {}}, ("spec.serviceName",)),
         ("batch/v1/Job", {"spec": {"template": 1}}, {"spec": {"template": 2}}, ("spec.template",)),
         ("batch/v1/Job", {"spec": {"parallelism": 1}}, {"spec": {"parallelism": 2}}, ()),
+        ("batch/v1/Job", {"spec": {"completions": 3}}, {"spec": {"completions": 5}}, ("spec.completions",)),
+        ("batch/v1/Job", {"spec": {}}, {"spec": {"completions": 3}}, ("spec.completions",)),
+        ("batch/v1/Job", {"spec": {"completions": 3}}, {"spec": {"parallelism": 3}}, ("spec.completions",)),
+        ("batch/v1/Job", {"spec": {}}, {"spec": {"completions": 1}}, ()),
+        ("batch/v1/Job", {"spec": {}}, {"spec": {"parallelism": 2}}, ()),
+        ("batch/v1/Job", {"spec": {"completions": 3}}, {"spec": {"completions": UNKNOWN}}, ()),
+        ("batch/v1/Job", {"spec": {"podFailurePolicy": 1}}, {"spec": {}}, ("spec.podFailurePolicy",)),
         ("batch/v1/Job", {"spec": {"template": 1, "suspend": True}}, {"spec": {"template": 2}}, ()),
         ("v1/ConfigMap", {"data": 1}, {"data": 2}, ()),
         ("v1/ConfigMap", {"data": 1, "immutable": True}, {"data": 2, "immutable": True}, ("data",)),
@@ -94,3 +101,13 @@ def test_driver_pool_and_node_of_a_slice_never_change():
         "spec.nodeName",
     )
     assert find_immutable_fields(before, before) == ()
+
+
+@pytest.mark.parametrize(("number", "fields"), [(5, ()), (4, ("spec.completions",))])
+def test_completions_of_an_indexed_job_change_together_with_parallelism_only(
+    number: int, fields: tuple[str, ...]
+):
+    before = {"completionMode": "Indexed", "completions": 3, "parallelism": 3}
+    after = {**before, "completions": 5, "parallelism": number}
+    job = "batch/v1/Job"
+    assert find_immutable_fields(manifest(job, spec=before), manifest(job, spec=after)) == fields

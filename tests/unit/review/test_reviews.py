@@ -32,6 +32,18 @@ def test_equal_programs_are_fine(make, fleet):
     assert (result.failed, result.changes, result.unchanged) == (False, (), 1)
 
 
+def test_what_a_head_with_errors_does_not_make_is_not_called_deleted(make, fleet):
+    job = make.workload("Job", "train", make.pod_spec(template="t-1"))
+    placed = make.place(fleet, ("Job", "train", 1, 4, H100)), make.place(fleet)
+    sides = make.program(job), replace(make.program(), problems=(PROBLEM,))
+    asked = {"base_label": "main", "before": placed[0], "after": placed[1]}
+    assert [each.code for each in review(*sides, **asked).dangers] == ["workload-deleted"]
+    result = review(*sides, **asked, is_whole=False)
+    assert result.verdict == "✗ 1 problem"
+    assert (result.summary, result.dangers, result.workloads) == ("deletions not known, 0 unchanged", (), ())
+    assert [(each.what, each.name) for each in result.not_known] == [("deletion of", "Job ml/train")]
+
+
 def test_without_a_fleet_nothing_is_said_about_fitting(make):
     result = review(make.program(), make.program(), base_label="main")
     assert result.verdict == "✓ no problems"
