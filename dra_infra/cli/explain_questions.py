@@ -111,9 +111,13 @@ def read_offline(
     release = release_of(program.kubernetes, gates)
     running = cluster.objects if cluster else ()
     known = load_workload_kinds(kinds) if kinds else workload_kinds()
-    subject, manifest = find_subject(
-        name, namespace, manifests, [name_kind(kind, group) for group, kind in known.kinds]
-    )
+    try:
+        subject, manifest = find_subject(
+            name, namespace, manifests, [name_kind(kind, group) for group, kind in known.kinds]
+        )
+    except ProgramError as error:
+        # What has a problem of its own makes no object, and may be what is asked about.
+        raise ProgramError([*problems, *error.problems]) from None
     own = {key_of(ref_of(each)) for each in manifests}
     by_key = {key_of(ref_of(each)): each for each in running}
     scene = _scene(

@@ -6,7 +6,7 @@ In a trial the allocator itself says whether the pods fit, within steps and time
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -201,16 +201,18 @@ class Suggesting:
     def try_ladders(self, ladders: Iterable[Ladder], *, is_deep: bool = False) -> tuple[Suggestion, ...]:
         """The smallest of some edits."""
         failed: list[Edit] = []
+        alone: set[tuple[str, tuple[str, ...]]] = set()
         try:
             for ladder in ladders:
                 for edit in ladder:
                     if self._try(edit):
+                        alone.add((edit.place, edit.lines))
                         break
                 else:
                     # The largest step of those that do not fit alone may do so with another edit.
                     failed += [ladder[0], ladder[-1]] if len(ladder) > 1 else ladder
             if is_deep:
-                self._try_pairs(failed)
+                self._try_pairs(failed, alone)
         except LateError:
             self.unfinished = True
         return self._ranked()
@@ -251,8 +253,8 @@ class Suggesting:
             return ""
         return tried.node
 
-    def _try_pairs(self, failed: Sequence[Edit]) -> None:
-        """After each edit that does not fit alone, those of what is in the way then."""
+    def _try_pairs(self, failed: Sequence[Edit], alone: Set[tuple[str, tuple[str, ...]]]) -> None:
+        """After each edit that does not fit alone, those of what is in the way then, up to what fits alone."""
         pairs: list[tuple[float, int, tuple[Edit, Edit]]] = []
         ladders = 0
         for first in sorted(failed, key=lambda edit: edit.cost)[:_FIRST]:
@@ -262,6 +264,8 @@ class Suggesting:
         done, fitting, seen = 0, set[int](), set[frozenset[tuple[str, str]]]()
         for _, ladder_number, pair in sorted(pairs, key=lambda each: each[0])[:_PAIRS]:
             content = frozenset((edit.place, edit.text) for edit in pair)
+            if any((edit.place, edit.lines) in alone for edit in pair):
+                fitting.add(ladder_number)
             if ladder_number in fitting or content in seen:
                 continue
             seen.add(content)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import find_pod_templates
@@ -156,13 +156,18 @@ def _find(kind: str, name: str, namespace: str, manifests: Sequence[Manifest]) -
     return None
 
 
+_NAMELESS: Final = "it names neither a claim nor a template, so the API server refuses its pods"
+
+
 def _missing(ref: ObjectRef, subject: ObjectRef, entry: str) -> Problem:
     what = "claim" if ref.kind == "ResourceClaim" else "template"
     return Problem(
         path=f"{subject}: resourceClaims entry {entry}",
         code="claim-not-known",
-        message=f"there is no {ref}, so its pods wait for ever",
-        hint=f"create the {what}, correct its name, or put it into the same namespace",
+        message=f"there is no {ref}, so its pods wait for ever" if ref.name else _NAMELESS,
+        hint=f"create the {what}, correct its name, or put it into the same namespace"
+        if ref.name
+        else "write resourceClaimTemplateName or resourceClaimName",
     )
 
 

@@ -213,6 +213,24 @@ def test_a_name_that_is_none_is_told(command, tmp_path, name):
     assert said.codes == {"subject-not-known"}
 
 
+def test_problems_of_the_program_are_told_where_the_subject_is_not_there(command, tmp_path):
+    write(tmp_path, a_class(), a_template(), a_pod())
+    (tmp_path / "broken.yaml").write_text("a: [")
+    said = command("explain", "deployment/none", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert said.code == 2
+    assert len(said.codes) == 2
+    assert "subject-not-known" in said.codes
+
+
+def test_an_entry_that_names_no_claim_is_told_as_that(command, tmp_path):
+    pod = a_pod()
+    del pod["spec"]["resourceClaims"][0]["resourceClaimTemplateName"]
+    write(tmp_path, a_class(), a_template(), pod)
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert "it names neither a claim nor a template" in said.out
+    assert "there is no" not in said.out
+
+
 def test_a_name_in_two_namespaces_wants_one_of_them(command, tmp_path):
     two = [
         each

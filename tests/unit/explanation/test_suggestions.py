@@ -156,6 +156,13 @@ def test_two_changes_are_only_tried_when_asked():
     assert "tolerate + drop-constraint" in [each.kind for each in found.suggestions]
 
 
+def test_no_pair_holds_a_change_that_does_alone():
+    tainted = sized("d0", 5, taints=[{"key": "k", "effect": "NoSchedule"}])
+    claim = a_claim(a_leaf(selectors=selecting(f"{SIZE} >= 5")))
+    found = answer(slices=[a_slice(tainted, sized("d1", 4))], claims=[claim], deep=True)
+    assert [each.kind for each in found.suggestions] == ["lower-bound", "tolerate", "drop-clause"]
+
+
 def test_at_most_five_are_told():
     text = f"{SIZE} >= 9 && {COLOUR} == 'x'"
     devices = [sized(f"d{number}", number) for number in range(8)]
