@@ -19,7 +19,7 @@ from dra_infra.catalog.driver_gates import gates_of
 from dra_infra.catalog.drivers import read_pins
 from dra_infra.catalog.vocabulary import mig_profiles
 from dra_infra.cli.cut_over import check_options, plan_cut_over
-from dra_infra.cli.migrate_inputs import NO_ANSWER, Making, read_inputs
+from dra_infra.cli.migrate_inputs import Making, read_inputs
 from dra_infra.cli.printing import (
     EXIT_NO_ANSWER,
     print_problems,
@@ -46,7 +46,7 @@ from dra_infra.placement.placement import Placement
 from dra_infra.placement.scheduling import place
 from dra_infra.process import collector_paused
 from dra_infra.program.project import KUBERNETES_SETTING
-from dra_infra.sources.files import SourceObject, read_sources
+from dra_infra.sources.files import UNANSWERED, SourceObject, read_sources
 from dra_infra.sources.patches import is_no_object, migrate_sources
 from dra_infra.sources.rewriting import NOT_WRITTEN, ChangedFile, diff_of, mark_unwritten, rewrite_files
 from dra_infra.target import ClusterTarget
@@ -178,7 +178,7 @@ def run(
         _put_program(done, output, is_printed=form == "text")
     else:
         _put_files(done.files, paths, write=write, output=output, diff=diff, form=form, check=check)
-    if any(each.code in NO_ANSWER for each in problems):
+    if any(each.code in UNANSWERED for each in problems):
         return EXIT_NO_ANSWER
     works = _fits(placement) and (planned is None or planned.works)
     has_errors = any(each.severity == "error" for each in problems)

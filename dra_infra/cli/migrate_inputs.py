@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
@@ -15,14 +15,10 @@ from dra_infra.cli.settings import check_settings, read_program
 from dra_infra.errors import Place, Problem
 from dra_infra.migration.chart_values import is_values
 from dra_infra.program.kustomizations import is_kustomization
-from dra_infra.sources.files import NOTHING_CHECKED, UNANSWERED, SourceObject, files_in, read_sources
+from dra_infra.sources.files import NOTHING_CHECKED, SourceObject, files_in, find_program, read_sources
 from dra_infra.sources.patches import Patches, find_patches, read_parts
 
-NOT_READ: Final = "program-not-read"
-"""The code of a program among manifests: nobody knows what it makes, and so what there is to migrate."""
-
-NO_ANSWER: Final = UNANSWERED | {NOT_READ}
-"""Codes of problems after which there is no answer about all that was asked."""
+_HINT: Final = "name its folder as a path of its own: dra-infra migrate {folder}"
 
 _PROJECTS: Final = ("Pulumi.yaml", "Pulumi.yml")
 
@@ -131,7 +127,7 @@ def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making) -> Inputs
                 problems.append(each)
             else:
                 sources.append(each)
-                problems.extend(_find_program(each) if making.kind is None else ())
+                problems.extend(find_program(each, _HINT) if making.kind is None else ())
     files = [each.file for each in sources if not each.is_made]
     files += [each.place.file for each in problems if each.place]
     patches = find_patches(list(dict.fromkeys(files)))
@@ -154,18 +150,6 @@ def _without_repeats(paths: Sequence[str], making: Making) -> list[str]:
     for each in sorted(real, key=os.path.islink):
         chosen.setdefault(real[each], each)
     return [each for each in real if chosen[real[each]] == each]
-
-
-def _find_program(source: SourceObject) -> Iterator[Problem]:
-    if Path(source.file).name in _PROJECTS and source.manifest.get("runtime"):
-        folder = Path(source.file).parent.as_posix()
-        yield Problem(
-            path="runtime",
-            code=NOT_READ,
-            message="this is a program, and what it makes is not in its files",
-            hint=f"name its folder as a path of its own: dra-infra migrate {folder}",
-            place=source.place("runtime"),
-        )
 
 
 def _nothing(path: str) -> Problem:

@@ -23,7 +23,7 @@ from dra_infra.output.finding_formats import Finding, TestCase, write_junit, wri
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
 from dra_infra.process import collector_paused
-from dra_infra.sources.files import NOTHING_CHECKED, UNANSWERED, SourceObject, read_sources
+from dra_infra.sources.files import NOTHING_CHECKED, UNANSWERED, SourceObject, find_program, read_sources
 from dra_infra.target import ClusterTarget
 
 
@@ -172,6 +172,7 @@ def _count(number: int, noun: str) -> str:
 Asker: TypeAlias = tuple[str | None, Sequence[str]]
 """A user, None where nobody says, with groups."""
 
+_OF_A_PROGRAM: Final = "check what it makes: dra-infra synth {folder} | dra-infra validate -"
 _TOLD: Final = 5_000
 """Objects between two updates of the line of progress: a second or less."""
 
@@ -234,6 +235,7 @@ def check(
     sources = _read(paths, problems, tell)
     if not sources and not problems:
         problems.append(_nothing(paths))
+    problems += [problem for source in sources for problem in find_program(source, _OF_A_PROGRAM)]
     manifests = [source.manifest for source in sources]
     tell(f"checking {len(sources):,} objects")
     for index, problem in check_objects(manifests, target, driver=driver):

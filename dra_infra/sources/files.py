@@ -36,7 +36,10 @@ NOTHING_CHECKED: Final = "nothing-checked"
 NO_VERSION: Final = "api-version-missing"
 """The code of an object that names a kind and no version, so that nobody can know its rules."""
 
-UNANSWERED: Final = frozenset({NOTHING_CHECKED, NO_VERSION, "file-unreadable"})
+NOT_READ: Final = "program-not-read"
+"""The code of a program among manifests: nobody knows what it makes."""
+
+UNANSWERED: Final = frozenset({NOTHING_CHECKED, NO_VERSION, NOT_READ, "file-unreadable"})
 """Codes of problems after which there is no answer about all that was asked."""
 
 MAX_REFUSED: Final = 100
@@ -148,6 +151,18 @@ def read_sources(paths: Sequence[str], stdin: BinaryIO) -> Iterator[SourceObject
         else:
             for file in files_in(Path(path)):
                 yield from _read_file(file) if isinstance(file, Path) else (file,)
+
+
+def find_program(source: SourceObject, hint: str) -> Iterator[Problem]:
+    """`program-not-read` where *source* is the `Pulumi.yaml` of a program; *hint* has its folder for `{folder}`."""
+    if Path(source.file).name in ("Pulumi.yaml", "Pulumi.yml") and source.manifest.get("runtime"):
+        yield Problem(
+            path="runtime",
+            code=NOT_READ,
+            message="this is a program, and what it makes is not in its files",
+            hint=hint.format(folder=Path(source.file).parent.as_posix()),
+            place=source.place("runtime"),
+        )
 
 
 def files_in(path: Path) -> Iterator[Path | Problem]:
