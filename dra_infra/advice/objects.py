@@ -8,6 +8,7 @@ mapping it may be any of those, so the field is left out.
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ from dra_infra.advice.selectors import check_selectors
 from dra_infra.catalog.drivers import Pins, newest, read_pins
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.decoding import can_decode, decode
+from dra_infra.kubernetes.api.decoding import can_decode, decode, json_type
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassSpec, expressions_of
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.go_text import quoted
@@ -39,6 +40,7 @@ from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, value_a
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.pods import decode_pod_claims, has_claim_parts
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
+from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodTemplate
 from dra_infra.kubernetes.apiserver.configurations import environment_of
 from dra_infra.kubernetes.apiserver.field_errors import FieldError
 from dra_infra.kubernetes.apiserver.pod_claims import check_pod_claims
@@ -346,12 +348,31 @@ def _check_holder(
 ) -> Iterator[Problem]:
     """Problems of an object that makes pods, and advice on it; nothing for most objects of a cluster, which ask for no device."""
     templates = list(find_pod_templates(manifest))
+    if BUILT_IN.find(manifest):
+        yield from _check_counts(manifest, templates, releases[-1])
     if any(has_claim_parts(each.spec) for each in templates):
         yield from _agreed([(release, tuple(_check_pods(manifest, release))) for release in releases])
     elif not known_objects.namespaces and not any(names_class(each.spec) for each in templates):
         return
     for template in templates:
         yield from advise_pods(template, known_objects, pins=pins)
+
+
+def _check_counts(
+    manifest: Mapping[str, Any], templates: Iterable[PodTemplate], release: Release
+) -> Iterator[Problem]:
+    """Numbers of pods that the server refuses, in its words; kinds of others have schemas of their own."""
+    for path in dict.fromkeys(at for each in templates for at in each.malformed):
+        value, name = value_at(manifest, *path.split(".")), path.rpartition(".")[2]
+        if type(value) is int and -(2**31) <= value < 0:
+            told = f"Invalid value: {value}: must be greater than or equal to 0"
+            yield Problem(path=path, code="object-malformed", message=told, hint=f"write {name}: 0 or more")
+            continue
+        struct = f"{manifest['kind'] if name == 'replicas' else 'Job'}Spec"
+        shown = json_type(value)
+        shown += f" {json.dumps(value)}" if shown == "number" else ""
+        told = f"json: cannot unmarshal {shown} into Go struct field {struct}.{path} of type int32"
+        yield from unreadable([(path, told)], (), release, manifest)
 
 
 def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Problem]:

@@ -120,7 +120,7 @@ def run(
         print_problems(in_reading_order(dict.fromkeys(problems)))
         if any(problem.severity == "error" for problem in problems):
             return 1
-        tell(f"placing on {len(chosen.nodes)} nodes")
+        tell(f"placing on {count_of(len(chosen.nodes), 'node')}")
         end = time.monotonic() + timeout
 
         def is_late() -> bool:

@@ -15,9 +15,12 @@ from typing import Any, Final
 from dra_infra.errors import FleetError, InvalidSpecError, Problem
 from dra_infra.kubernetes.api.device_taints import DeviceTaint
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import kind_of
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, renamed_node, renamed_slice
+from dra_infra.placement.objects import identity_of
+from dra_infra.placement.workloads import target_of
 
 FAILED = DeviceTaint(key="dra-infra/what-if", value="failed", effect="NoExecute")
 """What a failed device gets, as drivers taint one that is not healthy."""
@@ -234,14 +237,15 @@ def scale(
         if not found:
             problems.append(_unknown(target, number, sorted(known)))
         for index in found:
-            before = _set(scaled, index, number)
-            notes.append(f"what if: {target} has {number} pods instead of {before}")
+            before, more = _set(scaled, index, number)
+            notes.append(f"what if: {target} has {_count(number, 'pod')} instead of {before}{more}")
     if problems:
         raise InvalidSpecError(problems)
     return scaled, tuple(notes)
 
 
-def _set(manifests: list[Mapping[str, Any]], index: int, number: int) -> Any:
+def _set(manifests: list[Mapping[str, Any]], index: int, number: int) -> tuple[Any, str]:
+    """Set the number of pods of an object; returns what it was, and what beside the field of the object was set."""
     manifest = copy.deepcopy(dict(manifests[index]))
     *steps, last = _FIELDS[kind_of(manifest)]
     holder: Any = manifest
@@ -249,10 +253,22 @@ def _set(manifests: list[Mapping[str, Any]], index: int, number: int) -> Any:
         if not isinstance(holder.get(step), dict):
             holder[step] = {}
         holder = holder[step]
-    before = holder.get(last, 1)
+    before, more = holder.get(last, 1), ""
     holder[last] = number
     manifests[index] = manifest
-    return before
+    done = holder.get("completions") if last == "parallelism" else None
+    if isinstance(done, int):
+        # A Job runs no more pods than it has left to complete.
+        before = min(before, done) if isinstance(before, int) else before
+        if done < number:
+            holder["completions"], more = number, f"; its completions are {number} instead of {done}"
+    for at, scaler in enumerate(manifests):
+        if target_of(scaler) == (manifest.get("kind"), *identity_of(manifest)):
+            spec = mapping(scaler.get("spec"))
+            manifests[at] = {**scaler, "spec": {**spec, "minReplicas": number, "maxReplicas": number}}
+            before = f"{spec.get('minReplicas', 1)} to {spec.get('maxReplicas')}"
+            more = f"; minReplicas and maxReplicas of HorizontalPodAutoscaler {identity_of(scaler)[1]} are {number}"
+    return before, more
 
 
 def _unknown(target: str, number: int, known: Sequence[str]) -> Problem:

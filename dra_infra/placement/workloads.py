@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.workload_kinds import PodClaimEntry, PodTemplate, WorkloadKinds
@@ -146,17 +146,20 @@ def _find_autoscalers(manifests: Iterable[Mapping[str, Any]]) -> dict[tuple[str,
     """The fewest and most replicas of each object that a HorizontalPodAutoscaler scales, by kind, namespace and name."""
     found: dict[tuple[str, str, str], tuple[int, int]] = {}
     for manifest in manifests:
-        if manifest.get("kind") == "HorizontalPodAutoscaler":
+        if target := target_of(manifest):
             spec = mapping(manifest.get("spec"))
-            scaled, least, most = (
-                mapping(spec.get("scaleTargetRef")),
-                spec.get("minReplicas", 1),
-                spec.get("maxReplicas"),
-            )
+            least, most = spec.get("minReplicas", 1), spec.get("maxReplicas")
             if isinstance(least, int) and isinstance(most, int):
-                key = str(scaled.get("kind")), identity_of(manifest)[0], str(scaled.get("name"))
-                found[key] = least, max(least, most)
+                found[target] = least, max(least, most)
     return found
+
+
+def target_of(manifest: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    """Kind, namespace and name of what a HorizontalPodAutoscaler scales; None for another object."""
+    if manifest.get("kind") != "HorizontalPodAutoscaler":
+        return None
+    scaled = mapping(value_at(manifest, "spec", "scaleTargetRef"))
+    return str(scaled.get("kind")), identity_of(manifest)[0], str(scaled.get("name"))
 
 
 def _find_scaled(
@@ -313,7 +316,15 @@ def _find_unknown_fields(template: PodTemplate) -> list[Reason]:
             paths += find_unknown(resources, template.at(f"{name}[{index}].resources"))
     paths += template.uncounted
     when = "is not known before its pods are made" if template.places else ONLY_AFTER_UP
-    return [Reason(code="value-not-known", message=f"{template.owner}: {found} {when}") for found in paths]
+    no_number = "is no whole number from 0 on, so the API server refuses it"
+    return [
+        Reason(code=code, message=f"{template.owner}: {found} {why}")
+        for code, why, places in (
+            ("value-not-known", when, paths),
+            ("object-malformed", no_number, template.malformed),
+        )
+        for found in places
+    ]
 
 
 def _read_entry(claim: PodClaimEntry, template: PodTemplate, objects: ProgramObjects) -> Entry | list[Reason]:

@@ -131,7 +131,7 @@ class JsonReader:
         return _ZEROS.get(shape.json_type)
 
     def _read_scalar(self, shape: ValueShape, value: Any, path: str) -> Any:
-        shown = _json_type(value)
+        shown = json_type(value)
         if shape.json_type is JsonType.TEXT and isinstance(value, str):
             return _text(value)
         if shape.json_type is JsonType.TRUTH and isinstance(value, bool):
@@ -155,7 +155,7 @@ class JsonReader:
 
     def _read_time(self, value: Any, path: str) -> Any:
         if not isinstance(value, str):
-            self.final_errors.append((path, self._refusal(_json_type(value), "string")))
+            self.final_errors.append((path, self._refusal(json_type(value), "string")))
             return _ABSENT
         if told := check_time(_text(value)):
             self.final_errors.append((path, told))
@@ -168,7 +168,8 @@ class JsonReader:
         return f"json: cannot unmarshal {shown} into Go struct field {place} of type {type_}"
 
 
-def _json_type(value: Any) -> str:
+def json_type(value: Any) -> str:
+    """What Go's decoder calls the type of a value."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):

@@ -40,6 +40,13 @@ def mappings(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
+def name_of(manifest: Mapping[str, Any]) -> str:
+    """The name of an object; `train-*` where the server makes it up, empty where it has none."""
+    metadata = mapping(manifest.get("metadata"))
+    start = metadata.get("generateName")
+    return str(metadata.get("name") or (f"{start}*" if start else ""))
+
+
 def is_name_made_up(manifest: Mapping[str, Any]) -> bool:
     """True for an object that Pulumi names, and whose name stands as `train-*`."""
     metadata = mapping(manifest.get("metadata"))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, mappings
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, mappings, name_of
 from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
 
 Steps = tuple[str, ...]
@@ -41,6 +41,7 @@ class PodTemplate:
         labels: The labels of the pods.
         most: How many an autoscaler of the kind's own makes of it; None where the number is fixed.
         uncounted: Paths of fields that say how many, and whose value is not known.
+        malformed: Paths of fields that say how many, and hold no number of pods: a text, 1.5, -1.
         gang: Whether the object needs all of its pods to do anything.
         unmodelled: Paths of fields by which the controller does more than to make these pods, with what it does.
         places: Where parts of a composed pod spec are in the object, such as ``{"containers[0]": "spec.container"}``;
@@ -54,6 +55,7 @@ class PodTemplate:
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     most: int | None = None
     uncounted: tuple[str, ...] = ()
+    malformed: tuple[str, ...] = ()
     gang: bool = False
     unmodelled: tuple[tuple[str, str], ...] = ()
     places: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -221,7 +223,7 @@ class WorkloadKind:
     def find_pod_templates(self, manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
         """The pod templates of an object of this kind, with the number of their pods."""
         metadata = mapping(manifest.get("metadata"))
-        name, namespace = str(metadata.get("name") or ""), str(metadata.get("namespace") or "")
+        name, namespace = name_of(manifest), str(metadata.get("namespace") or "")
         unmodelled = self.find_set(manifest)
         for part in self.parts:
             for found, holder in part.find(manifest):
@@ -250,6 +252,13 @@ class WorkloadKind:
                         show_steps(at)
                         for each in counted
                         if _value(manifest, at := _bind(each.at, stars)) in (UNKNOWN, SECRET)
+                    ),
+                    malformed=tuple(
+                        show_steps(at)
+                        for each in counted
+                        for path in (each.at, each.at_most)
+                        if path and path[-1] in _COUNTS
+                        if not _is_count(_value(manifest, at := _bind(path, stars)))
                     ),
                     gang=self.gang,
                     unmodelled=unmodelled,
@@ -390,6 +399,18 @@ def _value(value: Any, steps: Iterable[str | int]) -> Any:
         else:
             value = mapping(value).get(step)
     return value
+
+
+_COUNTS: Final = ("completions", "parallelism", "replicas")
+"""Fields that are of type int32 in every kind that has them; others may hold more than numbers."""
+
+
+def _is_count(value: Any) -> bool:
+    """True for a number of pods that a server takes, for nothing, and for what is not known."""
+    if value is None or value in (UNKNOWN, SECRET):
+        return True
+    is_whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
+    return is_whole and 0 <= value < 2**31
 
 
 def _whole(value: Any, otherwise: int) -> int:

@@ -486,6 +486,37 @@ def test_a_number_in_quotes_is_told_to_be_written_without(tmp_path: Path):
     assert hints(file)["wrong-type"] == "YAML has null for None: leave count out"
 
 
+def test_a_program_among_the_input_is_no_answer(tmp_path: Path):
+    (tmp_path / "Pulumi.yaml").write_text("name: app\nruntime: python\n")
+    assert problems(tmp_path) == [(2, 1, "program-not-read")]
+    done = validate(tmp_path, "--strict")
+    assert done.returncode == 2
+    assert f"dra-infra synth {tmp_path} | dra-infra validate -" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "text"),
+    [
+        (
+            '"40"',
+            "wrong-type",
+            "cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32",
+        ),
+        ("1.5", "wrong-type", "cannot unmarshal number 1.5 into"),
+        ("-1", "object-malformed", "Invalid value: -1: must be greater than or equal to 0"),
+        ("3", "", "0 errors"),
+    ],
+)
+def test_a_number_of_pods_that_the_server_refuses_is_told_in_its_words(
+    tmp_path: Path, number: str, code: str, text: str
+):
+    file = tmp_path / "a.yaml"
+    spec = f"spec: {{replicas: {number}, template: {{spec: {{containers: []}}}}}}\n"
+    file.write_text(f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: d}}\n{spec}")
+    assert [each[2] for each in problems(file)] == ([code] if code else [])
+    assert text in validate(file).stderr
+
+
 def test_a_file_that_is_not_there_is_told_with_the_nearest(tmp_path: Path):
     (tmp_path / "manifests").mkdir()
     (tmp_path / "manifests" / "claim.yaml").write_text(CLAIM.format(count=1))

@@ -76,6 +76,22 @@ def test_junk_in_any_field_is_answered(build, number):
                 assert len(tuple(answer.nodes)) <= 1
 
 
+@pytest.mark.parametrize("number", ["40", "many", 1.5, -1, True, 2**31])
+def test_a_count_that_is_no_number_of_pods_is_not_decided(build, number):
+    manifests = program(build)
+    manifests[3]["spec"]["replicas"] = number
+    (answer,) = place(manifests, build.a_fleet(build.gpus("n", a=1))).workloads
+    assert answer.verdict == "not-decided"
+    assert [reason.code for reason in answer.reasons] == ["object-malformed"]
+
+
+def test_a_workload_whose_name_the_server_makes_up_is_called_by_its_start(build):
+    manifests = program(build)
+    manifests[3]["metadata"] = {"generateName": "train-", "namespace": "ml"}
+    (answer,) = place(manifests, build.a_fleet(build.gpus("n", a=1))).workloads
+    assert answer.owner.name == "train-*"
+
+
 def test_no_input_at_all_is_an_empty_answer(build):
     placement = place([], build.a_fleet())
     assert (placement.workloads, placement.joint.verdict, placement.fits_count) == ((), "always", 0)

@@ -109,6 +109,34 @@ def test_a_job_is_scaled_by_its_parallelism():
 
 
 @pytest.mark.parametrize(
+    ("number", "completions", "more"),
+    [(9, 9, "; its completions are 9 instead of 4"), (4, 4, ""), (2, 4, "")],
+)
+def test_a_job_is_scaled_beyond_its_completions(number, completions, more):
+    spec = {"parallelism": 6, "completions": 4, "template": {}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec}
+    scaled, notes = scale([job], {"job/j": number})
+    assert (scaled[0]["spec"]["parallelism"], scaled[0]["spec"]["completions"]) == (number, completions)
+    assert notes == (f"what if: job/j has {number} pods instead of 4{more}",)
+
+
+def test_scaling_what_an_autoscaler_scales_sets_its_fewest_and_its_most(build):
+    target = {"kind": "Deployment", "name": "d"}
+    spec = {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 6}
+    manifests = [
+        build.a_class("gpu", "device.driver == 'gpu.nvidia.com'"),
+        build.a_template("t", build.a_request(count=8)),
+        build.a_deployment("d", "template:t", replicas=2),
+        build.an_object("HorizontalPodAutoscaler", "h", apiVersion="autoscaling/v2", spec=spec),
+    ]
+    scaled, notes = scale(manifests, {"deployment/d": 9})
+    (answer,) = place(scaled, load_fleet("hgx-h100 x 10")).workloads
+    assert (answer.replicas, answer.most, answer.more_pods) == (9, 9, 1)
+    told = "what if: deployment/d has 9 pods instead of 2 to 6; minReplicas and maxReplicas of"
+    assert notes == (f"{told} HorizontalPodAutoscaler h are 9",)
+
+
+@pytest.mark.parametrize(
     ("target", "number", "code"), [("deployment/x", 3, "scale-unknown"), ("deployment/d", -1, "scale-number")]
 )
 def test_scaling_what_is_not_there_is_refused_with_the_line_to_write(build, target, number, code):
