@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dra_infra.errors import Problem
-from dra_infra.output.escaping import one_line
+from dra_infra.output.escaping import block, one_line
 from dra_infra.output.wording import count_of, shorten
 from dra_infra.review.changes import Action, Change
 from dra_infra.review.dangers import Danger
@@ -85,12 +85,12 @@ def render_text(review: Review, *, brief: bool = False, color: bool = False, wid
         emoji=False,
         _environ={},
     )
-    for block in _blocks(review, brief=brief):
-        if color or isinstance(block, Table):
-            console.print(block, soft_wrap=not isinstance(block, Table))
+    for each in _blocks(review, brief=brief):
+        if color or isinstance(each, Table):
+            console.print(each, soft_wrap=not isinstance(each, Table))
         else:
             # The console would write the same, and takes a tenth of a millisecond for a line.
-            out.write(f"{block}\n")
+            out.write(f"{each}\n")
     text = out.getvalue()
     return text if color else "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
@@ -278,17 +278,22 @@ def _engine(side: EngineSide) -> Iterator[RenderableType]:
 
 def _labelled(label: str, style: str, message: str, code: str) -> Text:
     text = Text(f"{label}: ", style=style)
-    text.append(_show(message), style="not bold default")
+    text.append(_lines(message), style="not bold default")
     text.append(f" [{code}]", style="not bold dim")
     return text
 
 
 def _hanging(message: str) -> Text:
-    return _text(f"  {message}", "")
+    return Text(_lines(f"  {message}"))
 
 
 def _text(message: str, style: str) -> Text:
     return Text(_show(message), style=style)
+
+
+def _lines(text: str) -> str:
+    # Every line but the first is indented further than ours are, so that none passes for one.
+    return block(shorten(text, MAX_TEXT)).replace("\n", "\n    ")
 
 
 def _show(text: str) -> str:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from dra_infra.cli.app import COMMANDS
@@ -53,6 +54,11 @@ def test_every_command_has_examples_and_every_option_a_meaning():
         assert all(example.count(f"dra-infra {name}") == 1 for example in examples_of(command)), name
         for parameter in command.params:
             assert parameter.help, (name, parameter.name)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_marks_of_click_do_not_show(name: str):
+    assert "\b" not in commands()[name].get_help(click.Context(commands()[name]))
 
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=[example for _, example in EXAMPLES])

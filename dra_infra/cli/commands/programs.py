@@ -219,6 +219,7 @@ def explain() -> None:
       dra-infra explain deployment/inference manifests/ --snapshot cluster.yaml -n ml
       dra-infra explain job/train manifests/ --fleet fleet.yaml --kubernetes 1.36 --deep --json
       dra-infra explain count-below-one
+
     \b
     Of a live cluster: dra-infra explain pod/train-0 -n ml --context prod
 

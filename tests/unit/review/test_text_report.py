@@ -73,3 +73,13 @@ def test_a_megabyte_of_a_name_does_not_flood_the_terminal(make):
     text = render_text(review(make.program(), make.program(long), base_label="y" * 1_000_000))
     assert len(text) < 10_000
     assert "more characters)" in text
+
+
+def test_a_message_keeps_its_lines_and_none_passes_for_one_of_ours(make):
+    problem = Problem(
+        path="p", code="cel-invalid", message="no\n | a..b\nproblem: fake", hint="one\n  hint: two"
+    )
+    text = render_text(review(make.program(), make.program(problems=(problem,)), base_label="main"))
+    assert (
+        "problem: p: no\n     | a..b\n    problem: fake [cel-invalid]\n  hint: one\n      hint: two\n" in text
+    )
