@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from dra_infra import __version__
-from dra_infra.cli.printing import EXIT_NO_ANSWER, guard_streams, print_problems
-from dra_infra.errors import ProblemsError
+from dra_infra.cli.printing import EXIT_NO_ANSWER, NO_ROOM, guard_streams, print_problems
+from dra_infra.errors import Problem, ProblemsError
 from dra_infra.process import EXIT_INTERRUPTED, unwind
 
 if TYPE_CHECKING:
@@ -198,6 +199,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ProblemsError as error:
         print_problems(error.problems)
         sys.exit(EXIT_NO_ANSWER)
+    except OSError as error:
+        refused = _refused(error)
+        # Messages may go to the same full disk.
+        with suppress(OSError):
+            print_problems([refused])
+        sys.exit(EXIT_NO_ANSWER)
+
+
+def _refused(error: OSError) -> Problem:
+    why = error.strerror or str(error)
+    if error.filename is not None:
+        path, hint = os.fsdecode(error.filename), "check the path, and who may read and enter its folders"
+        return Problem(path=path, code="file-unreadable", message=why, hint=hint)
+    if error.errno not in NO_ROOM:
+        raise error
+    # Its rest would fail once more at the end of the process.
+    sys.stdout = None
+    return Problem(
+        path="standard output",
+        code="report-not-written",
+        message=f"cannot be written: {why}",
+        hint="send it to where there is room",
+    )
 
 
 if __name__ == "__main__":

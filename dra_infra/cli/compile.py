@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from dra_infra.cli.printing import EXIT_NO_ANSWER, print_problems, progress, say, write_file
 from dra_infra.cli.settings import load_checked
@@ -13,10 +15,12 @@ from dra_infra.output.wording import count_of
 from dra_infra.program.confinement import describe, read_allowance
 from dra_infra.program.program_json import Compiled, pack, write_compiled
 from dra_infra.program.project import FLEET_SETTING, is_outside
-from dra_infra.sources.files import files_in
+from dra_infra.sources.files import files_in, read_sources
 from dra_infra.sources.repository import Repository, find_repository, may_be_in_repository
 from dra_infra.sources.sides import Asked, complete, label_of, render, start
 from dra_infra.sources.subject import RENDERED, Source, find_source
+
+_OWN: Final = b'{"format": "dra-infra/compiled/'
 
 
 def run(
@@ -98,6 +102,8 @@ def _files(source: Source, inside: Path) -> tuple[Mapping[str, str], tuple[str, 
     left_out: list[str] = []
     for file in files_in(source.root):
         if isinstance(file, Problem):
+            if file.place and file.place.file != str(source.root):
+                raise ProgramError([file])
             continue
         name = source.root.name if source.root.is_file() else file.relative_to(source.root).as_posix()
         if any("\udc80" <= each <= "\udcff" for each in name):
@@ -110,9 +116,12 @@ def _files(source: Source, inside: Path) -> tuple[Mapping[str, str], tuple[str, 
         try:
             with file.open("rb") as stream:
                 # One byte more than is read, so that the reader says that it is too large.
-                found[name] = pack(stream.read(MAX_BYTES + 1))
+                data = stream.read(MAX_BYTES + 1)
         except OSError as error:
             raise _unreadable(name, error.strerror or str(error), "check its rights") from None
+        # What an earlier run left in the folder is no manifest.
+        if not data.startswith(_OWN) or any(read_sources([str(file)], io.BytesIO())):
+            found[name] = pack(data)
     return found, tuple(left_out)
 
 

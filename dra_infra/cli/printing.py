@@ -11,11 +11,13 @@ terminal.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
 
 EXIT_NO_ANSWER: Final = 2
 """The exit code of every command that has no answer, with the problems that say why."""
+
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+"""Errors of a stream that takes nothing more, or is closed."""
 
 _RED, _GREEN, _YELLOW, _DIM, _RESET = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
 _MARKS: Final = {"✗": _RED, "✓": _GREEN, "!": _YELLOW, "?": _YELLOW}
@@ -126,9 +131,10 @@ class _Bytes(io.RawIOBase):
 
 def guard_streams() -> None:
     """Put a `SafeStream` in the place of standard output and of standard error."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is not None and not isinstance(stream, SafeStream):
+    for name, way in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        # In the place of one that is closed, messages are lost, and data cannot be written, which is told.
+        stream = getattr(sys, name) or os.fdopen(os.open(os.devnull, way), "w")
+        if not isinstance(stream, SafeStream):
             setattr(sys, name, SafeStream(stream))
 
 
@@ -149,6 +155,12 @@ def print_problems(problems: Sequence[Problem], *, with_count: bool = True) -> N
     errors = sum(problem.severity == "error" for problem in problems)
     if errors and with_count:
         say("1 problem" if errors == 1 else f"{errors} problems")
+
+
+def problems_as_data(problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    """Every problem as JSON data, without secrets of the environment."""
+    mask = report_mask(secret_texts(os.environ))
+    return [asdict(mask.problem(each)) for each in problems]
 
 
 def print_not_seen(not_seen: Iterable[NotSeen]) -> None:
@@ -222,7 +234,7 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 def _has_colours(stream: TextIO) -> bool:
-    return stream.isatty() and "NO_COLOR" not in os.environ
+    return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _paint(line: str, colours: bool) -> str:  # noqa: FBT001  (one of two arguments)

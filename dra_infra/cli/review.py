@@ -370,7 +370,7 @@ def _not_a_program(source: Source) -> Problem:
 
 
 def _has_colour() -> bool:
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _width() -> int:

@@ -265,7 +265,7 @@ def read_snapshot(file: Path) -> Snapshot:
                 path="--snapshot",
                 code="fleet-unreadable",
                 message=f"{file} cannot be read: {why}",
-                hint=(not file.exists() and nearest_path(file))
+                hint=nearest_path(file)
                 or "name a file that `dra-infra snapshot` or `kubectl get -o yaml` wrote",
             )
         ]

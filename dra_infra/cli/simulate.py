@@ -14,7 +14,15 @@ from dra_infra.advice.clusters import find_several_clusters, of_provider
 from dra_infra.advice.program import check_program
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.workload_kinds import load_workload_kinds
-from dra_infra.cli.printing import print_not_seen, print_problems, progress, write_json, write_lines
+from dra_infra.cli.printing import (
+    EXIT_NO_ANSWER,
+    print_not_seen,
+    print_problems,
+    problems_as_data,
+    progress,
+    write_json,
+    write_lines,
+)
 from dra_infra.cli.settings import check_settings, find_fleet, read_program, read_snapshot, set_prices
 from dra_infra.errors import InvalidSpecError, in_reading_order
 from dra_infra.kubernetes.api.gates import Release
@@ -43,6 +51,7 @@ from dra_infra.review.placement_texts import (
     describe_placement,
 )
 from dra_infra.review.running import NOTHING_RUNS, Running
+from dra_infra.sources.files import UNANSWERED
 from dra_infra.target import ClusterTarget, check_target
 
 _MARKS = {"fits": "✓", "does-not-fit": "✗", "not-decided": "?"}
@@ -76,7 +85,7 @@ def run(
 ) -> int:
     """Print where pods go, beside what runs on a snapshot; 1 when the program has problems or something does not fit.
 
-    What fits when node pools grow within their limits counts as fitting.
+    It is 2 when something could not be read. What fits when node pools grow within their limits counts as fitting.
 
     Raises:
         FleetError: When no fleet is named or it cannot be read, or it has not what should change.
@@ -115,11 +124,14 @@ def run(
         running = Running.of(cluster, program) if cluster else NOTHING_RUNS
         beside = (*running.taken.policies, *running.taken.templates)
         found = check_program(program, fleet=chosen.at_limits, beside=beside)
-        problems = (*program.problems, *found)
+        problems = in_reading_order(dict.fromkeys((*program.problems, *found)))
         print_not_seen([*program.not_seen, *find_several_clusters(program), *running.not_counted])
-        print_problems(in_reading_order(dict.fromkeys(problems)))
+        print_problems(problems)
+        told = {"problems": problems_as_data(problems)} if as_json else {}
         if any(problem.severity == "error" for problem in problems):
-            return 1
+            if as_json:
+                write_json({"fleet": chosen.name, "kubernetes": release.minor, **told})
+            return EXIT_NO_ANSWER if not UNANSWERED.isdisjoint(each.code for each in problems) else 1
         tell(f"placing on {count_of(len(chosen.nodes), 'node')}")
         end = time.monotonic() + timeout
 
@@ -149,15 +161,17 @@ def run(
                 manifests, chosen, find_taken=find_taken, release=release, is_late=is_late, kinds=known
             )
     if as_json:
-        write_json({**_to_json(placement, release), "drained": [_drained(each) for each in drained]})
+        write_json({**_to_json(placement, release), "drained": [_drained(each) for each in drained], **told})
     else:
-        told = (f"{_mark_of(each)} {each}" for each in drained)
-        write_lines([*describe(placement, brief=brief), *told])
-    stays = all(each.fits for each in drained)
-    if growth is not None:
-        return 0 if growth.fits and stays else 1
-    works = placement.fits_count == len(placement.workloads) and placement.joint.works
-    return 0 if works and stays else 1
+        ends = (f"{_mark_of(each)} {each}" for each in drained)
+        write_lines([*describe(placement, brief=brief), *ends])
+    return 0 if _works(placement) and all(each.fits for each in drained) else 1
+
+
+def _works(placement: Placement) -> bool:
+    if placement.growth is not None:
+        return placement.growth.fits
+    return placement.fits_count == len(placement.workloads) and placement.joint.works is not None
 
 
 def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:

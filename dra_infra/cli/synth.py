@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dra_infra.advice.program import check_program
 from dra_infra.catalog.drivers import read_pins
-from dra_infra.cli.printing import print_not_seen, print_problems, write_json, write_output
+from dra_infra.cli.printing import print_not_seen, print_problems, problems_as_data, write_json, write_output
 from dra_infra.cli.settings import load_checked
 from dra_infra.documents import yaml
 from dra_infra.kubernetes.api.device_class import DeviceClass
@@ -26,7 +26,7 @@ def run(
     as_json: bool,
     charts: bool = False,
 ) -> int:
-    """Print the objects of a program; 1 when it has problems, and then no objects."""
+    """Print the objects of a program; 1 when it has problems, and then no YAML."""
     project = load_checked(directory, stack, config)
     program = synth_project(project, timeout=timeout)
     if charts:
@@ -39,10 +39,9 @@ def run(
     problems = check_program(program, classes=elsewhere)
     print_not_seen(program.not_seen)
     print_problems(problems)
-    if any(problem.severity == "error" for problem in problems):
-        return 1
+    is_refused = any(problem.severity == "error" for problem in problems)
     if as_json:
-        write_json(program_to_json(program))
-    else:
+        write_json({**program_to_json(program), "problems": problems_as_data(problems)})
+    elif not is_refused:
         write_output(yaml.write_manifests(each.manifest for each in program.objects))
-    return 0
+    return 1 if is_refused else 0

@@ -253,8 +253,9 @@ def _first_line(error: BaseException) -> str:
 
 def nearest_path(path: Path) -> str:
     """`did you mean manifests/a.yaml?`: the nearest name in the folder where *path* stops being there; else empty."""
-    for parent in path.parents:
-        if not parent.is_dir():
+    # A link that leads nowhere is there; and what may not be looked at is not there for os.path.
+    for parent in () if os.path.lexists(path) else path.parents:
+        if not os.path.isdir(parent):  # noqa: PTH112
             continue
         rest = path.relative_to(parent).parts
         try:

@@ -45,6 +45,7 @@ UNANSWERED: Final = frozenset({NOTHING_CHECKED, NO_VERSION, NOT_READ, "file-unre
 MAX_REFUSED: Final = 100
 """Parts of one file that are refused before the rest is left unread: it holds no manifests then."""
 
+_LOCKED: Final = "check who may read it, and enter its folders"
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 """First bytes of what stands in the repository for a large file (docs/spec.md of git-lfs)."""
 _LIKE_JSON: Final = re.compile(r'(?:---)?\s*\{\s*["}]')
@@ -167,18 +168,21 @@ def find_program(source: SourceObject, hint: str) -> Iterator[Problem]:
 
 def files_in(path: Path) -> Iterator[Path | Problem]:
     """The file at *path*, or the YAML and JSON files of that folder, sorted, hidden ones passed over; or that there is none."""
-    if not path.is_dir():
+    # Who may not look at the path is told so where it is read.
+    if not os.path.isdir(path):  # noqa: PTH112
         yield path
         return
-    found = False
+    found, refused = False, list[OSError]()
     # Links to folders are not followed, so that a circle of them ends.
-    for folder, folders, names in os.walk(path):
+    for folder, folders, names in os.walk(path, onerror=refused.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if name.endswith(SUFFIXES) and not name.startswith("."):
                 found = True
                 yield Path(folder, name)
-    if not found:
+    for error in refused:
+        yield _problem(str(error.filename), "file-unreadable", error.strerror or str(error), _LOCKED)
+    if not found and not refused:
         yield _problem(str(path), "file-unreadable", "the folder holds no YAML or JSON file", "name a file")
 
 
@@ -190,7 +194,8 @@ def _read_file(path: Path) -> Iterator[SourceObject | Problem]:
                 return
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        yield _problem(str(path), "file-unreadable", error.strerror or str(error), _meant(path))
+        hint = _LOCKED if isinstance(error, PermissionError) else _meant(path)
+        yield _problem(str(path), "file-unreadable", error.strerror or str(error), hint)
         return
     yield from _read_bytes(str(path), data)
 
@@ -199,7 +204,8 @@ def _meant(path: Path) -> str:
     # Without projects and their records, `validate` of one file starts faster.
     from dra_infra.program.project import nearest_path
 
-    return (not path.exists() and nearest_path(path)) or "check the path"
+    otherwise = "check what the link leads to" if os.path.islink(path) else "check the path"  # noqa: PTH114
+    return nearest_path(path) or otherwise
 
 
 def _open_at_once(path: str, flags: int) -> int:
@@ -283,6 +289,8 @@ def _read_json(
 
 
 def _opened(data: Any, source: SourceText) -> Iterator[SourceObject | Problem]:
+    if _is_compiled(data):
+        return
     try:
         for path, manifest in objects_in(data, line=1):
             found = SourceObject(manifest, path, source)
@@ -292,13 +300,19 @@ def _opened(data: Any, source: SourceText) -> Iterator[SourceObject | Problem]:
         yield _refused(source.file, error, source.first_line)
 
 
+def _is_compiled(data: Any) -> bool:
+    """True for what `dra-infra compile` wrote. It has no apiVersion and no items, so no server takes anything of it."""
+    own = isinstance(data, dict) and str(data.get("format")).startswith("dra-infra/compiled/")
+    return own and not data.keys() & {"apiVersion", "items"}
+
+
 def _without_version(found: SourceObject) -> Problem:
     kind = str(found.manifest["kind"])[:80]
     near = "v1" if kind in ("Pod", "Service", "Namespace", "ConfigMap", "Secret", "Node") else "GROUP/VERSION"
     return Problem(
         path="apiVersion",
         code=NO_VERSION,
-        message=f"a {kind} has no apiVersion, so no API server takes it and nothing of it was checked",
+        message=f"the object of kind {kind} has no apiVersion, so no API server takes it and nothing of it was checked",
         hint=f"write apiVersion: {near}",
         place=found.start,
     )

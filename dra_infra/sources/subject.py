@@ -59,8 +59,8 @@ def find_source(
     Args:
         path: A folder or file.
         kind: What the user says that it is; None reads it off the path: `Chart.yaml` in the folder makes it a chart,
-            `kustomization.yaml` a kustomization, `Pulumi.yaml` in the folder or above it, inside its repository, a program,
-            everything else is manifests.
+            `kustomization.yaml` a kustomization, `Pulumi.yaml` in the folder or above it, inside its repository, or a file of Python,
+            a program, everything else is manifests.
         stack: Stack of a program.
         config: Settings over those of the stack file.
 
@@ -78,7 +78,8 @@ def find_source(
                 )
             ]
         )
-    if kind == "program" or (kind is None and path.is_dir() and _is_in_project(path)):
+    is_program = _is_in_project(path) if path.is_dir() else path.suffix == ".py"
+    if kind == "program" or (kind is None and is_program):
         return Source(kind="program", root=find_root(path), shown=str(path), stack=stack, config=config)
     if kind == "chart" or (kind is None and (path / "Chart.yaml").is_file()):
         return Source(kind="chart", root=path.resolve(), shown=str(path), config=config)

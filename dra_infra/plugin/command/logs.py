@@ -55,7 +55,7 @@ def set_up(
     # The library in C writes lines of its own form, past all of this; what it raises says the same.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     handler = logging.StreamHandler(stream)
-    colours = stream.isatty() and "NO_COLOR" not in environment
+    colours = stream.isatty() and not environment.get("NO_COLOR")
     handler.setFormatter(_Json(mask) if chosen == "json" else _Text(mask, colours=colours))
     root = logging.getLogger()
     handler.addFilter(_RateLimit())

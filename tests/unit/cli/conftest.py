@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import re
 import subprocess
 import sys
@@ -7,6 +9,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,3 +93,24 @@ def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
 def review(tree: Tree, command: Callable[..., Answer]) -> Callable[..., Answer]:
     """Runs `dra-infra review` in the repository of the test."""
     return lambda *arguments, cwd=None: command("review", *arguments, cwd=cwd or tree.root)
+
+
+@pytest.fixture
+def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that nobody may enter or read, not even root, whom no mode keeps out."""
+    folder = tmp_path / "manifests" / "locked"
+    folder.mkdir(parents=True)
+
+    def refusing(call: Callable[..., Any], *, itself: bool) -> Callable[..., Any]:
+        def refuse(path: Any = ".", *arguments: Any, **named: Any) -> Any:
+            at = Path(os.path.abspath(path)) if isinstance(path, str | Path) else Path()  # noqa: PTH100
+            if folder in at.parents or (itself and at == folder):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return call(path, *arguments, **named)
+
+        return refuse
+
+    for name in ("stat", "lstat", "open", "scandir", "listdir"):
+        itself = name in ("open", "scandir", "listdir")
+        monkeypatch.setattr(os, name, refusing(getattr(os, name), itself=itself))
+    return folder

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -300,6 +301,80 @@ def is_answered_alike(started: list[str], *words: str, cwd: Path) -> bool:
         forked.stdout,
         forked.stderr,
     )
+
+
+LOCKED = "manifests/locked/x"
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: i}]}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["validate", LOCKED],
+        ["simulate", LOCKED, "--fleet", "hgx-h100"],
+        ["migrate", LOCKED],
+        ["migrate", "manifests/locked"],
+        ["compile", LOCKED],
+        ["review", LOCKED],
+        ["review", "pods.yaml", "--base-path", LOCKED],
+        ["explain", "pod/a", LOCKED],
+        ["init", LOCKED],
+        ["synth", LOCKED],
+        ["simulate", "pods.yaml", "--snapshot", LOCKED],
+        ["migrate", "pods.yaml", "--plugin-config", LOCKED],
+    ],
+    ids=" ".join,
+)
+def test_a_path_that_may_not_be_looked_at_is_a_problem_without_an_answer(
+    words: list[str], tmp_path: Path, locked: Path, command
+):
+    (tmp_path / "pods.yaml").write_text(POD)
+    answer = command(*words, cwd=tmp_path)
+    assert (answer.code, locked.name in answer.err) == (2, True)
+    assert answer.codes <= {"file-unreadable", "fleet-unreadable"}
+
+
+def test_a_folder_that_may_not_be_entered_is_not_passed_over(tmp_path: Path, locked: Path, command):
+    (locked.parent / "pods.yaml").write_text(POD)
+    for words in (["validate"], ["simulate", "--fleet", "hgx-h100"], ["migrate"], ["compile"]):
+        answer = command(words[0], "manifests", *words[1:], cwd=tmp_path)
+        assert (answer.code, answer.codes) == (2, {"file-unreadable"})
+        assert "locked: document: Permission denied" in answer.err
+    assert "Permission denied" in command("validate", str(locked), cwd=tmp_path).err
+
+
+def test_a_link_that_leads_nowhere_leaves_no_answer_and_is_not_offered_for_itself(tmp_path: Path, command):
+    (tmp_path / "pods.yaml").write_text(POD)
+    (tmp_path / "gone.yaml").symlink_to("nowhere.yaml")
+    for words in (["validate"], ["simulate", "--fleet", "hgx-h100"], ["migrate"]):
+        answer = command(words[0], ".", *words[1:], cwd=tmp_path)
+        assert (answer.code, answer.codes) == (2, {"file-unreadable"})
+        assert "hint: check what the link leads to" in answer.err
+
+
+def test_the_file_of_a_program_is_its_program(project):
+    folder = project()
+    for words in (["synth"], ["simulate", "--fleet", "hgx-h100"]):
+        by_file, by_folder = (run(words[0], each, *words[1:], cwd=folder) for each in ("__main__.py", "."))
+        assert (by_file.returncode, by_file.stdout) == (0, by_folder.stdout), by_file.stderr
+
+
+@pytest.mark.parametrize("command", ["synth", "simulate"])
+def test_json_has_the_problems_for_which_there_is_no_more(command: str, project):
+    fleet = ["--fleet", "hgx-h100"] if command == "simulate" else []
+    result = run(command, "--json", *fleet, cwd=project(PROGRAM.replace("count=4", "count=0")))
+    assert result.returncode == 1
+    assert [each["code"] for each in json.loads(result.stdout)["problems"]] == ["count-below-one"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+@pytest.mark.parametrize("end", [">/dev/full", ">/dev/full 2>&1", ">&-"])
+@pytest.mark.parametrize("words", ["--help", "validate --help", "catalog"])
+def test_output_that_cannot_be_written_is_a_problem(words: str, end: str, tmp_path: Path):
+    line = f"exec {shlex.join(MODULE)} {words} {end}"
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert "[report-not-written]" in done.stderr or "2>" in end
 
 
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["validate", "--help"], ["nonsense"]])

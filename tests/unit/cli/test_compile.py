@@ -309,3 +309,27 @@ def test_a_link_out_of_the_repository_is_left_out_and_named(tree, command, infra
         "review", "infra", "--base", "HEAD", "--head", str(head), "--format", "json", cwd=tree.root
     )
     assert [each["name"] for each in json.loads(answer.out)["notKnown"]] == ["infra/b.yaml"]
+
+
+def test_what_was_compiled_into_a_folder_is_no_manifest_of_it(tree, command):
+    tree.write("a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n")
+    tree.commit()
+    for _ in range(2):
+        assert "compiled 1 file of" in command("compile", cwd=tree.root).err
+    simulated = command("simulate", "--fleet", "hgx-h100", cwd=tree.root)
+    assert (simulated.code, simulated.codes) == (0, set())
+    reviewed = command("review", "--base", "HEAD", cwd=tree.root)
+    assert (reviewed.code, reviewed.codes) == (0, set())
+    assert "1 other passed through: 0 errors" in command("validate", ".", cwd=tree.root).err
+
+
+@pytest.mark.parametrize("more", [{"apiVersion": "v1", "kind": "Pod"}, {"kind": "List", "items": [{}]}])
+def test_no_object_hides_as_what_was_compiled(tree, command, tmp_path: Path, more: dict[str, Any]):
+    tree.write("a.yaml", MANIFEST % "[]")
+    tree.write("b.json", json.dumps({"format": "dra-infra/compiled/1", **more}))
+    tree.write("c.json", '{"format": "dra-infra/compiled/1"}\n{"apiVersion": "v1", "kind": "Pod"}')
+    tree.commit()
+    head = tmp_path / "head.json"
+    assert command("compile", "--output", str(head), cwd=tree.root).code == 0
+    assert set(json.loads(head.read_text())["files"]) == {"a.yaml", "b.json", "c.json"}
+    assert command("validate", "b.json", cwd=tree.root).codes != {"nothing-checked"}

@@ -106,6 +106,15 @@ def test_marks_are_painted_on_a_terminal_after_the_text_was_made_safe(monkeypatc
     assert err.getvalue() == "\x1b[31m✗\x1b[0m p: m\\u001b[32m [c]\n\x1b[2m  hint: h\x1b[0m\n"
 
 
+def test_an_empty_no_color_leaves_the_colours_on(monkeypatch: pytest.MonkeyPatch):
+    for value, has_colours in (("", True), ("1", False)):
+        out = Screen()
+        monkeypatch.setenv("NO_COLOR", value)
+        monkeypatch.setattr(sys, "stdout", SafeStream(out))
+        printing.write_lines(["✗ a"])
+        assert ("\x1b[31m" in out.getvalue()) == has_colours
+
+
 def test_lines_of_a_message_stay_lines_of_it():
     place = Place(file="f\n.yaml", line=1)
     problem = Problem(path="a\nb", code="c", message="no\n✗ fake: problem\n |  mark", place=place)
