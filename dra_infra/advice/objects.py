@@ -34,7 +34,7 @@ from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.decoding import can_decode, decode, json_type
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassSpec, expressions_of
-from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.api.go_text import quoted
 from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
@@ -329,9 +329,7 @@ def _check_object(
         return _Findings((_unknown_version(kind, version, release),))
     unserved = () if version in target.serves else (_not_served(kind, version, release),)
     if kind not in JUDGED:
-        decoded = decode(manifest, minor=release.number)
-        unread = unreadable(decoded.type_errors, decoded.unknown_fields, release, manifest)
-        return _Findings((*unserved, *unread))
+        return _Findings(unserved)
     labels = namespaces.get(reference_to(manifest).namespace or "default")
     verdict = judge(manifest, release, namespace_labels=labels)
     if verdict.type_errors:
@@ -430,11 +428,15 @@ def _unknown_kind(kind: str) -> Problem:
 
 
 def _unknown_version(kind: str, version: str, release: Release) -> Problem:
+    newest = release.newest_version(kind)
+    later = (each for each in SUPPORTED_MINORS if Release(each, frozenset()).newest_version(kind))
     return Problem(
         path="apiVersion",
         code="unknown-version",
         message=f"Kubernetes {release.minor} has no {kind} in {GROUP}/{version}",
-        hint=f"write apiVersion: {GROUP}/{release.newest_version(kind)}",
+        hint=f"write apiVersion: {GROUP}/{newest}"
+        if newest
+        else f"leave it out: {kind} is there since Kubernetes {next(later)}",
     )
 
 

@@ -22,6 +22,7 @@ _KNOWN_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "ResourceClaim": ("1.34 v1", "1.34 v1beta2", "1.34 v1beta1"),
     "ResourceClaimTemplate": ("1.34 v1", "1.34 v1beta2", "1.34 v1beta1"),
     "ResourceSlice": ("1.34 v1", "1.34 v1beta2", "1.34 v1beta1"),
+    "ResourcePoolStatusRequest": ("1.36 v1alpha3",),
 }
 """Kind to the oldest supported minor that can serve it in a version (k8s.io/api/resource/*/register.go)."""
 
@@ -130,13 +131,13 @@ class Release:
         return False
 
     def newest_version(self, kind: str) -> str:
-        """Returns the newest version of resource.k8s.io in which this minor can serve *kind*.
+        """Returns the newest version of resource.k8s.io in which this minor can serve *kind*; empty where there is none.
 
         Raises:
             KeyError: Such a kind is not known.
         """
         newest_first = (entry.partition(" ")[2] for entry in _KNOWN_VERSIONS[kind])
-        return next(version for version in newest_first if self.knows(kind, version))
+        return next((version for version in newest_first if self.knows(kind, version)), "")
 
 
 NEWEST: Final = 37

@@ -134,6 +134,46 @@ def test_a_version_that_is_off_by_default_is_a_warning():
     assert validate([beta], ClusterTarget(kubernetes="1.37", serves=frozenset({"v1", "v1beta1"}))) == ()
 
 
+@pytest.mark.parametrize(
+    ("version", "minor", "code", "hint"),
+    [
+        (
+            "v1alpha3",
+            "1.35",
+            "unknown-version",
+            "leave it out: ResourcePoolStatusRequest is there since Kubernetes 1.36",
+        ),
+        (
+            "v1",
+            "1.34",
+            "unknown-version",
+            "leave it out: ResourcePoolStatusRequest is there since Kubernetes 1.36",
+        ),
+        ("v1", "1.37", "unknown-version", "write apiVersion: resource.k8s.io/v1alpha3"),
+        (
+            "v1alpha3",
+            "1.36",
+            "version-not-served",
+            "start the API server with --runtime-config=resource.k8s.io/v1alpha3=true",
+        ),
+    ],
+)
+def test_a_status_request_is_told_the_version_and_the_minors_that_have_it(
+    version: str, minor: str, code: str, hint: str
+):
+    asked = {
+        "apiVersion": f"resource.k8s.io/{version}",
+        "kind": "ResourcePoolStatusRequest",
+        "metadata": {"name": "r"},
+        "spec": {"driver": "gpu.nvidia.com"},
+    }
+    (problem,) = validate([asked], ClusterTarget(kubernetes=minor))
+    assert (problem.path, problem.code) == ("ResourcePoolStatusRequest r.apiVersion", code)
+    assert problem.hint == hint
+    served = ClusterTarget(kubernetes="1.37", serves=frozenset({"v1", "v1alpha3"}))
+    assert validate([{**asked, "apiVersion": "resource.k8s.io/v1alpha3"}], served) == ()
+
+
 def test_admin_access_needs_the_label_where_the_namespace_is_known():
     admin = leaf(adminAccess=True)
     admin["metadata"]["namespace"] = "ml"
