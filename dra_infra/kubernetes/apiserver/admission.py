@@ -195,9 +195,9 @@ def is_quota_key(key: str) -> bool:
     Source: ValidateResourceQuotaResourceName in pkg/apis/core/validation/validation.go, IsStandardQuotaResourceName in
     pkg/apis/core/helper/helpers.go.
     """
-    if "/" not in key:
-        return key in _COUNTED | _MEASURED or key.startswith(("hugepages-", "requests.hugepages-"))
-    return not label_key(key)
+    if "/" in key or key.startswith(("hugepages-", "requests.hugepages-")):
+        return not label_key(key)
+    return key in _COUNTED | _MEASURED
 
 
 def counts_whole(key: str) -> bool:

@@ -13,6 +13,7 @@ from dra_infra.kubernetes.apiserver.admission import (
     count_extended_claim,
     count_pod,
     describe_refusal,
+    is_quota_key,
     read_hard,
 )
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
@@ -149,3 +150,8 @@ def test_a_refusal_is_in_the_words_of_the_server():
         f"used: {CLAIMS_KEY}=0,{DEVICES}=2999,{IMPLICIT}=1, limited: {CLAIMS_KEY}=0,{DEVICES}=3k,{IMPLICIT}=2"
     )
     assert describe_refusal("team", hard, Counter({"requests.cpu": 0}), used) == ""
+
+
+def test_every_key_of_a_quota_is_a_qualified_name_also_that_of_huge_pages():
+    keys = ("hugepages-2Mi", "requests.hugepages-1Gi", "hugepages-!!", "requests.hugepages-", "a/b/c", "pods")
+    assert [key for key in keys if is_quota_key(key)] == ["hugepages-2Mi", "requests.hugepages-1Gi", "pods"]
