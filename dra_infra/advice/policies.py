@@ -162,8 +162,8 @@ def ask_policies(
 def check_policies(found: PolicySet, target: ClusterTarget) -> Iterator[tuple[Mapping[str, Any], Problem]]:
     """Finds what is wrong with the policies themselves, each with its manifest.
 
-    Codes: `policy-invalid` for one whose expressions the API server does not take, and `policy-not-bound` for one that nothing is
-    held to.
+    Codes: `policy-invalid` for one that the API server does not take, or whose binding, and `policy-not-bound` for one that nothing
+    is held to.
     """
     releases = target.releases
     told: dict[tuple[int, Problem], list[str]] = {}
@@ -177,6 +177,9 @@ def check_policies(found: PolicySet, target: ClusterTarget) -> Iterator[tuple[Ma
                 told.setdefault((index, problem), []).append(release.minor)
     for (index, problem), minors in told.items():
         yield found.policies[index], _on(minors, problem, releases)
+    for binding in found.bindings:
+        for path, text in admission.refuse_shapes(mapping(binding.get("spec"))):
+            yield binding, _invalid(path, text)
 
 
 def _on(minors: Sequence[str], problem: Problem, releases: Sequence[Release]) -> Problem:
@@ -216,7 +219,7 @@ def _problem(path: str, decision: admission.Decision, manifest: Mapping[str, Any
 
 
 def _invalid(path: str, text: str) -> Problem:
-    hint = "the API server refuses the policy; until it is right, nothing is held to it"
+    hint = "the API server refuses it; until it is right, nothing is held to it"
     return Problem(path=path, code="policy-invalid", message=text, hint=hint)
 
 

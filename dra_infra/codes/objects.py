@@ -57,7 +57,7 @@ OBJECTS: dict[str, str] = {
     "policy-denies": "an admission policy refuses an object, or the pods that are made of it",
     "policy-warns": "an admission policy warns of an object",
     "policy-not-decided": "what an admission policy says of an object is known to the API server alone",
-    "policy-invalid": "the API server does not take an admission policy",
+    "policy-invalid": "the API server does not take an admission policy or its binding",
     "policy-not-bound": "no binding names an admission policy, so nothing is held to it",
     # advice: the server accepts it
     "attribute-not-known": "a selector or constraint names an attribute or capacity that the pinned driver does not publish",

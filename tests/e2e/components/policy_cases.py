@@ -63,6 +63,15 @@ def space(name: str, labels: dict[str, str] | None = None) -> Manifest:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
+def priority_class(name: str) -> Manifest:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": 1,
+    }
+
+
 def pod(namespace: str = "vision", **container: Any) -> Manifest:
     return {
         "apiVersion": "v1",
@@ -361,6 +370,30 @@ CASES: Final[dict[str, Case]] = {
                 "pass",
             ),
         ],
+    ),
+    "a rule of a scope before one of all": Case(
+        {
+            "matchConstraints": {
+                "resourceRules": [
+                    each
+                    for scope in ("Namespaced", "*")
+                    for each in rules("priorityclasses", group="scheduling.k8s.io", rule={"scope": scope})[
+                        "resourceRules"
+                    ]
+                ]
+            },
+            "validations": [validation("object.metadata.name != 'high'", "never")],
+        },
+        DENY,
+        [(priority_class("low"), "pass"), (priority_class("high"), "deny")],
+    ),
+    "a macro over a part": Case(
+        {
+            "matchConstraints": CLAIMS,
+            "validations": [validation("object.?metadata.optMap(m, m.name != 'c').orValue(true)", "never")],
+        },
+        DENY,
+        [(claim(exactly(), name="d"), "pass"), (ONE, "deny")],
     ),
     "what is left out": Case(
         {

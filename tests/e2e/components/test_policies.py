@@ -16,7 +16,16 @@ from dra_infra.advice.policies import Court, PolicySet
 from dra_infra.kubernetes.apiserver.policies.requests import User
 from dra_infra.program.synth import synth_function
 from dra_infra.target import ClusterTarget
-from tests.e2e.components.policy_cases import CASES, LABEL, SETTINGS, SPACES, Manifest
+from tests.e2e.components.policy_cases import (
+    CASES,
+    DENY,
+    LABEL,
+    SETTINGS,
+    SPACES,
+    Manifest,
+    rules,
+    validation,
+)
 from tests.e2e.components.test_guardrails import (
     ADMIN,
     CLAIMS,
@@ -134,19 +143,19 @@ def policies_of(case: str) -> list[Manifest]:
     name = case.replace(" ", "-")
     written = CASES[case]
     constraints = {**written.spec["matchConstraints"], "objectSelector": {"matchLabels": {LABEL: name}}}
+    return bound_policy(name, {**written.spec, "matchConstraints": constraints}, written.binding)
+
+
+def bound_policy(name: str, spec: Manifest, binding: Manifest) -> list[Manifest]:
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": name},
-        "spec": {**written.spec, "matchConstraints": constraints},
+        "spec": spec,
     }
     return [
         policy,
-        {
-            **policy,
-            "kind": "ValidatingAdmissionPolicyBinding",
-            "spec": {"policyName": name, **written.binding},
-        },
+        {**policy, "kind": "ValidatingAdmissionPolicyBinding", "spec": {"policyName": name, **binding}},
     ]
 
 
@@ -187,6 +196,32 @@ def test_every_feature_of_a_policy_is_decided_as_the_server_decides_it(
         asked = labelled(case, manifest)
         actions = agree(features.ask(asked), court, asked)
         assert expected in ("", actions[0] if actions else "pass"), asked
+
+
+def test_labels_that_a_workload_does_not_have_are_refused_there_and_not_passed_here(
+    minor: str, features: Server
+):
+    spec = {
+        "matchConstraints": rules("deployments", group="apps"),
+        "validations": [validation("has(object.metadata.labels)", "no labels")],
+    }
+    policies = bound_policy("labels", spec, DENY)
+    for each in policies:
+        features.api.create(each)
+    container = {"name": "a", "image": "i"}
+    workload: Manifest = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "plain"},
+        "spec": {
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}},
+        },
+    }
+    deadline = time.monotonic() + PATIENCE
+    while not (answer := features.ask(workload)).denied:
+        assert time.monotonic() < deadline, "the server does not hold to the policy"
+    assert agree(answer, court_of(minor, policies), workload) == ["undecided"]
 
 
 BROKEN = {

@@ -72,6 +72,10 @@ def test_a_controller_is_not_who_creates_the_workload():
     assert [code for code, _, _ in asked([JOB], spoken, binding())] == ["policy-not-decided"]
 
 
+def test_controllers_label_the_pods_that_they_make():
+    assert asked([JOB], policy("has(object.metadata.labels)", resources="pods"), binding()) == []
+
+
 def test_what_the_server_refuses_itself_is_asked_about_by_no_policy():
     broken = {**CLAIM, "spec": {"devices": {"requests": [{"name": "a", "exactly": {"count": -1}}]}}}
     assert asked([broken], policy("false"), binding()) == []
@@ -119,6 +123,13 @@ def test_a_policy_that_does_not_compile_is_told_and_holds_nobody():
 def test_a_policy_without_a_binding_is_told():
     ((_, problem),) = check_policies(PolicySet.gather([policy("true"), binding(name="q")]), TARGET)
     assert (problem.code, problem.path) == ("policy-not-bound", "metadata.name")
+
+
+def test_a_binding_that_the_server_cannot_read_is_told():
+    broken = {**binding(), "spec": {"policyName": "p", "validationActions": 7}}
+    ((manifest, problem),) = check_policies(PolicySet.gather([policy("true"), broken]), TARGET)
+    assert manifest is broken
+    assert (problem.code, problem.path) == ("policy-invalid", "spec.validationActions")
 
 
 def test_namespaces_and_params_are_found_among_all_objects():

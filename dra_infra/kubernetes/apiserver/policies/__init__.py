@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.apiserver.policies.decisions import POLICY as POLICY
     from dra_infra.kubernetes.apiserver.policies.decisions import Decision as Decision
     from dra_infra.kubernetes.apiserver.policies.decisions import Policy as Policy
+    from dra_infra.kubernetes.apiserver.policies.matching import refuse_shapes as refuse_shapes
     from dra_infra.kubernetes.apiserver.policies.objects import NO_LABELS as NO_LABELS
     from dra_infra.kubernetes.apiserver.policies.requests import NO_NAMESPACE as NO_NAMESPACE
     from dra_infra.kubernetes.apiserver.policies.requests import NOBODY_ASKS as NOBODY_ASKS
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # No module of the package has the name of one of these: importing it would put it in their place.
 _HOMES: Final = {
     **dict.fromkeys(("BINDING", "GROUP", "NO_PARAMS", "POLICY", "Decision", "Policy"), "decisions"),
+    "refuse_shapes": "matching",
     "NO_LABELS": "objects",
     **dict.fromkeys(
         ("NOBODY_ASKS", "NO_NAMESPACE", "Request", "User", "read_pod_request", "read_request"), "requests"

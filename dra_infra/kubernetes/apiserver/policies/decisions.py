@@ -29,7 +29,7 @@ from dra_infra.kubernetes.apiserver.policies.expressions import (
     read_value,
     variable_type,
 )
-from dra_infra.kubernetes.apiserver.policies.matching import match_resources
+from dra_infra.kubernetes.apiserver.policies.matching import listed, match_resources, refuse_shapes
 from dra_infra.kubernetes.apiserver.policies.objects import holds_markers
 from dra_infra.kubernetes.apiserver.policies.requests import Request
 from dra_infra.kubernetes.cel.environment import Environment
@@ -82,7 +82,7 @@ class Policy:
 
     Attributes:
         name: Its name.
-        refusals: (path, text) of expressions that the server does not take; there is no such policy then.
+        refusals: (path, text) of what the server does not take; there is no such policy then.
     """
 
     def __init__(self, manifest: Mapping[str, Any], release: Release) -> None:
@@ -104,6 +104,7 @@ class Policy:
             self._compile(each, f"auditAnnotations[{index}]", "valueExpression", TEXT_OR_NULL)
             for index, each in enumerate(mappings(self._spec.get("auditAnnotations")))
         ]
+        self.refusals += refuse_shapes(self._spec)
         if not mappings(mapping(self._spec.get("matchConstraints")).get("resourceRules")):
             self.refusals.append(("spec.matchConstraints.resourceRules", "Required value"))
         if not self._validations and not self._annotations:
@@ -153,7 +154,11 @@ class Policy:
         """Returns the answer of one of its bindings to a request, in the server's order."""
         name = str(mapping(binding.get("metadata")).get("name") or "")
         bound = mapping(binding.get("spec"))
-        actions = [each for each in bound.get("validationActions") or () if isinstance(each, str)]
+        actions = listed(bound.get("validationActions"))
+        acts = "Deny" in actions or "Warn" in actions
+        if not (acts or self._annotations or self._scope.has_params):
+            # Audit alone refuses nothing by itself.
+            return
         try:
             version = match_resources(mapping(self._spec.get("matchConstraints")), request)
             if version is None:
@@ -169,7 +174,7 @@ class Policy:
             yield Decision(self.name, name, "undecided", str(error))
             return
         for kind, message in found:
-            if kind == "undecided":
+            if kind == "undecided annotation" or (kind == "undecided" and acts):
                 yield Decision(self.name, name, "undecided", message)
             elif kind == "annotation" or "Deny" in actions:
                 told = (
@@ -199,7 +204,7 @@ class Policy:
     def _validate(
         self, values: Mapping[str, Value], conditions: Mapping[str, Value]
     ) -> Iterator[tuple[str, str]]:
-        """(`validation`, `annotation` or `undecided`, text) of what does not hold."""
+        """(`validation`, `annotation`, `undecided` or `undecided annotation`, text) of what does not hold."""
         activation = Activation(values, self._variables, _BUDGET)
         try:
             if not self._is_met(conditions):
@@ -238,7 +243,7 @@ class Policy:
         for each in self._annotations:
             result = _evaluated(activation, each)
             if isinstance(result, UndecidedError):
-                yield "undecided", f"an audit annotation: {result}"
+                yield "undecided annotation", f"an audit annotation: {result}"
             elif type(result) is Err and self.fails:
                 yield "annotation", result.text
 

@@ -8,14 +8,33 @@ Upstream: `k8s.io/apiserver/pkg/admission/plugin/policy/matching/matching.go`, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from dra_infra.kubernetes.api.label_selectors import OPERATORS, LabelSelector, meets
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.apiserver.policies.expressions import UndecidedError
-from dra_infra.kubernetes.apiserver.policies.objects import Labels
+from dra_infra.kubernetes.apiserver.policies.objects import Labels, holds_markers
 from dra_infra.kubernetes.apiserver.policies.requests import Request
+
+_LISTS: Final = ("apiGroups", "apiVersions", "operations", "resources", "resourceNames")
+
+
+def listed(value: Any) -> list[Any]:
+    """*value* where it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def refuse_shapes(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(path, text) of what is no list in a policy or binding where the server decodes one, and refuses the object."""
+    found = [("spec.validationActions", spec.get("validationActions"))]
+    for part in ("matchConstraints", "matchResources"):
+        for kind in ("resourceRules", "excludeResourceRules"):
+            for index, rule in enumerate(mappings(mapping(spec.get(part)).get(kind))):
+                found += [(f"spec.{part}.{kind}[{index}].{name}", rule.get(name)) for name in _LISTS]
+    for path, value in found:
+        if value is not None and not isinstance(value, list) and not holds_markers(value):
+            yield path, "must be a list"
 
 
 def match_resources(resources: Mapping[str, Any], request: Request) -> str | None:
@@ -54,21 +73,27 @@ def match_resources(resources: Mapping[str, Any], request: Request) -> str | Non
 
 def _match_rules(rules: Sequence[Mapping[str, Any]], policy: str, request: Request) -> str | None:
     """The version that the first rule that fits names: that of the request, before another that means the same."""
+    undecided: UndecidedError | None = None
     for rule in rules:
-        if _fits(rule, request, request.version) and _is_named(rule, request):
-            return request.version
+        try:
+            if _is_named(rule, request) and _fits(rule, request, request.version):
+                return request.version
+        except UndecidedError as error:
+            undecided = undecided or error
+    if undecided is not None:
+        raise undecided
     if policy == "Exact":
         return None
     for rule in rules:
         # The server goes over its versions in an order of its own; rules name one, or `*`, which fits the request's own.
         for version in _equivalents(rule, request):
-            if version != request.version and _fits(rule, request, version) and _is_named(rule, request):
+            if version != request.version and _is_named(rule, request) and _fits(rule, request, version):
                 return version
     return None
 
 
 def _equivalents(rule: Mapping[str, Any], request: Request) -> list[str]:
-    written = [str(each) for each in rule.get("apiVersions") or ()]
+    written = [str(each) for each in listed(rule.get("apiVersions"))]
     if request.versions is not None:
         return sorted(request.versions.intersection(written))
     if any(_fits(rule, request, each) for each in written):
@@ -81,7 +106,7 @@ def _fits(rule: Mapping[str, Any], request: Request, version: str) -> bool:
         _lists(rule.get("apiGroups"), request.group)
         and _lists(rule.get("apiVersions"), version)
         and _lists(rule.get("operations"), "CREATE")
-        and any(_is_resource(str(each), request.resource) for each in rule.get("resources") or ())
+        and any(_is_resource(str(each), request.resource) for each in listed(rule.get("resources")))
         and _is_in_scope(str(rule.get("scope") or "*"), request)
     )
 
@@ -105,7 +130,7 @@ def _is_in_scope(scope: str, request: Request) -> bool:
 
 
 def _is_named(rule: Mapping[str, Any], request: Request) -> bool:
-    names = rule.get("resourceNames")
+    names = listed(rule.get("resourceNames"))
     return not names or request.name in names
 
 

@@ -114,10 +114,11 @@ class Views:
         metadata = mapping(self._manifest.get("metadata"))
         known: dict[str, Value] = {}
         absent: list[str] = []
-        if self.labels.known or not self.labels.is_complete:
-            known["labels"] = self.labels.value()
-        else:
+        if self.labels.is_complete and not self.labels.known:
             absent.append("labels")
+        elif self.labels.known or self._manifest.get("kind") == "Pod":
+            # Every controller labels the pods that it makes.
+            known["labels"] = self.labels.value()
         if self.labels.is_complete and not holds_markers(metadata.get("annotations")):
             annotations = text_map(metadata.get("annotations"))
             known |= {"annotations": read_value(annotations)} if annotations else {}

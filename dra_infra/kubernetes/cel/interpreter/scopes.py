@@ -186,6 +186,6 @@ def _mutable(value: Value) -> Value:
     """An empty list or map is replaced by one that adding to changes, even where cel.bind names it."""
     if type(value) in LISTS and not items_of(value):
         return MutableList([])
-    if type(value) in MAPS and not len(value):
+    if type(value) in MAPS and type(value) is not OpenMap and not len(value):
         return MutableMap()
     return value

@@ -90,6 +90,24 @@ def test_what_is_not_known_does_not_count_where_something_else_settles_it():
     assert decisions("object.metadata.name == 'x' && object.metadata.uid == 'x'") == [("deny", "no")]
 
 
+def test_a_part_that_is_known_in_part_is_read_by_a_macro_as_by_a_name():
+    expression = "object.?metadata.optMap(m, m.name == 'x').orValue(true)"
+    assert decisions(expression) == [("deny", "no")]
+    assert "object.metadata.uid" in undecided(expression.replace("m.name", "m.uid"))
+
+
+def test_labels_that_a_workload_does_not_have_are_not_taken_for_given():
+    workload = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "vision"},
+    }
+    assert "object.metadata.labels" in undecided("has(object.metadata.labels)", workload)
+    labelled = {**workload, "metadata": {**workload["metadata"], "labels": {"a": "b"}}}
+    assert decisions("has(object.metadata.labels)", labelled) == []
+    assert decisions("has(object.metadata.labels)") == [("deny", "no")]
+
+
 def test_null_is_told_from_an_object_that_is_known_in_part():
     assert decisions("object != null && oldObject == null") == []
 
@@ -168,6 +186,42 @@ def test_labels_of_a_namespace_that_is_not_given_are_not_known_but_its_name_is()
 def test_rules_of_resources_choose_requests(rules: list[dict[str, Any]], said: str):
     found = decisions("false", matchConstraints={"resourceRules": rules})
     assert [action for action, _ in found] == ([said] if said else [])
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_rule_that_is_not_decided_does_not_count_beside_one_that_fits(turn: int):
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    in_scope, other = rule("widgets", scope="Cluster"), rule("gadgets")
+    rules = [in_scope, rule("widgets")][::turn]
+    assert decisions("false", widget, matchConstraints={"resourceRules": rules}) == [("deny", "no")]
+    alone = {"resourceRules": [in_scope, other][::turn]}
+    assert "in a namespace" in undecided("false", widget, matchConstraints=alone)
+
+
+@pytest.mark.parametrize("part", ["apiGroups", "apiVersions", "operations", "resources", "resourceNames"])
+@pytest.mark.parametrize("written", [5, True, "apps", {"a": 1}])
+def test_a_rule_without_lists_is_refused_and_fails_nobody(part: str, written: Any):
+    rules = {"resourceRules": [{**rule("*"), part: written}]}
+    spec = {"matchConstraints": rules, "validations": [{"expression": "true"}]}
+    policy = Policy({"metadata": {"name": "p"}, "spec": spec}, RELEASE)
+    assert policy.refusals == [(f"spec.matchConstraints.resourceRules[0].{part}", "must be a list")]
+    bound = {**BINDING, "spec": {**BINDING["spec"], "matchResources": rules}}
+    assert decisions("true", binding=bound) == []
+
+
+@pytest.mark.parametrize("actions", [7, True, "Deny", {"a": 1}, [["Deny"]], None])
+def test_a_binding_without_a_list_of_actions_takes_none(actions: Any):
+    assert decisions("false", binding={"spec": {"policyName": "p", "validationActions": actions}}) == []
+
+
+def test_an_audit_alone_leaves_nothing_to_decide_but_what_refuses_without_it():
+    audit = {**BINDING, "spec": {"policyName": "p", "validationActions": ["Audit"]}}
+    assert decisions("object.metadata.uid == 'x'", binding=audit) == []
+    noted = {"auditAnnotations": [{"key": "k", "valueExpression": "string(object.metadata.uid)"}]}
+    assert "an audit annotation" in undecided("object.metadata.uid == 'x'", binding=audit, **noted)
+    needed = {**audit, "spec": {**audit["spec"], "paramRef": {"name": "x"}}}
+    kind = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}
+    assert "ConfigMap x" in undecided("object.metadata.uid == 'x'", binding=needed, **kind)
 
 
 def test_another_version_of_a_kind_that_is_not_known_is_not_decided():
